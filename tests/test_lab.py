@@ -18,7 +18,10 @@ from conftest import lack
 from tools import CHECKOUT
 
 from levelflow import Result, Scenario, lab
+from levelflow.report.series import capacity
+from levelflow.theory.competition import in_force
 from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.references import reference
 
 TESTS = CHECKOUT / "apps" / "lab" / "tests"
 T1_FILE = Scenario.load(CHECKOUT / "apps" / "lab" / "page" / "presets" / "t1.toml")
@@ -82,7 +85,13 @@ def test_other_origins_are_refused(server, headers):
     assert ask(server, "/theory", "POST", T1, **own)[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/../secret.html", "/%2e%2e/secret.html", "//etc/passwd", "/vendor", "/nothing.js"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/../secret.html", "/%2e%2e/secret.html", "//etc/passwd", "/vendor", "/nothing.js"),
+        pytest.param("/" + 5000 * "a" + ".js", id="a name that no file can have"),
+    ],
+)
 def test_no_file_outside_the_page_is_sent(server, path):
     status, content = ask(server, path)
     assert status == 404
@@ -107,6 +116,26 @@ def test_malformed_and_oversized_requests_are_refused_in_a_line(server):
             connection.sendall(garbage)
             assert re.search(rb"Error code: 4|HTTP/1.1 4", connection.recv(1000))
     assert ask(server)[0] == 200  # it is still there
+
+
+def test_a_path_with_a_nul_is_no_file(server, capfd):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(f"GET /{server.token}/\0.js HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+        assert b"404" in connection.recv(1000)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_half_a_request_holds_up_nobody(server):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+        head = f"POST /{server.token}/theory HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        slow.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode())
+        slow.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            slow.recv(1)  # it waits for the rest
+        assert ask(server, "/theory", "POST", T1)[0] == 200
+        slow.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            slow.recv(1)  # and does so still
 
 
 def test_theory_answers_or_says_why_not(server):
@@ -158,6 +187,51 @@ def test_fair_rates_of_the_page_are_those_of_theory():
         counts = np.array([count for _, count in flows], dtype=float)
         expected = maxmin([sorted(route) for route, _ in flows], room, counts) / counts
         np.testing.assert_allclose(json.loads(line), expected, rtol=1e-6)
+
+
+def changing():
+    """Networks whose links change or fail, whose flows take several paths, or have applications."""
+    changes = [{"at": "2 s", "capacity": "2 Mb/s"}, {"at": "4 s", "over": "1 s", "capacity": "12 Mb/s"}]
+    outage = [{"at": "3050 ms", "capacity": "0 b/s"}, {"at": "3500 ms", "capacity": "5 Mb/s"}]
+    lines = Scenario("lines", "6 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True, changes=changes)
+    lines.link("B", "C", "8 Mb/s", "5 ms", duplex=True, changes=outage, buffer="50 packets")
+    lines.flow("x", "level", "A", "C").flow("y", "level", "A", "B", count=3, start="1 s")
+    yield lines.flow("call", "level", "B", "C", application={"rate": "200 kb/s"})
+    paths = Scenario("paths", "6 s", routing="ecmp", reroute="100 ms")
+    for middle, more in (("M", {}), ("N", {"changes": [{"at": "2 s", "down": True}, {"at": "4 s", "down": False}]})):
+        paths.link("A", middle, "10 Mb/s", "5 ms", duplex=True, **more).link(middle, "B", "6 Mb/s", "5 ms", duplex=True)
+    yield paths.flow("x", "level", "A", "B", count=5).flow("y", "level", "M", "B")
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize("scenario", list(changing()), ids=lambda scenario: scenario.raw["name"])
+def test_references_and_waits_of_the_page_follow_what_changes(scenario, tmp_path):
+    scenario.run(out=tmp_path / "run")
+    result = Result.load(tmp_path / "run")
+    command = ["node", TESTS / "series.mjs"]
+    stored = json.dumps(lab.read(tmp_path / "run"))
+    done = subprocess.run(command, input=stored, capture_output=True, text=True, check=True, timeout=60)
+    page = json.loads(done.stdout)
+    resolved = result.scenario
+    begins = sorted(
+        {0.0}
+        | {change["at_s"] for link in resolved["links"] for change in link["changes"]}
+        | {plan["from_s"] for flow in resolved["flows"] for plan in flow.get("plans", ())}
+    )
+    delivered = dict(result.flows.group_by("flow").agg(pl.col("delivered_bps").mean()).iter_rows())
+    sending = {i: delivered[flow["name"]] for i, flow in enumerate(resolved["flows"]) if flow["application"]}
+    for sample, (t, rows) in enumerate(result.flows.group_by("t", maintain_order=True)):
+        active = dict(rows.select(pl.col("flow").cast(pl.String), "active").iter_rows())
+        now = in_force(resolved, max(begin for begin in begins if begin < t[0]))
+        rates = reference(now, [active[flow["name"]] for flow in resolved["flows"]], sending).rates
+        for flow, rate in zip(resolved["flows"], rates, strict=True):
+            assert page["fair"][flow["name"]][sample] == (rate if rate is None else pytest.approx(rate, abs=1e-3)), t
+    links = {link["name"]: link for link in resolved["links"]}
+    for name, waits in page["wait"].items():
+        own = result.links.filter(pl.col("link").cast(pl.String) == name)
+        bits = own["queue_max_bytes"].to_numpy() * 8
+        expected = bits / capacity(links[name], own["t"].to_numpy())
+        np.testing.assert_allclose(np.array(waits, dtype=float), expected, rtol=1e-9)
 
 
 @pytest.mark.needs("node")
@@ -217,7 +291,7 @@ def test_the_page_works_in_a_browser(built, measured):
     ):
         Thread(target=opened.serve_forever, daemon=True).start()
         environment = os.environ | {"LAB_URL": process.stdout.readline().strip(), "STORED_URL": opened.url}
-        command = ["node", "--test", TESTS / "page.test.mjs"]
+        command = ["node", "--test", "--test-concurrency=1", TESTS / "page.test.mjs", TESTS / "scenarios.test.mjs"]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0

@@ -135,6 +135,15 @@ def test_nodes_of_a_chain_stand_in_a_row_at_equal_distances():
     assert np.ptp([places[node][1] for node in "ABCD"]) < 1
 
 
+def test_the_name_of_a_node_stands_where_it_has_no_links():
+    places = {"M": np.zeros(2), "E": np.array([9.0, 0.0]), "N": np.array([0.0, -9.0]), "W": np.array([-9.0, 0.0])}
+    side = {node: drawing.free_side(node, places, [("M", "E"), ("E", "M"), ("N", "M")]) for node in places}
+    assert side["E"] == pytest.approx([1, 0])
+    assert side["N"] == pytest.approx([0, -1])
+    assert side["M"] == pytest.approx([-(0.5**0.5), 0.5**0.5])
+    assert side["W"] == pytest.approx([0, 1])  # without links, below
+
+
 def test_parts_of_a_network_that_do_not_meet_are_drawn_too():
     scenario = Scenario("apart", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True)
     scenario.link("C", "D", "1 Mb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")

@@ -2,6 +2,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from levelflow import Scenario, ScenarioError
 from levelflow.report import plots, series
@@ -26,6 +27,16 @@ def test_each_flow_has_a_line_and_the_fair_rate_beside_it(finished):
     assert lines["x1 (jetmax)"].get_ydata()[-1] == pytest.approx(5, rel=0.05)
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "rate (Mb/s)")
     assert lines["x1 (jetmax)"].get_linestyle() != lines["x2 (jetmax)"].get_linestyle()
+
+
+def test_a_flow_with_an_application_is_drawn_as_it_sends():
+    scenario = Scenario("call", "5 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True)
+    scenario.flow("call", "level", "A", "B", application={"rate": "200 kb/s"})
+    panel = series.rates(scenario.run())
+    (curve,) = panel.curves
+    assert curve.label == "call (level), delivered"
+    late = curve.y[curve.t > 2] * panel.unit[1]  # its law would let it send 9.5 Mb/s
+    assert late.mean() == pytest.approx(200e3, rel=0.1)
 
 
 def test_the_fair_rate_falls_upright_when_a_flow_comes(finished):
@@ -164,6 +175,15 @@ def test_a_logarithmic_axis_has_plain_numbers(finished):
     assert axes.get_yscale() == "log"
     plots.save(axes.figure, finished.path.parent / "log.svg")
     assert "<tspan" not in (finished.path.parent / "log.svg").read_text()
+
+
+def test_a_short_logarithmic_axis_has_numbers_between_powers_of_ten():
+    for high, shown in ((8e5, ["20,000", "", "50,000"]), (8e7, ["", "", ""])):
+        axes = Figure().add_subplot()
+        axes.plot([1.5e4, high], [1, 1])
+        plots.logarithmic(axes, "x")
+        assert axes.xaxis.get_minor_formatter().format_ticks([2e4, 3e4, 5e4]) == shown
+        assert axes.xaxis.get_major_formatter().format_ticks([1e5]) == ["100,000"]
 
 
 @pytest.mark.parametrize("ending", ["pdf", "png", "svg"])

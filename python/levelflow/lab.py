@@ -104,12 +104,16 @@ class Handler(BaseHTTPRequestHandler):
         if name == STORED and self.server.stored is not None:
             self._send(HTTPStatus.OK, "application/json", self.server.stored)
             return
-        path = (self.server.page / (name or "index.html")).resolve()
+        path = self.server.page / (name or "index.html")
         kind = TYPES.get(path.suffix)
-        if kind is None or not path.is_relative_to(self.server.page) or not path.is_file():
+        try:
+            path = path.resolve()
+            content = path.read_bytes() if path.is_relative_to(self.server.page) else None
+        except (OSError, ValueError):  # not there, too long, or with a NUL
+            content = None
+        if kind is None or content is None:
             self._refuse(HTTPStatus.NOT_FOUND, "no such file")
             return
-        content = path.read_bytes()
         if path.name == "index.html":
             mark = MARK if self.server.stored is None else MARK_STORED
             content = content.replace(b"<head>", b"<head>\n" + mark, 1)
@@ -131,8 +135,9 @@ class Handler(BaseHTTPRequestHandler):
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
         else:
+            body = self.rfile.read(int(length))  # whoever sends it slowly holds up nobody
             with self.server.asking:
-                status, answer = predict(self.rfile.read(int(length)))
+                status, answer = predict(body)
             self._send(status, "application/json", json.dumps(answer).encode())
 
     def _inside(self) -> str | None:

@@ -47,6 +47,11 @@ function typed(text) {
   return text;
 }
 
+/** Whether a number stays what was typed: a larger integer would be rounded, so that the engine gets its digits. */
+function isExact(number) {
+  return Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number));
+}
+
 export class Controls {
   /** `lab` has scenario, catalogue, dark, selected, change(edit, dragging) and select(kind, index). */
   constructor(lab) {
@@ -59,7 +64,7 @@ export class Controls {
 
   #put(entry, key, text, kind) {
     if (text === "") delete entry[key];
-    else entry[key] = kind === "number" && Number.isFinite(Number(text)) ? Number(text) : typed(text);
+    else entry[key] = kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
   }
 
   /** A field for a key of an entry, which is looked up anew whenever it is needed. */
@@ -90,8 +95,8 @@ export class Controls {
         get: () => (typeof (link().loss ?? 0) === "number" ? `${short((link().loss ?? 0) * 100, 6)} %` : worded(link().loss)),
         set: (text, dragging) => this.lab.change(() => {
           const share = /^([\d.eE+-]+)\s*%$/.exec(text);
-          link().loss = share ? Number((Number(share[1]) / 100).toPrecision(12)) : text === "" ? 0 : Number(text);
-          if (Number.isNaN(link().loss)) link().loss = text;
+          const number = share ? Number((Number(share[1]) / 100).toPrecision(12)) : Number(text);
+          link().loss = Number.isFinite(number) ? number : typed(text); // nothing is 0
         }, dragging, `link.${index}.loss`),
         write: (value) => `${short(value * 100)} %`,
         read: (text) => parseFloat(text) / 100,
@@ -286,7 +291,10 @@ export class Controls {
     for (const field of all) field.say(null);
     return mistakes.filter(({ keys, line }) => {
       const found = all.filter((field) => keys.includes(field.key));
-      for (const field of found) field.say(line.replace(/^[^:]*: /, ""));
+      for (const field of found) {
+        field.say(line.replace(/^[^:]*: /, ""));
+        for (let box = field.row.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+      }
       return found.length === 0;
     });
   }

@@ -55,6 +55,12 @@ export class Engine {
     return JSON.parse(this.#text());
   }
 
+  /** A scenario with changes in place of the traces that its links name, from the texts of files by name. */
+  traces(scenario, files) {
+    this.#call("traces", JSON.stringify({ scenario, files }));
+    return JSON.parse(this.#text());
+  }
+
   /** A value as typed: TOML where it is TOML, otherwise the text itself. */
   value(text) {
     this.#call("value", text);

@@ -1,26 +1,28 @@
 /** The page: one scenario, its runs, and everything that shows or changes them. */
 
 import { Controls, named } from "./controls.js";
+import { Editing } from "./editing.js";
+import { readFiles, readScenario } from "./files.js";
 import { LESSONS, Lessons } from "./lessons.js";
 import { Packets } from "./packets.js";
 import { panels } from "./panels.js";
 import { Plots } from "./plots.js";
 import { PRESETS, preset } from "./presets.js";
-import { catalogue, lineOf, parse, run } from "./runner.js";
-import { freeName, lawOf, nodes, place, removeNode, setLaw, toToml, withLaw } from "./scenario.js";
+import { catalogue, lineOf, run } from "./runner.js";
+import { lawOf, nodes, place, setLaw, toToml, withLaw } from "./scenario.js";
 import { flows as flowSeries, sampleAt } from "./series.js";
-import { decode, encode, isScenario } from "./share.js";
+import { decode, encode } from "./share.js";
+import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange, Stage } from "./stage.js";
-import { fetchResult, offered, readCsv, sum } from "./stored.js";
+import { fetchResult, offered, sum } from "./stored.js";
 import { Theory } from "./theory.js";
 import { format, parse as quantityOf, short } from "./units.js";
 import { csv, png, save, svg } from "./vector.js";
 
 const $ = (id) => document.getElementById(id);
-const SPEEDS = [1 / 3000, 1 / 1000, 1 / 300, 1 / 100, 1 / 30, 1 / 10, 1 / 3, 1, 3, 10];
 const SETTLE_MS = 120; // after the last change, before packets are asked for anew
 const MOST_UNDO = 100;
-const MOST_TABLE_BYTES = 100_000_000;
+const MOST_ROWS = 300; // of the table of flows, that say rates
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
@@ -39,9 +41,9 @@ const clock = { time: 0, speed: 1 / 30, playing: false, dirty: true, last: 0 };
 const undo = [];
 let lastEdit = { key: null, at: 0 };
 let version = 0;
-let adding = null;
 
-const act = { select, move, pick };
+const editing = new Editing(lab, { hint, press, redraw });
+const act = { select, move, pick: (name) => editing.pick(name) };
 const sides = {
   a: side("a", withPackets(new Stage($("stage-a"), act), "a")),
   b: side("b", withPackets(new Stage($("stage-b"), act), "b")),
@@ -103,19 +105,12 @@ function load(scenario, layout = null, stored = null) {
   rerun();
 }
 
-/** A speed at which one sees packets cross the slowest of the usual links. */
-function suitable(scenario) {
-  const delays = scenario.link.map((link) => quantityOf("time", link.delay)).filter((x) => x > 0).sort((a, b) => a - b);
-  const wish = (delays[Math.floor(delays.length / 2)] ?? 0.01) / 1.2;
-  return SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed / wish)) < Math.abs(Math.log(best / wish)) ? speed : best));
-}
-
 /* Runs */
 
 function rerun() {
   version += 1;
   const mine = version;
-  const nobody = nodes(lab.scenario).filter((name) => !(name in lab.layout));
+  const nobody = nodes(lab.scenario).filter((name) => !Object.hasOwn(lab.layout, name));
   if (nobody.length) lab.layout = { ...arrange(lab.scenario), ...lab.layout };
   const asked = performance.now();
   const jobs = lab.stored ? [] : [["a", structuredClone(lab.scenario)]];
@@ -243,7 +238,7 @@ function redraw() {
     if (Array.isArray(flow.path) && flow.path.length > 1) return flow.path;
     return route(flow, i);
   });
-  const view = { scenario: lab.scenario, layout: lab.layout, selected: lab.selected, picked: adding?.first, dark: lab.dark, paths };
+  const view = { scenario: lab.scenario, layout: lab.layout, selected: lab.selected, picked: editing.first, dark: lab.dark, paths };
   sides.a.stage.show(view);
   if (lab.compare) sides.b.stage.show(view);
   $("stage-b").hidden = $("side-b").hidden = !lab.compare;
@@ -251,7 +246,7 @@ function redraw() {
   controls.show();
   const laws = [...new Set(lab.scenario.flow.map(lawOf))];
   $("law-all").value = laws.length === 1 ? laws[0] : "";
-  $("remove").disabled = !removable();
+  $("remove").disabled = !editing.removable;
   clock.dirty = true;
 }
 
@@ -277,104 +272,16 @@ function move(node, x, y) {
   redraw();
 }
 
-/** Somebody chose a node: to remove it, or as an end of what is being added. */
-function pick(name) {
-  if (!adding) {
-    select("node", name);
-    return;
-  }
-  if (adding.first === undefined) {
-    adding.first = name;
-    hint(`from ${name} to …? Choose the other node.`);
-    redraw();
-    return;
-  }
-  const { kind, first } = adding;
-  if (first === name) {
-    hint("A link or a flow needs two different nodes; choose another.");
-    return;
-  }
-  stopAdding();
-  if (kind === "link") addLink(first, name);
-  else addFlow(first, name);
-}
-
 function hint(text) {
   $("hint").textContent = text;
 }
 
-function startAdding(kind) {
-  if (adding?.kind === kind) {
-    stopAdding();
-    return;
+/** Shows which kind of thing is being added. */
+function press(adding) {
+  for (const kind of ["link", "flow"]) {
+    if (kind === adding) $(`add-${kind}`).setAttribute("aria-pressed", "true");
+    else $(`add-${kind}`).removeAttribute("aria-pressed");
   }
-  stopAdding();
-  adding = { kind };
-  $(`add-${kind}`).setAttribute("aria-pressed", "true");
-  hint(`Choose the node where the ${kind} begins (Escape stops).`);
-}
-
-function stopAdding() {
-  adding = null;
-  for (const kind of ["link", "flow"]) $(`add-${kind}`).removeAttribute("aria-pressed");
-  hint("");
-  redraw();
-}
-
-function newLink(from, to) {
-  return { from, to, capacity: "10 Mb/s", delay: "10 ms", buffer: "50 packets", duplex: true };
-}
-
-function addNode() {
-  change(() => {
-    const names = nodes(lab.scenario);
-    const from = lab.selected.kind === "node" && names.includes(lab.selected.index) ? lab.selected.index : names.at(-1) ?? "N1";
-    const name = freeName([...names, "N1"], "N");
-    const [x, y] = lab.layout[from] ?? [0.3, 0.5];
-    const spots = [[x + 0.3, y], [x, y + 0.45], [x, y - 0.45], [x - 0.3, y], [x + 0.2, y + 0.4], [x + 0.2, y - 0.4]].filter(([a, b]) => a >= 0 && a <= 1 && b >= 0 && b <= 1);
-    const room = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(a - c, b - d)), 9);
-    lab.layout = { ...lab.layout, [name]: spots.reduce((best, spot) => (room(spot) > room(best) + 0.01 ? spot : best)) };
-    lab.scenario.link.push(newLink(from, name));
-    lab.selected = { kind: "node", index: name };
-  });
-}
-
-function addLink(from, to) {
-  const there = lab.scenario.link.some((link) => (link.from === from && link.to === to) || (link.duplex && link.from === to && link.to === from));
-  if (there) {
-    hint(`${from} and ${to} are linked already.`);
-    return;
-  }
-  change(() => {
-    lab.scenario.link.push(newLink(from, to));
-    lab.selected = { kind: "link", index: lab.scenario.link.length - 1 };
-  });
-}
-
-function addFlow(from, to) {
-  change(() => {
-    const law = lab.scenario.flow.length ? lawOf(lab.scenario.flow[0]) : "jetmax";
-    lab.scenario.flow.push({ name: freeName(lab.scenario.flow.map((flow) => flow.name), "x"), law, from, to });
-    lab.selected = { kind: "flow", index: lab.scenario.flow.length - 1 };
-  });
-}
-
-function removable() {
-  const { kind, index } = lab.selected;
-  if (kind === "flow") return lab.scenario.flow.length > 1 && Boolean(lab.scenario.flow[index]);
-  if (kind === "link") return lab.scenario.link.length > 1 && Boolean(lab.scenario.link[index]);
-  return nodes(lab.scenario).length > 2;
-}
-
-function remove() {
-  if (!removable()) return;
-  const { kind, index } = lab.selected;
-  change(() => {
-    if (kind === "flow") lab.scenario.flow.splice(index, 1);
-    else if (kind === "link") lab.scenario.link.splice(index, 1);
-    else removeNode(lab.scenario, index);
-    lab.selected = { kind: "link", index: 0 };
-  });
 }
 
 /* Time */
@@ -407,7 +314,7 @@ function tellRates() {
   if (!result?.tables.flows) return;
   if (tellRates.of !== result) {
     tellRates.of = result;
-    tellRates.series = flowSeries(result);
+    tellRates.series = flowSeries(result, MOST_ROWS);
   }
   const { t, entries } = tellRates.series;
   const sample = Math.max(sampleAt(t, clock.time), 0);
@@ -460,7 +367,7 @@ function openLesson(lesson) {
   $("compare").value = "";
   lessons.open(lesson);
   load(structuredClone(lesson.scenario));
-  clock.speed = SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed / lesson.speed)) < Math.abs(Math.log(best / lesson.speed)) ? speed : best));
+  clock.speed = nearest(lesson.speed);
   $("speed").value = String(clock.speed);
   $("lessons-open").setAttribute("aria-expanded", "true");
   history.replaceState(null, "", `#lesson=${lesson.id}`);
@@ -495,19 +402,13 @@ function wrongToml(text) {
 
 /** Takes a scenario file; says what is wrong with it and where. */
 async function take(text, from) {
-  let scenario;
   try {
-    scenario = await parse(text);
+    load(await readScenario(text));
+    return true;
   } catch (error) {
     from(error.message);
     return false;
   }
-  if (!isScenario(scenario)) {
-    from("A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries.");
-    return false;
-  }
-  load(scenario);
-  return true;
 }
 
 async function apply() {
@@ -525,58 +426,26 @@ async function apply() {
   });
 }
 
-/** Opens a scenario, tables that the page saved, or both; the tables are those of the scenario. */
+/** Opens a scenario with its traces, tables that the page saved, or both; the tables are those of the scenario. */
 async function openFiles(files) {
-  const tables = files.filter((file) => /\.csv$/i.test(file.name));
-  const scenario = files.find((file) => !tables.includes(file));
-  if (scenario && !(await openFile(scenario))) return;
-  if (tables.length) await openTables(tables);
-}
-
-async function openTables(files) {
-  const resolved = (await finished()).resolved;
-  const tables = {};
-  for (const file of files) {
-    try {
-      if (file.size > MOST_TABLE_BYTES) throw new Error(`${format("size", file.size)}; a table has at most ${format("size", MOST_TABLE_BYTES)}.`);
-      const { kind, table } = readCsv(await file.text(), resolved);
-      tables[kind] = table;
-    } catch (error) {
-      notice(`${file.name}: ${error.message}`);
-      return;
-    }
+  const { scenario, stored } = await readFiles(files, lab.scenario);
+  if (scenario) {
+    closeLesson();
+    $("preset").value = "";
   }
-  const path = files.map(({ name }) => name).join(", ");
-  load(lab.scenario, lab.layout, {
-    resolved, tables, now: resolved.duration_s, summary: null, done: true, scenario: lab.scenario,
-    stored: { path, origin: "read from CSV tables" },
-  });
-}
-
-/** The result of the scenario as it stands, once it is there. */
-function finished() {
-  return new Promise((resolve, reject) => {
-    run("check", structuredClone(lab.scenario), (result) => {
-      if (result.wrong) reject(new Error(result.wrong[0]));
-      else if (result.done) resolve(result);
-    });
-  });
-}
-
-async function openFile(file) {
-  if (file.size > 1_000_000) {
-    notice(`${file.name} has ${format("size", file.size)}; a scenario file has at most 1 MB.`);
-    return false;
-  }
-  closeLesson();
-  const there = await take(await file.text(), (wrong) => notice(`${file.name}: ${wrong}`));
-  if (there) $("preset").value = "";
-  return there;
+  load(scenario ?? lab.scenario, scenario ? null : lab.layout, stored);
 }
 
 async function share() {
   const state = { scenario: lab.scenario, layout: lab.layout, compare: lab.compare, speed: clock.speed, time: clock.time };
-  history.replaceState(null, "", await encode(state));
+  let fragment;
+  try {
+    fragment = await encode(state);
+  } catch (error) {
+    notice(error.message);
+    return;
+  }
+  history.replaceState(null, "", fragment);
   try {
     await navigator.clipboard.writeText(location.href);
     notice("The link is copied. Whoever opens it sees this network, with these values.");
@@ -615,13 +484,9 @@ async function openAddress() {
     if (state) {
       lab.compare = lab.catalogue.laws.some((law) => law.name === state.compare) ? state.compare : "";
       $("compare").value = lab.compare;
-      const names = nodes(state.scenario);
-      const layout = arrange(state.scenario);
-      for (const name of names) {
-        const spot = state.layout?.[name];
-        if (Array.isArray(spot) && spot.length === 2 && spot.every((x) => x >= 0 && x <= 1)) layout[name] = spot;
-      }
-      load(state.scenario, layout);
+      const isSpot = (spot) => Array.isArray(spot) && spot.length === 2 && spot.every((x) => x >= 0 && x <= 1);
+      const spots = Object.entries(state.layout ?? {}).filter(([, spot]) => isSpot(spot));
+      load(state.scenario, { ...arrange(state.scenario), ...Object.fromEntries(spots) });
       if (SPEEDS.includes(state.speed)) clock.speed = state.speed;
       $("speed").value = String(clock.speed);
       $("preset").value = "";
@@ -682,10 +547,11 @@ function listen() {
   });
   $("apply").addEventListener("click", apply);
   $("text-box").addEventListener("toggle", () => $("text-box").open && writeToml());
-  $("add-node").addEventListener("click", addNode);
-  $("add-link").addEventListener("click", () => startAdding("link"));
-  $("add-flow").addEventListener("click", () => startAdding("flow"));
-  $("remove").addEventListener("click", remove);
+  $("add-node").addEventListener("click", () => editing.addNode());
+  $("add-link").addEventListener("click", () => editing.start("link"));
+  $("add-flow").addEventListener("click", () => editing.start("flow"));
+  $("remove").addEventListener("click", () => editing.remove());
+  $("skip").addEventListener("click", () => $("play").focus());
   $("play").addEventListener("click", () => {
     if (!clock.playing && clock.time >= (sides.a.result?.resolved.duration_s ?? 0)) clock.time = 0;
     setPlaying(!clock.playing);
@@ -709,12 +575,12 @@ function listen() {
 function keys(event) {
   const typing = /^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(event.target.tagName);
   if (event.key === "Escape") {
-    if (adding) stopAdding();
+    editing.stop();
     $("files").open = false;
   } else if (event.key === " " && !typing) {
     event.preventDefault();
     $("play").click();
-  } else if ((event.key === "Delete" || event.key === "Backspace") && !typing) remove();
+  } else if ((event.key === "Delete" || event.key === "Backspace") && !typing) editing.remove();
   else if (event.key === "z" && (event.ctrlKey || event.metaKey) && !/^(TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "text") {
     event.preventDefault();
     takeBack();

@@ -2,10 +2,12 @@
 
 import { play } from "./runner.js";
 import { look } from "./panels.js";
+import { crosses } from "./series.js";
 
 const MOST_ROWS = 300_000; // of one piece of time
 const FATE = { dropped: 1, lost: 2, present: 3 };
-const BOX = 46; // length of a full queue
+const BOX = 46; // length of a full queue, at most
+const SMALL_BOX = 16;
 const MOST_DOTS = 2500;
 
 /** The packets of one side. */
@@ -112,23 +114,24 @@ export class Packets {
   #queue(pen, stays, rows, link, dark) {
     const line = this.stage.lines[link];
     const most = this.#room(link);
-    if (!rows.length && !most) return;
+    if (!rows.length && (!most || this.stage.dense)) return;
     rows.sort((a, b) => stays.arrived[a] - stays.arrived[b]);
     const sizes = rows.map((row) => {
       const flow = this.result.resolved.flows[stays.flow[row]];
       return stays.ack[row] ? flow.ack_bytes : flow.packet_bytes;
     });
     const room = Math.max(most ?? 0, sizes.reduce((sum, size) => sum + size, 0), 8000);
+    const box = this.stage.dense ? SMALL_BOX : BOX;
     const [x, y] = [line.x1 + line.nx * 5, line.y1 + line.ny * 5];
     pen.save();
     pen.translate(x, y);
     pen.rotate(Math.atan2(line.ny, line.nx));
     pen.strokeStyle = getComputedStyle(this.stage.place).getPropertyValue("--quiet");
     pen.lineWidth = 1;
-    pen.strokeRect(0, -5, BOX, 10);
+    pen.strokeRect(0, -5, box, 10);
     let from = 0;
     rows.forEach((row, k) => {
-      const length = (sizes[k] / room) * BOX;
+      const length = (sizes[k] / room) * box;
       pen.fillStyle = look(stays.flow[row], dark).colour;
       pen.fillRect(from, -4, length > 3 ? length - 1 : length, 8);
       from += length;
@@ -141,14 +144,14 @@ export class Packets {
     const { resolved, tables } = this.result;
     if (this.rooms?.of !== this.result) this.rooms = { of: this.result, known: new Map() };
     if (!this.rooms.known.has(link)) {
-      const packet = Math.max(40, ...resolved.flows.filter((f) => f.path.includes(resolved.links[link].name)).map((f) => f.packet_bytes));
+      const packet = Math.max(40, ...resolved.flows.filter((flow) => crosses(flow, resolved.links[link].name)).map((f) => f.packet_bytes));
       const [number, unit] = resolved.links[link].buffer.split(" ");
       const bytes = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 }[unit];
       const stride = resolved.links.length;
       let peak = 0;
       for (let row = link; row < (tables.links?.rows ?? 0); row += stride) peak = Math.max(peak, Number(tables.links.queue_max_bytes[row]));
       const most = unit?.startsWith("packet") ? Number(number) * packet : bytes ? Number(number) * bytes : peak;
-      const data = resolved.flows.some((flow) => flow.path.includes(resolved.links[link].name));
+      const data = resolved.flows.some((flow) => crosses(flow, resolved.links[link].name));
       this.rooms.known.set(link, data && peak > packet ? most : null);
     }
     return this.rooms.known.get(link);

@@ -16,11 +16,22 @@ export function look(i, dark) {
 /** Ticks and values in one unit, which the largest value chooses. */
 function inUnit(kind, title, lines, peak = 0) {
   const most = lines.reduce((most, { values }) => values.reduce((a, b) => (b > a ? b : a), most), peak);
-  const [unit, factor] = kind === "number" ? ["", 1] : kind === "share" ? ["%", 0.01] : unitFor(kind, most || 1);
+  const [unit, factor] = kind === "number" ? power(most) : kind === "share" ? ["%", 0.01] : unitFor(kind, most || 1);
   const scaled = lines.map((line) => ({ ...line, values: line.values.map((x) => (x === null ? null : x / factor)) }));
   const tell = (x) => (x === null || x === undefined ? "–" : kind === "time" || kind === "rate"
     ? format(kind, x * factor) : `${short(x)}${unit ? ` ${unit}` : ""}`);
   return { title, unit, lines: scaled, tell, most: most / factor, peak: most };
+}
+
+/** Which flows are drawn. */
+function some(drawn, all) {
+  return drawn.length < all.length ? `the first ${drawn.length} of ${all.length} flows` : "each flow";
+}
+
+/** The power of ten in which numbers up to this one are short. */
+function power(most) {
+  const thousands = most >= 1e5 ? Math.min(Math.floor(Math.log10(most) / 3), 3) : 0;
+  return [["", "×10³", "×10⁶", "×10⁹"][thousands], 1000 ** thousands];
 }
 
 /** The panels of a result, which share their axis of time; `peaks` are those of a result beside it, by panel. */
@@ -36,17 +47,25 @@ export function panels(result, dark, peaks = {}) {
   });
   const lines = (key) => on.links.map((link, i) => ({ name: link.name, ...look(i, dark), values: link[key], width: 1.75 }));
   const limits = on.links.flatMap((link, i) => (link.buffer === null ? [] : [
-    { name: `buffer of ${link.name}`, ...look(i, dark), dash: [1.5, 4], values: on.t.map(() => link.buffer), width: 1.5, quiet: true },
+    { name: `buffer of ${link.name}`, ...look(i, dark), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
   ]));
   const peak = on.links.reduce((most, link) => link.wait.reduce((a, b) => (b > a ? b : a), most), 0);
-  const near = limits.filter((limit) => limit.values[0] <= 3 * peak); // a buffer that is far away would flatten the queue
+  const near = limits.map((limit) => ({ ...limit, values: limit.values.map((x) => (x <= 3 * peak ? x : null)) }))
+    .filter((limit) => limit.values.some((x) => x !== null)); // a buffer that is far away would flatten the queue
+  const longest = on.links.length < on.many ? ` of ${on.links.length} of ${on.many} links` : "";
   const signals = lines("signal").filter((line) => line.values.some((x) => x !== null));
   return [
-    { key: "rates", t: of.t, ...inUnit("rate", "Rate of each flow; dotted: max-min fair", rates, peaks.rates) },
-    { key: "queues", t: on.t, ...inUnit("time", "Queueing delay, longest in each sample; dotted: buffer", [...lines("wait"), ...near], peaks.queues) },
+    { key: "rates", t: of.t, ...inUnit("rate", `Rate of ${some(of.entries, result.resolved.flows)}; dotted: max-min fair`, rates, peaks.rates) },
+    { key: "queues", t: on.t, ...inUnit("time", `Queueing delay${longest}, longest in each sample; dotted: buffer`, [...lines("wait"), ...near], peaks.queues) },
     { key: "drops", t: on.t, ...inUnit("share", "Share of arriving bytes that queues drop", lines("dropped"), peaks.drops) },
-    { key: "signals", t: on.t, ...inUnit("number", signalTitle(result.resolved), signals), ...framed(signals) },
+    { key: "signals", t: on.t, ...signal(signalTitle(result.resolved), signals) },
   ];
+}
+
+/** The panel of signals, whose frame is in its unit. */
+function signal(title, lines) {
+  const panel = inUnit("number", title, lines);
+  return { ...panel, ...framed(panel.lines) };
 }
 
 /** The frame of signals: what they are most of the time, if a few extremes would flatten that. */

@@ -109,6 +109,7 @@ export class Plots {
     settings.scales.x.range = () => [0, duration.value];
     const built = { figure, key, panel, duration };
     settings.scales.y.range = (_, low, high) => scope(low, high, built.panel);
+    settings.hooks = { draw: [() => this.#place(built)] }; // only then does a new plot know where a time lies
     const plot = new uPlot(settings, [panel.t, ...panel.lines.map((line) => line.values)], box);
     const now = document.createElement("div");
     now.className = "now";
@@ -160,7 +161,11 @@ export class Plots {
   /** Draws the line of the time that the packets show. */
   mark(time) {
     this.#time = time;
-    for (const { plot, now } of this.#plots.values()) now.style.transform = `translateX(${plot.valToPos(time, "x")}px)`;
+    for (const built of this.#plots.values()) this.#place(built);
+  }
+
+  #place({ plot, now }) {
+    if (plot) now.style.transform = `translateX(${plot.valToPos(this.#time, "x")}px)`;
   }
 
   #width() {

@@ -65,6 +65,9 @@ function small(request) {
 /** A scenario in TOML as an object; rejects with the line that says what is wrong. */
 export const parse = async (toml) => (await small({ kind: "parse", toml })).scenario;
 
+/** A scenario with changes in place of the traces that its links name, from the texts of files by name. */
+export const withTraces = async (scenario, files) => (await small({ kind: "traces", scenario, files })).scenario;
+
 /** The number of the line that a mistake is about, or null. */
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 

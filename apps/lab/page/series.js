@@ -18,22 +18,48 @@ function every(column, stride, first, change = (x) => x) {
   return values;
 }
 
-/** Whether the rows of an entry say what its law sends, or only what arrives. */
+/** Whether the law of an entry says what it sends; what comes and goes, or has an application, sends less than it may. */
 function hasRate(flow) {
-  return flow.count !== null && !flow.finite;
+  return flow.count !== null && !flow.finite && !flow.application;
 }
 
-/** Rates of one flow of each entry and their max-min fair reference, bit/s. */
-export function flows(result) {
+function mean(values) {
+  return values.reduce((sum, x) => sum + x, 0) / (values.length || 1);
+}
+
+/** The mean capacity of a link in samples that end at these times, bit/s; null where it was zero throughout. */
+export function capacities(link, t) {
+  const states = [{ at_s: 0, capacity_bps: link.capacity_bps }, ...(link.changes ?? [])];
+  let state = 0;
+  return t.map((end, sample) => {
+    let from = sample > 0 ? t[sample - 1] : 0;
+    const length = end - from;
+    let bits = 0;
+    for (;;) {
+      const until = Math.min(states[state + 1]?.at_s ?? Infinity, end);
+      bits += states[state].capacity_bps * Math.max(until - from, 0);
+      from = Math.max(from, until);
+      if (until >= end) break;
+      state += 1;
+    }
+    return bits > 0 ? bits / length : null;
+  });
+}
+
+/** Rates of one flow of each of the first entries, and their max-min fair reference, bit/s. */
+export function flows(result, most = MOST_FLOWS) {
   const { resolved, tables: { flows: table } } = result;
   const stride = resolved.flows.length;
   if (!table || !stride) return { t: [], entries: [] };
   const t = every(table.t, stride, 0);
-  const fair = fairRates(resolved);
-  const references = t.map((_, sample) => {
-    return fair(Array.from(table.active.subarray(sample * stride, (sample + 1) * stride)));
+  const sending = new Map(resolved.flows.flatMap((flow, i) => {
+    return flow.application ? [[i, mean(every(table.delivered_bps, stride, i).map((x) => x ?? 0))]] : [];
+  }));
+  const fair = fairRates(resolved, sending);
+  const references = t.map((end, sample) => {
+    return fair(Array.from(table.active.subarray(sample * stride, (sample + 1) * stride)), end);
   });
-  const entries = resolved.flows.slice(0, MOST_FLOWS).map((flow, i) => {
+  const entries = resolved.flows.slice(0, most).map((flow, i) => {
     const column = hasRate(flow) ? table.rate_bps : table.delivered_bps;
     return {
       name: flow.name,
@@ -48,22 +74,37 @@ export function flows(result) {
   return { t, entries };
 }
 
-/** The buffer of a link as the wait of a packet that comes last, s; null if there is no limit. */
-export function bufferWait(resolved, index) {
+/** The buffer of a link, bytes; null if there is no limit. */
+function bufferBytes(resolved, index) {
   const link = resolved.links[index];
   const bytes = parse("size", link.buffer);
-  if (Number.isFinite(bytes)) return (bytes * 8) / link.capacity_bps;
+  if (Number.isFinite(bytes)) return bytes;
   const packets = parse("packets", link.buffer);
-  const through = resolved.flows.filter((flow) => flow.path.includes(link.name)).map((flow) => flow.packet_bytes);
+  const through = resolved.flows.filter((flow) => crosses(flow, link.name)).map((flow) => flow.packet_bytes);
   if (!Number.isFinite(packets) || !through.length) return null;
-  return (packets * Math.max(...through) * 8) / link.capacity_bps;
+  return packets * Math.max(...through);
+}
+
+/** The names of the links that data of an entry may cross. */
+function linksOf(flow) {
+  return flow.paths ? flow.paths.flatMap(({ path }) => path) : flow.path;
+}
+
+/** Whether data of an entry may cross a link. */
+export function crosses(flow, name) {
+  return linksOf(flow).includes(name);
+}
+
+/** Names of the links that data crosses. */
+function data(resolved) {
+  return new Set(resolved.flows.flatMap(linksOf));
 }
 
 /** Links that data crosses; of many, those with the longest queues. */
 export function linksShown(result) {
   const { resolved, tables: { links: table } } = result;
-  const data = new Set(resolved.flows.flatMap((flow) => flow.path));
-  const found = resolved.links.flatMap((link, i) => (data.has(link.name) ? [i] : []));
+  const names = data(resolved);
+  const found = resolved.links.flatMap((link, i) => (names.has(link.name) ? [i] : []));
   if (found.length <= MOST_LINKS) return found;
   const stride = resolved.links.length;
   const peak = (i) => Math.max(0, ...every(table.queue_max_bytes, stride, i)) / resolved.links[i].capacity_bps;
@@ -75,16 +116,19 @@ export function linksShown(result) {
 export function links(result) {
   const { resolved, tables: { links: table } } = result;
   const stride = resolved.links.length;
-  if (!table) return { t: [], links: [] };
+  if (!table) return { t: [], links: [], many: 0 };
   const t = every(table.t, stride, 0);
   const shown = linksShown(result).map((i) => {
-    const { name, capacity_bps: capacity } = resolved.links[i];
+    const { name } = resolved.links[i];
+    const capacity = capacities(resolved.links[i], t);
+    const wait = (bytes, sample) => (capacity[sample] === null ? NaN : (bytes * 8) / capacity[sample]);
+    const buffer = bufferBytes(resolved, i);
     return {
       index: i,
       name,
-      wait: every(table.queue_max_bytes, stride, i, (bytes) => (bytes * 8) / capacity),
-      buffer: bufferWait(resolved, i),
-      used: every(table.throughput_bps, stride, i, (bps) => bps / capacity),
+      wait: every(table.queue_max_bytes, stride, i, (bytes, row) => wait(bytes, Math.floor(row / stride))),
+      buffer: buffer === null ? null : t.map((_, sample) => (capacity[sample] === null ? null : wait(buffer, sample))),
+      used: every(table.throughput_bps, stride, i, (bps, row) => bps / (capacity[Math.floor(row / stride)] ?? NaN)),
       dropped: every(table.dropped_bytes, stride, i, (bytes, row) => {
         const length = table.t[row] - (row >= stride ? table.t[row - stride] : 0);
         const arrived = (table.arrival_bps[row] * length) / 8;
@@ -93,7 +137,7 @@ export function links(result) {
       signal: every(table.signal, stride, i),
     };
   });
-  return { t, links: shown };
+  return { t, links: shown, many: data(resolved).size };
 }
 
 /** The index of the last sample at or before a time; -1 before the first. */
@@ -113,17 +157,17 @@ export function outcome(result) {
   const of = flows(result);
   const on = links(result);
   const from = Math.floor(of.t.length * 0.75);
-  const mean = (values) => {
-    const late = values.slice(from).filter((x) => x !== null);
-    return late.length ? late.reduce((sum, x) => sum + x, 0) / late.length : null;
+  const late = (values) => {
+    const known = values.slice(from).filter((x) => x !== null);
+    return known.length ? mean(known) : null;
   };
   return {
-    flows: of.entries.map((entry) => ({ name: entry.name, rate: mean(entry.rate), fair: mean(entry.fair) })),
+    flows: of.entries.map((entry) => ({ name: entry.name, rate: late(entry.rate), fair: late(entry.fair) })),
     links: on.links.map((link) => ({
       name: link.name,
-      wait: mean(link.wait),
+      wait: late(link.wait),
       longest: link.wait.reduce((most, x) => Math.max(most, x ?? 0), 0),
-      used: mean(link.used),
+      used: late(link.used),
     })),
     dropped: result.summary?.links.reduce((sum, link) => sum + link.dropped_packets, 0) ?? null,
   };

@@ -24,11 +24,20 @@ async function* readable(stream) {
   }
 }
 
-/** The fragment for a state. */
+/**
+ * The fragment for a state.
+ *
+ * @throws {Error} with one line, if it would be too long to be opened
+ */
 export async function encode(state) {
-  const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(JSON.stringify(state)));
+  const plain = new TextEncoder().encode(JSON.stringify(state));
+  const bytes = await through(new CompressionStream("deflate-raw"), plain);
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
-  return `#s=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+  const fragment = `#s=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
+  if (plain.length > LONGEST_TEXT || fragment.length > LONGEST) {
+    throw new Error("This network is too large for a link; save the scenario as a file.");
+  }
+  return fragment;
 }
 
 /**
@@ -43,7 +52,10 @@ export async function decode(fragment) {
   try {
     const text = atob(fragment.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-    const state = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes)));
+    const state = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes)), (_, value) => {
+      if (value === null) throw broken; // the page writes none
+      return value;
+    });
     if (!isScenario(state?.scenario)) throw broken;
     return state;
   } catch {
@@ -56,5 +68,7 @@ export function isScenario(scenario) {
   const isTable = (of) => typeof of === "object" && of !== null && !Array.isArray(of);
   const isList = (of) => Array.isArray(of) && of.every(isTable);
   return isTable(scenario) && isList(scenario.link) && isList(scenario.flow) &&
+    ["memory", "route"].every((name) => scenario[name] === undefined || isList(scenario[name])) &&
+    (scenario.law === undefined || (isTable(scenario.law) && isList(Object.values(scenario.law)))) &&
     scenario.link.every((link) => typeof link.from === "string" && typeof link.to === "string");
 }

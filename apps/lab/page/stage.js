@@ -6,6 +6,11 @@ import { look } from "./panels.js";
 const SVG = "http://www.w3.org/2000/svg";
 const APART = 7; // between the two directions of a link
 const MOST_HOSTS = 6; // drawn at a node
+const MOST_WORDED = 30; // links; of more, labels would cover each other, so that only the chosen one has its
+const MOST_COLUMNS = 12; // of nodes, from the left to the right
+const NODE = { width: 38, height: 30 };
+const NAMED_NODE = 24; // wide enough for a name
+const SMALL_NODE = { width: 30, height: 16 };
 
 function shape(name, attributes, ...children) {
   const made = document.createElementNS(SVG, name);
@@ -46,6 +51,23 @@ function place(path, depth) {
   });
 }
 
+/** Spots of columns at their distances. */
+function inColumns(columns) {
+  const [first, last] = [columns[0]?.[0], columns.at(-1)?.[0]];
+  return columns.flatMap(([at, column]) => column.map((name, i) => {
+    return [name, [last > first ? (at - first) / (last - first) : 0.5, (i + 0.5) / column.length]];
+  }));
+}
+
+/** Spots of more columns than fit beside each other: to the right, then below to the left, and so on. */
+function inRows(columns) {
+  const rows = Math.ceil(columns.length / MOST_COLUMNS);
+  return columns.flatMap(([, column], k) => {
+    const [row, at] = [Math.floor(k / MOST_COLUMNS), (k % MOST_COLUMNS) / (MOST_COLUMNS - 1)];
+    return column.map((name, i) => [name, [row % 2 ? 1 - at : at, (row + (i + 0.5) / column.length) / rows]]);
+  });
+}
+
 /** Where nodes stand if nobody has moved them: from the senders on the left to the receivers on the right. */
 export function arrange(scenario) {
   const names = nodes(scenario);
@@ -54,22 +76,18 @@ export function arrange(scenario) {
     const path = shortest(scenario, flow);
     if (path?.every((name) => names.includes(name))) place(path, depth);
   }
-  for (let round = 0; round < names.length; round += 1) {
+  for (let before = -1; before !== depth.size;) {
+    before = depth.size;
     for (const { from, to } of scenario.link) {
       if (depth.size === 0) depth.set(from, 0);
       if (depth.has(from) !== depth.has(to)) place([from, to], depth);
     }
   }
   for (const name of names) if (!depth.has(name)) depth.set(name, 0);
-  const columns = Map.groupBy(names, (name) => depth.get(name));
-  const [first, last] = [Math.min(...columns.keys()), Math.max(...columns.keys())];
-  const layout = {};
-  for (const [at, column] of columns) {
-    column.forEach((name, i) => {
-      layout[name] = [last > first ? (at - first) / (last - first) : 0.5, (i + 0.5) / column.length];
-    });
-  }
-  return layout;
+  const among = scenario.link.length > MOST_WORDED ? Math.round : (x) => x; // of many, none stands between two columns
+  const columns = [...Map.groupBy(names, (name) => among(depth.get(name)))].sort(([a], [b]) => a - b);
+  const spots = columns.length > MOST_COLUMNS ? inRows(columns) : inColumns(columns);
+  return Object.fromEntries(spots); // whatever a node is called
 }
 
 /** One drawing. `act` has what it calls: select(kind, index or name), move(node, x, y), pick(node). */
@@ -131,8 +149,11 @@ export class Stage {
   draw() {
     if (!this.view || this.place.hidden) return;
     const { scenario } = this.view;
-    const rows = new Set(nodes(scenario).map((name) => Math.round((this.view.layout[name]?.[1] ?? 0.5) * 8)));
-    this.place.style.height = `${Math.min(170 + 60 * (rows.size - 1), 320)}px`;
+    this.dense = scenario.link.length > MOST_WORDED;
+    this.node = this.dense ? { ...SMALL_NODE, width: this.#nodeWidth() } : NODE;
+    this.svg.classList.toggle("dense", this.dense);
+    this.svg.classList.toggle("nameless", this.node.width < NAMED_NODE);
+    this.place.style.height = `${this.#height()}px`;
     const [width, height] = this.size;
     const focused = this.svg.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -148,6 +169,25 @@ export class Stage {
     if (focused) this.svg.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  /** Of nodes that stand side by side. */
+  #nodeWidth() {
+    const across = new Set(Object.values(this.view.layout).map(([x]) => Math.round(x * 50))).size;
+    const room = (this.size[0] - 2 * this.side) / Math.max(across - 1, 1);
+    return Math.min(Math.max(room - 4, 10), SMALL_NODE.width);
+  }
+
+  /** Room for what stands one below the other. */
+  #height() {
+    const spots = nodes(this.view.scenario).map((name) => this.view.layout[name] ?? [0.5, 0.5]);
+    if (this.dense) {
+      const columns = Map.groupBy(spots, ([x]) => Math.round(x * 50));
+      const most = Math.max(...Array.from(columns.values(), (column) => column.length));
+      return Math.min(Math.max(88 + most * (SMALL_NODE.height + 10), 320), 900);
+    }
+    const rows = new Set(spots.map(([, y]) => Math.round(y * 8)));
+    return Math.min(170 + 60 * (rows.size - 1), 320);
+  }
+
   #link(link, i) {
     const chosen = this.view.selected?.kind === "link" && this.view.selected.index === i;
     const forward = this.line(link.from, link.to);
@@ -160,7 +200,8 @@ export class Stage {
     const wires = directions.map((line) => shape("line", { x1: line.x1, y1: line.y1, x2: line.x2, y2: line.y2, class: "wire" }));
     const middle = [(forward.x1 + forward.x2) / 2 + forward.nx * 16, (forward.y1 + forward.y2) / 2 + forward.ny * 16];
     const upright = Math.abs(forward.ux) > 0.5;
-    const words = `${link.capacity} · ${link.delay}`;
+    const changes = [link.changes, link.reverse?.changes].some((of) => (Array.isArray(of) ? of.length : of));
+    const words = `${link.capacity} · ${link.delay}${changes ? ", changes" : ""}`;
     const label = shape("text", {
       x: upright ? middle[0] : middle[0] + Math.sign(forward.nx) * 6, y: upright ? middle[1] + (forward.ny > 0 ? 10 : 0) : middle[1],
       class: "label", "text-anchor": upright ? "middle" : forward.nx > 0 ? "start" : "end",
@@ -213,7 +254,7 @@ export class Stage {
     const chosen = this.view.selected?.kind === "flow" && this.view.selected.index === i;
     const count = flow.count > 1 ? ` ×${flow.count}` : "";
     const outward = Math.abs(uy) > 0.7 ? "middle" : ux < 0 ? "end" : "start";
-    const letters = outward === "middle" ? 6 : Math.floor((this.side - Math.abs(hx - x) - 9) / 7);
+    const letters = outward === "middle" ? 6 : Math.floor((this.side - Math.abs(hx - x) - 9) / 7.6);
     const text = shape("text", {
       x: hx + (outward === "end" ? -9 : outward === "start" ? 9 : 0),
       y: hy + (outward === "middle" ? Math.sign(uy) * 12 + 7 : 4), class: "label", "text-anchor": outward,
@@ -235,10 +276,11 @@ export class Stage {
   #node(name) {
     const [x, y] = this.spot(name);
     const picked = this.view.picked === name || (this.view.selected?.kind === "node" && this.view.selected.index === name);
+    const { width, height } = this.node;
     const group = shape("g", {
       class: picked ? "node chosen" : "node", transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
       "data-key": `node ${name}`, "aria-pressed": picked, "aria-label": `Node ${name}; arrow keys move it`,
-    }, shape("rect", { x: -19, y: -15, width: 38, height: 30, rx: 6 }), shape("text", { class: "name", y: 4 }, fit(name, 6)));
+    }, shape("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 5 }), shape("text", { class: "name", y: 4 }, fit(name, 6)));
     this.#press(group, () => this.act.pick(name));
     this.#drag(group, name);
     group.addEventListener("keydown", (event) => {

@@ -36,8 +36,8 @@ export function format(kind, value, digits = 3) {
   return `${short(value / factor, digits)} ${unit}`;
 }
 
-/** The largest unit in which a value is at least 1, with its factor. */
+/** The largest unit in which a value is at least 1, with its factor; of 0, the unit that is 1. */
 export function unitFor(kind, value) {
   const units = KINDS[kind];
-  return units.find(([, factor]) => Math.abs(value) >= factor * (1 - 1e-9)) ?? units.at(value === 0 ? 0 : -1);
+  return units.find(([, factor]) => Math.abs(value) >= factor * (1 - 1e-9)) ?? (value === 0 ? units.find(([, factor]) => factor === 1) : units.at(-1));
 }

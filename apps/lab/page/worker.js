@@ -112,6 +112,7 @@ async function work() {
 
 const SMALL = {
   parse: (engineOf, request) => ({ scenario: engineOf.parse(request.toml) }),
+  traces: (engineOf, request) => ({ scenario: engineOf.traces(request.scenario, request.files) }),
   line: (engineOf, request) => ({ line: engineOf.line(request.mistake, request.toml) }),
   catalogue: (engineOf) => ({ catalogue: engineOf.catalogue() }),
 };

@@ -8,12 +8,12 @@
 use std::cell::RefCell;
 
 use levelflow_scenario::{
-    Scenario, describe_buffer_algorithms, describe_laws, describe_queues, line as line_of, value_of,
+    Scenario, describe_buffer_algorithms, describe_laws, describe_queues, line as line_of, read_traces, value_of,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::output;
 use crate::run::{Progress, Run};
+use crate::{limits, output};
 
 #[derive(Default)]
 struct Page {
@@ -88,7 +88,28 @@ pub extern "C" fn output_length() -> usize {
 /// A scenario in TOML to the same structure in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn parse() -> u32 {
-    asked(|text| Ok(Scenario::parse(text).map_err(|e| e.to_string())?.to_string()))
+    asked(|text| {
+        let scenario = Scenario::parse(text).map_err(|e| e.to_string())?;
+        limits::exact(&scenario)?;
+        Ok(scenario.to_string())
+    })
+}
+
+/// `scenario` and `files`, texts by name, in JSON, to the scenario with changes in place of the traces that its links name.
+/// A file goes by its name, whatever folder the scenario expects it in.
+#[unsafe(no_mangle)]
+pub extern "C" fn traces() -> u32 {
+    asked(|text| {
+        let mut both: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let mut scenario = both["scenario"].take();
+        let read = |path: &str| {
+            let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+            let lacking = "a page cannot reach this file; open it together with the scenario file";
+            both["files"][name].as_str().map(str::to_owned).ok_or_else(|| lacking.to_owned())
+        };
+        read_traces(&mut scenario, read).map_err(|e| e.to_string())?;
+        Ok(scenario.to_string())
+    })
 }
 
 /// A value as typed, in JSON.

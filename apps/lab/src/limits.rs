@@ -3,12 +3,16 @@
 use levelflow_scenario::{Arrivals, Network};
 use levelflow_sim::Any;
 use levelflow_units::Bytes;
+use serde_json::Value;
 
 /// Most memory of flows and packets.
 pub const MEMORY: Bytes = Bytes::new(256_000_000);
 
 /// Most rows of all tables.
 pub const ROWS: u64 = 1_000_000;
+
+/// The largest integer that JavaScript keeps apart from its neighbours.
+pub const INTEGER: u64 = (1 << 53) - 1;
 
 /// Most events, some five seconds of work; a run that needs more is cut.
 pub const EVENTS: u64 = 30_000_000;
@@ -34,4 +38,43 @@ pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
         "sample: {} makes {rows} rows of results, and a page holds {ROWS}; allowed here: {shortest:.2} s or more",
         network.sample
     ))
+}
+
+/// Refuses numbers that JavaScript would change: integers that it rounds, and what is not finite.
+///
+/// # Errors
+/// Names the first one.
+pub fn exact(scenario: &Value) -> Result<(), String> {
+    match scenario {
+        Value::Number(number) => {
+            let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+            match size {
+                Some(size) if size > INTEGER => Err(format!(": {number}; a page rounds integers above {INTEGER}")),
+                _ => Ok(()),
+            }
+        }
+        // TOML has inf and nan, JSON has not.
+        Value::Null => Err(": a number must be finite".to_owned()),
+        Value::Array(values) => values.iter().try_for_each(exact),
+        Value::Object(table) => table.iter().try_for_each(|(key, value)| {
+            exact(value).map_err(|problem| format!("{key}{}{problem}", if problem.starts_with(':') { "" } else { ", " }))
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_number_that_a_page_would_change_is_named() {
+        let fine = json!({ "seed": INTEGER, "flow": [{ "count": 3, "start": 1e300 }] });
+        assert_eq!(exact(&fine), Ok(()));
+        let coarse = json!({ "flow": [{ "name": "x", "count": INTEGER + 2 }] });
+        let line = exact(&coarse).expect_err("it is too large");
+        assert_eq!(exact(&json!({ "link": [{ "loss": null }] })), Err("link, loss: a number must be finite".to_owned()));
+        assert!(line.starts_with("flow, count: 9007199254740993; a page rounds"), "{line}");
+    }
 }

@@ -1,4 +1,5 @@
 // A headless Chromium with the page of LAB_URL, which `levelflow lab --no-open` prints.
+import { readFile } from "node:fs/promises";
 import { chromium } from "playwright-core";
 
 const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -51,4 +52,19 @@ export async function applied(page, toml) {
 /** What the last values of a plot are, in words. */
 export function words(page, plot, side = "a") {
   return page.locator(`#plots-${side} .${plot}`).getAttribute("aria-label");
+}
+
+/** What the Files menu saves. */
+export async function saved(page, id) {
+  await page.click("#files summary");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click(id)]);
+  return readFile(await download.path());
+}
+
+export const field = (page, key) => page.locator(`.controls [data-key="${key}"]`);
+
+/** Types into a field and leaves it. */
+export async function type(page, key, text) {
+  await field(page, key).fill(text);
+  await field(page, key).press("Tab");
 }

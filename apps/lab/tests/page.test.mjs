@@ -1,25 +1,10 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { applied, drawn, launch, network, open, redraws, url, words } from "./browser.mjs";
+import { applied, drawn, field, launch, network, open, redraws, saved, type, url, words } from "./browser.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
 after(() => browser.close());
-
-async function saved(page, id) {
-  await page.click("#files summary");
-  const [download] = await Promise.all([page.waitForEvent("download"), page.click(id)]);
-  return readFile(await download.path());
-}
-
-const field = (page, key) => page.locator(`.controls [data-key="${key}"]`);
-
-/** Types into a field and leaves it. */
-async function type(page, key, text) {
-  await field(page, key).fill(text);
-  await field(page, key).press("Tab");
-}
 
 test("the page opens, asks nobody else, and shows the fair rates of T1", async () => {
   const page = await open(browser);
@@ -249,6 +234,31 @@ test("large and endless ones: 200 links, 10,000 points, a run that is cut", asyn
   await page.locator(".field:has([data-key='top.0.sample']) > .wrong", { hasText: "a page holds" }).waitFor({ state: "attached" });
   assert.deepEqual(page.troubles, []);
   await page.context().close();
+});
+
+test("of many links, nodes stand apart, and only the chosen link has its label", async () => {
+  const links = Array.from({ length: 200 }, (_, i) => `[[link]]\nfrom = "N${i}"\nto = "N${i + 1}"\ncapacity = "10 Mb/s"\ndelay = "1 ms"\nduplex = true\n`);
+  for (const width of [390, 1440]) {
+    const page = await open(browser, { width });
+    await redraws(page, () => applied(page, `name = "long"\nduration = "1 s"\n${links.join("")}[[flow]]\nname = "x"\nlaw = "jetmax"\nfrom = "N0"\nto = "N3"\n`));
+    const covered = await page.evaluate(() => {
+      const boxes = [...document.querySelectorAll("#stage-a .node rect")].map((one) => one.getBoundingClientRect());
+      const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      return boxes.flatMap((a, i) => boxes.slice(0, i).filter((b) => meet(a, b))).length;
+    });
+    assert.equal(covered, 0, `${width} px`);
+    const labels = () => page.locator("#stage-a .link .label:visible").count();
+    assert.equal(await labels(), 1);
+    await page.locator("[data-key='link 150']").focus();
+    await page.keyboard.press("Shift+Tab");
+    assert.equal(await labels(), 2); // of the one that has the focus, too
+    await page.locator("#skip").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "play");
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+    assert.deepEqual(page.troubles, []);
+    await page.context().close();
+  }
 });
 
 test("what theory predicts comes from the server", async () => {

@@ -38,7 +38,9 @@ pub fn sharp_timers() {
 /// # Errors
 /// Without CAP_SYS_NICE or a limit on real-time priorities that permits it.
 pub fn realtime() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 20 };
+    // SAFETY: it is plain numbers, for which zero is a value; musl has more of them than glibc.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 20;
     // SAFETY: the pointer is to a live struct of the right type; 0 means this thread.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
     if result == 0 {

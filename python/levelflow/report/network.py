@@ -59,8 +59,9 @@ def drawing(result: Result) -> str:
         f"<circle cx={x:.1f} cy={y:.1f} r={7 * scale:.1f}><title>{escape(node)}</title></circle>"
         for node, (x, y) in places.items()
     )
+    pairs = [(link["from"], link["to"]) for link in links.values()]
     words += [
-        _word(places[node], node, "node", height, np.array([0.0, 1.0]))
+        _word(places[node], node, "node", height, free_side(node, places, pairs))
         for node in nodes
         if labelled or (node in ends and len(nodes) <= MOST_NAMES)
     ]
@@ -116,10 +117,19 @@ def _arrow(a: Array, b: Array, load: float, scale: float) -> str:
     return f"<path d='{line}' stroke-width='{scale * (1 + 5 * load):.1f}'/><polygon points='{points}'/>"
 
 
+def free_side(node: str, places: dict[str, Array], pairs: list[tuple[str, str]]) -> Array:
+    """Returns the direction in which a node has no links, a unit vector; down, where they go to all sides."""
+    others = {b if a == node else a for a, b in pairs if node in (a, b)} - {node}
+    ways = [places[other] - places[node] for other in others]
+    away = -np.sum([way / max(float(np.hypot(*way)), 1e-9) for way in ways], axis=0) if ways else np.zeros(2)
+    length = float(np.hypot(*away))
+    return away / length if length > 0.5 else np.array([0.0, 1.0])
+
+
 def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str:
-    """A text beside a place, in the direction of `away`: a unit vector."""
+    """A text beside a place, in the direction of `away`, a unit vector; a slanted line leaves it at a corner."""
     left, top = 100 * place[0] / WIDE, 100 * place[1] / height
-    x, y = (f"calc({50 * (shift - 1):.0f}% + {9 * shift:.0f}px)" for shift in away)
+    x, y = (f"calc({50 * (np.clip(2 * shift, -1, 1) - 1):.0f}% + {9 * shift:.0f}px)" for shift in away)
     at = f"left:{left:.1f}%;top:{top:.1f}%;transform:translate({x},{y})"
     return f"<span class='{kind}' style='{at}'>{escape(text)}</span>"
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from levelflow._core import ScenarioError
 from levelflow.picture import Picture, any_sign
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from levelflow.report.series import Curve, Panel, Unit
@@ -127,13 +129,19 @@ def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
 
 
 def logarithmic(axes: Axes, *along: str) -> None:
-    """Makes axes logarithmic, with plain numbers at their ticks."""
+    """Makes axes logarithmic, with plain numbers at powers of ten, and at 2 and 5 of each where there are few."""
     for name in along:
         axes.set(**{f"{name}scale": "log"})
         axis = getattr(axes, f"{name}axis")
         axis.set_major_formatter(FuncFormatter(_plain))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_minor_formatter(FuncFormatter(partial(_between, axis)))
         axis.set_minor_locator(LogLocator(subs=range(2, 10)))
+
+
+def _between(axis: Axis, value: float, place: int) -> str:
+    low, high = axis.get_view_interval()
+    few = high < 100 * low
+    return _plain(value, place) if few and f"{value:e}"[0] in "25" else ""
 
 
 def _plain(value: float, _place: int) -> str:

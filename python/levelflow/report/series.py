@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from levelflow.report.summary import is_listed
+from levelflow.report.summary import always_sends, is_listed
 from levelflow.style import COLOURS
 from levelflow.theory.competition import in_force
 from levelflow.theory.references import reference
@@ -267,6 +267,8 @@ def _rate(result: Result, flow: dict[str, Any], own: pl.DataFrame) -> Curve:
     if not is_listed(flow):
         return _curve(flow["name"], f"{_label(flow)}, all delivered", own["t"], own["delivered_bps"])
     label = _label(flow) if flow["count"] == 1 else f"{_label(flow)}, mean of {flow['count']}"
+    if not always_sends(flow):  # less than its law permits
+        return _curve(flow["name"], f"{label}, delivered", own["t"], own["delivered_bps"] / own["active"])
     curve = _curve(flow["name"], label, own["t"], own["rate_bps"] / own["active"])
     members = result.members
     if members.is_empty() or flow["count"] == 1:

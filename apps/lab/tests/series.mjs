@@ -1,0 +1,16 @@
+// What the plots show of stored results (JSON, one a line, as `levelflow lab --open` serves them) of standard input.
+import { readFileSync } from "node:fs";
+import { flows, links } from "../page/series.js";
+
+function table(columns) {
+  const arrays = Object.entries(columns).map(([name, values]) => [name, Float64Array.from(values, (x) => x ?? NaN)]);
+  return { rows: columns.t.length, ...Object.fromEntries(arrays) };
+}
+
+for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
+  const { resolved, tables } = JSON.parse(line);
+  const result = { resolved, tables: Object.fromEntries(Object.entries(tables).map(([name, columns]) => [name, table(columns)])) };
+  const fair = flows(result).entries.map((entry) => [entry.name, entry.fair]);
+  const wait = links(result).links.map((link) => [link.name, link.wait]);
+  console.log(JSON.stringify({ fair: Object.fromEntries(fair), wait: Object.fromEntries(wait) }));
+}
