@@ -40,6 +40,7 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
         forward,
         backward: None,
         delay: Duration::ZERO,
+        capacity: None,
         id: 1,
     })?;
     let to = relay.address()?;
