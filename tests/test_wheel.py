@@ -61,6 +61,17 @@ def test_a_wheel_runs_the_demo(installed, tmp_path):
     assert len(list(tmp_path.glob("results/demo-*/report.html"))) == 3
 
 
+def test_a_wheel_has_traces_studies_and_topologies(installed, tmp_path):
+    study = '[study]\nscenario = "lte"\nreplications = 2\n[[axis]]\npath = "duration"\nvalues = ["10 s", "20 s"]\n'
+    (tmp_path / "short.toml").write_text(study + '[measure]\nmetrics = ["throughput_bps"]\n', encoding="utf-8")
+    listed = levelflow(installed, tmp_path, "list", "studies")
+    assert {"backbone", "laws-and-load"} <= set(listed.stdout.split())
+    fabric = ("topology", "fat-tree:4", "--ecmp", "--traffic", "permutation", "--law", "level", "--duration", "1 s")
+    for words in (("run", "lte", "--no-plots"), ("study", "short.toml"), fabric, ("run", "fat-tree-4.toml")):
+        done = levelflow(installed, tmp_path, *words)
+        assert done.returncode == 0, done.stderr
+
+
 def test_a_wheel_reproduces_a_figure(installed, tmp_path):
     done = levelflow(installed, tmp_path, "reproduce", "rcp-router")
     assert done.returncode == 0, done.stdout + done.stderr

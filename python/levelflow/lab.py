@@ -135,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
         else:
-            body = self.rfile.read(int(length))  # whoever sends it slowly holds up nobody
+            body = self.rfile.read(int(length))  # before the lock: a slow sender holds up nobody
             with self.server.asking:
                 status, answer = predict(body)
             self._send(status, "application/json", json.dumps(answer).encode())

@@ -42,7 +42,7 @@ const undo = [];
 let lastEdit = { key: null, at: 0 };
 let version = 0;
 
-const editing = new Editing(lab, { hint, press, redraw });
+const editing = new Editing(lab, { hint: (text) => { $("hint").textContent = text; }, press, redraw });
 const act = { select, move, pick: (name) => editing.pick(name) };
 const sides = {
   a: side("a", withPackets(new Stage($("stage-a"), act), "a")),
@@ -270,10 +270,6 @@ function select(kind, index) {
 function move(node, x, y) {
   lab.layout = { ...lab.layout, [node]: [x, y] };
   redraw();
-}
-
-function hint(text) {
-  $("hint").textContent = text;
 }
 
 /** Shows which kind of thing is being added. */

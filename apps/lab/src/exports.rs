@@ -105,7 +105,10 @@ pub extern "C" fn traces() -> u32 {
         let read = |path: &str| {
             let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
             let lacking = "a page cannot reach this file; open it together with the scenario file";
-            both["files"][name].as_str().map(str::to_owned).ok_or_else(|| lacking.to_owned())
+            both["files"][name]
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| lacking.to_owned())
         };
         read_traces(&mut scenario, read).map_err(|e| e.to_string())?;
         Ok(scenario.to_string())

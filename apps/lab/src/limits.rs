@@ -57,7 +57,8 @@ pub fn exact(scenario: &Value) -> Result<(), String> {
         Value::Null => Err(": a number must be finite".to_owned()),
         Value::Array(values) => values.iter().try_for_each(exact),
         Value::Object(table) => table.iter().try_for_each(|(key, value)| {
-            exact(value).map_err(|problem| format!("{key}{}{problem}", if problem.starts_with(':') { "" } else { ", " }))
+            exact(value)
+                .map_err(|problem| format!("{key}{}{problem}", if problem.starts_with(':') { "" } else { ", " }))
         }),
         _ => Ok(()),
     }
@@ -74,7 +75,13 @@ mod tests {
         assert_eq!(exact(&fine), Ok(()));
         let coarse = json!({ "flow": [{ "name": "x", "count": INTEGER + 2 }] });
         let line = exact(&coarse).expect_err("it is too large");
-        assert_eq!(exact(&json!({ "link": [{ "loss": null }] })), Err("link, loss: a number must be finite".to_owned()));
-        assert!(line.starts_with("flow, count: 9007199254740993; a page rounds"), "{line}");
+        assert_eq!(
+            exact(&json!({ "link": [{ "loss": null }] })),
+            Err("link, loss: a number must be finite".to_owned())
+        );
+        assert!(
+            line.starts_with("flow, count: 9007199254740993; a page rounds"),
+            "{line}"
+        );
     }
 }
