@@ -11,6 +11,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod abc;
 pub mod aimd;
 pub mod aqm;
 pub mod bbr;
@@ -70,6 +71,7 @@ registry::laws! {
     rcp => Rcp,
     maxnet => MaxNet,
     xcp => Xcp,
+    abc => Abc,
     reno => Reno,
     newreno => NewReno,
     bic => Bic,
