@@ -11,6 +11,7 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod abc;
 pub mod aimd;
 pub mod aqm;
 pub mod bbr;
@@ -71,6 +72,7 @@ registry::laws! {
     rcp => Rcp,
     maxnet => MaxNet,
     xcp => Xcp,
+    abc => Abc,
     reno => Reno,
     newreno => NewReno,
     bic => Bic,

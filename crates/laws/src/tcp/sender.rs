@@ -58,6 +58,27 @@ impl<V: Variant> TcpSender<V> {
         &self.variant
     }
 
+    /// The window, packets and fractions of them.
+    pub(crate) fn size(&self) -> f64 {
+        self.window.size
+    }
+
+    /// Cuts the window to so many packets, at least 1, without a threshold: nothing was lost.
+    pub(crate) fn limit(&mut self, most: f64) {
+        self.window.size = self.window.size.min(most).max(1.0);
+    }
+
+    /// What a window of so many packets comes to.
+    #[inline]
+    pub(crate) fn rate_of(&self, window: f64) -> Rate {
+        let rtt = if self.rtt.smooth == 0.0 {
+            ASSUMED_RTT
+        } else {
+            self.rtt.smooth
+        };
+        Rate::clamped(window * self.packet_size.as_bits_f64() / rtt)
+    }
+
     //= RFC 6582, section 3.2
     //# When the third duplicate ACK is received, the TCP sender first
     //# checks the value of recover to see if the Cumulative
@@ -173,12 +194,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
 
     #[inline]
     fn rate(&self) -> Rate {
-        let rtt = if self.rtt.smooth == 0.0 {
-            ASSUMED_RTT
-        } else {
-            self.rtt.smooth
-        };
-        Rate::clamped(self.window.size * self.packet_size.as_bits_f64() / rtt)
+        self.rate_of(self.window.size)
     }
 
     #[inline]

@@ -1,0 +1,97 @@
+//! Sender half: two windows, of which the smaller counts.
+
+use levelflow_units::{Bytes, Rate, Time};
+
+use super::{AbcHeader, AbcParams};
+use crate::cubic::CubicState;
+use crate::tcp::TcpSender;
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+
+/// Neither window is larger than this many times what is on its way (section 5.1.1).
+const MOST_OF_FLIGHT: f64 = 2.0;
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AbcSender {
+    /// `w_abc`, packets: follows the routers of ABC.
+    pub(super) window: f64,
+    /// `w_cubic`: follows losses, and queues that mark, at bottlenecks without ABC.
+    pub(super) cubic: TcpSender<CubicState>,
+}
+
+impl AbcSender {
+    /// Section 3.1.1 with the additive increase of section 3.1.3: an ACK that accelerates brings two packets, one that
+    /// brakes none, and each window of ACKs one more.
+    fn follow(&mut self, params: &AbcParams, acked: f64, brakes: bool) {
+        let additive = acked / self.window;
+        if !brakes {
+            self.window += acked;
+        } else if self.window > params.min_window {
+            self.window = (self.window - acked).max(params.min_window);
+        }
+        self.window += additive;
+    }
+
+    fn smaller(&self) -> f64 {
+        self.window.min(self.cubic.size())
+    }
+}
+
+impl SenderLaw for AbcSender {
+    type Params = AbcParams;
+    type Header = AbcHeader;
+
+    fn new(params: &AbcParams, flow: &FlowInfo) -> Self {
+        Self {
+            window: params.initial_window,
+            cubic: TcpSender::new(&params.cubic, flow),
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        self.cubic.rate_of(self.smaller())
+    }
+
+    #[inline]
+    fn paces(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        (self.smaller() as u32).max(1)
+    }
+
+    #[inline]
+    fn packet_size(&self, params: &AbcParams) -> Bytes {
+        self.cubic.packet_size(&params.cubic)
+    }
+
+    #[inline]
+    fn on_send(&mut self, params: &AbcParams, now: Time, packet: &Outgoing) -> AbcHeader {
+        self.cubic.on_send(&params.cubic, now, packet);
+        AbcHeader::UNSET
+    }
+
+    fn on_feedback(&mut self, params: &AbcParams, now: Time, feedback: &Feedback<AbcHeader>) {
+        let plain = feedback.map_header(|_| NoHeader);
+        self.cubic.on_feedback(&params.cubic, now, &plain);
+        if feedback.kind != Kind::Data || feedback.acked == 0 {
+            return;
+        }
+        self.follow(params, feedback.acked.into(), feedback.header.brakes());
+        let flight = f64::from(feedback.outstanding) + f64::from(feedback.acked);
+        let most = (MOST_OF_FLIGHT * flight).max(params.initial_window);
+        self.window = self.window.min(most);
+        self.cubic.limit(most);
+    }
+
+    fn on_loss(&mut self, params: &AbcParams, now: Time, loss: &Loss) {
+        self.cubic.on_loss(&params.cubic, now, loss);
+    }
+
+    fn on_timeout(&mut self, params: &AbcParams, now: Time, next: u32) {
+        self.cubic.on_timeout(&params.cubic, now, next);
+    }
+}
