@@ -240,7 +240,7 @@ fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
 }
 
 /// With `A` above 0 the link is full, and the queue is where it takes the additive increase back: `x = d_t + delta A`. Shares
-/// wander about the equal ones, within Jain's index of 0.95 as in the paper's evaluation.
+/// wander about the equal ones; the bound on Jain's index was chosen after a look at one run, which had 0.98.
 #[test]
 fn many_flows_wait_as_long_as_the_paper_says() {
     let (capacity, back, flows) = (16e6, 0.1, 20);

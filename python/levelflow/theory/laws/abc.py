@@ -19,7 +19,7 @@ LEAST_DELTA = 2 / 3
 
 
 def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
-    """Returns the load at rest over the capacity; `rtt` is without a queue.
+    """Returns the load in equilibrium over the capacity; `rtt` is without a queue.
 
     Raises:
         ParameterError: if a number is not above 0, or `eta` above 1.
@@ -34,7 +34,7 @@ def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
 def queueing_delay(
     flows: float, mu: float, rtt: float, eta: float = 0.98, delta: float = 0.133, target: float = 0.05
 ) -> float:
-    """Returns the queueing delay at rest; 0 where the additive increase leaves room, and `target` is d_t.
+    """Returns the queueing delay in equilibrium; 0 where the additive increase leaves room, and `target` is d_t.
 
     Raises:
         ParameterError: if a number is not above 0 (`target`: below 0), or `eta` above 1.
