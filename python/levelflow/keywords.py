@@ -31,6 +31,7 @@ Law = Literal[
     "westwood",
     "lp",
     "dctcp",
+    "prague",
     "vegas",
     "fast",
     "cbr",
@@ -49,6 +50,9 @@ Queue = Literal[
     "pie",
     "virtual_queue",
     "policer",
+    "fq_codel",
+    "dualpi2",
+    "cake",
 ]
 
 

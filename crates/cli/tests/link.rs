@@ -106,34 +106,6 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
-/// A packet of another flow passes those that wait, of which the queue drops what it has no room for.
-#[test]
-fn with_a_queue_per_flow_a_lone_packet_passes_a_burst() {
-    needs_root!();
-    let pair = Pair::new();
-    let queue = levelflow_scenario::queue_of("{ fq_codel = { limit = \"50 packets\" } }").unwrap();
-    let line = settings(&[("rate", "2 Mb/s")]);
-    let mut running = Running::start(Link::new(pair.ports(), [line, line], 1).with_queues(&queue, 1));
-    let _neighbours = pair.sockets();
-    let open = |at: &Namespace, port: u16| at.run(|| UdpSocket::bind(("0.0.0.0", port))).unwrap().unwrap();
-    let (burst, lone, receiver) = (open(&pair.a, 7001), open(&pair.a, 7002), open(&pair.b, 7003));
-    receiver.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-    // 200 packets take 0.8 s on the line, and 50 may wait.
-    for _ in 0..200 {
-        burst.send_to(&[0; PAYLOAD], "10.0.0.2:7003").unwrap();
-    }
-    lone.send_to(&[1; 58], "10.0.0.2:7003").unwrap();
-    let mut packet = [0; 2000];
-    let came: Vec<usize> = std::iter::from_fn(|| receiver.recv(&mut packet).ok()).collect();
-    let place = came.iter().position(|&size| size == 58).unwrap();
-    assert!(came.len() - place > 20, "{place} of {} went before it", came.len());
-    let report = forward(&mut running);
-    assert!(
-        report.dropped > 50 && report.arrived == report.delivered + report.dropped,
-        "{report:?}"
-    );
-}
-
 #[test]
 fn each_direction_has_its_delay() {
     needs_root!("each_direction_has_its_delay");
