@@ -69,18 +69,40 @@ impl ScenarioError {
 }
 
 /// The line of a scenario file that an error is about: for `link 1 (A->B), capacity: ...` that of the key, or of the entry
-/// where it lacks the key.
+/// where it lacks the key; for `duration: ...` that of the key.
 #[must_use]
 pub fn line(text: &str, error: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;
-    let (kind, rest) = error.split_once(' ')?;
-    let number: usize = rest.split([' ', ',', ':']).next()?.parse().ok()?;
-    let (_, entries) = named(file.get_ref(), kind)?;
-    let entry = entries.get_ref().as_array()?.get(number.checked_sub(1)?)?;
-    let key = rest.split_once(", ").and_then(|(_, key)| key.split([',', ':']).next());
-    let key = key.and_then(|key| named(entry.get_ref().as_table()?, key));
-    let start = key.map_or(entry.span().start, |(key, _)| key.span().start);
+    let start = in_entry(file.get_ref(), error).or_else(|| at_top(file.get_ref(), error))?;
     Some(text.get(..start)?.matches('\n').count() + 1)
+}
+
+fn in_entry(file: &DeTable, error: &str) -> Option<usize> {
+    let (place, problem) = error.split_once(": ")?;
+    let (kind, rest) = place.split_once(' ')?;
+    let number: usize = rest.split([' ', ',']).next()?.parse().ok()?;
+    let (_, entries) = named(file, kind)?;
+    let entry = entries.get_ref().as_array()?.get(number.checked_sub(1)?)?;
+    let key = rest
+        .split_once(", ")
+        .and_then(|(_, key)| key.split(',').next())
+        .or_else(|| quoted(problem));
+    let key = key.and_then(|key| named(entry.get_ref().as_table()?, key));
+    Some(key.map_or(entry.span().start, |(key, _)| key.span().start))
+}
+
+fn at_top(file: &DeTable, error: &str) -> Option<usize> {
+    let (place, problem) = error.split_once(": ")?;
+    let key = match place {
+        "top level" => quoted(problem)?,
+        _ => place.split(',').next()?,
+    };
+    named(file, key).map(|(key, _)| key.span().start)
+}
+
+/// The name that a problem begins with, as in `"colour" is not known here`.
+fn quoted(problem: &str) -> Option<&str> {
+    problem.strip_prefix('"')?.split('"').next()
 }
 
 type Spans<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);

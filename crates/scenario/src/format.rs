@@ -373,14 +373,51 @@ fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<Sce
         return mistakes;
     };
     let mut number = 0;
-    entries.retain(|entry| {
+    entries.retain_mut(|entry| {
         number += 1;
-        let read: Result<T, _> = serde_path_to_error::deserialize(entry);
         let within = format!("{kind} {number}{}", nickname(entry));
-        mistakes.extend(read.as_ref().err().map(|e| ScenarioError::structure(&within, entry, e)));
-        read.is_ok()
+        let before = mistakes.len();
+        mistakes.extend(take_mistakes::<T>(&within, entry));
+        mistakes.len() == before
     });
     mistakes
+}
+
+/// All that is wrong with a table: each mistake is taken out to see the next.
+fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<ScenarioError> {
+    let (mut mistakes, mut taken) = (Vec::new(), Vec::new());
+    while let Err(error) = serde_path_to_error::deserialize::<_, T>(&*table) {
+        let message = error.inner().to_string();
+        let missing = message
+            .strip_prefix("missing field `")
+            .and_then(|rest| rest.split('`').next());
+        // What was taken out was there, and wrong.
+        if !missing.is_some_and(|key| taken.iter().any(|one| one == key)) {
+            mistakes.push(ScenarioError::structure(within, table, &error));
+        }
+        match take(table, error.path()) {
+            Some(key) => taken.push(key),
+            None => break,
+        }
+    }
+    mistakes
+}
+
+/// Takes out what stands at the end of a path, or the innermost table around it that can go; its key.
+fn take(table: &mut Value, path: &serde_path_to_error::Path) -> Option<String> {
+    let (mut here, mut keys) = (&*table, Vec::new());
+    for segment in path {
+        let serde_path_to_error::Segment::Map { key } = segment else {
+            break;
+        };
+        let Some(next) = here.get(key) else { break };
+        keys.push(key.clone());
+        here = next;
+    }
+    let key = keys.pop()?;
+    let parent = keys.iter().try_fold(table, |at, key| at.get_mut(key))?;
+    parent.as_object_mut()?.remove(&key)?;
+    Some(key)
 }
 
 impl Scenario {
@@ -395,7 +432,7 @@ impl Scenario {
     /// Reads the structure.
     ///
     /// # Errors
-    /// When a key is unknown or missing, or a value is not of its kind: the first such mistake of each entry.
+    /// When keys are unknown or missing, or values are not of their kind: all such mistakes.
     pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
         if let Ok(scenario) = Self::deserialize(value) {
             return Ok(scenario);
@@ -407,10 +444,9 @@ impl Scenario {
             take_broken::<NextHop>(&mut rest, "route"),
             take_broken::<Flow>(&mut rest, "flow"),
         ];
-        let rest = serde_path_to_error::deserialize(&rest).map_err(|e| ScenarioError::structure("", &rest, &e));
-        let mut scenario =
-            ScenarioError::collect(std::iter::once(rest).chain(mistakes.into_iter().flatten().map(Err)))?;
-        Ok(scenario.swap_remove(0))
+        let top = take_mistakes::<Self>("", &mut rest);
+        ScenarioError::collect(top.into_iter().chain(mistakes.into_iter().flatten()).map(Err::<(), _>))?;
+        Self::deserialize(&rest).map_err(|e| ScenarioError::at("top level", e.to_string()))
     }
 
     /// What each direction of each link says of laws, with the link's place in the scenario.

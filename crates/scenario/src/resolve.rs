@@ -46,34 +46,17 @@ impl Scenario {
     /// Checks the scenario and works out paths, parameters and buffers.
     ///
     /// # Errors
-    /// What is wrong first of the run, or else of each link, or else of each flow.
+    /// What is wrong of the run and of each link, or else of each flow.
     pub fn resolve(&self) -> Fallible<Resolved> {
-        printable("name", &self.name)?;
-        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
-            let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
-            return Err(ScenarioError::at("name", rule));
-        }
-        if self.name.len() > LONGEST_NAME {
-            let length = self.name.len();
-            let problem =
-                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as results go to a directory of it");
-            return Err(ScenarioError::at("name", problem));
-        }
-        for (key, time) in [("duration", self.duration), ("sample", self.sample)] {
-            if time == Duration::ZERO || time > LONGEST_RUN {
-                let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
-                return Err(ScenarioError::at(key, problem));
-            }
-        }
-        if self.duration.as_ps() / self.sample.as_ps() > MOST_SAMPLES {
-            let problem = format!(
-                "{} is too short; allowed: a {MOST_SAMPLES}th of the duration or more",
-                self.sample
-            );
-            return Err(ScenarioError::at("sample", problem));
-        }
-        let defaults = self.read_laws()?;
-        let (mut links, ends) = self.read_links()?;
+        // Flows need links; the others are checked even where one of them is wrong.
+        let (run, defaults, links) = (self.check_run(), self.read_laws(), self.read_links());
+        let wrong = [
+            run.err(),
+            defaults.as_ref().err().cloned(),
+            links.as_ref().err().cloned(),
+        ];
+        ScenarioError::collect(wrong.into_iter().flatten().map(Err::<(), _>))?;
+        let (defaults, (mut links, ends)) = (defaults?, links?);
         let mut flows = self.read_flows(&links, &ends, &defaults)?;
         self.set_clocks(&mut links, &flows);
         self.place_routers(&mut links, &mut flows, &defaults)?;
@@ -90,6 +73,44 @@ impl Scenario {
             memories,
         };
         Ok(Resolved { network, ends })
+    }
+
+    /// What is wrong with name, duration and sample.
+    fn check_run(&self) -> Fallible<()> {
+        let results = [self.check_name(), self.check_times()];
+        ScenarioError::collect(results).map(drop)
+    }
+
+    fn check_name(&self) -> Fallible<()> {
+        printable("name", &self.name)?;
+        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
+            let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
+            return Err(ScenarioError::at("name", rule));
+        }
+        if self.name.len() > LONGEST_NAME {
+            let length = self.name.len();
+            let problem =
+                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as results go to a directory of it");
+            return Err(ScenarioError::at("name", problem));
+        }
+        Ok(())
+    }
+
+    fn check_times(&self) -> Fallible<()> {
+        for (key, time) in [("duration", self.duration), ("sample", self.sample)] {
+            if time == Duration::ZERO || time > LONGEST_RUN {
+                let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
+                return Err(ScenarioError::at(key, problem));
+            }
+        }
+        if self.duration.as_ps() / self.sample.as_ps() > MOST_SAMPLES {
+            let problem = format!(
+                "{} is too short; allowed: a {MOST_SAMPLES}th of the duration or more",
+                self.sample
+            );
+            return Err(ScenarioError::at("sample", problem));
+        }
+        Ok(())
     }
 
     fn read_laws(&self) -> Fallible<LawTables> {

@@ -604,6 +604,60 @@ fn names_that_differ_in_case_are_the_nearest() {
     assert!(said.contains("did you mean \"A->B\"?"), "{said}");
 }
 
+/// Eleven mistakes, and the lines where they are: two or more in an entry, at the top, and in a table within one.
+#[test]
+fn all_mistakes_of_a_file_are_said_each_with_its_line() {
+    let text = r#"name = "ten"
+duration = "10 parsecs"
+sampel = "1 s"
+seed = -3
+
+[[link]]
+from = "A"
+to = "B"
+capacity = "10 Mb"
+delay = "10 parsecs"
+colour = "red"
+
+[[link]]
+from = "B"
+to = "C"
+delay = "1 ms"
+buffer = "ten"
+
+[[flow]]
+name = "x"
+law = "cubic"
+from = "A"
+to = "B"
+start = "soon"
+size = -3
+ack_delay = { every = "often", hold = "never" }
+"#;
+    let value = Scenario::parse(text).unwrap();
+    let error = Scenario::from_value(&value).unwrap_err().to_string();
+    let mut lines: Vec<usize> = error
+        .lines()
+        .map(|one| levelflow_scenario::line(text, one).expect(one))
+        .collect();
+    lines.sort_unstable();
+    // That capacity is missing in the second link is said at its head; there are two in line 26.
+    assert_eq!(lines, [2, 3, 4, 9, 10, 11, 13, 17, 24, 25, 26, 26], "{error}");
+}
+
+#[test]
+fn what_is_wrong_of_the_run_does_not_hide_what_is_wrong_of_links() {
+    let text = r#"
+name = "a/b"
+duration = "0 s"
+link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "1 ms", reverse = {} }]
+"#;
+    let scenario = Scenario::from_value(&Scenario::parse(text).unwrap()).unwrap();
+    let error = scenario.resolve().unwrap_err().to_string();
+    let places: Vec<_> = error.lines().map(|one| one.split([':', ' ']).next().unwrap()).collect();
+    assert_eq!(places, ["name", "duration", "link"], "{error}");
+}
+
 #[test]
 fn an_error_is_about_a_line_of_its_file() {
     let text = "name = \"n\"\nduration = \"1 s\"\n\n[[link]]\nfrom = \"A\"\nto = \"B\"\ncapacity = 10\n\n\
@@ -616,7 +670,8 @@ fn an_error_is_about_a_line_of_its_file() {
         ("flow 2 (z), name: needs a name of its own", Some(14)),
         ("flow 3 (w), name: needs a name of its own", None),
         ("flow 0: none", None),
-        ("duration: 0 s is out of range", None),
+        ("duration: 0 s is out of range", Some(2)),
+        ("sample: 0 s is out of range", None),
     ] {
         assert_eq!(levelflow_scenario::line(text, error), line, "{error}");
     }
