@@ -74,6 +74,14 @@ struct Served {
 }
 
 impl Served {
+    /// Nothing waits, in one queue or in those of a scheduler.
+    fn with(scheduler: Option<Box<Scheduler<PacketId>>>) -> Self {
+        Self {
+            scheduler,
+            ..Self::default()
+        }
+    }
+
     /// Packets waiting or in service.
     #[inline(never)]
     fn packets(&self) -> usize {
@@ -188,12 +196,7 @@ impl<P: Protocol> Link<P> {
             sizing,
             aqm: (!spec.queue.discipline().params.is_empty() && scheduler.is_none()).then(|| Box::new(aqm)),
             changing: changes.then(changing),
-            served: served.then(|| {
-                Box::new(Served {
-                    scheduler,
-                    ..Served::default()
-                })
-            }),
+            served: served.then(|| Box::new(Served::with(scheduler))),
             overflow,
             pace: pace(spec.capacity, spec.slow),
             slow: spec.slow,

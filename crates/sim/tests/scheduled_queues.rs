@@ -82,7 +82,7 @@ fn flows_get_equal_shares() {
         for (entry, expected) in [(0, 9e6), (1, 9e6), (2, 9e6), (3, 3e6)] {
             assert_close(rate(&run, entry, 20.0), expected, 0.002);
         }
-        let beside = deaf("deaf", 90) + &endless("cubic", r#""cubic""#, "A", 1);
+        let beside = [deaf("deaf", 90), endless("cubic", r#""cubic""#, "A", 1)].concat();
         let run = bottleneck(queue, "30 Mb/s", 60, &beside);
         assert!(rate(&run, 1, 20.0) > 0.9 * 15e6, "{}", rate(&run, 1, 20.0));
     }
@@ -106,7 +106,7 @@ fn a_sparse_flow_waits_for_one_packet() {
         "#;
         let bulk = endless("bulk", r#"{ cbr = { rate = "15 Mb/s" } }"#, "A", 1);
         let queue = format!("{{ {queue} = {{ queues = 65536 }} }}");
-        let run = bottleneck(&queue, "10 Mb/s", 60, &(bulk + ping));
+        let run = bottleneck(&queue, "10 Mb/s", 60, &format!("{bulk}{ping}"));
         let times = column(&run.completions, "fct_s");
         assert!(times.len() > 1000);
         let (own, other) = (125.0 * 8.0 / 10e6, 1250.0 * 8.0 / 10e6);
@@ -147,7 +147,11 @@ fn a_shaper_moves_the_queue_to_where_it_is_managed() {
 /// are the same rules: here all have the same destination, and flows share alike.
 #[test]
 fn cake_shares_between_hosts() {
-    let flows = endless("many", r#""cubic""#, "H", 8) + &endless("one", r#""cubic""#, "I", 1);
+    let flows = [
+        endless("many", r#""cubic""#, "H", 8),
+        endless("one", r#""cubic""#, "I", 1),
+    ]
+    .concat();
     for (isolation, share) in [
         ("sources", 0.5),
         ("destinations", 1.0 / 9.0),
@@ -184,7 +188,11 @@ fn classic_flows_hold_the_target_and_obey_the_root() {
 /// of one kind gets what one of the other kind gets within a factor of two (RFC 9332, section 2.1).
 #[test]
 fn prague_and_cubic_share_a_line_at_different_delays() {
-    let flows = endless("prague", r#""prague""#, "A", 2) + &endless("cubic", r#""cubic""#, "A", 2);
+    let flows = [
+        endless("prague", r#""prague""#, "A", 2),
+        endless("cubic", r#""cubic""#, "A", 2),
+    ]
+    .concat();
     let run = bottleneck(r#""dualpi2""#, "40 Mb/s", 120, &flows);
     let rtt = |entry: usize| run.summary.flows[entry].rtt_s.as_ref().unwrap().clone();
     let packet = 1250.0 * 8.0 / 40e6;
@@ -214,7 +222,7 @@ fn prague_and_cubic_share_a_line_at_different_delays() {
 /// the flow that reacts first gets more): three flows of 5 ms beside three of 20 ms.
 #[test]
 fn prague_gives_short_round_trips_no_advantage() {
-    let flow = |n: u32, law: &str| endless(&format!("x{n}"), law, "A", 3) + &format!("rtt = \"{n} ms\"");
+    let flow = |n: u32, law: &str| format!("{}rtt = \"{n} ms\"", endless(&format!("x{n}"), law, "A", 3));
     let ratio = |law| {
         let run = run(&format!(
             r#"
