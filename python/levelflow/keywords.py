@@ -21,6 +21,7 @@ Law = Literal[
     "rcp",
     "maxnet",
     "xcp",
+    "abc",
     "reno",
     "newreno",
     "bic",

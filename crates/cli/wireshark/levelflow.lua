@@ -168,6 +168,15 @@ local laws = {
             { name = "epochs", doc = "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
         },
     },
+    [10] = {
+        name = "abc",
+        fields = {
+            { name = "signal", doc = "as below", bytes = 1, writer = "router", bits = {
+                { name = "brake", mask = 128, doc = "a router of the path brakes; without, all accelerate" },
+                { name = "seen", mask = 64, doc = "an ABC router has been passed" },
+            } },
+        },
+    },
     -- to here.
 }
 

@@ -274,7 +274,7 @@ impl<P: Protocol> Sim<P> {
         MemoryExceeded::on_the_way(&self.entries[largest].spec.name, packets, flows, now, self.memory_limit)
     }
 
-    #[inline]
+    #[inline(always)] // one caller, per event
     fn handle(&mut self, target: Target) {
         match target {
             Target::Link(i) => self.link_delivers(i),
