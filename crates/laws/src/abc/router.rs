@@ -8,15 +8,15 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// Parts of the sliding window; each is an interval.
 const SLOTS: usize = 20;
 
-/// What happened in one interval.
+/// What happened in one interval, in few bytes: a router is as large as the largest law.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Slot {
-    /// Seconds.
-    time: f64,
-    /// Bits of ABC that left.
-    departed: f64,
-    /// Bits of others that arrived.
-    foreign: f64,
+    /// Nanoseconds, at least 1.
+    time: u32,
+    /// Bytes of ABC that left.
+    departed: u32,
+    /// Bytes of others that arrived.
+    foreign: u32,
 }
 
 /// One output port.
@@ -41,6 +41,10 @@ pub struct AbcRouter {
     /// Bytes that accelerated less those that braked: in this interval, and in the last.
     change: f64,
     changed: f64,
+}
+
+fn added(bytes: u32, size: Bytes) -> u32 {
+    bytes.saturating_add(u32::try_from(size.get()).unwrap_or(u32::MAX))
 }
 
 impl AbcRouter {
@@ -88,10 +92,9 @@ impl RouterLaw for AbcRouter {
 
     #[inline]
     fn on_arrival(&mut self, _params: &AbcParams, packet: &Arriving, header: Option<&mut AbcHeader>) {
-        let size = packet.size.as_bits_f64();
-        self.queue = packet.queue.as_bits_f64() + size;
+        self.queue = packet.queue.as_bits_f64() + packet.size.as_bits_f64();
         if header.is_none() {
-            self.current.foreign += size;
+            self.current.foreign = added(self.current.foreign, packet.size);
         }
     }
 
@@ -111,7 +114,7 @@ impl RouterLaw for AbcRouter {
             self.tokens -= 1.0;
         }
         self.change += if header.brakes() { -bytes } else { bytes };
-        self.current.departed += 8.0 * bytes;
+        self.current.departed = added(self.current.departed, size);
         self.queue = (self.queue - 8.0 * bytes).max(0.0);
     }
 
@@ -123,12 +126,13 @@ impl RouterLaw for AbcRouter {
         if elapsed == Duration::ZERO {
             return;
         }
-        self.current.time = elapsed.as_secs_f64();
+        self.current.time = u32::try_from(elapsed.as_ps() / 1000).unwrap_or(u32::MAX).max(1);
         self.slots[self.oldest] = core::mem::take(&mut self.current);
         self.oldest = (self.oldest + 1) % SLOTS;
-        let sum = |part: fn(&Slot) -> f64| self.slots.iter().map(part).sum::<f64>();
-        let time = sum(|slot| slot.time);
-        (self.departures, self.foreign) = (sum(|slot| slot.departed) / time, sum(|slot| slot.foreign) / time);
+        let sum = |part: fn(&Slot) -> u32| self.slots.iter().map(|slot| f64::from(part(slot))).sum::<f64>();
+        let seconds = sum(|slot| slot.time) * 1e-9;
+        self.departures = 8.0 * sum(|slot| slot.departed) / seconds;
+        self.foreign = 8.0 * sum(|slot| slot.foreign) / seconds;
         self.queue = port.queue.as_bits_f64();
         self.changed = core::mem::take(&mut self.change);
     }
