@@ -127,7 +127,7 @@ def test_an_error_survives_copies_pickles_and_process_pools():
     assert (type(there), str(there)) == (ScenarioError, str(here.value))
 
 
-def test_each_entry_tells_its_first_mistake(tmp_path):
+def test_each_mistake_of_a_file_is_told_with_its_entry(tmp_path):
     file = tmp_path / "bad.toml"
     file.write_text("""
 name = "bad"
@@ -150,6 +150,7 @@ count = "4"
     with pytest.raises(ScenarioError) as caught:
         Scenario.load(file).resolve()
     assert [re.search("(top level|link [12]|flow [12])", line)[0] for line in str(caught.value).splitlines()] == [
+        "top level",
         "top level",
         "link 1",
         "link 2",

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 
 from levelflow.theory.record import Theory
-from levelflow.theory.validate import read_number
+from levelflow.theory.validate import explained, read_number
 
 #: `delta` must be above this part of the round-trip time (Goyal et al. 2020, theorem 3.1).
 LEAST_DELTA = 2 / 3
 
 
+@explained
 def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
     """Returns the load in equilibrium over the capacity; `rtt` is without a queue.
 
@@ -31,6 +32,7 @@ def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
     return min(read_number("eta", eta, high=1.0) + flows / (mu * rtt), 1.0)
 
 
+@explained
 def queueing_delay(
     flows: float, mu: float, rtt: float, eta: float = 0.98, delta: float = 0.133, target: float = 0.05
 ) -> float:
@@ -54,6 +56,7 @@ def queueing_delay(
     return whole - rtt if whole - rtt >= target else flows / (mu * spare) - rtt
 
 
+@explained
 def stable(delta: float, rtt: float) -> bool:
     """Returns whether flows of this round-trip time, queues included, settle at any capacity and number (theorem 3.1).
 
