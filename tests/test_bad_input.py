@@ -21,7 +21,7 @@ to = "R2"
 """
 
 BAD = {
-    "misspelt key": (GOOD.replace("delay =", "bufer = \"64 kB\"\ndelay ="), ["link 1", "bufer", "buffer"]),
+    "misspelt key": (GOOD.replace("delay =", 'bufer = "64 kB"\ndelay ='), ["link 1", "bufer", "buffer"]),
     "missing unit": (GOOD.replace("10 Mb/s", "10"), ["line 7, link 1 (R1->R2), capacity: ", "Mb/s"]),
     "negative rate": (GOOD.replace("10 Mb/s", "-10 Mb/s"), ["link 1", "capacity"]),
     "path over links that do not exist": (GOOD + 'path = ["R1", "R3", "R2"]', ["flow 1", "x1", "R3"]),
