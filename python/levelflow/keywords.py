@@ -37,6 +37,7 @@ Law = Literal[
     "aimd",
     "tfrc",
     "bbr",
+    "bbr3",
     "ks",
 ]
 Queue = Literal[

@@ -459,7 +459,9 @@ fn deep_nesting_is_refused_and_does_not_exhaust_the_stack() {
 fn every_example_is_accepted() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let files = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path());
-    let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|kind| kind == "toml")).collect();
+    let files: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|kind| kind == "toml"))
+        .collect();
     assert!(!files.is_empty());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
