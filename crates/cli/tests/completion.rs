@@ -25,7 +25,7 @@ fn offered(words: &[&str]) -> Vec<String> {
 #[test]
 fn bash_completes_commands_and_options() {
     assert_eq!(offered(&["levelflow-net", "rou"]), ["router"]);
-    assert_eq!(offered(&["levelflow-net", "router", "--cap"]), ["--capacity"]);
+    assert_eq!(offered(&["levelflow-net", "router", "--cap"]), ["--capacity", "--capacity-from"]);
 }
 
 #[test]
