@@ -25,7 +25,10 @@ fn offered(words: &[&str]) -> Vec<String> {
 #[test]
 fn bash_completes_commands_and_options() {
     assert_eq!(offered(&["levelflow-net", "rou"]), ["router"]);
-    assert_eq!(offered(&["levelflow-net", "router", "--cap"]), ["--capacity", "--capacity-from"]);
+    assert_eq!(
+        offered(&["levelflow-net", "router", "--cap"]),
+        ["--capacity", "--capacity-from"]
+    );
 }
 
 #[test]
