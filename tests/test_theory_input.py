@@ -151,6 +151,7 @@ OWN = {
     },
     "networks.paths.paths": {"forward": 0},
     "networks.paths.scattered": {"longest": 3},
+    "laws.abc.stable": {"delta": 0.133, "rtt": 0.1},
     "laws.rcp.fluid": {"start": (1.0, 0.0), "duration": 1.0},
     "networks.paths.run": {
         "sender": lambda before, *_: before,
