@@ -7,6 +7,15 @@ export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
+# Tests that take minutes, and more examples of properties.
+FULL ?=
+ifeq ($(FULL),)
+export PROPTEST_CASES ?= 64
+export BOLERO_RANDOM_ITERATIONS ?= 300
+else
+export LEVELFLOW_FULL := 1
+endif
+
 .PHONY: help demo net lab test virtual alone check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
@@ -27,7 +36,7 @@ lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 	apps/lab/build
 
-test: $(VENV)/installed ## set up, run every test
+test: $(VENV)/installed ## set up, run every test; with FULL=1 those that take minutes, too
 	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 	cargo test --workspace --no-run
 	@$(MAKE) --no-print-directory virtual

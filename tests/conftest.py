@@ -19,6 +19,15 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("same")
 
+#: Whether what takes minutes runs, too: `make test FULL=1`.
+FULL = bool(os.environ.get("LEVELFLOW_FULL"))
+
+
+def examples(count, **others):
+    """Settings of a property: so many examples in full, otherwise a fifth, at least ten."""
+    return settings(max_examples=count if FULL else max(count // 5, 10), **others)
+
+
 COMMAND = Path(sys.executable).with_name("levelflow")
 #: What tests must not skip for, although the machine lacks it: `root`, `clang`, `tshark`.
 REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}

@@ -1,7 +1,8 @@
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -36,7 +37,7 @@ def networks(draw, links=12, flows=40):
     return random, routes, random.uniform(0.1, 100, links)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(links=200, flows=200))
 def test_every_flow_has_a_bottleneck_at_max_min_rates_and_who_gives_up_some_has_none(network):
     random, routes, capacities = network
@@ -58,7 +59,7 @@ def test_all_full_links_on_which_none_has_more_are_bottlenecks():
     assert bottleneck_sets([[0]], [0], [0]) == [[0]]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks())
 def test_a_common_order_of_links_makes_a_consistent_assignment(network):
     random, routes, capacities = network
@@ -73,7 +74,7 @@ def test_a_common_order_of_links_makes_a_consistent_assignment(network):
         assert all(found.unresponsive(link).size == 0 for link in found.layers()[0])  # lemma 18
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks())
 def test_an_inconsistent_assignment_is_shown_by_a_circle_of_flows(network):
     random, routes, _ = network
@@ -95,7 +96,7 @@ def test_figure_30_of_the_dissertation():
     assert FIG_30.unresponsive(1).tolist() == [0]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks(), st.floats(0.01, 1.99))
 def test_jetmax_is_as_fast_in_a_network_as_on_a_link_if_the_assignment_is_consistent(network, tau):
     random, routes, _ = network
@@ -107,7 +108,7 @@ def test_jetmax_is_as_fast_in_a_network_as_on_a_link_if_the_assignment_is_consis
     assert np.abs(np.linalg.matrix_power(rest, len(found.links))).max() < 1e-12
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(networks(flows=12))
 def test_a_spectrum_has_the_determinant_and_the_trace_of_the_matrix(network):
     random, routes, _ = network

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -31,7 +32,7 @@ def drawn(seed, flows=30, links=10):
     return random, routes, random.uniform(1, 100, links)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(SEEDS)
 def test_flows_that_keep_the_bottlenecks_of_emkc_rest_where_it_does(seed):
     random, routes, capacities = drawn(seed)
@@ -45,7 +46,7 @@ def test_flows_that_keep_the_bottlenecks_of_emkc_rest_where_it_does(seed):
     assert chosen == pytest.approx(resting.signals[kept.bottlenecks], abs=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(SEEDS, st.integers(1, 5))
 def test_the_jacobian_and_the_lags_are_those_of_a_small_step(seed, longest):
     random, routes, capacities = drawn(seed, 8, 4)
@@ -69,7 +70,7 @@ def test_the_jacobian_and_the_lags_are_those_of_a_small_step(seed, longest):
     )
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS)
 def test_a_network_is_stable_if_its_links_are(seed):  # theorem 14
     random, routes, capacities = drawn(seed, 10, 4)
@@ -87,7 +88,7 @@ def test_a_network_is_stable_if_its_links_are(seed):  # theorem 14
         assert all(np.abs(end).max() < 1e-7 for end in ends) == (radius < 1)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(SEEDS, st.floats(0.2, 0.99))
 def test_where_jetmax_comes_to_rest_rates_are_max_min_fair(seed, tau):  # theorem 16
     random, routes, targets = drawn(seed, 60, 12)

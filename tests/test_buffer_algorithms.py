@@ -5,7 +5,8 @@ import math
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow import Scenario, ScenarioError
@@ -31,7 +32,7 @@ def measured(result, since):
     return rows["throughput_bps"].mean() / CAPACITY, loss, rows["buffer_packets"].mean()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.lists(st.tuples(st.integers(0, FULL), st.integers(0, FULL)), min_size=1, max_size=60),
     st.sampled_from(["signed", "absolute", "none"]),

@@ -1,7 +1,8 @@
 """Whatever stands on the command line of `levelflow theory`: an answer, or one line and status 2."""
 
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from test_bad_input import BAD, assert_refused
 from typer.main import get_command
@@ -92,7 +93,7 @@ def test_garbage_for_an_argument_gets_one_line(name):
     assert "unexpected extra argument" in refusal([name, *GOOD[name], "one", "two"])
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.data())
 def test_any_text_for_a_matrix_and_its_delays_gets_an_answer_or_one_line(data):
     number = st.sampled_from(["1", "0.5", "-0.3", "nan", "1e400", "'a'", "[]", "None", "1j", "", "True"])
@@ -102,7 +103,7 @@ def test_any_text_for_a_matrix_and_its_delays_gets_an_answer_or_one_line(data):
     refusal(["stability", text, *([] if delays is None else [f"--delays={delays}"])])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     st.binary(max_size=40) | st.text("0123456789.,- e\n[]na", max_size=40).map(str.encode),
     st.sampled_from(["csv", "txt", "json"]),

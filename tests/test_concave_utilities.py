@@ -5,7 +5,8 @@ import warnings
 import cvxpy
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from conftest import examples
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from test_utility import incidence
 
@@ -42,7 +43,7 @@ def best_by_cvxpy(routes, capacities, utility, penalty, costs=0.0):
     return rates.value
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS, st.sampled_from([None, 0.3, 5.0]))
 def test_mixtures_of_log_and_power_have_the_rates_of_cvxpy(seed, penalty):
     random = np.random.default_rng(seed)
@@ -59,7 +60,7 @@ def test_mixtures_of_log_and_power_have_the_rates_of_cvxpy(seed, penalty):
     assert found.rates == pytest.approx(best_by_cvxpy(routes, capacities, utility, penalty, costs), rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS, st.sampled_from([None, 0.3, 5.0]))
 def test_utilities_with_an_end_or_a_finite_beginning_have_the_rates_of_cvxpy(seed, penalty):
     random = np.random.default_rng(seed)
@@ -84,7 +85,7 @@ def test_utilities_with_an_end_or_a_finite_beginning_have_the_rates_of_cvxpy(see
     assert found.rates == pytest.approx(expected, rel=1e-3, abs=1e-1)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS, st.integers(1, 200), st.integers(1, 200), st.sampled_from([None, 0.1, 10.0]))
 def test_mixtures_in_large_networks_meet_the_conditions_of_optimality(seed, flows, links, penalty):
     random = np.random.default_rng(seed)
@@ -110,7 +111,7 @@ def test_mixtures_in_large_networks_meet_the_conditions_of_optimality(seed, flow
     assert again.residuals.worst <= 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(SEEDS, st.integers(1, 200), st.integers(1, 200), st.sampled_from([None, 0.1, 10.0]))
 @example(596, 1, 199, None)  # at first guess, the only flow wants nothing
 def test_any_utilities_in_large_networks_meet_the_conditions_of_optimality(seed, flows, links, penalty):

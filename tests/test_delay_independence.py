@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -16,7 +17,7 @@ from levelflow.theory.stability.scaled_norm import scaled_norm
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.booleans())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_recursion_agrees_with_eigenvalues(seed, size, cplx):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(4, size, size)) * 0.8 / math.sqrt(size)
@@ -99,7 +100,7 @@ def test_ten_thousand_matrices_of_figure_12_take_seconds():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.floats(0.7, 1.3))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_decision_is_proven(seed, size, level):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(size, size))

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -74,7 +75,7 @@ def test_what_has_no_answer_is_refused():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 30))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_the_roots_of_two_flows_are_those_of_a_polynomial(seed, d1, d2):
     a, _ = draw(seed, 2)
     coefficients = np.zeros(d1 + d2 + 1)
@@ -86,7 +87,7 @@ def test_the_roots_of_two_flows_are_those_of_a_polynomial(seed, d1, d2):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_root_is_a_solution_and_the_largest_one_rules_the_run(seed, size):
     a, delays = draw(seed, size, longest=8)
     found = stability(a, delays)
@@ -102,7 +103,7 @@ def test_a_root_is_a_solution_and_the_largest_one_rules_the_run(seed, size):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_the_product_of_all_roots_is_the_determinant(seed, size):
     a, delays = draw(seed, size, longest=12)
     found = roots(a, delays)
@@ -112,7 +113,7 @@ def test_the_product_of_all_roots_is_the_determinant(seed, size):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_directional_delays_have_the_roots_of_round_trips(seed, size):
     rng = np.random.default_rng(seed)
     a = rng.normal(size=(size, size))
@@ -124,7 +125,7 @@ def test_directional_delays_have_the_roots_of_round_trips(seed, size):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_delays_per_pair_rule_the_run(seed, size):
     rng = np.random.default_rng(seed)
     a, delays = rng.normal(size=(size, size)) * 0.6, rng.integers(1, 6, (size, size))
@@ -135,7 +136,7 @@ def test_delays_per_pair_rule_the_run(seed, size):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4), st.sampled_from([1, 2]))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_counting_finds_the_root_that_eigenvalues_find(seed, size, axes):
     a, delays = draw(seed, size)
     if axes == 2:

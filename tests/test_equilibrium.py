@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow import Scenario
@@ -17,7 +18,7 @@ from levelflow.theory.references import equilibrium_of
 
 EQUILIBRIA = supporting("equilibrium")
 SEEDS = st.integers(0, 2**32)
-SOME = settings(max_examples=40, deadline=None)
+SOME = examples(40)
 
 
 def drawn(seed, most=40):
@@ -43,7 +44,7 @@ def options(law, random, flows):
 
 
 @pytest.mark.parametrize("law", EQUILIBRIA)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=SEEDS, most=st.sampled_from([5, 40, 200]))
 def test_a_rest_point_carries_its_proof(law, seed, most):
     random, routes, capacities = drawn(seed, most)
@@ -62,7 +63,7 @@ def test_a_rest_point_carries_its_proof(law, seed, most):
 
 
 @pytest.mark.parametrize("law", EQUILIBRIA)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(seed=SEEDS)
 def test_an_entry_of_several_flows_is_as_many_flows(law, seed):
     random, routes, capacities = drawn(seed, 6)

@@ -4,7 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from conftest import examples
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from levelflow import Scenario, library
@@ -47,7 +48,7 @@ def networks(draw):
     return Network(links, flows)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(25, suppress_health_check=[HealthCheck.too_slow])
 @given(networks(), st.booleans())
 def test_what_is_sent_arrives_waits_is_under_way_or_lost(network, each_loss):
     run = simulate(network, 3.0, each_loss=each_loss)

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kunniyur_models.fluid import Network, nash, random_network, random_windows, run, run_adaptive
@@ -30,7 +31,7 @@ def test_rates_climb_to_the_optimum_from_anywhere(control, marks):
     assert (np.diff(worth, axis=0) >= -1e-12 * np.abs(worth).max()).all()
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(st.integers(0, 2**32), st.sampled_from(CONTROLS), st.booleans())
 def test_nobody_gains_by_another_rate_at_the_optimum(seed, control, marks):
     network = random_network(3, 4, seed=seed, control=control, marks=marks)
@@ -38,7 +39,7 @@ def test_nobody_gains_by_another_rate_at_the_optimum(seed, control, marks):
     assert nash(network, starts) == pytest.approx(np.broadcast_to(network.rest(), (3, 4)), rel=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.integers(0, 2**32), st.sampled_from(CONTROLS), st.booleans())
 def test_the_jacobian_is_that_of_small_differences_and_stable(seed, control, marks):
     network = random_network(4, 5, seed=seed, control=control, marks=marks)

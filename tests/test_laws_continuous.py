@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -21,7 +22,7 @@ def stable(loop):
     return loop.stable
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(delays, st.floats(1.0, 20.0), st.floats(0.05, 0.95), st.floats(0.5, 3.0))
 def test_vinnicombes_controller_is_stable_under_any_delays_below_its_gain(delay, buffer, part, m):
     law = vinnicombe.Parameters(a=part / buffer, buffer=buffer, m=m)
@@ -29,7 +30,7 @@ def test_vinnicombes_controller_is_stable_under_any_delays_below_its_gain(delay,
     assert stable(vinnicombe.loop(100.0, delay, law))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(delays, st.floats(1.0, 12.0), st.floats(1.02, 3.0), st.floats(0.0, 1.0), numbers)
 def test_yings_controller_is_stable_under_any_delays(delay, buffer, more, split, kappa):
     law = ying.Parameters(kappa, split * more * buffer, (1 - split) * more * buffer, buffer)
@@ -86,7 +87,7 @@ def test_yings_flows_come_to_rest_from_far():
     assert run.states[-1] == pytest.approx([ying.rest(2.0, 2)] * 2, rel=1e-3)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.floats(0.01, 1.0), st.floats(1e-3, 5.0))
 def test_xcp_is_stable_below_its_limit(alpha, delay):
     loop = xcp.aggregate_loop(alpha, xcp.balanced(alpha).item(), delay)

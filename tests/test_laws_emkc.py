@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -22,7 +23,7 @@ def draw(seed, most=200):
     return routes, 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 2**32))
 def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     routes, capacities, ratio = draw(seed)
@@ -36,7 +37,7 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
         assert found.signals[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.integers(0, 2**32))
 def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     routes, capacities, ratio = draw(seed, most=60)

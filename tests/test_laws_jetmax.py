@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -34,7 +35,7 @@ def fixed_point_under(network, targets, bottlenecks, survival):
     return np.linalg.solve(matrix, np.asarray(targets)[chosen])
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(SEEDS)
 def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
     rng = RANDOM(seed)
@@ -58,7 +59,7 @@ def test_without_losses_jetmax_rests_at_max_min_rates():
     assert np.array_equal(jetmax.fixed_point(routes, targets).rates, maxmin(routes, targets))
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(SEEDS, st.sampled_from([0.3, 0.6, 1.0, 1.6]))
 def test_jetmax_comes_to_the_rest_point_of_its_bottlenecks_under_any_delays(seed, tau):
     rng = RANDOM(seed)
@@ -98,7 +99,7 @@ def test_a_link_to_which_nobody_responds_offers_everything():
     assert jetmax.fair_share(np.array([5.0, 5.0]), np.array([2.0, 2.0]), np.array([0.0, 2.0])).tolist() == [np.inf, 1.5]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_emkc_avq_rests_at_fair_rates_that_fill_targets_at_prices_that_ask_for_them(seed):
     rng = RANDOM(seed)
@@ -188,7 +189,7 @@ def test_unequal_delays_may_stabilise_what_theorem_9_refuses():
     assert np.abs(ends[1] - 4.0).max() > 0.01
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(SEEDS, st.floats(0, 0.99))
 def test_sequences_of_lemma_14_stay_below_their_bound(seed, factor):
     rng = RANDOM(seed)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -86,7 +87,7 @@ def networks(draw):
     return routes, np.array(draw(st.lists(st.floats(1, 100), min_size=links, max_size=links))), users
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(networks(), st.floats(0.1, 100), st.booleans(), st.booleans())
 def test_users_stand_still_at_the_optimum(network, beta, marks, blind):
     routes, capacities, users = network

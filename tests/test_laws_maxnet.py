@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from andrew_models.maxnet_fluid import Network, Start, run
@@ -45,7 +46,7 @@ def test_the_static_demand_is_as_steep_as_may_be(law, folds, delay):
     assert (high - low) / (2 * step) == pytest.approx(maxnet.steepest(rate, delay, law), rel=1e-6)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(), laws)
 def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
     routes, capacities = network

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from conftest import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -58,7 +59,7 @@ def test_no_lower_frequency_has_the_phase(own, delay, angle):
     assert (own.phase(phi * np.geomspace(1e-9, 1 - 1e-9, 3000), delay) > angle).all()
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(compensators, st.floats(0.05, 5.0))
 def test_the_gain_of_one_delay_is_its_gain_margin(own, delay):
     loop = link_loop([delay], [1.0], own, 1.0)
@@ -80,7 +81,7 @@ def test_algorithm_3_gives_the_numbers_of_figure_10_and_of_1000_s():
     assert line.alpha_max > maxnet.PAPER.alpha
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(compensators, delays, st.integers(0, 2**31))
 def test_no_delay_below_the_bound_comes_above_the_line(own, longest, seed):
     line = own.line(longest)
@@ -91,7 +92,7 @@ def test_no_delay_below_the_bound_comes_above_the_line(own, longest, seed):
     assert rooms.min() > -1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(compensators, delays, st.floats(-4, 4))
 def test_no_other_line_allows_a_larger_gain(own, longest, slope):
     line = own.line(longest)
@@ -102,14 +103,14 @@ def test_no_other_line_allows_a_larger_gain(own, longest, slope):
     assert other <= line.alpha_max * (1 + 1e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(compensators, delays)
 def test_the_tail_below_the_parallel_line_does_not_matter(own, longest):
     line = own.line(longest)
     assert own.line(longest, line.needed_tail).alpha_max == pytest.approx(line.alpha_max, rel=1e-7)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(links, compensators, st.floats(0.1, 4.0))
 def test_roots_are_counted_as_exact_loops_count_and_find_them(flows, own, alpha):
     tau, share = split(flows)
@@ -139,7 +140,7 @@ def test_a_lone_flow_is_stable_up_to_its_gain(own, delay):
     assert unstable_roots([delay], [1.0], own, 1.001 * gain) >= 2
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**31), st.floats(0.0, 6.0), st.floats(0.01, 0.999))
 def test_any_network_is_stable_below_the_gain_of_algorithm_3(seed, decades, part):
     random = np.random.default_rng(seed)
@@ -165,7 +166,7 @@ def leftmost_crossing(curves):
     return np.where(crosses, first.real + first.imag / rise * (second.real - first.real), 0.0).min()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(links, st.floats(0.3, 0.99))
 def test_links_whose_hull_stays_right_of_minus_one_are_stable(flows, part):
     # Lemma 1, also above the gain of algorithm 3.
@@ -209,7 +210,7 @@ def test_lemma_2_fails_in_the_tail_where_the_phase_rises_with_the_frequency():
     assert abs(PAPER.response(phi / more, more)) < abs(PAPER.response(0.06 / delay, delay))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(compensators, delays, st.floats(1e-6, 10.0))
 def test_what_the_proof_needs_holds_everywhere(own, delay, phi):
     found = own.slopes(phi, delay)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -57,7 +58,7 @@ def test_iteration_is_the_equations_written_out():
     )
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(SEEDS)
 def test_emkc_comes_to_its_rest_point_in_networks_under_any_delays(seed):
     rng = np.random.default_rng(seed)
@@ -70,7 +71,7 @@ def test_emkc_comes_to_its_rest_point_in_networks_under_any_delays(seed):
     assert went.rates[-1] == pytest.approx(wanted, rel=1e-4)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_roots_outside_the_circle_are_those_of_a_companion_matrix(seed):
     rng = np.random.default_rng(seed)
@@ -87,7 +88,7 @@ def test_a_root_on_the_circle_is_refused():
         mkc.unstable_roots([1, 1], [1.0, 1.0], 1.0, 0.0, 0.1)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_the_values_of_theorem_7_are_one_less_the_eigenvalues(seed):
     rng = np.random.default_rng(seed)
@@ -102,7 +103,7 @@ def test_the_values_of_theorem_7_are_one_less_the_eigenvalues(seed):
     assert found.distance == pytest.approx(1 - np.abs(eigenvalues).max(), abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_theorem_8_holds_for_stable_systems_only(seed):
     rng = np.random.default_rng(seed)
@@ -131,7 +132,7 @@ def test_a_price_that_stays_below_zero_has_no_rest():
         mkc.fixed_point(lambda load: -1 / load, 1.0, 2)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(SEEDS)
 def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
     rng = np.random.default_rng(seed)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from conftest import examples
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -11,7 +12,7 @@ from levelflow.theory.laws import rcp
 gains = st.floats(0.02, 2.0)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(gains, gains, st.floats(1e-3, 10.0))
 def test_closed_forms_agree_with_nyquist_and_the_roots(alpha, beta, d0):
     loop = rcp.loop(alpha, beta, d0)
@@ -34,7 +35,7 @@ def test_on_the_boundary_a_root_is_on_the_axis(x, pade):
     assert abs((alpha * 1j * x + beta) * lost / (1j * x) ** 2 + 1) < 1e-9
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(gains, gains)
 def test_pade_ranges_are_those_of_its_roots(alpha, beta):
     span = rcp.alpha_range(beta, pade=True)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -21,7 +22,7 @@ def networks(draw, most=8):
     return routes, capacities
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(networks(), st.floats(0.05, 2.0), st.floats(0.01, 1.0))
 def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
     routes, capacities = network
@@ -31,7 +32,7 @@ def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
     assert np.abs(change / rates).max() < 1e-6
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(networks())
 def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_all(network):
     routes, capacities = network

@@ -3,7 +3,8 @@
 import control
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from conftest import examples
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from scipy.special import lambertw
 
@@ -41,7 +42,7 @@ def right(zeros):
     return sum(zero.value.real > 0 for zero in zeros)
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(loops())
 def test_encirclements_of_the_nyquist_curve_count_the_unstable_roots(loop):
     on_axis = [root.value for root in loop.roots if abs(root.value.real) < 1e-6]
@@ -52,7 +53,7 @@ def test_encirclements_of_the_nyquist_curve_count_the_unstable_roots(loop):
     assert loop.stable == (right(loop.roots) == 0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(loops(), loops())
 def test_sums_of_loops_with_different_delays_are_counted_too(one, other):
     loop = one + other
@@ -62,7 +63,7 @@ def test_sums_of_loops_with_different_delays_are_counted_too(one, other):
     assert loop.unstable_roots == right(loop.roots) or any(multiple(loop.closed, root.value) for root in loop.roots)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(loops())
 def test_each_root_is_one_and_their_polynomial_grows_right_of_them(loop):
     for root in loop.roots:
@@ -70,7 +71,7 @@ def test_each_root_is_one_and_their_polynomial_grows_right_of_them(loop):
         assert abs(loop.closed(root.value)) <= 1e-12 * sizes
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(80, suppress_health_check=[HealthCheck.filter_too_much])
 @given(loops())
 def test_margins_bring_a_root_to_the_axis_and_nothing_before_does(loop):
     assume(loop.stable)
@@ -91,7 +92,7 @@ def test_margins_bring_a_root_to_the_axis_and_nothing_before_does(loop):
         assert all(delayed(loop, delay).stable for delay in (0.5, 4.0))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@examples(50, suppress_health_check=[HealthCheck.filter_too_much])
 @given(loops(), st.floats(0.2, 1.0))
 def test_pade_agrees_where_it_is_good(loop, delay):
     """Python-control with the delay as a rational function of order 12, at frequencies where that is exact."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from conftest import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -57,7 +58,7 @@ def test_tcp_losses_are_those_of_a_saw_tooth():
     assert (np.diff(tcp_loss(25, 400, np.arange(0, 1000, 100))) < 0).all()
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(2, 5), st.integers(0, 12))
 def test_one_silent_state_makes_the_unlimited_queue_tell_the_loss(seed, phases, buffer):
     arrivals = random_arrivals(seed, phases)
@@ -71,7 +72,7 @@ def test_several_silent_states_do_not():
     assert 1e-4 < abs(error) < 0.1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(0, 10), st.integers(1, 3))
 @example(641, 5, 7, 2)  # an empty queue is next to impossible
 def test_what_arrives_leaves_or_is_lost(seed, phases, buffer, service):

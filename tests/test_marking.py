@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
@@ -44,7 +45,7 @@ def highest_price(problem, rooms):
     return prices
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(problems(), st.floats(0, 0.9), st.floats(1.01, 100))
 def test_levels_are_those_at_which_each_link_alone_would_be_full(problem, foreign, more):
     rooms = problem["capacities"] * (1 - foreign)
@@ -54,7 +55,7 @@ def test_levels_are_those_at_which_each_link_alone_would_be_full(problem, foreig
     assert levels == pytest.approx(rooms * (1 - prices / beta), rel=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(problems(), st.floats(1.01, 100))
 def test_no_link_of_a_network_loses_anything_at_these_levels(problem, more):
     beta = more * highest_price(problem, problem["capacities"]).max()

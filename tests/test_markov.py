@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -16,7 +17,7 @@ def random_chain(seed, size, density=0.3):
     return moves / moves.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_a_step_leaves_the_stationary_law_as_it_is(seed, size):
     moves = random_chain(seed, size)

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -68,7 +69,7 @@ def test_a_list_of_matrices_has_three_axes():
 
 
 @given(MATRICES, st.sampled_from([1, 2, math.inf]), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_a_norm_is_the_largest_stretch_of_weighted_vectors(matrix, order, data):
     size = len(matrix)
     weights = np.array(data.draw(st.lists(st.floats(0.1, 10), min_size=size, max_size=size)))
@@ -87,7 +88,7 @@ def test_a_norm_is_the_largest_stretch_of_weighted_vectors(matrix, order, data):
 
 
 @given(MATRICES)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
     bound = absolute_radius(matrix)
     assert np.abs(scaled_by(matrix, bound.weights)).sum(axis=1).max() == pytest.approx(bound.upper)
@@ -99,7 +100,7 @@ def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
 
 
 @given(MATRICES)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_the_scaled_norm_is_proven_from_both_sides(matrix):
     found = scaled_norm(matrix)
     scale = np.abs(matrix).max()
@@ -117,7 +118,7 @@ def test_the_scaled_norm_is_proven_from_both_sides(matrix):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_rho_is_below_the_scaled_norm_and_that_below_rho_of_the_moduli(seed, size, non_negative):
     matrix = np.random.default_rng(seed).normal(size=(size, size))
     matrix = np.abs(matrix) if non_negative else matrix

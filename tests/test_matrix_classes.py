@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.stability.matrices import MatrixError
@@ -14,7 +15,7 @@ def holds(matrix):
 
 
 @given(st.sampled_from(["N", "P", "R"]), st.integers(2, 8), st.integers(0, 10**6))
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_members_are_found_and_so_are_those_that_are_similar(name, size, seed):
     rng = np.random.default_rng(seed)
     matrix = random_member(name, size, rng)
@@ -31,14 +32,14 @@ def test_members_are_found_and_so_are_those_that_are_similar(name, size, seed):
 
 
 @given(st.integers(3, 8), st.integers(0, 10**6))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_a_matrix_at_random_is_of_no_class(size, seed):
     matrix = np.random.default_rng(seed).normal(size=(size, size))
     assert not holds(matrix) & {"N", "DN", "R"}
 
 
 @given(st.integers(2, 6), st.integers(0, 10**6))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_classes_include_each_other_for_irreducible_matrices(size, seed):
     matrix = np.random.default_rng(seed).normal(size=(size, size))  # of size 2, one of two is similar to a normal one
     found = holds(matrix)

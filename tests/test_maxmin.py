@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -55,7 +56,7 @@ def by_linear_programs(routes, capacities, weights):
     return np.array([frozen[i] for i in range(count)]) * weights
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(networks())
 def test_rates_equal_those_of_successive_linear_programs(network):
     routes, capacities, weights = network
@@ -64,7 +65,7 @@ def test_rates_equal_those_of_successive_linear_programs(network):
     )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(networks())
 def test_every_flow_has_a_saturated_link_on_which_none_has_more(network):
     routes, capacities, weights = network
@@ -79,7 +80,7 @@ def test_every_flow_has_a_saturated_link_on_which_none_has_more(network):
         assert rates[flow] / weights[flow] >= levels.max() * (1 - 1e-9)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(), st.integers(0, 7), st.floats(0.01, 0.99))
 def test_unfairness_is_nothing_at_the_fair_rates_and_tells_who_gave_something_up(network, flow, part):
     routes, capacities, weights = network
@@ -109,7 +110,7 @@ def test_a_small_weight_is_not_lost_beside_a_large_one():
     assert maxmin(routes, [1, 1], weights)[4] == pytest.approx(1e-17, rel=1e-6, abs=0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(networks(), st.data())
 def test_very_unequal_weights_are_kept(network, data):
     routes, capacities, _ = network

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
@@ -22,7 +23,7 @@ CAPACITY = st.floats(1.0, 1e4)
 SOME = st.floats(0.5, 100.0)
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(CAPACITY, SOME, SOME, st.integers(0, 3))
 def test_closed_forms_obey_the_equations_of_motion(capacity, first, second, which):
     law = [

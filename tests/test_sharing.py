@@ -2,7 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -33,7 +34,7 @@ def by_small_steps(starts, sizes, weights, step=1e-3):
     return ends - starts
 
 
-@settings(max_examples=20, deadline=None)
+@examples(20)
 @given(arrivals())
 def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
     starts, sizes, weights = flows
@@ -41,7 +42,7 @@ def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
     assert found == pytest.approx(by_small_steps(starts, sizes, weights), abs=2e-3 * (1 + len(sizes)))
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(arrivals())
 def test_no_work_is_lost_whoever_is_served_first(flows):
     # The last to leave before an idle time leaves when a first-come first-served link would fall idle.
@@ -56,7 +57,7 @@ def test_no_work_is_lost_whoever_is_served_first(flows):
     assert leaves[-1] == pytest.approx(idle_from)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(arrivals())
 def test_of_flows_that_start_together_the_smallest_per_weight_ends_first(flows):
     _, sizes, weights = flows

@@ -5,7 +5,8 @@ Each proof is checked here from the definition, without what found it.
 
 import numpy as np
 import pytest
-from hypothesis import example, given, reject, settings
+from conftest import examples
+from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, xcp
@@ -23,10 +24,6 @@ from levelflow.theory.stability.scaled_norm import scaled_norm
 
 SEEDS = st.integers(0, 2**32)
 LARGEST = 200
-
-
-def many(count):
-    return settings(max_examples=count, deadline=None)
 
 
 class Case:
@@ -56,7 +53,7 @@ class Case:
         return found
 
 
-@many(1000)
+@examples(1000)
 @given(SEEDS)
 def test_weighted_max_min_rates_fit_and_every_flow_has_a_bottleneck(seed):
     case = Case(seed)
@@ -71,7 +68,7 @@ def test_weighted_max_min_rates_fit_and_every_flow_has_a_bottleneck(seed):
     assert np.unique(case.flow[full[case.link] & first]).size == case.flows
 
 
-@many(300)
+@examples(300)
 @given(SEEDS, st.sampled_from([None, 0.1, 10.0]))
 def test_optimal_rates_and_prices_prove_each_other(seed, penalty):
     case = Case(seed)
@@ -88,7 +85,7 @@ def test_optimal_rates_and_prices_prove_each_other(seed, penalty):
     assert (case.total(best.prices * np.abs(1 - load / room)) <= 1e-8 * paid).all()  # only full links charge
 
 
-@many(100)
+@examples(100)
 @given(SEEDS)
 def test_so_do_those_of_users_who_may_want_nothing_or_no_more(seed):
     case = Case(seed)
@@ -110,7 +107,7 @@ def test_so_do_those_of_users_who_may_want_nothing_or_no_more(seed):
     assert (case.total(best.prices * np.abs(1 - load / case.capacities)) <= 1e-6 * height).all()
 
 
-@many(250)
+@examples(250)
 @given(SEEDS)
 @example(1754)  # whose last rows hardly matter
 @example(14241)
@@ -143,7 +140,7 @@ def solves(matrix, delays, root, vector):
     return np.abs(left - matrix @ vector).max() / max(np.abs(left).max(), np.abs(matrix).max() * np.abs(vector).max())
 
 
-@many(500)
+@examples(500)
 @given(SEEDS)
 def test_a_verdict_on_delays_carries_a_root_and_the_recursion_agrees(seed):
     random = np.random.default_rng(seed)
@@ -169,7 +166,7 @@ def test_so_does_one_on_many_flows(flows):
         assert found.stable == (abs(found.root) < 1) == (spread < 1)
 
 
-@many(60)
+@examples(60)
 @given(SEEDS)
 def test_what_delays_break_is_proven_by_such_delays(seed):
     random = np.random.default_rng(seed)
@@ -190,7 +187,7 @@ def test_what_delays_break_is_proven_by_such_delays(seed):
             assert solves(matrix, delays + int(margin.steps) + 1, margin.proof.root, margin.proof.vector) < 1e-9
 
 
-@many(300)
+@examples(300)
 @given(SEEDS)
 def test_the_nyquist_curve_counts_the_roots_that_are_found(seed):
     random = np.random.default_rng(seed)
@@ -210,7 +207,7 @@ def test_the_nyquist_curve_counts_the_roots_that_are_found(seed):
         assert loop.stable == (not (reals > 0).any())
 
 
-@many(200)
+@examples(200)
 @given(SEEDS)
 def test_each_law_rests_where_its_equation_does(seed):
     case = Case(seed)

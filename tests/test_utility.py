@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from conftest import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
@@ -41,7 +42,7 @@ def slope(problem, rates):
     return problem["weights"] * np.where(nu > 0, nu, 1) * rates ** (-nu - 1)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(problems(), st.floats(0, 1), st.none() | st.floats(0.01, 100))
 def test_rates_and_prices_meet_the_conditions_of_karush_kuhn_and_tucker(problem, cost, penalty):
     matrix = incidence(problem["routes"], len(problem["capacities"]))
@@ -56,7 +57,7 @@ def test_rates_and_prices_meet_the_conditions_of_karush_kuhn_and_tucker(problem,
     assert best.residuals.worst <= 1e-9
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(problems())
 def test_no_feasible_rates_are_better_to_first_order(problem):
     # Where the objective is concave, x is best iff it maximises the objective's tangent at x: a linear program.
@@ -120,7 +121,7 @@ def test_a_large_penalty_makes_capacities_hard():
     assert away[-1] < 1e-6
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(problems(), st.sampled_from([8.0, 32.0]))
 def test_a_large_exponent_brings_the_smallest_rate_near_that_of_max_min(problem, nu):
     # sum x^-nu is least at x, so x_min^-nu <= n m_min^-nu with the max-min rates m.

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from conftest import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
@@ -61,7 +62,7 @@ def test_a_queue_that_is_never_empty_loses_what_exceeds_the_capacity():
     assert solved.loss == pytest.approx(1 - 8 / mean)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @example(2, 8, 1, 4)
 @given(st.integers(1, 2), st.integers(1, 10), st.integers(1, 6), st.integers(1, 8))
 def test_nearly_every_chain_ends_in_one_set_of_states(flows, capacity, buffer, largest):

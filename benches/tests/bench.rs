@@ -1,12 +1,13 @@
 //! `levelflow-benches` as people run it. It is not judged by its times.
 
-use levelflow_net_testing::needs_root;
+use levelflow_net_testing::{needs_full, needs_root};
 use std::process::Command;
 
 use serde_json::Value;
 
 #[test]
 fn a_quick_bench_has_every_row_and_leaves_nothing() {
+    needs_full!("a_quick_bench_has_every_row_and_leaves_nothing");
     needs_root!("a_quick_bench_has_every_row_and_leaves_nothing");
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-benches"));
     let child = command

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
-use levelflow_net_testing::needs_root;
+use levelflow_net_testing::{needs_full, needs_root};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -31,6 +31,7 @@ fn judged(first: u32, noise: bool, words: &[&str]) -> [f64; 4] {
 /// In one test, so that all of them run at the same time.
 #[test]
 fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
+    needs_full!("targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large");
     needs_root!("targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large");
     let loss = &["--loss", "0.02"][..];
     let delay = &["--delay", "40 ms"][..];

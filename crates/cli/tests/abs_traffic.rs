@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
-use levelflow_net_testing::needs_root;
+use levelflow_net_testing::{needs_full, needs_root};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,6 +75,7 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
 /// How long it takes to the target is said in docs/concepts/adaptive-buffers.md.
 #[test]
 fn far_too_large_it_shrinks_to_its_target() {
+    needs_full!("far_too_large_it_shrinks_to_its_target");
     needs_root!("far_too_large_it_shrinks_to_its_target");
     let run = |queue| later(&traffic(queue, 100, false, 170, |_, _, _| {}), 140);
     let left = thread::spawn(move || run(Queue::Left));

@@ -68,6 +68,16 @@ macro_rules! needs_root {
     };
 }
 
+/// Leaves a test that takes half a minute, unless in full: `make test FULL=1`.
+#[macro_export]
+macro_rules! needs_full {
+    ($test:literal) => {
+        if std::env::var_os("LEVELFLOW_FULL").is_none() {
+            return $crate::skip($test, "full", "it takes half a minute; make test FULL=1 runs it");
+        }
+    };
+}
+
 /// Leaves a test of the router in the kernel where there is none.
 #[macro_export]
 macro_rules! needs_kernel {

@@ -171,7 +171,7 @@ pub fn corners<Q: Queue>() {
         .filter_map(|c| params::<Q>(c).ok())
         .collect();
     assert!(all.iter().all(|params| Q::interval(params) != Some(Duration::ZERO)));
-    check(&inputs(), |inputs| {
+    check(inputs(), |inputs| {
         for params in &all {
             for bps in [0.0, 1e3, 1e12] {
                 drive(&mut (new::<Q>(params, bps), Time::ZERO), params, &inputs);
@@ -183,7 +183,7 @@ pub fn corners<Q: Queue>() {
 /// Logged inputs give the same verdicts and state again, from the start and from a copy made half way.
 pub fn replay<Q: Queue>() {
     let params = defaults::<Q>();
-    check(&inputs(), |inputs| {
+    check(inputs(), |inputs| {
         let mut whole = (new::<Q>(&params, 1e7), Time::ZERO);
         let mut half = whole.clone();
         let seen = drive(&mut whole, &params, &inputs);
@@ -200,7 +200,7 @@ pub fn replay<Q: Queue>() {
 /// Packets that find the port idle, and wait for nothing, go on unmarked whatever is drawn.
 pub fn idle<Q: Queue>() {
     let params = defaults::<Q>();
-    check(&list((1..1_000_000_u64, 1..9000_u64, 0.0..1.0), 0..200), |packets| {
+    check(list((1..1_000_000_u64, 1..9000_u64, 0.0..1.0), 0..200), |packets| {
         let capacity = Rate::clamped(1e7);
         let mut queue: Q = new::<Q>(&params, capacity.bps());
         let mut now = Time::ZERO;

@@ -84,7 +84,7 @@ pub fn bounded<S: BufferAlgorithm>() {
         let row = S::INFO.params.iter().position(|row| row.name == "largest");
         values[row.expect("every algorithm has a largest buffer")]
     };
-    check(&loads(), |loads| {
+    check(loads(), |loads| {
         for (values, params) in all.iter().filter_map(|v| Some((v, S::Params::read(v).ok()?))) {
             assert!(S::interval(&params) > Duration::ZERO);
             for bps in [0.0, 1e3, 1e12] {
@@ -156,7 +156,7 @@ pub fn held<S: BufferAlgorithm>() {
 /// Logged loads give the same state again, from the start and from a copy made half way.
 pub fn replay<S: BufferAlgorithm>() {
     let params = S::Params::read(&values::<S>()).expect("the defaults fit together");
-    check(&loads(), |loads| {
+    check(loads(), |loads| {
         let (mut whole, mut half): (S, S) = (new(&params, 1e7), new(&params, 1e7));
         loads.iter().for_each(|load| whole.on_interval(&params, load));
         let (first, second) = loads.split_at(loads.len() / 2);

@@ -170,7 +170,7 @@ impl Rfc8289 {
 fn the_same_packets_are_dropped_as_by_the_code_of_the_rfc() {
     let params = params();
     let burst = (0..200_000_u64, 1..200_u32, 100..1500_u64);
-    check(&list(burst, 1..60), |bursts| {
+    check(list(burst, 1..60), |bursts| {
         let (mut rfc, mut ours) = (Rfc8289::default(), codel(&params));
         rfc.largest = PACKET;
         let (mut queue, mut dropped) = (VecDeque::new(), Vec::new());
