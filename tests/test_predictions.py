@@ -22,7 +22,7 @@ SWING = 0.1
 AGREE = 0.95
 #: How near rates must come to those predicted.
 NEAR = 0.02
-#: Laws and numbers of scenarios; half of the links and a quarter of the networks, unless in full.
+#: Laws and numbers of scenarios; a quarter of the networks, unless in full.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
 #: Networks whose rates converge further away than that, up to `FARTHEST`, and why.
@@ -131,7 +131,7 @@ def side_by_side(function, arguments):
 @pytest.fixture(scope="module")
 def single():
     """Per law and seed, what theory says of flows over one link, how much they swing, and when they settle."""
-    cases = [(law, seed) for law, count in LINKS.items() for seed in range(count if FULL else count // 2)]
+    cases = [(law, seed) for law, count in LINKS.items() for seed in range(count)]
     built = [build(*case) for case in cases]
     runs = side_by_side(swing, [scenario for scenario, _ in built])
     return {case: (found, *run) for case, (_, found), run in zip(cases, built, runs, strict=True)}

@@ -446,12 +446,10 @@ pub fn wire<L: Law>() {
 
 pub fn bytes<L: Law>() {
     let need = L::Header::WIRE;
-    check(list(any::<u8>(), 0..=need * 2), |wire| {
-        match L::Header::decode(&wire) {
-            Ok(header) => assert_round_trip(&header),
-            Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
-            Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
-        }
+    check(list(any::<u8>(), 0..=need * 2), |wire| match L::Header::decode(&wire) {
+        Ok(header) => assert_round_trip(&header),
+        Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
+        Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
     });
     for have in 0..need {
         let refused = L::Header::decode(&vec![0; have]);
