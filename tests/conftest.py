@@ -46,6 +46,8 @@ def pytest_configure():
 
 
 def pytest_runtest_setup(item):
+    if not FULL and item.get_closest_marker("full"):
+        pytest.skip("it takes long; make test FULL=1 runs it")
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             if not (os.geteuid() == 0 if name == "root" else shutil.which(name)):

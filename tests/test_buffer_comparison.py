@@ -79,6 +79,7 @@ def test_the_best_fixed_buffer_of_several_seeds_meets_the_targets_by_its_mean():
     assert best.miss == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("table", ["II", "III"])
 def test_abs_in_logarithms_meets_its_targets_in_the_quick_rows_of_a_table(table, capsys):
     assert buffer_tables.main(["--quick", "--seeds", "2", "--table", table]) == 0

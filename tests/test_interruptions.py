@@ -16,7 +16,14 @@ from levelflow.reproduce import model, report, runner
 REPRODUCE = ["reproduce", "maxnet-start", "abs-table1", "emkc-parking-lot", "--workers", "1", "--json", "claims.json"]
 CONVERGENCE = ["convergence", "run", "jetmax", "rcp", "--workers", "1", "--json", "runs.jsonl", "--networks"]
 #: Seconds from one Ctrl-C to the next: by an impatient person, and by a key that sticks.
-AGAIN = pytest.mark.parametrize("pauses", [[], [0.2], [0.001] * 20], ids=["once", "twice", "many times"])
+AGAIN = pytest.mark.parametrize(
+    "pauses",
+    [
+        pytest.param([], id="once", marks=pytest.mark.full),
+        pytest.param([0.2], id="twice"),
+        pytest.param([0.001] * 20, id="many times", marks=pytest.mark.full),
+    ],
+)
 
 
 def interrupted(words, folder, ready, pauses):

@@ -74,6 +74,7 @@ def add_law(checkout):
 
 
 @pytest.mark.needs("cargo")
+@pytest.mark.full
 def test_a_law_is_a_folder_two_lines_and_a_page():
     target = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target"))
     copy = target / "new-law"

@@ -137,16 +137,19 @@ def single():
     return {case: (found, *run) for case, (_, found), run in zip(cases, built, runs, strict=True)}
 
 
+@pytest.mark.full
 def test_verdicts_are_those_of_the_simulator(single):
     differ = [case for case, (found, swung, _) in single.items() if found.stable != (swung < SWING)]
     assert len(differ) <= (1 - AGREE) * len(single), differ
 
 
+@pytest.mark.full
 def test_both_verdicts_are_put_to_the_test(single):
     for law in ("rcp", "maxnet", "kelly"):
         assert {found.stable for (name, _), (found, _, _) in single.items() if name == law} == {True, False}
 
 
+@pytest.mark.full
 def test_each_link_of_a_path_adds_to_the_gain_of_kelly_control():
     """A gain that one link allows, and two do not, unless the first loses what the second would tell of."""
     for capacities, stable in (((10,), True), ((12, 10), False), ((10, 12), True)):
@@ -161,6 +164,7 @@ def test_each_link_of_a_path_adds_to_the_gain_of_kelly_control():
         assert (swing(scenario)[0] < SWING) is stable
 
 
+@pytest.mark.full
 def test_flows_settle_about_as_soon_as_they_should(single):
     for (law, seed), (found, _, settled) in single.items():
         if law != "kelly" and settled is not None and found.stable:

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
-use levelflow_net_testing::needs_root;
+use levelflow_net_testing::{needs_full, needs_root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -79,6 +79,7 @@ fn two_namespaces_and_a_router_work_as_pasted() {
 
 #[test]
 fn a_slow_line_is_fixed_as_pasted() {
+    needs_full!("a_slow_line_is_fixed_as_pasted");
     needs_root!("a_slow_line_is_fixed_as_pasted");
     let (printed, all) = paste("fix-a-slow-line.md");
     // "your buffers add 304 ms when you upload and 60 ms when you download", once before and once after.
@@ -102,6 +103,7 @@ fn a_slow_line_is_fixed_as_pasted() {
 
 #[test]
 fn the_buffer_of_a_live_interface_is_sized_as_pasted() {
+    needs_full!("the_buffer_of_a_live_interface_is_sized_as_pasted");
     needs_root!("the_buffer_of_a_live_interface_is_sized_as_pasted");
     let (printed, all) = paste("live-buffer.md");
     assert!(
