@@ -135,6 +135,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,
             recovery: V::recovery(&params.own),
+            tells_flights: false,
         }
     }
 }
