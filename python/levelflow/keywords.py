@@ -39,6 +39,7 @@ Law = Literal[
     "aimd",
     "tfrc",
     "bbr",
+    "bbr3",
     "ks",
 ]
 Queue = Literal[

@@ -179,6 +179,9 @@ pub struct Transport {
     pub min_timeout: Duration,
     /// How lost data are found and sent again, where they are.
     pub recovery: Recovery,
+    /// The sender hears under which circumstances packets left, by [`SenderLaw::on_flight`] and
+    /// [`SenderLaw::on_restart`].
+    pub tells_flights: bool,
 }
 
 /// How a sender finds what was lost and sends it again.
@@ -204,6 +207,7 @@ impl Transport {
         ack_delay: Duration::ZERO,
         min_timeout: Duration::from_ms(200),
         recovery: Recovery::Selective,
+        tells_flights: false,
     };
 }
 
@@ -330,6 +334,21 @@ pub struct Delivery {
     pub interval: Duration,
 }
 
+/// Under which circumstances a data packet left (draft-ietf-ccwg-bbr, section 4.1.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flight {
+    /// Number of the packet.
+    pub number: u32,
+    /// Packets on their way when it had left, itself included.
+    pub outstanding: u32,
+    /// Packets taken for lost since then; of a lost packet, itself included.
+    pub lost: u32,
+    /// Packets taken for lost of which the ACK says that they arrived after all.
+    pub returned: u32,
+    /// Whether the application had less to send than it might have had, not longer ago than what was then on its way.
+    pub limited: bool,
+}
+
 /// A packet is taken for lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
@@ -378,6 +397,12 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     fn on_send(&mut self, params: &Self::Params, now: Time, packet: &Outgoing) -> Self::Header;
     /// Takes feedback.
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<Self::Header>);
+    /// Under which circumstances the packet left that the next call is about, [`on_loss`](Self::on_loss) or
+    /// [`on_feedback`](Self::on_feedback). Only where the law [asks](Transport::tells_flights).
+    fn on_flight(&mut self, _params: &Self::Params, _now: Time, _flight: &Flight) {}
+    /// The next packet leaves while nothing is on its way, since the application had nothing to send. Only where the law
+    /// [asks](Transport::tells_flights).
+    fn on_restart(&mut self, _params: &Self::Params, _now: Time) {}
     /// A packet is taken for lost: several sent after it have been acknowledged. Comes before the feedback that showed it.
     fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
     /// The retransmission timeout (RTO): everything outstanding counts as lost, and is retransmitted as numbers from `next` on.

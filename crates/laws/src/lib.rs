@@ -15,6 +15,7 @@ pub mod abc;
 pub mod aimd;
 pub mod aqm;
 pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod buffers;
 pub mod bytes;
@@ -57,8 +58,8 @@ mod testing;
 
 pub use header::{Header, NoHeader};
 pub use law::{
-    Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter, Opening,
-    Outgoing, PortInfo, PortView, Protocol, Recovery, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
+    Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, Flight, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter,
+    Opening, Outgoing, PortInfo, PortView, Protocol, Recovery, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
 };
 pub use params::{ParamError, ParamSpec, Parameters, Unit};
 
@@ -90,5 +91,6 @@ registry::laws! {
     aimd => Aimd,
     tfrc => Tfrc,
     bbr => Bbr,
+    bbr3 => Bbr3,
     ks => Ks,
 }

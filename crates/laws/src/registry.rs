@@ -177,6 +177,8 @@ macro_rules! laws {
             each! { [$($law)+] self s: fn proposal() -> R }
             each! { [$($law)+] self s: fn bottleneck() -> Bottleneck }
             both! { [$($law)+] self s p: fn packet_size(&self) -> B }
+            both! { [$($law)+] self s p: fn on_flight(&mut self, now: T, flight: &Flight) -> () }
+            both! { [$($law)+] self s p: fn on_restart(&mut self, now: T) -> () }
             both! { [$($law)+] self s p: fn on_loss(&mut self, now: T, loss: &Loss) -> () }
             both! { [$($law)+] self s p: fn on_timeout(&mut self, now: T, next: u32) -> () }
 

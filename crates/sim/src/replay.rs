@@ -270,6 +270,14 @@ impl Instance {
                 self.sender()?
                     .on_feedback(&params, *now, &feedback.map_header(|_| header));
             }
+            Record::Flight { now, flight } => {
+                self.at(*now)?;
+                self.sender()?.on_flight(&params, *now, flight);
+            }
+            Record::Restart { now } => {
+                self.at(*now)?;
+                self.sender()?.on_restart(&params, *now);
+            }
             Record::Loss { now, loss } => {
                 self.at(*now)?;
                 self.sender()?.on_loss(&params, *now, loss);

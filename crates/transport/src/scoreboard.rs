@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use levelflow_laws::bytes::before;
-use levelflow_laws::{Delivery, Kind};
+use levelflow_laws::{Delivery, Flight, Kind};
 use levelflow_units::{Duration, Time};
 
 use crate::history::Missing;
@@ -43,6 +43,9 @@ struct Sent<T> {
     delivered_at: Time,
     first_sent: Time,
     delivered: u32,
+    lost: u32,
+    outstanding: u32,
+    limited: bool,
     kind: Kind,
     state: State,
     tag: T,
@@ -65,6 +68,8 @@ pub struct Acked {
     pub gap: bool,
     /// A measurement of how fast packets arrive.
     pub delivery: Option<Delivery>,
+    /// Under which circumstances the packet left, if it carried data.
+    pub flight: Option<Flight>,
 }
 
 /// A data packet that changed sides.
@@ -78,6 +83,8 @@ pub enum Change {
         chunk: Chunk,
         /// Packets under way without it.
         outstanding: u32,
+        /// Under which circumstances it left; not known without selective ACKs.
+        flight: Option<Flight>,
     },
     /// It had been taken for lost, and arrived after all.
     Returned(Chunk),
@@ -103,6 +110,11 @@ pub struct Scoreboard<T> {
     delivered: u32,
     delivered_at: Time,
     first_sent: Time,
+    /// Packets taken for lost so far.
+    lost: u32,
+    /// Packets delivered when the last one will be that left under the limit of the application (draft-ietf-ccwg-bbr, section
+    /// 4.1.2.4); none while the application is no limit.
+    limited_until: Option<u32>,
 }
 
 impl<T: Copy> Scoreboard<T> {
@@ -119,6 +131,8 @@ impl<T: Copy> Scoreboard<T> {
             delivered: 0,
             delivered_at: Time::ZERO,
             first_sent: Time::ZERO,
+            lost: 0,
+            limited_until: None,
         }
     }
 
@@ -143,6 +157,18 @@ impl<T: Copy> Scoreboard<T> {
         self.sent.len() >= self.most && self.sent[0].state == State::UnderWay
     }
 
+    /// The application has nothing to send now: that limits what is on its way, and what will be until it has arrived.
+    pub fn mark_limited(&mut self) {
+        self.limited_until = Some(self.delivered.wrapping_add(self.outstanding));
+    }
+
+    /// Whether the next packet leaves under the limit of the application.
+    #[inline]
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        self.limited_until.is_some()
+    }
+
     /// The next packet leaves. One that has to be forgotten for it counts as lost.
     pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
         if self.outstanding == 0 {
@@ -160,6 +186,9 @@ impl<T: Copy> Scoreboard<T> {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             delivered: self.delivered,
+            lost: self.lost,
+            outstanding: self.outstanding,
+            limited: self.limited_until.is_some(),
             kind,
             state: State::UnderWay,
             tag,
@@ -213,6 +242,7 @@ impl<T: Copy> Scoreboard<T> {
         if acked.packets > 0 {
             self.delivered_at = now;
         }
+        self.limited_until = self.limited_until.filter(|until| !before(*until, self.delivered));
         self.first_sent = own.at;
         acked.gap = before(self.decided, number);
         acked.delivery = (own.kind == Kind::Data).then(|| Delivery {
@@ -220,8 +250,19 @@ impl<T: Copy> Scoreboard<T> {
             prior: own.delivered,
             interval: own.at.since(own.first_sent).max(now.since(own.delivered_at)),
         });
+        acked.flight = (own.kind == Kind::Data).then(|| self.flight(number, &own, acked.returned));
         self.tidy(now, now.since(own.at));
         acked
+    }
+
+    fn flight(&self, number: u32, sent: &Sent<T>, returned: u32) -> Flight {
+        Flight {
+            number,
+            outstanding: sent.outstanding,
+            lost: self.lost.wrapping_sub(sent.lost),
+            returned,
+            limited: sent.limited,
+        }
     }
 
     fn arrived(&mut self, index: usize, state: State, acked: &mut Acked, changed: &mut impl FnMut(Change)) {
@@ -265,14 +306,17 @@ impl<T: Copy> Scoreboard<T> {
         let number = self.first.wrapping_add(index as u32);
         let sent = self.sent.get_mut(index).filter(|sent| sent.state == State::UnderWay)?;
         sent.state = State::Lost;
+        let sent = *sent;
         if sent.kind != Kind::Data {
             return None;
         }
         self.outstanding -= 1;
+        self.lost = self.lost.wrapping_add(1);
         Some(Change::Lost {
             number,
             chunk: sent.chunk,
             outstanding: self.outstanding,
+            flight: Some(self.flight(number, &sent, 0)),
         })
     }
 

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 
 use levelflow_laws::bytes::before;
-use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Kind, Loss, Opening, Outgoing};
+use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Kind, Loss, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{LoggedSender, Sink};
@@ -30,6 +30,10 @@ pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
     fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header;
     /// As [`SenderLaw::on_feedback`].
     fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>);
+    /// As [`SenderLaw::on_flight`].
+    fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight);
+    /// As [`SenderLaw::on_restart`].
+    fn on_restart(&mut self, params: &P::Params, now: Time);
     /// As [`SenderLaw::on_loss`].
     fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss);
     /// As [`SenderLaw::on_timeout`].
@@ -61,6 +65,16 @@ impl<P: Protocol> Controller<P> for Bare<P::Sender> {
     }
 
     #[inline]
+    fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight) {
+        self.0.on_flight(params, now, flight);
+    }
+
+    #[inline]
+    fn on_restart(&mut self, params: &P::Params, now: Time) {
+        self.0.on_restart(params, now);
+    }
+
+    #[inline]
     fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss) {
         self.0.on_loss(params, now, loss);
     }
@@ -78,6 +92,14 @@ impl<S: Sink> Controller<Any> for LoggedSender<S> {
 
     fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
         self.on_feedback(params, now, feedback);
+    }
+
+    fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
+        self.on_flight(params, now, flight);
+    }
+
+    fn on_restart(&mut self, params: &AnyParams, now: Time) {
+        self.on_restart(params, now);
     }
 
     fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
@@ -319,6 +341,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// The application has so many bytes more to send.
     pub fn write(&mut self, bytes: u64) {
+        self.check_limited();
         self.written = self.written.saturating_add(bytes).min(self.size);
     }
 
@@ -434,6 +457,18 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline]
     pub fn has_data(&self, now: Time) -> bool {
         now < self.stop && self.has_unsent()
+    }
+
+    /// Notes that the application limits what is on its way, if it does: all that it has written has been sent, and the window has
+    /// room (draft-ietf-ccwg-bbr, section 4.1.2.4).
+    #[inline]
+    fn check_limited(&mut self) {
+        if !self.has_unsent()
+            && let Some(recovery) = self.recovery.as_deref_mut()
+            && recovery.board.outstanding() < self.law.window()
+        {
+            recovery.board.mark_limited();
+        }
     }
 
     fn has_unsent(&self) -> bool {
@@ -620,6 +655,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             if let Some(cumulative) = recovery.cumulative.as_mut().filter(|_| kind == Kind::Data) {
                 cumulative.on_send(chunk);
             }
+            if rules.transport.tells_flights
+                && kind == Kind::Data
+                && recovery.board.outstanding() == 0
+                && recovery.board.is_limited()
+            {
+                self.law.on_restart(rules.params, now);
+            }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);
             if let Some(change) = forgotten {
                 recovery.repair.take(change);
@@ -643,7 +685,10 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// The law hears of a loss, if it needs to.
     fn tell(law: &mut C, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
         if let Change::Lost {
-            number, outstanding, ..
+            number,
+            outstanding,
+            flight,
+            ..
         } = change
             && rules.transport.tracks_losses
         {
@@ -652,6 +697,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
                 next,
                 outstanding,
             };
+            if let Some(flight) = flight.filter(|_| rules.transport.tells_flights) {
+                law.on_flight(rules.params, now, &flight);
+            }
             law.on_loss(rules.params, now, &loss);
         }
     }
@@ -660,6 +708,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline(always)]
     pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<P::Header>) -> Acked {
         let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
+        if rules.transport.tells_flights {
+            self.check_limited();
+        }
         let mut feedback = Feedback::plain(ack.number, ack.kind, ack.rtt, ack.header);
         feedback.marked = ack.marked;
         (self.heard, self.rtt) = (now, ack.rtt);
@@ -677,6 +728,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
                 (feedback.gap, feedback.delivery) = (acked.gap, acked.delivery);
             }
             feedback.outstanding = recovery.outstanding();
+        }
+        if let Some(flight) = acked.flight.filter(|_| rules.transport.tells_flights) {
+            self.law.on_flight(rules.params, now, &flight);
         }
         self.law.on_feedback(rules.params, now, &feedback);
         if !self.open {
@@ -766,6 +820,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
                         number,
                         chunk,
                         outstanding,
+                        flight: None,
                     },
                     next,
                 );
@@ -790,6 +845,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
             return;
         }
+        self.check_limited();
         let Some(recovery) = self.recovery.as_deref_mut() else {
             return;
         };

@@ -19,7 +19,7 @@ pub use logged::{Log, Logged, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
 use levelflow_laws::offload::Counts;
-use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
 
 /// "LVJ", then the version of the format.
 pub const MAGIC: [u8; 4] = *b"LVJ\x02";
@@ -103,6 +103,18 @@ pub enum Record<'a> {
         now: Time,
         /// What.
         feedback: Feedback<&'a [u8]>,
+    },
+    /// [`SenderLaw::on_flight`](levelflow_laws::SenderLaw::on_flight).
+    Flight {
+        /// When.
+        now: Time,
+        /// What.
+        flight: Flight,
+    },
+    /// [`SenderLaw::on_restart`](levelflow_laws::SenderLaw::on_restart).
+    Restart {
+        /// When.
+        now: Time,
     },
     /// [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
     Loss {

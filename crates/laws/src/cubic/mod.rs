@@ -2,12 +2,14 @@
 //!
 //! Source: RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023).
 
+mod hystart;
 mod params;
 #[cfg(test)]
 mod tests;
 
 pub use params::CubicParams;
 
+use hystart::HyStart;
 use levelflow_units::Time;
 
 use crate::LawInfo;
@@ -28,12 +30,29 @@ pub struct CubicState {
     prior: f64,
     /// The curve since the last reduction; none before the first ACK after it.
     epoch: Option<Epoch>,
+    hystart: HyStart,
+    /// When the last ACK arrived.
+    heard: Time,
+    undo: Option<Undo>,
+}
+
+/// What a reduction returns to if it was for nothing (section 4.9).
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Undo {
+    max: f64,
+    prior: f64,
+    epoch: Option<Epoch>,
+    window: Window,
+    /// Packets taken for lost since, less those that have arrived after all.
+    lost: u32,
 }
 
 /// `W_cubic` and `W_est` of section 4.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Epoch {
     start: Time,
+    /// Time since then that does not count, s.
+    silent: f64,
     /// Time from the start to the flat point, s.
     k: f64,
     /// Window there, packets.
@@ -47,6 +66,7 @@ impl Epoch {
         let above = (max - window).max(0.0);
         Self {
             start: now,
+            silent: 0.0,
             //= RFC 9438, section 4.2
             //# _K_ is the time period that the above function takes to increase the congestion window size at the
             //# beginning of the current congestion avoidance stage to _W_max_ if there are no further congestion
@@ -77,6 +97,43 @@ impl Variant for CubicState {
         &params::TABLE,
     );
 
+    const UNDOES: bool = true;
+
+    fn on_ack(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
+        self.leave_out_silence(ack);
+        if self.grows_by_hystart(params) && window.size < window.ssthresh && self.hystart.on_ack(ack) {
+            window.ssthresh = window.size;
+        }
+    }
+
+    fn slow_start(&mut self, params: &CubicParams, _ack: &Ack, window: &mut Window) {
+        if self.grows_by_hystart(params) {
+            window.size = (window.size + self.hystart.growth()).min(window.ssthresh);
+        } else {
+            window.slow_start();
+        }
+    }
+
+    fn on_lost(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.lost = undo.lost.saturating_add(1);
+        }
+    }
+
+    fn on_returned(&mut self, packets: u32, window: &mut Window) -> bool {
+        let Some(undo) = &mut self.undo else { return false };
+        undo.lost = undo.lost.saturating_sub(packets);
+        if undo.lost > 0 {
+            return false;
+        }
+        (self.max, self.prior, self.epoch) = (undo.max, undo.prior, undo.epoch);
+        if window.size < undo.window.size {
+            *window = undo.window;
+        }
+        self.undo = None;
+        true
+    }
+
     fn avoid(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
         let max = self.max;
         let epoch = self
@@ -92,7 +149,7 @@ impl Variant for CubicState {
             1.0
         };
         epoch.reno += alpha * share;
-        let t = ack.now.since(epoch.start).as_secs_f64();
+        let t = ack.now.since(epoch.start).as_secs_f64() - epoch.silent;
         //= RFC 9438, section 4.3
         //# If so, CUBIC is in the Reno-friendly region and _cwnd_ SHOULD be set to _W_est_ at each reception of a
         //# new ACK.
@@ -110,6 +167,13 @@ impl Variant for CubicState {
 
     fn reduce(&mut self, params: &CubicParams, congestion: &Congestion) -> f64 {
         let window = congestion.window;
+        self.undo = (congestion.cause == Cause::Loss).then_some(Undo {
+            max: self.max,
+            prior: self.prior,
+            epoch: self.epoch,
+            window: Window { size: congestion.window, ssthresh: congestion.ssthresh },
+            lost: 0,
+        });
         self.max = match congestion.cause {
             //= RFC 9438, section 4.8
             //# _K_ is set to 0, and _W_max_ is set to the congestion window size at the beginning of the current
@@ -124,5 +188,22 @@ impl Variant for CubicState {
         self.prior = window;
         self.epoch = None;
         window * params.beta
+    }
+}
+
+impl CubicState {
+    fn grows_by_hystart(&self, params: &CubicParams) -> bool {
+        params.hystart && self.prior == 0.0
+    }
+
+    /// Time in which the application leaves the window unused does not count (section 5.8): that between ACKs of a window that
+    /// was not in use, or beyond the round trip in which an ACK must come.
+    fn leave_out_silence(&mut self, ack: &Ack) {
+        let since = ack.now.since(self.heard).as_secs_f64();
+        self.heard = ack.now;
+        let silent = if ack.in_use { since - ack.rtt.last } else { since };
+        if let Some(epoch) = &mut self.epoch && silent > 0.0 {
+            epoch.silent += silent;
+        }
     }
 }

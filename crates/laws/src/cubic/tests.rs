@@ -1,6 +1,7 @@
+use super::hystart::HyStart;
 use super::{CubicState, Epoch};
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
-use crate::tcp::{Cause, Congestion, Variant, Window};
+use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
 
 /// RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
 #[test]
@@ -97,4 +98,100 @@ fn after_a_timeout_the_curve_starts_flat() {
     state.avoid(&own, &ack(1.0, 0.1), &mut window);
     let epoch = state.epoch.expect("it has begun");
     assert_eq!((epoch.k, epoch.origin), (0.0, 70.0));
+}
+
+/// RFC 9406, section 4.2, by hand: 100 ms, then 113 ms, an eighth more: a quarter of the growth for five rounds.
+#[test]
+fn a_longer_delay_slows_slow_start_down_then_ends_it() {
+    let mut hystart = HyStart::default();
+    let mut round = |rtt: f64| {
+        let over = hystart.on_ack(&Ack { round: true, ..ack(0.0, rtt) });
+        (1..8).for_each(|_| assert!(!hystart.on_ack(&ack(0.0, rtt))));
+        (over, hystart.growth())
+    };
+    assert_eq!(round(0.100), (false, 1.0));
+    assert_eq!(round(0.112), (false, 1.0), "an eighth of 100 ms is 12.5 ms");
+    assert_eq!(round(0.125), (false, 1.0), "of 112 ms, 14 ms");
+    assert_eq!(round(0.1407), (false, 0.25));
+}
+
+/// The delay was not that of a queue: slow start goes on.
+#[test]
+fn a_delay_that_falls_again_resumes_slow_start() {
+    let mut hystart = HyStart::default();
+    let mut round = |rtt: f64, acks: u32| {
+        let over = hystart.on_ack(&Ack { round: true, ..ack(0.0, rtt) });
+        (1..acks).for_each(|_| assert!(!hystart.on_ack(&ack(0.0, rtt))));
+        (over, hystart.growth())
+    };
+    assert_eq!(round(0.020, 8), (false, 1.0));
+    assert_eq!(round(0.030, 7), (false, 1.0), "seven are too few");
+    assert_eq!(round(0.034, 8), (false, 0.25), "4 ms more");
+    assert_eq!(round(0.033, 8), (false, 1.0), "less than at the beginning");
+    assert_eq!(round(0.040, 8), (false, 0.25));
+    for _ in 0..4 {
+        assert_eq!(round(0.050, 8), (false, 0.25));
+    }
+    assert!(round(0.050, 8).0, "after five rounds it is over");
+}
+
+/// Over a deep buffer, slow start ends before anything is lost, near what the path holds.
+#[test]
+fn hystart_leaves_slow_start_before_the_queue_is_long() {
+    let peak = |hystart: f64| {
+        let mut path = Path::<CubicState>::open(&[("hystart", hystart)], 1000.0, 0.1);
+        let mut most = 0.0_f64;
+        path.watch(at(1.5), |path| most = most.max(path.window()));
+        most
+    };
+    assert!(peak(0.0) > 500.0, "without: {}", peak(0.0));
+    let with = peak(1.0);
+    assert!((100.0..250.0).contains(&with), "the path holds 100: {with}");
+}
+
+/// RFC 9438, section 4.9: what was reduced for nothing is restored, once all has arrived.
+#[test]
+fn a_reduction_for_nothing_is_taken_back() {
+    let own = params::<CubicState>(&[]).own;
+    let mut state = CubicState::default();
+    let mut window = Window { size: 100.0, ssthresh: 90.0 };
+    state.avoid(&own, &ack(1.0, 0.1), &mut window);
+    let before = (state.max, state.prior, state.epoch, window);
+    let reduced = state.reduce(&own, &Congestion { ssthresh: 90.0, ..loss(1.0, 0.1, window.size) });
+    let mut left = Window { size: reduced, ssthresh: reduced };
+    (0..3).for_each(|_| state.on_lost());
+    assert!(!state.on_returned(2, &mut left), "one is missing");
+    assert_eq!(left.size, reduced);
+    assert!(state.on_returned(1, &mut left));
+    assert_eq!((state.max, state.prior, state.epoch, left), before);
+    assert!(!state.on_returned(1, &mut left), "once");
+}
+
+/// RFC 9438, section 5.8: the curve stands still while the application sends less than it may.
+#[test]
+fn silence_does_not_count() {
+    let own = params::<CubicState>(&[]).own;
+    let target = |silent: f64, in_use: bool| {
+        let mut state = CubicState::default();
+        state.reduce(&own, &loss(0.0, 0.1, 1000.0));
+        let mut window = Window { size: 700.0, ssthresh: 700.0 };
+        let mut now = 10.0;
+        for _ in 0..20 {
+            state.on_ack(&own, &ack(now, 0.1), &mut window);
+            state.avoid(&own, &ack(now, 0.1), &mut window);
+            now += 0.1;
+        }
+        if !in_use {
+            for part in 1..=8 {
+                let now = now + silent * f64::from(part) / 8.0;
+                state.on_ack(&own, &Ack { in_use: false, ..ack(now, 0.1) }, &mut window);
+            }
+        }
+        let ack = ack(now + silent, 0.1);
+        state.on_ack(&own, &ack, &mut window);
+        state.avoid(&own, &ack, &mut window);
+        window.size
+    };
+    close(target(5.0, true), target(0.0, true), 1e-9);
+    close(target(5.0, false), target(0.0, true), 0.2);
 }

@@ -44,6 +44,7 @@ fn marks_cut_by_half_their_share_and_losses_by_half() {
             cause,
             now: at(0.0),
             window: 100.0,
+            ssthresh: f64::INFINITY,
             rtt: ack(0.0, 0.1).rtt,
         };
         close(state.reduce(&DctcpParams { gain: 1.0 }, &congestion), left, 1e-12);

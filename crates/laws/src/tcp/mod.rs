@@ -39,6 +39,9 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Whether it is scalable and says so (RFC 9331): its packets carry ECT(1), and its window goes on growing after a mark.
     const SCALABLE: bool = false;
 
+    /// Whether it takes back a reduction once all that was taken for lost has arrived.
+    const UNDOES: bool = false;
+
     /// How the transport repairs losses.
     fn recovery(_params: &Self::Params) -> Recovery {
         Recovery::Selective
@@ -54,6 +57,13 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Whether a mark is a reason to reduce now, on an ACK for a packet that left after the last reduction.
     fn heeds_mark(&self, _params: &Self::Params, _ack: &Ack) -> bool {
         true
+    }
+    /// A packet is taken for lost; after [`reduce`](Self::reduce), if that is a reason to. Only where it [undoes](Self::UNDOES).
+    fn on_lost(&mut self) {}
+    /// Packets that were taken for lost have arrived after all. Returns whether it has taken back the last reduction. Only where
+    /// it [undoes](Self::UNDOES).
+    fn on_returned(&mut self, _packets: u32, _window: &mut Window) -> bool {
+        false
     }
     /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
@@ -75,6 +85,8 @@ pub struct Ack {
     /// Whether it is the first ACK for a packet sent after the last ACK for which this was true: once per round
     /// trip.
     pub round: bool,
+    /// Whether the window was in use, so that it may grow.
+    pub in_use: bool,
 }
 
 /// A reason to send less.
@@ -86,6 +98,8 @@ pub struct Congestion {
     pub now: Time,
     /// Window at that time, packets.
     pub window: f64,
+    /// Threshold at that time, packets.
+    pub ssthresh: f64,
     /// Round-trip times so far.
     pub rtt: Rtt,
 }
@@ -135,6 +149,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,
             recovery: V::recovery(&params.own),
+            tells_flights: V::UNDOES,
         }
     }
 }

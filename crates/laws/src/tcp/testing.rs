@@ -40,6 +40,7 @@ pub fn ack(now: f64, rtt: f64) -> Ack {
             min: rtt,
         },
         round: false,
+        in_use: true,
     }
 }
 
@@ -76,6 +77,7 @@ pub fn loss(now: f64, rtt: f64, window: f64) -> Congestion {
         cause: Cause::Loss,
         now: at(now),
         window,
+        ssthresh: f64::INFINITY,
         rtt: ack(now, rtt).rtt,
     }
 }

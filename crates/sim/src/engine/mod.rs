@@ -207,6 +207,12 @@ impl<P: Protocol> Sim<P> {
         self.now
     }
 
+    /// The law of the n-th flow as it is now; none of a flow that there is not, or not yet.
+    #[must_use]
+    pub fn law(&self, flow: usize) -> Option<&P::Sender> {
+        self.flows.get(flow).map(|flow| flow.sender.law())
+    }
+
     /// Events processed so far.
     #[must_use]
     pub fn events(&self) -> u64 {

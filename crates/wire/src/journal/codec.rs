@@ -7,7 +7,7 @@ use levelflow_laws::LAWS;
 use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
-    Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
+    Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
 };
 
 /// Times and durations above this, 53 days, are refused, so that laws can add some of them.
@@ -127,9 +127,24 @@ structs! {
     Outgoing { number, size, kind }
     Loss { number, next, outstanding }
     Delivery { total, prior, interval }
+    Flight { number, outstanding, lost, returned, limited }
     Arrived { now, kind, size }
     Arriving { now, size, queue, packets }
     PortView { queue, packets, in_service, dropped }
+}
+
+impl Coded<'_> for bool {
+    fn put(&self, out: &mut Out<'_>) {
+        u8::from(*self).put(out);
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        match input.get()? {
+            0_u8 => Ok(false),
+            1 => Ok(true),
+            _ => refused("flag", "0 or 1"),
+        }
+    }
 }
 
 impl Coded<'_> for Kind {
@@ -350,7 +365,7 @@ macro_rules! records {
                 let (tag, instance): (u8, u32) = (input.get()?, input.get()?);
                 let record = match tag {
                     $($tag => Self::$name { $($field: input.get()?),+ },)+
-                    _ => return refused("record", "0 to 11"),
+                    _ => return refused("record", "0 to 13"),
                 };
                 Ok((instance, record))
             }
@@ -372,4 +387,6 @@ records! {
     9 => Reflect { arrived, header }
     10 => State { digest }
     11 => Capacity { capacity }
+    12 => Flight { now, flight }
+    13 => Restart { now }
 }

@@ -8,7 +8,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{LONGEST, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
-use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, Loss, Outgoing, PortInfo, PortView};
 use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
 
 /// Where records go.
@@ -143,6 +143,22 @@ impl<S: Sink> Logged<AnySender, S> {
         let feedback = feedback.map_header(|_| wire.bytes());
         log.put(&Record::Feedback { now, feedback });
         log.tick(&self.law);
+    }
+
+    /// As [`SenderLaw::on_flight`].
+    pub fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
+        self.law.on_flight(params, now, flight);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Flight { now, flight: *flight });
+        }
+    }
+
+    /// As [`SenderLaw::on_restart`].
+    pub fn on_restart(&mut self, params: &AnyParams, now: Time) {
+        self.law.on_restart(params, now);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Restart { now });
+        }
     }
 
     /// As [`SenderLaw::on_loss`].

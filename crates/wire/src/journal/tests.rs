@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::*;
 use levelflow_laws::bytes::DecodeError;
-use levelflow_laws::{Delivery, Kind, LAWS};
+use levelflow_laws::{Delivery, Flight, Kind, LAWS};
 
 fn times() -> impl Strategy<Value = Time> {
     (0..1_u64 << 62).prop_map(Time::from_ps)
@@ -88,6 +88,17 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 outstanding
             },
         }),
+        (times(), words, any::<bool>()).prop_map(|(now, [number, outstanding, lost], limited)| Record::Flight {
+            now,
+            flight: Flight {
+                number,
+                outstanding,
+                lost,
+                returned: lost,
+                limited
+            },
+        }),
+        times().prop_map(|now| Record::Restart { now }),
         (times(), any::<u32>()).prop_map(|(now, next)| Record::Timeout { now, next }),
         (times(), sizes(), sizes(), any::<u32>(), any::<bool>()).prop_map(move |(now, size, queue, packets, own)| {
             Record::Arrival {

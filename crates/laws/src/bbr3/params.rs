@@ -1,0 +1,38 @@
+//! BBRv3's parameter table.
+
+use levelflow_units::Duration;
+
+use crate::params::{Unit, parameters};
+
+parameters! {
+    /// Validated parameters.
+    pub struct Bbr3Params {
+        initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
+            "first window, packets",
+            "RFC 6928";
+        startup_gain: f64 = Unit::Number, 2.77, (1.1, 10.0),
+            "pacing gain until the pipe is full",
+            "4 ln 2: draft-ietf-ccwg-bbr, StartupPacingGain";
+        window_gain: f64 = Unit::Number, 2.0, (1.0, 100.0),
+            "window in bandwidth-delay products; 1/4 more while probing up",
+            "draft-ietf-ccwg-bbr, DefaultCwndGain";
+        loss_threshold: f64 = Unit::Number, 0.02, (0.0, 0.5),
+            "loss rate of a round trip that a probe for bandwidth tolerates",
+            "draft-ietf-ccwg-bbr, LossThresh";
+        beta: f64 = Unit::Number, 0.7, (0.1, 1.0),
+            "smallest part of a bound that losses of a round trip leave",
+            "draft-ietf-ccwg-bbr, Beta";
+        headroom: f64 = Unit::Number, 0.15, (0.0, 0.9),
+            "part of the long-term bound that is left to others",
+            "draft-ietf-ccwg-bbr, Headroom";
+        rtt_window: Duration = Unit::Duration, 10.0, (0.1, 1e4),
+            "age at which the smallest round-trip time is replaced",
+            "draft-ietf-ccwg-bbr, MinRTTFilterLen";
+        probe_rtt_interval: Duration = Unit::Duration, 5.0, (0.1, 1e4),
+            "longest time without a new smallest round-trip time before it is measured with little on the way",
+            "draft-ietf-ccwg-bbr, ProbeRTTInterval";
+        probe_wait: Duration = Unit::Duration, 2.0, (0.1, 1e4),
+            "shortest time between two probes for bandwidth that the clock starts; up to 1 s is added",
+            "draft-ietf-ccwg-bbr, PickProbeWait";
+    }
+}

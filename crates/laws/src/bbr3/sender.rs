@@ -1,0 +1,439 @@
+//! Sender: the model is updated with each ACK, then the state, then pacing rate and window.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::Bbr3Params;
+use super::bounds::{Bounds, LossRound, Undo};
+use super::model::{Aggregation, FullPipe, MaxBandwidth, MinRtt, Rounds, Sample};
+use super::states::{PROBE_RTT_GAIN, Probe, ProbeRtt, State};
+use crate::bytes::before;
+use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+
+/// Smallest window, packets (`MinPipeCwnd`).
+const SMALLEST_WINDOW: f64 = 4.0;
+/// A probe up may have so many packets more on its way.
+const UP_PACKETS: f64 = 2.0;
+/// Part of the bandwidth at which packets are paced, so that queues drain (`PacingMarginPercent`).
+const MARGIN: f64 = 0.99;
+/// Round-trip time assumed before the first one is known, s.
+const ASSUMED_RTT: f64 = 1.0;
+/// No window is larger, packets.
+const LARGEST_WINDOW: f64 = 1e9;
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bbr3Sender {
+    packet_size: Bytes,
+    pub(super) state: State,
+    pub(super) rounds: Rounds,
+    pub(super) max_bandwidth: MaxBandwidth,
+    /// `bw`, packets per second: the largest measured, within its bound.
+    pub(super) bandwidth: f64,
+    pub(super) min_rtt: MinRtt,
+    pub(super) aggregation: Aggregation,
+    pub(super) pipe: FullPipe,
+    pub(super) bounds: Bounds,
+    pub(super) losses: LossRound,
+    pub(super) undo: Undo,
+    pub(super) probe: Probe,
+    pub(super) probe_rtt: ProbeRtt,
+    /// Round trips when Drain began.
+    pub(super) drain_round: u64,
+    /// Packets per second.
+    pacing: f64,
+    /// Packets.
+    pub(super) window: f64,
+    prior_window: f64,
+    /// Something was lost: number of the first packet sent since.
+    pub(super) recovery: Option<u32>,
+    /// Packets taken for lost since recovery began last, and how many of them arrived after all.
+    episode: [u32; 2],
+    pub(super) idle_restart: bool,
+    /// Packets on their way.
+    pub(super) in_flight: f64,
+    /// Whether the window was full in this round trip, and in the one before.
+    full_window: [bool; 2],
+    /// Number of the next packet.
+    pub(super) next: u32,
+    /// From which number on packets count as limited by the application, and until so many have arrived.
+    pub(super) marked: Option<(u32, u32)>,
+    flight: Option<Flight>,
+    opened: bool,
+}
+
+/// What a sender believes, to look at. Volumes are in packets, rates in packets per second; a bound that is not set is infinite.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Model {
+    /// `max_bw`, the largest delivery rate of the last two cycles.
+    pub max_bandwidth: f64,
+    /// `bw`: the same within `bw_shortterm`.
+    pub bandwidth: f64,
+    /// `min_rtt`, s; infinite before the first measurement.
+    pub min_rtt: f64,
+    /// `extra_acked`.
+    pub extra_acked: f64,
+    /// `bw_shortterm`.
+    pub bandwidth_shortterm: f64,
+    /// `inflight_shortterm`.
+    pub inflight_shortterm: f64,
+    /// `inflight_longterm`.
+    pub inflight_longterm: f64,
+    /// `full_bw_now`.
+    pub full_now: bool,
+    /// `full_bw_reached`.
+    pub full_reached: bool,
+    /// `full_bw_count`.
+    pub full_count: u8,
+    /// `round_count`.
+    pub rounds: u64,
+    /// `idle_restart`.
+    pub idle_restart: bool,
+    /// Packets on their way, as the sender heard last.
+    pub in_flight: f64,
+    /// `cwnd`.
+    pub window: f64,
+    /// Pacing rate.
+    pub pacing: f64,
+}
+
+impl Bbr3Sender {
+    /// What it does.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// What it believes.
+    #[must_use]
+    pub fn model(&self) -> Model {
+        Model {
+            max_bandwidth: self.max_bandwidth.get(),
+            bandwidth: self.bandwidth,
+            min_rtt: self.min_rtt.rtt,
+            extra_acked: self.aggregation.extra(),
+            bandwidth_shortterm: self.bounds.bandwidth,
+            inflight_shortterm: self.bounds.shortterm,
+            inflight_longterm: self.bounds.longterm,
+            full_now: self.pipe.now,
+            full_reached: self.pipe.reached,
+            full_count: self.pipe.count,
+            rounds: self.rounds.count,
+            idle_restart: self.idle_restart,
+            in_flight: self.in_flight,
+            window: self.window,
+            pacing: self.pacing,
+        }
+    }
+
+    /// `BDPMultiple(1)`: bandwidth times round-trip time, packets; 0 before both are known.
+    pub(super) fn product(&self) -> f64 {
+        if self.min_rtt.rtt.is_finite() {
+            self.bandwidth * self.min_rtt.rtt
+        } else {
+            0.0
+        }
+    }
+
+    /// `Inflight`: packets that keep a pipe full that has so many bandwidth-delay products.
+    pub(super) fn inflight(&self, bandwidth: f64, gain: f64) -> f64 {
+        let product = if self.min_rtt.rtt.is_finite() {
+            bandwidth * self.min_rtt.rtt
+        } else {
+            0.0
+        };
+        self.quantized(gain * product)
+    }
+
+    /// `QuantizationBudget`, where a quantum is a packet.
+    fn quantized(&self, packets: f64) -> f64 {
+        let more = if self.state == State::Up { UP_PACKETS } else { 0.0 };
+        packets.max(SMALLEST_WINDOW) + more
+    }
+
+    /// `TargetInflight`.
+    pub(super) fn target(&self) -> f64 {
+        self.product().min(self.window)
+    }
+
+    /// `InflightWithHeadroom`.
+    pub(super) fn with_headroom(&self, params: &Bbr3Params) -> f64 {
+        let longterm = self.bounds.longterm;
+        if longterm == f64::INFINITY {
+            return longterm;
+        }
+        let headroom = (params.headroom * longterm).max(1.0);
+        (longterm - headroom).max(SMALLEST_WINDOW)
+    }
+
+    /// `ProbeRTTCwnd`.
+    pub(super) fn probe_rtt_window(&self) -> f64 {
+        (PROBE_RTT_GAIN * self.product()).max(SMALLEST_WINDOW)
+    }
+
+    /// `is_cwnd_limited`.
+    pub(super) fn is_window_limited(&self) -> bool {
+        self.full_window[0] || self.full_window[1]
+    }
+
+    /// `SaveCwnd`.
+    pub(super) fn save_window(&mut self) {
+        let reduced = self.recovery.is_some() || self.state == State::ProbeRtt;
+        self.prior_window = if reduced {
+            self.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    /// `RestoreCwnd`.
+    pub(super) fn restore_window(&mut self) {
+        self.window = self.window.max(self.prior_window);
+    }
+
+    fn sample(&mut self, now: Time, feedback: &Feedback<NoHeader>, flight: Option<Flight>) -> Option<Sample> {
+        let Delivery { total, prior, interval } = feedback.delivery?;
+        let delivered = f64::from(total.wrapping_sub(prior));
+        let seconds = interval.as_secs_f64();
+        let reliable =
+            interval > Duration::ZERO && (self.min_rtt.ever == f64::INFINITY || seconds >= self.min_rtt.ever);
+        let flight = flight.filter(|flight| flight.number == feedback.number);
+        let marked = self.was_marked(feedback.number, prior);
+        Some(Sample {
+            now,
+            acked: f64::from(feedback.acked),
+            total,
+            prior,
+            delivered,
+            rate: if reliable { delivered / seconds } else { 0.0 },
+            rtt: feedback.rtt,
+            in_flight: flight.map_or(0.0, |flight| f64::from(flight.outstanding)),
+            lost: flight.map_or(0.0, |flight| f64::from(flight.lost)),
+            limited: marked || flight.is_some_and(|flight| flight.limited),
+        })
+    }
+
+    /// `UpdateModelAndState`.
+    fn update_model(&mut self, params: &Bbr3Params, sample: &Sample) {
+        self.rounds.delivered = sample.total;
+        self.losses.update(sample);
+        self.rounds.update(sample);
+        if self.rounds.started {
+            self.full_window = [false, self.full_window[0]];
+        }
+        self.max_bandwidth.update(sample);
+        if self.losses.ended {
+            self.adapt_lower_bounds(params);
+            self.losses.lost = false;
+        }
+        let (round, full) = (self.rounds.started, self.pipe.reached);
+        self.aggregation
+            .update(sample, round, self.bandwidth, self.window, full);
+        self.pipe.check(sample, round);
+        self.check_startup_and_drain(params, sample);
+        self.update_cycle(params, sample);
+        self.min_rtt.update(params, sample.now, sample.rtt);
+        self.check_probe_rtt(params, sample);
+        self.losses.advance(sample);
+        self.bandwidth = self.max_bandwidth.get().min(self.bounds.bandwidth);
+    }
+
+    /// Packets were lost.
+    fn enter_recovery(&mut self, lost: u32, next: u32) {
+        if self.recovery.is_none() {
+            self.episode = [0; 2];
+        }
+        self.episode[0] = self.episode[0].saturating_add(lost);
+        self.recovery.get_or_insert(next);
+    }
+
+    /// If all that was taken for lost has arrived, nothing was.
+    fn on_returned(&mut self, packets: u32) {
+        let [lost, returned] = &mut self.episode;
+        *returned = returned.saturating_add(packets);
+        if packets > 0 && *lost > 0 && returned >= lost {
+            self.episode = [0; 2];
+            self.recovery = None;
+            self.undo_losses();
+        }
+    }
+
+    fn update_recovery(&mut self, feedback: &Feedback<NoHeader>) {
+        let over = |next: u32| !before(feedback.number, next) && !feedback.gap;
+        if self.recovery.is_some_and(over) {
+            self.recovery = None;
+            self.restore_window();
+        }
+    }
+
+    /// `SetPacingRateWithGain`.
+    fn set_pacing(&mut self, gain: f64) {
+        let rate = MARGIN * gain * self.bandwidth;
+        if rate > self.pacing || (self.pipe.reached && rate > 0.0) {
+            self.pacing = rate;
+        }
+    }
+
+    /// `SetCwnd`.
+    fn set_window(&mut self, params: &Bbr3Params, sample: &Sample) {
+        let most = if self.min_rtt.rtt.is_finite() {
+            self.state.window_gain(params) * self.product() + self.aggregation.extra()
+        } else {
+            params.initial_window
+        };
+        let most = self.quantized(most);
+        if self.pipe.reached {
+            self.window = (self.window + sample.acked).min(most);
+        } else if self.window < most || f64::from(sample.total) < params.initial_window {
+            self.window += sample.acked;
+        }
+        self.window = self.window.max(SMALLEST_WINDOW);
+        if self.state == State::ProbeRtt {
+            self.window = self.window.min(self.probe_rtt_window());
+        }
+        self.bound_window(params);
+        self.window = self.window.min(LARGEST_WINDOW);
+    }
+
+    /// `BoundCwndForModel`.
+    fn bound_window(&mut self, params: &Bbr3Params) {
+        let longterm = match self.state {
+            State::Down | State::Refill | State::Up => self.bounds.longterm,
+            State::ProbeRtt | State::Cruise => self.with_headroom(params),
+            State::Startup | State::Drain => f64::INFINITY,
+        };
+        let bound = longterm.min(self.bounds.shortterm).max(SMALLEST_WINDOW);
+        self.window = self.window.min(bound);
+    }
+}
+
+impl SenderLaw for Bbr3Sender {
+    type Params = Bbr3Params;
+    type Header = NoHeader;
+
+    fn new(params: &Bbr3Params, flow: &FlowInfo) -> Self {
+        Self {
+            packet_size: flow.packet_size,
+            state: State::Startup,
+            rounds: Rounds::default(),
+            max_bandwidth: MaxBandwidth::default(),
+            bandwidth: 0.0,
+            min_rtt: MinRtt::new(),
+            aggregation: Aggregation::default(),
+            pipe: FullPipe::default(),
+            bounds: Bounds::NONE,
+            losses: LossRound::default(),
+            undo: Undo {
+                bounds: Bounds::NONE,
+                state: None,
+            },
+            probe: Probe::new(),
+            probe_rtt: ProbeRtt::default(),
+            drain_round: 0,
+            pacing: params.startup_gain * params.initial_window / ASSUMED_RTT,
+            window: params.initial_window,
+            prior_window: 0.0,
+            recovery: None,
+            episode: [0; 2],
+            idle_restart: false,
+            in_flight: 0.0,
+            full_window: [false; 2],
+            next: 0,
+            marked: None,
+            flight: None,
+            opened: false,
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::clamped(self.pacing * self.packet_size.as_bits_f64())
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        (self.window as u32).max(1)
+    }
+
+    #[inline]
+    fn packet_size(&self, _params: &Bbr3Params) -> Bytes {
+        self.packet_size
+    }
+
+    fn on_send(&mut self, _params: &Bbr3Params, _now: Time, packet: &Outgoing) -> NoHeader {
+        self.next = packet.number.wrapping_add(1);
+        if packet.kind == Kind::Data {
+            self.in_flight += 1.0;
+            self.full_window[0] |= self.in_flight >= f64::from(self.window());
+        }
+        NoHeader
+    }
+
+    fn on_feedback(&mut self, params: &Bbr3Params, now: Time, feedback: &Feedback<NoHeader>) {
+        let flight = self.flight.take();
+        if !self.opened {
+            self.opened = true;
+            self.min_rtt.begin(now, feedback.rtt);
+            self.aggregation.since = now;
+            if self.min_rtt.rtt.is_finite() {
+                self.pacing = params.startup_gain * params.initial_window / self.min_rtt.rtt;
+            }
+        }
+        if feedback.kind != Kind::Data {
+            return;
+        }
+        self.in_flight = f64::from(feedback.outstanding);
+        if let Some(flight) = flight {
+            self.on_returned(flight.returned);
+        }
+        self.update_recovery(feedback);
+        if let Some(sample) = self.sample(now, feedback, flight) {
+            self.update_model(params, &sample);
+            self.set_pacing(self.state.pacing_gain(params));
+            self.set_window(params, &sample);
+        }
+    }
+
+    fn on_flight(&mut self, _params: &Bbr3Params, _now: Time, flight: &Flight) {
+        self.flight = Some(*flight);
+    }
+
+    /// `HandleRestartFromIdle`.
+    fn on_restart(&mut self, params: &Bbr3Params, now: Time) {
+        self.in_flight = 0.0;
+        self.idle_restart = true;
+        self.aggregation.since = now;
+        if self.state.is_probe_bw() {
+            self.set_pacing(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.end_probe_rtt(params, now);
+        }
+    }
+
+    fn on_loss(&mut self, params: &Bbr3Params, now: Time, loss: &Loss) {
+        self.in_flight = f64::from(loss.outstanding);
+        let flight = self.flight.take().filter(|flight| flight.number == loss.number);
+        let flight = flight.unwrap_or(Flight {
+            number: loss.number,
+            outstanding: loss.outstanding.saturating_add(1),
+            lost: 1,
+            returned: 0,
+            limited: false,
+        });
+        self.lose(params, now, loss, flight);
+        self.enter_recovery(1, loss.next);
+    }
+
+    /// `OnEnterRTO`: all that was on its way is lost, and so are more packets than a probe tolerates.
+    fn on_timeout(&mut self, params: &Bbr3Params, now: Time, next: u32) {
+        let lost = self.in_flight as u32;
+        self.note_loss();
+        self.enter_recovery(lost, next);
+        if self.probe.samples {
+            let limited = self.is_marked(next);
+            self.handle_too_high(params, now, self.in_flight, limited);
+        }
+        self.in_flight = 0.0;
+        self.window = 1.0;
+        self.recovery = Some(next);
+    }
+}

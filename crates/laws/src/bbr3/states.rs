@@ -1,0 +1,353 @@
+//! The state machine: Startup, Drain, the four phases of ProbeBW, and ProbeRTT.
+
+use levelflow_units::{Duration, Time};
+
+use super::bounds::is_too_high;
+use super::model::Sample;
+use super::{Bbr3Params, Bbr3Sender};
+use crate::bytes::before;
+
+/// Pacing gains (`DrainPacingGain`, and those of ProbeBW), and the window's while probing up, as a part of its usual one.
+const DRAIN_GAIN: f64 = 0.5;
+const DOWN_GAIN: f64 = 0.9;
+const UP_GAIN: f64 = 1.25;
+const UP_WINDOW: f64 = 1.125;
+/// Part of the bandwidth-delay product that is on its way in ProbeRTT (`ProbeRTTCwndGain`), and for how long.
+pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
+const PROBE_RTT: Duration = Duration::from_ms(200);
+/// Round trips after which Drain ends in any case.
+const DRAIN_ROUNDS: u64 = 3;
+/// Round trips between two probes for bandwidth, so that Reno gets a share.
+const RENO_ROUNDS: f64 = 63.0;
+/// Most doublings of the growth of the long-term bound.
+const MOST_DOUBLINGS: u32 = 30;
+
+/// What the sender does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Doubles the rate until the pipe is full.
+    Startup,
+    /// Drains the queue that this has left.
+    Drain,
+    /// ProbeBW, decelerating until there is no queue.
+    Down,
+    /// ProbeBW, at the measured bandwidth.
+    Cruise,
+    /// ProbeBW, one round trip to fill the pipe before a probe.
+    Refill,
+    /// ProbeBW, probing for more.
+    Up,
+    /// Measures the round-trip time with little on the way.
+    ProbeRtt,
+}
+
+impl State {
+    /// `IsInAProbeBWState`.
+    pub(super) fn is_probe_bw(self) -> bool {
+        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
+    }
+
+    /// `IsProbingBW`.
+    pub(super) fn probes(self) -> bool {
+        matches!(self, Self::Startup | Self::Refill | Self::Up)
+    }
+
+    pub(super) fn pacing_gain(self, params: &Bbr3Params) -> f64 {
+        match self {
+            Self::Startup => params.startup_gain,
+            Self::Drain => DRAIN_GAIN,
+            Self::Down => DOWN_GAIN,
+            Self::Up => UP_GAIN,
+            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
+        }
+    }
+
+    pub(super) fn window_gain(self, params: &Bbr3Params) -> f64 {
+        match self {
+            Self::Up => UP_WINDOW * params.window_gain,
+            Self::ProbeRtt => PROBE_RTT_GAIN,
+            _ => params.window_gain,
+        }
+    }
+}
+
+/// What ACKs say about a probe (`ack_phase`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Acks {
+    Init,
+    Refilling,
+    Starting,
+    Feedback,
+    Stopping,
+}
+
+/// The cycle of ProbeBW.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Probe {
+    pub acks: Acks,
+    /// Whether ACKs are of packets of a probe (`is_bw_probe_sample`).
+    pub samples: bool,
+    /// Whether the last probe lost too much, and whether it ended early for that reason.
+    pub too_high: bool,
+    precautionary: bool,
+    /// Start of the cycle, and how long to wait for a probe.
+    since: Time,
+    wait: Duration,
+    /// Packets acked since the long-term bound grew last, and how many let it grow by one.
+    acked: f64,
+    acked_per_packet: f64,
+    doublings: u32,
+}
+
+impl Probe {
+    pub fn new() -> Self {
+        Self {
+            acks: Acks::Init,
+            samples: false,
+            too_high: false,
+            precautionary: false,
+            since: Time::ZERO,
+            wait: Duration::ZERO,
+            acked: 0.0,
+            acked_per_packet: f64::INFINITY,
+            doublings: 0,
+        }
+    }
+}
+
+/// ProbeRTT: when it may end, not known while too much is on its way, and whether a round trip has passed since.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct ProbeRtt {
+    end: Option<Time>,
+    round: bool,
+}
+
+impl Bbr3Sender {
+    /// `CheckStartupDone` and `CheckDrainDone`.
+    pub(super) fn check_startup_and_drain(&mut self, params: &Bbr3Params, sample: &Sample) {
+        self.check_startup_loss(params, sample);
+        if self.state == State::Startup && self.pipe.reached {
+            self.state = State::Drain;
+            self.drain_round = self.rounds.count;
+        }
+        let drained = self.in_flight <= self.inflight(self.bandwidth, 1.0);
+        if self.state == State::Drain && (drained || self.rounds.count > self.drain_round + DRAIN_ROUNDS) {
+            self.start_down(params, sample.now);
+        }
+    }
+
+    /// `StartProbeBW_DOWN`.
+    pub(super) fn start_down(&mut self, params: &Bbr3Params, now: Time) {
+        self.losses.reset();
+        self.probe.acked_per_packet = f64::INFINITY;
+        self.pick_wait(params, now);
+        self.probe.since = now;
+        self.probe.acks = Acks::Stopping;
+        self.rounds.start();
+        self.state = State::Down;
+    }
+
+    /// `PickProbeWait`. A law has no random source: the bits come from the time and from what has arrived so far, which no two
+    /// flows have in common.
+    fn pick_wait(&mut self, params: &Bbr3Params, now: Time) {
+        let random = scramble(now.as_ps() ^ u64::from(self.rounds.delivered).rotate_left(32));
+        self.rounds.since_probe = random & 1;
+        self.probe.wait = params.probe_wait + Duration::from_us((random >> 1) % 1_000_000);
+    }
+
+    /// `StartProbeBW_REFILL`.
+    pub(super) fn start_refill(&mut self) {
+        self.bounds.reset_shortterm();
+        (self.probe.doublings, self.probe.acked) = (0, 0.0);
+        self.probe.precautionary = false;
+        self.probe.acks = Acks::Refilling;
+        self.rounds.start();
+        self.state = State::Refill;
+    }
+
+    /// `StartProbeBW_UP`.
+    fn start_up(&mut self, sample: &Sample) {
+        self.probe.samples = true;
+        self.probe.acks = Acks::Starting;
+        self.rounds.start();
+        self.pipe.restart(sample.rate);
+        self.state = State::Up;
+        self.raise_slope();
+    }
+
+    /// `UpdateProbeBWCyclePhase`.
+    pub(super) fn update_cycle(&mut self, params: &Bbr3Params, sample: &Sample) {
+        if !self.pipe.reached || self.adapt_longterm(params, sample) {
+            return;
+        }
+        match self.state {
+            State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
+            State::Down if self.is_time_to_cruise(params) => self.state = State::Cruise,
+            State::Refill if self.rounds.started => self.start_up(sample),
+            State::Up => {
+                if self.is_time_to_go_down(sample) {
+                    self.probe.too_high = false;
+                    self.start_down(params, sample.now);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// `IsTimeToProbeBW`.
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let rounds = self.target().min(RENO_ROUNDS);
+        now.since(self.probe.since) > self.probe.wait || self.rounds.since_probe as f64 >= rounds
+    }
+
+    /// `IsTimeToCruise`.
+    fn is_time_to_cruise(&self, params: &Bbr3Params) -> bool {
+        self.in_flight
+            <= self
+                .with_headroom(params)
+                .min(self.inflight(self.max_bandwidth.get(), 1.0))
+    }
+
+    /// `IsTimeToGoDown`.
+    fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
+        if self.probe.too_high && self.in_flight >= self.bounds.longterm {
+            self.probe.precautionary = true;
+            return true;
+        }
+        if self.is_window_limited() && self.window >= self.bounds.longterm {
+            self.pipe.restart(sample.rate);
+            return false;
+        }
+        self.pipe.now
+    }
+
+    /// `AdaptLongTermModel`; returns whether the state has changed.
+    fn adapt_longterm(&mut self, params: &Bbr3Params, sample: &Sample) -> bool {
+        let round = self.rounds.started;
+        if self.probe.acks == Acks::Starting && round {
+            self.probe.acks = Acks::Feedback;
+        }
+        if self.probe.acks == Acks::Stopping && round {
+            self.probe.samples = false;
+            self.probe.acks = Acks::Init;
+            if self.state.is_probe_bw() && !sample.limited {
+                self.max_bandwidth.advance();
+            }
+            if self.state.is_probe_bw() && self.probe.precautionary && !self.probe.too_high {
+                self.start_refill();
+                return true;
+            }
+        }
+        if is_too_high(params, sample) || self.bounds.longterm == f64::INFINITY {
+            return false;
+        }
+        self.bounds.longterm = self.bounds.longterm.max(sample.in_flight);
+        if self.state == State::Up {
+            self.raise_longterm(sample);
+        }
+        false
+    }
+
+    /// `RaiseInflightLongtermSlope`: the growth doubles in each round trip.
+    fn raise_slope(&mut self) {
+        let growth = f64::from(1_u32 << self.probe.doublings);
+        self.probe.doublings = (self.probe.doublings + 1).min(MOST_DOUBLINGS);
+        self.probe.acked_per_packet = (self.window / growth).max(1.0);
+    }
+
+    /// `ProbeInflightLongtermUpward`.
+    fn raise_longterm(&mut self, sample: &Sample) {
+        if !self.is_window_limited() || self.window < self.bounds.longterm {
+            return;
+        }
+        self.probe.acked += sample.acked;
+        if self.probe.acked >= self.probe.acked_per_packet {
+            let more = f64::from((self.probe.acked / self.probe.acked_per_packet) as u32);
+            self.probe.acked -= more * self.probe.acked_per_packet;
+            self.bounds.longterm += more;
+        }
+        if self.rounds.started {
+            self.raise_slope();
+        }
+    }
+
+    /// `CheckProbeRTT`.
+    pub(super) fn check_probe_rtt(&mut self, params: &Bbr3Params, sample: &Sample) {
+        if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.probe_rtt = ProbeRtt::default();
+            self.probe.acks = Acks::Stopping;
+            self.rounds.start();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(params, sample);
+        }
+        if sample.delivered > 0.0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// `HandleProbeRTT`.
+    fn handle_probe_rtt(&mut self, params: &Bbr3Params, sample: &Sample) {
+        self.mark_limited();
+        match self.probe_rtt.end {
+            None if self.in_flight <= self.probe_rtt_window() => {
+                self.probe_rtt = ProbeRtt {
+                    end: Some(sample.now.saturating_add(PROBE_RTT)),
+                    round: false,
+                };
+                self.rounds.start();
+            }
+            None => {}
+            Some(_) => {
+                self.probe_rtt.round |= self.rounds.started;
+                if self.probe_rtt.round {
+                    self.end_probe_rtt(params, sample.now);
+                }
+            }
+        }
+    }
+
+    /// `CheckProbeRTTDone` and `ExitProbeRTT`.
+    pub(super) fn end_probe_rtt(&mut self, params: &Bbr3Params, now: Time) {
+        if self.probe_rtt.end.is_none_or(|end| now <= end) {
+            return;
+        }
+        self.min_rtt.recent_at = now;
+        self.restore_window();
+        self.bounds.reset_shortterm();
+        if self.pipe.reached {
+            self.start_down(params, now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    /// `MarkConnectionAppLimited`: what leaves until that has arrived which is on its way says little about the bandwidth.
+    fn mark_limited(&mut self) {
+        let from = self.marked.map_or(self.next, |(from, _)| from);
+        let until = self.rounds.delivered.wrapping_add(self.in_flight as u32);
+        self.marked = Some((from, until));
+    }
+
+    /// Whether a packet that is not acknowledged left under such a mark.
+    pub(super) fn is_marked(&self, number: u32) -> bool {
+        self.marked.is_some_and(|(from, _)| !before(number, from))
+    }
+
+    /// Whether an acknowledged one did, before which so many had arrived.
+    pub(super) fn was_marked(&mut self, number: u32, prior: u32) -> bool {
+        self.marked = self.marked.filter(|(_, until)| !before(*until, prior));
+        self.is_marked(number)
+    }
+}
+
+/// Bits that look random (SplitMix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014).
+fn scramble(seed: u64) -> u64 {
+    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,7 @@
+"""BBR version 3: no theory, and why."""
+
+from __future__ import annotations
+
+from levelflow.theory.record import NotSupported, Theory
+
+THEORY = Theory(fluid=NotSupported("its states follow single losses and round trips, which a fluid does not have"))
