@@ -2,83 +2,13 @@
 
 use levelflow_units::Time;
 
+use super::cycle::{State, Undo};
 use super::model::Sample;
-use super::{Bbr3Params, Bbr3Sender, State};
-use crate::bytes::before;
+use super::{Bbr3Params, Bbr3Sender};
 use crate::{Flight, Loss};
 
 /// Losses in a round trip that are not next to each other, and end Startup (`BBRStartupFullLossCnt`).
 const STARTUP_RANGES: u32 = 6;
-
-/// Bounds; infinite where there is none.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Bounds {
-    /// `bw_shortterm`, `inflight_shortterm`, `inflight_longterm`.
-    pub bandwidth: f64,
-    pub shortterm: f64,
-    pub longterm: f64,
-}
-
-impl Bounds {
-    pub const NONE: Self = Self {
-        bandwidth: f64::INFINITY,
-        shortterm: f64::INFINITY,
-        longterm: f64::INFINITY,
-    };
-
-    /// `ResetShortTermModel`.
-    pub fn reset_shortterm(&mut self) {
-        (self.bandwidth, self.shortterm) = (f64::INFINITY, f64::INFINITY);
-    }
-}
-
-/// What happened in this round trip.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct LossRound {
-    /// Whether something was lost, and in how many places.
-    pub lost: bool,
-    ranges: u32,
-    latest_lost: Option<u32>,
-    end: u32,
-    /// Whether the latest ACK ended it.
-    pub ended: bool,
-    /// Largest delivery rate and volume (`bw_latest`, `inflight_latest`).
-    pub rate: f64,
-    pub volume: f64,
-}
-
-impl LossRound {
-    /// `UpdateLatestDeliverySignals`.
-    pub fn update(&mut self, sample: &Sample) {
-        self.rate = self.rate.max(sample.rate);
-        self.volume = self.volume.max(sample.delivered);
-        self.ended = !before(sample.prior, self.end);
-        if self.ended {
-            self.end = sample.total;
-        }
-    }
-
-    /// `AdvanceLatestDeliverySignals`.
-    pub fn advance(&mut self, sample: &Sample) {
-        if self.ended {
-            (self.rate, self.volume) = (sample.rate, sample.delivered);
-            self.ranges = 0;
-        }
-    }
-
-    /// `ResetCongestionSignals`.
-    pub fn reset(&mut self) {
-        (self.lost, self.rate, self.volume) = (false, 0.0, 0.0);
-    }
-}
-
-/// What there was before a loss, in case it was none (`undo_*`).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Undo {
-    pub bounds: Bounds,
-    /// The state that the loss ended.
-    pub state: Option<State>,
-}
 
 impl Bbr3Sender {
     /// `HandleLostPacket`.

@@ -5,6 +5,7 @@
 //! its sections and pseudocode are given where they are followed.
 
 mod bounds;
+mod cycle;
 mod model;
 mod params;
 mod sender;
@@ -12,9 +13,9 @@ mod states;
 #[cfg(test)]
 mod tests;
 
+pub use cycle::State;
 pub use params::Bbr3Params;
 pub use sender::{Bbr3Sender, Model};
-pub use states::State;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 

@@ -35,11 +35,11 @@ pub(super) struct Sample {
 pub(super) struct Rounds {
     pub delivered: u32,
     end: u32,
-    pub count: u64,
+    pub count: u32,
     /// Whether the latest ACK began one.
     pub started: bool,
     /// Round trips since bandwidth was probed last.
-    pub since_probe: u64,
+    pub since_probe: u32,
 }
 
 impl Rounds {
@@ -141,9 +141,9 @@ pub(super) struct Aggregation {
     /// Since when ACKs have kept up with the bandwidth, and what they have brought since.
     pub since: Time,
     acked: f64,
-    /// The largest excess in each of the last round trips, and the place of the present one.
-    recent: [f64; AGGREGATION_ROUNDS],
-    place: usize,
+    /// The largest excess in each of the last round trips, in half the space, and the place of the present one.
+    recent: [f32; AGGREGATION_ROUNDS],
+    place: u8,
     /// Whether only this round trip counts.
     brief: bool,
 }
@@ -152,8 +152,8 @@ impl Aggregation {
     /// `UpdateACKAggregation`.
     pub fn update(&mut self, sample: &Sample, round: bool, bandwidth: f64, window: f64, full: bool) {
         if round {
-            self.place = (self.place + 1) % AGGREGATION_ROUNDS;
-            self.recent[self.place] = 0.0;
+            self.place = (self.place + 1) % AGGREGATION_ROUNDS as u8;
+            self.recent[usize::from(self.place)] = 0.0;
         }
         self.brief = !full;
         let mut expected = bandwidth * sample.now.since(self.since).as_secs_f64();
@@ -162,14 +162,15 @@ impl Aggregation {
         }
         self.acked += sample.acked;
         let extra = (self.acked - expected).min(window);
-        self.recent[self.place] = self.recent[self.place].max(extra);
+        let most = &mut self.recent[usize::from(self.place)];
+        *most = most.max(extra as f32);
     }
 
     pub fn extra(&self) -> f64 {
         if self.brief {
-            return self.recent[self.place];
+            return self.recent[usize::from(self.place)].into();
         }
-        self.recent.iter().copied().fold(0.0, f64::max)
+        self.recent.iter().copied().fold(0.0, f32::max).into()
     }
 }
 

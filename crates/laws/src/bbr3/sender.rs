@@ -3,9 +3,8 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::Bbr3Params;
-use super::bounds::{Bounds, LossRound, Undo};
+use super::cycle::{Bounds, LossRound, PROBE_RTT_GAIN, Probe, ProbeRtt, State, Undo};
 use super::model::{Aggregation, FullPipe, MaxBandwidth, MinRtt, Rounds, Sample};
-use super::states::{PROBE_RTT_GAIN, Probe, ProbeRtt, State};
 use crate::bytes::before;
 use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
@@ -38,7 +37,7 @@ pub struct Bbr3Sender {
     pub(super) probe: Probe,
     pub(super) probe_rtt: ProbeRtt,
     /// Round trips when Drain began.
-    pub(super) drain_round: u64,
+    pub(super) drain_round: u32,
     /// Packets per second.
     pacing: f64,
     /// Packets.
@@ -85,7 +84,7 @@ pub struct Model {
     /// `full_bw_count`.
     pub full_count: u8,
     /// `round_count`.
-    pub rounds: u64,
+    pub rounds: u32,
     /// `idle_restart`.
     pub idle_restart: bool,
     /// Packets on their way, as the sender heard last.

@@ -3,124 +3,19 @@
 use levelflow_units::{Duration, Time};
 
 use super::bounds::is_too_high;
+use super::cycle::{Acks, ProbeRtt, State};
 use super::model::Sample;
 use super::{Bbr3Params, Bbr3Sender};
 use crate::bytes::before;
 
-/// Pacing gains (`DrainPacingGain`, and those of ProbeBW), and the window's while probing up, as a part of its usual one.
-const DRAIN_GAIN: f64 = 0.5;
-const DOWN_GAIN: f64 = 0.9;
-const UP_GAIN: f64 = 1.25;
-const UP_WINDOW: f64 = 1.125;
-/// Part of the bandwidth-delay product that is on its way in ProbeRTT (`ProbeRTTCwndGain`), and for how long.
-pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
+/// How long ProbeRTT keeps little on the way.
 const PROBE_RTT: Duration = Duration::from_ms(200);
 /// Round trips after which Drain ends in any case.
-const DRAIN_ROUNDS: u64 = 3;
+const DRAIN_ROUNDS: u32 = 3;
 /// Round trips between two probes for bandwidth, so that Reno gets a share.
 const RENO_ROUNDS: f64 = 63.0;
 /// Most doublings of the growth of the long-term bound.
 const MOST_DOUBLINGS: u32 = 30;
-
-/// What the sender does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// Doubles the rate until the pipe is full.
-    Startup,
-    /// Drains the queue that this has left.
-    Drain,
-    /// ProbeBW, decelerating until there is no queue.
-    Down,
-    /// ProbeBW, at the measured bandwidth.
-    Cruise,
-    /// ProbeBW, one round trip to fill the pipe before a probe.
-    Refill,
-    /// ProbeBW, probing for more.
-    Up,
-    /// Measures the round-trip time with little on the way.
-    ProbeRtt,
-}
-
-impl State {
-    /// `IsInAProbeBWState`.
-    pub(super) fn is_probe_bw(self) -> bool {
-        matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
-    }
-
-    /// `IsProbingBW`.
-    pub(super) fn probes(self) -> bool {
-        matches!(self, Self::Startup | Self::Refill | Self::Up)
-    }
-
-    pub(super) fn pacing_gain(self, params: &Bbr3Params) -> f64 {
-        match self {
-            Self::Startup => params.startup_gain,
-            Self::Drain => DRAIN_GAIN,
-            Self::Down => DOWN_GAIN,
-            Self::Up => UP_GAIN,
-            Self::Cruise | Self::Refill | Self::ProbeRtt => 1.0,
-        }
-    }
-
-    pub(super) fn window_gain(self, params: &Bbr3Params) -> f64 {
-        match self {
-            Self::Up => UP_WINDOW * params.window_gain,
-            Self::ProbeRtt => PROBE_RTT_GAIN,
-            _ => params.window_gain,
-        }
-    }
-}
-
-/// What ACKs say about a probe (`ack_phase`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Acks {
-    Init,
-    Refilling,
-    Starting,
-    Feedback,
-    Stopping,
-}
-
-/// The cycle of ProbeBW.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Probe {
-    pub acks: Acks,
-    /// Whether ACKs are of packets of a probe (`is_bw_probe_sample`).
-    pub samples: bool,
-    /// Whether the last probe lost too much, and whether it ended early for that reason.
-    pub too_high: bool,
-    precautionary: bool,
-    /// Start of the cycle, and how long to wait for a probe.
-    since: Time,
-    wait: Duration,
-    /// Packets acked since the long-term bound grew last, and how many let it grow by one.
-    acked: f64,
-    acked_per_packet: f64,
-    doublings: u32,
-}
-
-impl Probe {
-    pub fn new() -> Self {
-        Self {
-            acks: Acks::Init,
-            samples: false,
-            too_high: false,
-            precautionary: false,
-            since: Time::ZERO,
-            wait: Duration::ZERO,
-            acked: 0.0,
-            acked_per_packet: f64::INFINITY,
-            doublings: 0,
-        }
-    }
-}
-
-/// ProbeRTT: when it may end, not known while too much is on its way, and whether a round trip has passed since.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct ProbeRtt {
-    end: Option<Time>,
-    round: bool,
-}
 
 impl Bbr3Sender {
     /// `CheckStartupDone` and `CheckDrainDone`.
@@ -151,7 +46,7 @@ impl Bbr3Sender {
     /// flows have in common.
     fn pick_wait(&mut self, params: &Bbr3Params, now: Time) {
         let random = scramble(now.as_ps() ^ u64::from(self.rounds.delivered).rotate_left(32));
-        self.rounds.since_probe = random & 1;
+        self.rounds.since_probe = (random & 1) as u32;
         self.probe.wait = params.probe_wait + Duration::from_us((random >> 1) % 1_000_000);
     }
 
@@ -184,20 +79,22 @@ impl Bbr3Sender {
             State::Down | State::Cruise if self.is_time_to_probe(sample.now) => self.start_refill(),
             State::Down if self.is_time_to_cruise(params) => self.state = State::Cruise,
             State::Refill if self.rounds.started => self.start_up(sample),
-            State::Up => {
-                if self.is_time_to_go_down(sample) {
-                    self.probe.too_high = false;
-                    self.start_down(params, sample.now);
-                }
-            }
+            State::Up => self.end_probe(params, sample),
             _ => {}
+        }
+    }
+
+    fn end_probe(&mut self, params: &Bbr3Params, sample: &Sample) {
+        if self.is_time_to_go_down(sample) {
+            self.probe.too_high = false;
+            self.start_down(params, sample.now);
         }
     }
 
     /// `IsTimeToProbeBW`.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let rounds = self.target().min(RENO_ROUNDS);
-        now.since(self.probe.since) > self.probe.wait || self.rounds.since_probe as f64 >= rounds
+        now.since(self.probe.since) > self.probe.wait || f64::from(self.rounds.since_probe) >= rounds
     }
 
     /// `IsTimeToCruise`.

@@ -171,7 +171,10 @@ impl Variant for CubicState {
             max: self.max,
             prior: self.prior,
             epoch: self.epoch,
-            window: Window { size: congestion.window, ssthresh: congestion.ssthresh },
+            window: Window {
+                size: congestion.window,
+                ssthresh: congestion.ssthresh,
+            },
             lost: 0,
         });
         self.max = match congestion.cause {
@@ -202,7 +205,9 @@ impl CubicState {
         let since = ack.now.since(self.heard).as_secs_f64();
         self.heard = ack.now;
         let silent = if ack.in_use { since - ack.rtt.last } else { since };
-        if let Some(epoch) = &mut self.epoch && silent > 0.0 {
+        if let Some(epoch) = &mut self.epoch
+            && silent > 0.0
+        {
             epoch.silent += silent;
         }
     }
