@@ -82,7 +82,7 @@ def asked(folder, *words, text=None):
     """The result of the command, and the rows that it wrote by their names."""
     (folder / "line.toml").write_text(text or scenario().to_toml(), encoding="utf-8")
     out = folder / "rows.json"
-    arguments = ["buffers", str(folder / "line.toml"), "--json", str(out), "--utilisation", "0.95", "--loss", "0.02"]
+    arguments = ["buffers", str(folder / "line.toml"), "--json", str(out), "--utilisation", "95%", "--loss", "2 %"]
     done = CliRunner().invoke(app, [*arguments, *words])
     assert done.exit_code == 0, done.output
     found = json.loads(out.read_text(encoding="utf-8"))
@@ -359,6 +359,9 @@ def refusal(folder, monkeypatch, network, *words):
             "buffers: --delay alone is met by one packet; needs --utilisation or --loss with it",
         ),
         (["--utilisation", "1"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
+        (["--utilisation", "100%"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
+        (["--utilisation", "95 apples"], "share '95 apples' is not allowed; needs a number or percent, as in "),
+        (["--loss", "2 %%"], "share '2 %%' is not allowed; needs a number or percent, as in "),
         (["--loss", "nan"], "--loss nan: is not allowed; needs 0, for no such target, to 0.9"),
         (["--loss", "0.1", "--link", "A->C"], "--link A->C: no such link; did you mean 'A->B'?"),
         (["--loss", "0.1", "--flows", "0.5"], "--flows 0.5: is not allowed; needs 1 to 1e+09"),

@@ -24,12 +24,15 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
         str | None, typer.Option(metavar="NAME", help="The link, such as A->B [default: the one that carries data].")
     ] = None,
     utilisation: Annotated[
-        float, typer.Option(metavar="SHARE", help="Target: utilisation of the line, at least.", show_default=False)
-    ] = 0.0,
+        str,
+        typer.Option(
+            metavar="SHARE", help="Target: utilisation of the line, at least, as in 0.95 or 95%.", show_default=False
+        ),
+    ] = "0",
     loss: Annotated[
-        float,
+        str,
         typer.Option(metavar="SHARE", help="Target: share of the bytes that may be dropped.", show_default=False),
-    ] = 0.0,
+    ] = "0",
     delay: Annotated[
         str | None,
         typer.Option(metavar="TIME", help='Target beside one of these: longest mean queueing delay, as in "20 ms".'),
@@ -56,11 +59,11 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     """
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import question
-    from levelflow.theory.units import time
+    from levelflow.theory.units import ratio, time
 
     known: dict[str, object] = {"flows": flows} if flows is not None else {}
     known |= {"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {}
-    targets = Targets(utilisation, loss, time(delay) if delay is not None else 0.0)
+    targets = Targets(ratio(utilisation), ratio(loss), time(delay) if delay is not None else 0.0)
     asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=known)
     if out is not None:
         _drawable(out)

@@ -67,3 +67,22 @@ def time(text: str) -> float:
     if parts is None:
         raise ParameterError(f"time {text!r} is not allowed; needs a number with its unit, as in '45 s'")
     return float(parts[1]) * UNITS[parts[2]]
+
+
+@explained
+def ratio(text: str) -> float:
+    """Reads a share of a whole, as a number or in percent.
+
+    Raises:
+        ParameterError: if it is neither.
+
+    >>> ratio("0.95"), ratio("95%"), ratio("2 %")
+    (0.95, 0.95, 0.02)
+    """
+    number, percent, rest = text.strip().partition("%")
+    try:
+        if not rest:
+            return float(number) / (100 if percent else 1)
+    except ValueError:
+        pass
+    raise ParameterError(f"share {shown(text)} is not allowed; needs a number or percent, as in '0.95' or '95 %'")
