@@ -121,6 +121,12 @@ pub fn unknown_key(name: &str, known: &[&str]) -> String {
     }
 }
 
+/// The known key that an unknown one seems to mean, by serde's message.
+pub(crate) fn meant_key(message: &str) -> Option<&str> {
+    let (unknown, known) = unknown_name(message)?;
+    nearest(unknown, &known)
+}
+
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = &name.to_lowercase();
     let score = |k: &str| {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
-use crate::error::{ScenarioError, nickname};
+use crate::error::{ScenarioError, meant_key, nickname};
 use crate::loss::LossChoice;
 use crate::quantity::{Count, Size, Varying};
 
@@ -391,10 +391,11 @@ fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<Sc
         let missing = message
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split('`').next());
-        // What was taken out was there, and wrong.
+        // What was taken out was there, and wrong; what a wrong key means is there under another name.
         if !missing.is_some_and(|key| taken.iter().any(|one| one == key)) {
             mistakes.push(ScenarioError::structure(within, table, &error));
         }
+        taken.extend(meant_key(&message).map(str::to_owned));
         match take(table, error.path()) {
             Some(key) => taken.push(key),
             None => break,

@@ -645,6 +645,17 @@ ack_delay = { every = "often", hold = "never" }
     assert_eq!(lines, [2, 3, 4, 9, 10, 11, 13, 17, 24, 25, 26, 26], "{error}");
 }
 
+/// A key that is needed, under a wrong name, is one mistake; under a name that means nothing, two.
+#[test]
+fn a_misspelt_key_is_not_missing_too() {
+    let said = |key: &str| {
+        let link = format!("[[link]]\nfrom = 'A'\nto = 'B'\n{key} = '1 Mb/s'\ndelay = '1 ms'");
+        let value = Scenario::parse(&format!("name = 'n'\nduration = '1 s'\n{link}")).unwrap();
+        Scenario::from_value(&value).unwrap_err().to_string().lines().count()
+    };
+    assert_eq!((said("capcity"), said("xyz")), (1, 2));
+}
+
 #[test]
 fn what_is_wrong_of_the_run_does_not_hide_what_is_wrong_of_links() {
     let text = r#"
