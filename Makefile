@@ -10,8 +10,8 @@ RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml 
 # Tests that take minutes, and more examples of properties.
 FULL ?=
 ifeq ($(FULL),)
-export PROPTEST_CASES ?= 64
-export BOLERO_RANDOM_ITERATIONS ?= 300
+export PROPTEST_CASES ?= 32
+export BOLERO_RANDOM_ITERATIONS ?= 100
 else
 export LEVELFLOW_FULL := 1
 endif
