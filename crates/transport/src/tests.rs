@@ -334,7 +334,8 @@ fn a_sender_of_any_law_without_acks_comes_down_to_a_packet_a_second() {
 
 #[test]
 fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
-    for law in on_the_wire().map(|law| law.name) {
+    // Without its router, ABC is CUBIC, which grows where nothing is lost.
+    for law in on_the_wire().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
         world.run(ms(5_000));
