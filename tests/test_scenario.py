@@ -151,7 +151,6 @@ count = "4"
         Scenario.load(file).resolve()
     assert [re.search("(top level|link [12]|flow [12])", line)[0] for line in str(caught.value).splitlines()] == [
         "top level",
-        "top level",
         "link 1",
         "link 2",
         "flow 2",
