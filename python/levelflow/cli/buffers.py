@@ -61,10 +61,9 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     from levelflow.buffers.choice import question
     from levelflow.theory.units import ratio, time
 
-    known: dict[str, object] = {"flows": flows} if flows is not None else {}
-    known |= {"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {}
     targets = Targets(ratio(utilisation), ratio(loss), time(delay) if delay is not None else 0.0)
-    asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=known)
+    told = _told(flows, rtt)
+    asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=told)
     if out is not None:
         _drawable(out)
     rows, found, complete = _compare(asked, workers, json)
@@ -79,6 +78,14 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
 
         typer.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
+    """What rules take from the command line instead of from the scenario."""
+    from levelflow.theory.units import time
+
+    told: dict[str, object] = {"flows": flows} if flows is not None else {}
+    return told | ({"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {})
 
 
 def _drawable(target: Path) -> None:
