@@ -142,7 +142,7 @@ def test_equal_seeds_are_noticed(tmp_path):
 BAD = {
     "study = 3": "needs a table",
     "[studdy]": "did you mean 'study'",
-    "[study]": "scenario is None",
+    "[study]": "study, scenario: is None",
     '[study]\nscenario = "web-serch"': "did you mean 'web-search'",
     '[study]\nscenario = "web-search"\nreplications = 0': "needs a whole number",
     '[study]\nscenario = "web-search"\nreplications = 10_000_000': "1 to 1000000",
@@ -170,6 +170,45 @@ def test_bad_input_is_one_line_and_exit_2(text, tmp_path, levelflow):
     assert done.stderr.startswith("levelflow: bad.toml: ")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "results").exists()
+
+
+def test_all_mistakes_of_a_study_are_told_each_with_its_line(tmp_path, levelflow):
+    mistakes = {
+        "[study]": None,
+        'scenario = "web-search"': None,
+        "replications = 0": "study, replications: is 0; needs a whole number",
+        "seed = -1": "study, seed: is -1",
+        "nonsense = 3": 'study: "nonsense" is not known here',
+        "[[axis]]": None,
+        'path = "flow.*.law"': None,
+        "values = []": "axis 1, values: is empty",
+        "[[axis]] # 2": None,
+        'path = "duration"': None,
+        'from = "2 s"': "axis 2, from: 2 s to 1 s is no range",
+        'to = "1 s"': None,
+        "[design]": None,
+        'kind = "gird"': "design, kind: no kind 'gird'; did you mean 'grid'?",
+        "[measure]": None,
+        'metrics = ["throughput"]': "measure, metrics: no metric 'throughput'",
+        'warm_up = "20"': "measure, warm_up: is '20'",
+        "[other]": 'top level: "other" is not known here',
+    }
+    (tmp_path / "bad.toml").write_text("\n".join(mistakes), encoding="utf-8")
+    done = levelflow("study", "bad.toml")
+    assert done.returncode == 2
+    told = done.stderr.splitlines()
+    expected = [(line, text) for line, text in enumerate(mistakes.values(), 1) if text]
+    for line, text in expected:
+        assert any(f"bad.toml: line {line}, {text}" in one for one in told), (line, text, told)
+    assert len(told) == len(expected)
+
+
+def test_the_first_mistake_of_each_axis_is_told_by_the_scenario(tmp_path, levelflow):
+    axes = ['[[axis]]\npath = "flow.*.lw"\nvalues = ["rcp"]', '[[axis]]\npath = "duration"\nvalues = ["1 s", "1 kg"]']
+    (tmp_path / "bad.toml").write_text("\n".join(['[study]\nscenario = "web-search"', *axes]), encoding="utf-8")
+    told = levelflow("study", "bad.toml").stderr.splitlines()
+    assert [one.partition("axis ")[2][:1] for one in told] == ["1", "2"]
+    assert ["line 3" in told[0], "line 6" in told[1]] == [True, True]
 
 
 def test_a_scheduler_that_is_none_is_refused(tmp_path):

@@ -93,11 +93,14 @@ fn in_entry(file: &DeTable, error: &str) -> Option<usize> {
 
 fn at_top(file: &DeTable, error: &str) -> Option<usize> {
     let (place, problem) = error.split_once(": ")?;
-    let key = match place {
-        "top level" => quoted(problem)?,
-        _ => place.split(',').next()?,
+    let (key, inner) = match place.split_once(", ") {
+        None if place == "top level" => (quoted(problem)?, None),
+        None => (place, quoted(problem)),
+        Some((key, rest)) => (key, rest.split(", ").next()),
     };
-    named(file, key).map(|(key, _)| key.span().start)
+    let (key, value) = named(file, key)?;
+    let inner = inner.and_then(|inner| named(value.get_ref().as_table()?, inner));
+    Some(inner.map_or(key, |(inner, _)| inner).span().start)
 }
 
 /// The name that a problem begins with, as in `"colour" is not known here`.

@@ -672,7 +672,7 @@ link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "1 ms", reverse = {
 #[test]
 fn an_error_is_about_a_line_of_its_file() {
     let text = "name = \"n\"\nduration = \"1 s\"\n\n[[link]]\nfrom = \"A\"\nto = \"B\"\ncapacity = 10\n\n\
-                [[flow]]\nname = \"x, y\"\n[flow.size]\npareto = { mean = \"1 B\", shape = 0.1 }\n[[flow]]\nname = \"z\"";
+                [[flow]]\nname = \"x, y\"\n[flow.size]\npareto = { mean = \"1 B\", shape = 0.1 }\n[[flow]]\nname = \"z\"\n[study]\nseed = -1";
     for (error, line) in [
         ("link 1 (A->B), capacity: needs a rate", Some(7)),
         ("link 1 (A->B): \"capcity\" is not known here", Some(4)),
@@ -683,6 +683,9 @@ fn an_error_is_about_a_line_of_its_file() {
         ("flow 0: none", None),
         ("duration: 0 s is out of range", Some(2)),
         ("sample: 0 s is out of range", None),
+        ("study, seed: is -1", Some(16)),
+        ("study: \"seed\" is not known here", Some(16)),
+        ("study, scenario: is missing", Some(15)),
     ] {
         assert_eq!(levelflow_scenario::line(text, error), line, "{error}");
     }

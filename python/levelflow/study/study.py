@@ -41,7 +41,7 @@ class Study:
         name: of the study, where `tables` have none.
 
     Raises:
-        ScenarioError: if it is not allowed; in one line.
+        ScenarioError: if it is not allowed; in a line per mistake.
     """
 
     def __init__(self, tables: dict[str, Any], name: str = "study") -> None:
@@ -52,7 +52,7 @@ class Study:
         """Reads a STUDY.toml.
 
         Raises:
-            ScenarioError: if it cannot be read or is not allowed; in one line.
+            ScenarioError: if it cannot be read or is not allowed; in a line per mistake.
         """
         study = cls.__new__(cls)
         study.plan = plans.read(Path(path))
