@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 from tools.peers import __main__ as peers
-from tools.peers import ns2, rcp, reno, tcp, xcp
+from tools.peers import ns2, queues, rcp, reno, tcp, xcp
 
 CASE = rcp.Case(10, 0.5, 25)
 
@@ -24,7 +24,7 @@ def test_an_unknown_comparison_is_refused(capsys):
     with pytest.raises(SystemExit) as exit_:
         peers.main(["vegas"])
     assert exit_.value.code == 2
-    assert "vegas: unknown; allowed: tcp, reno, xcp, rcp" in capsys.readouterr().err
+    assert "vegas: unknown; allowed: tcp, queues, reno, xcp, rcp" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_does_not_exist_has_no_ns3():
@@ -168,3 +168,24 @@ def test_the_table_has_ratios_to_sharing_over_flows_that_ended_everywhere():
     assert "| 1 to 49 packets | 60 | 2.50 (2.00 to 3.00) | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) |" in lines
     assert "| 50 to 499 packets | 0 | too few | too few | too few |" in lines
     assert "| R/C | | 0.500 | 0.500 | 0.500 |" in lines
+
+
+def test_rows_of_queues_have_delay_and_fairness():
+    case = queues.PAIRS[0], queues.LAWS[0], 2
+    here = tcp.Outcome([500.0, 500.0], 20.0, 5.0, 0.01, 0.0)
+    there = tcp.Outcome([1000.0, 0.0], 20.0, 5.0, 0.02, 0.0)
+    *_, row = queues.table([case], [here], [there])
+    assert row == (
+        "| red | newreno | 2 | 1000, 1000, +0% | 1.000, 0.500, **+100%** | 5.00, 5.00, +0% | 1.000, 2.000, **-50%** |"
+    )
+
+
+def test_pie_and_fair_codel_hold_their_delays():
+    """PIE holds its target; FQ-CoDel's equal flows have equal rates, and no more in each queue than about a packet."""
+    newreno = queues.LAWS[0]
+    pie, fair = (next(pair for pair in queues.PAIRS if pair.queue == name) for name in ("pie", "fq_codel"))
+    held = queues.ours((pie, newreno, 10))
+    assert held.queue / sum(held.flows) == pytest.approx(0.015 + tcp.WIRE * 8 / (tcp.MBPS * 1e6), rel=0.1)
+    shared = queues.ours((fair, newreno, 10))
+    assert queues.jain(shared.flows) > 0.999
+    assert shared.queue < 1.5 * 10

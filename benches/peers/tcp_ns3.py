@@ -1,4 +1,4 @@
-"""TCP laws over a dumbbell in ns-3, for `python -m tools.peers`: cases as JSON lines in, what was measured out.
+"""TCP laws and queue disciplines over a dumbbell in ns-3, for `python -m tools.peers`: cases as JSON lines in, what was measured out.
 
 Needs the package `ns3` from PyPI: `pip install ns3` in an environment of its own.
 """
@@ -119,18 +119,17 @@ def run(case):
     sinks.Create(flows)
     ns.InternetStackHelper().InstallAll()
     address = ns.Ipv4AddressHelper()
-    mbps, marks = case["mbps"], case["mark"]
-    buffer = 1 if marks else case["buffer"]
-    bottleneck = (mbps, case["delay_s"], buffer, "10.0.0.0", address, marks > 0)
+    mbps, queue = case["mbps"], case["queue"]
+    buffer = 1 if queue else case["buffer"]
+    bottleneck = (mbps, case["delay_s"], buffer, "10.0.0.0", address, queue is not None)
     devices, _ = link(routers.Get(0), routers.Get(1), *bottleneck)
     watch = cppyy.gbl.levelflow.Watch()
-    if marks:
+    if queue:
         helper = ns.TrafficControlHelper()
         helper.Uninstall(devices)
-        step = {"MinTh": marks, "MaxTh": marks + 0.001, "QW": 1, "LInterm": 1, "MaxSize": f"{case['buffer']}p"}
-        for name, value in {**step, "Gentle": False, "UseEcn": True, "UseHardDrop": False}.items():
-            ns.Config.SetDefault(f"ns3::RedQueueDisc::{name}", ns.StringValue(str(value).lower()))
-        helper.SetRootQueueDisc("ns3::RedQueueDisc")
+        for name, value in {f"{queue['type']}::MaxSize": f"{case['buffer']}p", **queue["attributes"]}.items():
+            ns.Config.SetDefault(name, ns.StringValue(str(value)))
+        helper.SetRootQueueDisc(queue["type"])
         watch.disc = helper.Install(devices).Get(0)
     watch.queue = devices.Get(0).GetQueue()
     for i, start in enumerate(case["starts"]):

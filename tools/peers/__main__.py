@@ -9,13 +9,14 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from tools.peers import ns2, rcp, reno, tcp, xcp
+from tools.peers import ns2, queues, rcp, reno, tcp, xcp
 
 Compare = Callable[[str], Iterator[str]]
 
 #: What each comparison needs: the option that names the peer, what that peer lacks, and the lines of the comparison.
 COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
     "tcp": ("ns3", tcp.lacks, tcp.compare),
+    "queues": ("ns3", tcp.lacks, queues.compare),
     "reno": ("ns2", ns2.lacks("Agent/TCP/Sack1"), reno.compare),
     "xcp": ("ns2", ns2.lacks("Agent/TCP/Reno/XCP"), xcp.compare),
     "rcp": ("ns2", ns2.lacks("Agent/RCP"), rcp.compare),

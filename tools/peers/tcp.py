@@ -13,7 +13,7 @@ from levelflow.scenario import Scenario
 from tools import CHECKOUT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MBPS = 10
 DELAY_S = 0.02
@@ -26,6 +26,7 @@ SSTHRESH = 50  # packets: ends slow start before it overflows
 STARTS = (0.0, 5.0)
 FROM_S, TO_S, SAMPLE_S = 20.0, 100.0, 0.01
 NOTICEABLE = 0.1
+RED = "ns3::RedQueueDisc"
 
 
 @dataclass(frozen=True)
@@ -70,22 +71,21 @@ class Outcome:
     marked: float  #: part of the packets marked
 
 
-def ours(pair: Pair, flows: int) -> Outcome:
-    """Runs a case here."""
-    scenario = Scenario(f"{pair.law}, {flows}", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, overhead="0 s")
-    queue = (
-        {"red": {"min": f"{STEP} packets", "max": f"{STEP} packets", "weight": 1.0, "ecn": True}}
-        if pair.marks
-        else "drop_tail"
-    )
-    room = (ROOMY if pair.marks else BUFFER) + 1  # here the packet in service counts
+def dumbbell(law: dict[str, Any], starts: Sequence[float], queue: Any, room: int) -> Scenario:
+    """A flow per start over one bottleneck, where so many packets can wait."""
+    scenario = Scenario("dumbbell", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, overhead="0 s")
     delay, access = (f"{seconds * 1e3} ms" for seconds in (DELAY_S, ACCESS_S))
-    scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=f"{room} packets", queue=queue, duplex=True)
-    for i, start in enumerate(STARTS[:flows]):
+    buffer = f"{room + 1} packets"  # here the packet in service counts
+    scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=buffer, queue=queue, duplex=True)
+    for i, start in enumerate(starts):
         scenario.link(f"s{i}", "R0", f"{10 * MBPS} Mb/s", access, duplex=True)
         scenario.link("R1", f"d{i}", f"{10 * MBPS} Mb/s", access, duplex=True)
-        law = {pair.law: {"initial_ssthresh": SSTHRESH, **pair.ours}}
         scenario.flow(f"x{i}", law, f"s{i}", f"d{i}", start=f"{start} s", packet=f"{WIRE} B")
+    return scenario
+
+
+def measured(scenario: Scenario) -> Outcome:
+    """Runs a dumbbell here."""
     result = scenario.run()
     late = pl.col("t") > FROM_S
     links = result.links.filter(late & (pl.col("link").cast(pl.String) == "R0->R1"))
@@ -106,25 +106,41 @@ def ours(pair: Pair, flows: int) -> Outcome:
     )
 
 
+def ours(pair: Pair, flows: int) -> Outcome:
+    """Runs a case here."""
+    marks = {"red": {"min": f"{STEP} packets", "max": f"{STEP} packets", "weight": 1.0, "ecn": True}}
+    law = {pair.law: {"initial_ssthresh": SSTHRESH, **pair.ours}}
+    room, queue = (ROOMY, marks) if pair.marks else (BUFFER, "drop_tail")
+    return measured(dumbbell(law, STARTS[:flows], queue, room))
+
+
 def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
     """Runs cases in ns-3."""
+    # There the packet in service and the one before it, in the device, do not count.
+    step = {"MinTh": STEP - 2, "MaxTh": STEP - 2 + 0.001, "QW": 1, "LInterm": 1}
+    step |= {"Gentle": "false", "UseEcn": "true", "UseHardDrop": "false"}
+    marks = {"type": RED, "attributes": {f"{RED}::{name}": value for name, value in step.items()}}
+    return in_ns3(
+        python,
+        [
+            {
+                "type": pair.peer,
+                "attributes": pair.theirs,
+                "starts": STARTS[:flows],
+                "buffer": ROOMY if pair.marks else BUFFER,
+                "queue": marks if pair.marks else None,
+            }
+            for pair, flows in cases
+        ],
+    )
+
+
+def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
+    """Runs dumbbells in ns-3: `type` of the TCP and its `attributes`, `starts`, `buffer`, and `queue` discipline."""
     common = {"mbps": MBPS, "delay_s": DELAY_S, "access_s": ACCESS_S, "ssthresh": SSTHRESH}
     times = {"from_s": FROM_S, "to_s": TO_S, "sample_s": SAMPLE_S}
-    lines = [
-        {
-            **common,
-            **times,
-            "type": pair.peer,
-            "attributes": pair.theirs,
-            "starts": STARTS[:flows],
-            "buffer": ROOMY if pair.marks else BUFFER,
-            # There the packet in service and the one before it, in the device, do not count.
-            "mark": STEP - 2 if pair.marks else 0,
-        }
-        for pair, flows in cases
-    ]
     command = [python, str(CHECKOUT / "benches" / "peers" / "tcp_ns3.py")]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
+    text = "".join(json.dumps({**common, **times, **case}) + "\n" for case in cases)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{command[1]} failed:\n{done.stderr}")
