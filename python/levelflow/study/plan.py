@@ -127,7 +127,7 @@ class Plan:
 
 
 class Mistakes(list[str]):
-    """The mistakes of a file, a line each, which are told together."""
+    """The mistakes of a file, a line each, to be reported together."""
 
     def of(self, read: Callable[..., T], *values: Any) -> T | None:
         """Returns what a call returns; None after a mistake, which is noted."""
