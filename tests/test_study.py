@@ -203,12 +203,69 @@ def test_all_mistakes_of_a_study_are_told_each_with_its_line(tmp_path, levelflow
     assert len(told) == len(expected)
 
 
-def test_the_first_mistake_of_each_axis_is_told_by_the_scenario(tmp_path, levelflow):
-    axes = ['[[axis]]\npath = "flow.*.lw"\nvalues = ["rcp"]', '[[axis]]\npath = "duration"\nvalues = ["1 s", "1 kg"]']
-    (tmp_path / "bad.toml").write_text("\n".join(['[study]\nscenario = "web-search"', *axes]), encoding="utf-8")
-    told = levelflow("study", "bad.toml").stderr.splitlines()
-    assert [one.partition("axis ")[2][:1] for one in told] == ["1", "2"]
-    assert ["line 3" in told[0], "line 6" in told[1]] == [True, True]
+def refusal(tmp_path, levelflow, *lines):
+    """What a study says that is refused, a line per mistake, without the name of the file."""
+    (tmp_path / "bad.toml").write_text("\n".join(lines), encoding="utf-8")
+    done = levelflow("study", "bad.toml")
+    assert done.returncode == 2, done.stderr
+    told = done.stderr.splitlines()
+    assert all(one.startswith("levelflow: bad.toml: ") for one in told), told
+    return [one.removeprefix("levelflow: bad.toml: ") for one in told]
+
+
+def axis(path, values):
+    return f'[[axis]]\npath = "{path}"\nvalues = {values}'
+
+
+STUDY = '[study]\nscenario = "pair"'
+
+
+def test_an_axis_is_not_blamed_for_another_one(tmp_path, levelflow):
+    axes = axis("flow.*.lw", ["rcp"]), axis("duration", ["1 kg"]), axis("seed", [1, 2])
+    first, second = refusal(tmp_path, levelflow, STUDY, *axes)
+    assert first.startswith("line 3, axis 1: ")
+    assert '"lw" is not known here' in first
+    assert second.startswith("line 6, axis 2: ")
+    assert "kg" in second
+
+
+def test_mistakes_of_the_scenario_are_its_own(tmp_path, levelflow):
+    (tmp_path / "own.toml").write_text('duration = "1 kg"', encoding="utf-8")
+    study = '[study]\nscenario = "own.toml"', axis("seed", [1, 2]), axis("sample", ["1 s"])
+    [*told] = refusal(tmp_path, levelflow, *study)
+    assert not [one for one in told if "axis" in one]
+    assert len([one for one in told if "1 kg" in one]) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "mistakes"),
+    [
+        (
+            [STUDY, '[[axis]]\npath = "duration"\nvalues = ["1 s"]\nscale = ["log"]'],
+            ["line 6, axis 1, scale: is ['log']"],
+        ),
+        ([STUDY, '[measure]\nmetrics = [["x"]]'], ["line 4, measure, metrics: no metric ['x']"]),
+        ([STUDY, axis("scenario", ["two-flows"])], ["line 3, axis 1: scenario is no path"]),
+        ([STUDY, '[[axis]]\nname = "n"\nset = [{ scenario = [1] }]'], ["line 3, axis 1: scenario is no path"]),
+        ([STUDY, "seed = 0x" + "f" * 5000], ["is no TOML"]),
+        ([STUDY, "seed = " + "[" * 3000], ["is no TOML"]),
+        ([STUDY, "replications = { until = 3 }"], ["line 3, study, replications, until: is 3"]),
+        ([STUDY, "[axis]", 'path = "seed"'], ["line 3, axis: is {'path': 'seed'}; needs a list"]),
+        (["[study]", "seed = -1", "[desgin]"], ["line 3, top level", "line 1, study, scenario", "line 2, study, seed"]),
+        ([STUDY, '[design]\nkind = "gird"\nseed = -1'], ["line 4, design, kind", "line 5, design, seed"]),
+        (["[study]", f'scenario = "{"a" * 300}"', "seed = -1"], ["line 2, study, scenario: ", "line 3, study, seed"]),
+        ([STUDY, axis("seed", [1]), axis("seed", [2])], ["line 6, axis 2: another axis is called 'seed'"]),
+        ([STUDY, '"a\\nb" = 1'], ['line 1, study: "a\\nb" is not known here']),
+        (
+            [STUDY, '[[axis]]\npath = "duration"\nfrom = "1 s"\nto = "2 s"\nname = "1"'],
+            ["line 3, axis 1: a grid needs steps"],
+        ),
+    ],
+)
+def test_mistakes_of_any_kind_are_reported_with_their_lines(lines, mistakes, tmp_path, levelflow):
+    told = refusal(tmp_path, levelflow, *lines)
+    assert len(told) == len(mistakes), told
+    assert all(any(one.startswith(mistake) for one in told) for mistake in mistakes), told
 
 
 def test_a_scheduler_that_is_none_is_refused(tmp_path):

@@ -105,8 +105,8 @@ class Design:
         return labels, changes
 
 
-def check(design: Design, replications: int) -> None:
-    """Refuses designs that are no designs.
+def check(design: Design, replications: int, first: int) -> None:
+    """Refuses designs that are no designs; `first` is the number of the first axis in the file.
 
     Raises:
         ScenarioError: in one line.
@@ -115,7 +115,7 @@ def check(design: Design, replications: int) -> None:
     if design.kind == "list" and len(lengths) > 1:
         counts = ", ".join(f"{axis.name} {len(axis.changes)}" for axis in design.axes)
         raise ScenarioError(f"design: a list needs as many values on each axis; has {counts}")
-    drawn = [axis.name for axis in design.axes if axis.ends is not None]
+    drawn = [number for number, axis in enumerate(design.axes, first) if axis.ends is not None]
     draws = design.kind in {"random", "latin-hypercube"}
     if drawn and not draws:
         raise ScenarioError(f"axis {drawn[0]}: a {design.kind} needs steps, as in steps = 5")

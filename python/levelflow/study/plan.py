@@ -1,40 +1,24 @@
-"""What a STUDY.toml says, checked."""
+"""What a study is: its scenarios, what varies, how often, what is measured."""
 
 from __future__ import annotations
 
 import json
 import math
-import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario, nearest
-from levelflow.study.design import KINDS, Axis, Changes, Design, check
-from levelflow.study.task import METRICS
-from levelflow.theory.errors import TheoryError
-from levelflow.theory.units import base
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from levelflow.scenario import Scenario
+    from levelflow.study.design import Changes, Design
+
 T = TypeVar("T")
 
-TOP = "top level"
-KEYS = {
-    TOP: ["study", "axis", "design", "measure"],
-    "study": ["name", "scenario", "seed", "replications"],
-    "axis": ["name", "path", "values", "set", "from", "to", "steps", "scale"],
-    "design": ["kind", "points", "seed"],
-    "measure": ["metrics", "warm_up"],
-    "replications": ["at_least", "at_most", "until"],
-    "until": ["metric", "width"],
-}
 #: Values of an axis that are tried before anything runs.
 TRIED = 200
-MOST_VALUES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -109,21 +93,27 @@ class Plan:
             ScenarioError: in a line per mistake.
         """
         usual = self.design.point(0)[1]
+        refused = self._refused([usual])
+        works = {} if refused else usual
+        if refused and self._refused([works]):
+            self._changed(usual).resolve()
         wrong = Mistakes()
         for number, axis in enumerate(self.design.axes, 1 - (len(self.scenarios) > 1)):
-            where = f"axis {number} ({axis.name})" if number else "study, scenario"
             values = axis.changes[:TRIED] if axis.ends is None else [axis.drawn(share)[1] for share in (0.0, 1.0)]
-            wrong.of(self._tried, where, [usual | changes for changes in values])
-        if not wrong:
-            wrong.of(self._changed(usual).resolve)
+            if mistake := self._refused([works | changes for changes in values]):
+                wrong.append(f"{f'axis {number}' if number else 'study, scenario'}: {mistake}")
+        if refused and not wrong:
+            self._changed(usual).resolve()
         wrong.tell()
 
-    def _tried(self, where: str, values: list[Changes]) -> None:
-        for changes in values:
+    def _refused(self, tried: list[Changes]) -> str:
+        """The first mistake of the first of these changes that has any; "" if all are allowed."""
+        for changes in tried:
             try:
                 self._changed(changes).resolve()
             except ScenarioError as error:
-                raise ScenarioError(f"{where}: {str(error).splitlines()[0]}") from None
+                return str(error).splitlines()[0]
+        return ""
 
 
 class Mistakes(list[str]):
@@ -137,16 +127,20 @@ class Mistakes(list[str]):
             self.extend(line for line in str(error).splitlines() if line not in self)
             return None
 
+    def error(self) -> ScenarioError:
+        """Returns the error that reports them."""
+        error = ScenarioError("\n".join(self))
+        error.mistakes = list(self)
+        return error
+
     def tell(self) -> None:
-        """Tells what was noted.
+        """Reports what was noted.
 
         Raises:
             ScenarioError: if anything was.
         """
         if self:
-            error = ScenarioError("\n".join(self))
-            error.mistakes = list(self)
-            raise error
+            raise self.error()
 
 
 def _set(scenario: Scenario, path: str, value: Any) -> None:
@@ -159,235 +153,3 @@ def _set(scenario: Scenario, path: str, value: Any) -> None:
         raise ScenarioError(f"path {path}: * stands for all entries of a list, as in flow.*.law or link.*.capacity")
     for number in range(1, len(entries) + 1):
         scenario.set(f"{kind}.{number}.{rest}", value)
-
-
-def read(path: Path) -> Plan:
-    """Reads a study.
-
-    Raises:
-        ScenarioError: a line per mistake that begins with the path.
-    """
-    text = ""
-    try:
-        text = path.read_text(encoding="utf-8")
-        return plan(tomllib.loads(text), path.parent, path.stem)
-    except OSError as error:
-        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ScenarioError(f"{path}: is no TOML: {error}") from None
-    except ScenarioError as error:
-        found = [(_core.line(text, mistake), mistake) for mistake in str(error).splitlines()]
-        Mistakes(f"{path}: line {line}, {mistake}" if line else f"{path}: {mistake}" for line, mistake in found).tell()
-        raise
-
-
-def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
-    """Returns the plan that tables of a STUDY.toml describe; files are those beside a directory.
-
-    Raises:
-        ScenarioError: in a line per mistake; of each axis, and of the number of replications, the first.
-    """
-    wrong = Mistakes()
-    wrong.of(_keys, TOP, raw)
-    study, drawn, measure = (wrong.of(_table, raw, key) or {} for key in ("study", "design", "measure"))
-    for key, table in (("study", study), ("design", drawn), ("measure", measure)):
-        wrong.of(_keys, key, table)
-    # A key that is missing may be one that is misspelt.
-    scenarios = wrong.of(_scenarios, study, beside) if "scenario" in study or not wrong else None
-    replications = wrong.of(_replications, study.get("replications", 1))
-    seed = wrong.of(_whole, study, "study", "seed", 0, 2**53, 1)
-    metrics = [
-        wrong.of(_metric, "measure, metrics", one) for one in wrong.of(_list, measure, "metrics", "measure") or []
-    ]
-    warm_up = wrong.of(_warm_up, measure)
-    axes = [wrong.of(_axis, axis, number) for number, axis in enumerate(wrong.of(_list, raw, "axis") or [], 1)]
-    design = wrong.of(_design, drawn, [axis for axis in axes if axis], list(scenarios or ()))
-    wrong.tell()
-    assert scenarios is not None  # nothing is wrong
-    assert design is not None
-    assert replications is not None
-    assert seed is not None
-    assert warm_up is not None
-    check(design, replications.most)
-    shown = tuple(metric for metric in metrics if metric)
-    found = Plan(str(study.get("name", name)), scenarios, design, replications, seed, shown, warm_up)
-    found.tried()
-    return found
-
-
-def _design(drawn: dict[str, Any], axes: list[Axis], scenarios: list[str]) -> Design:
-    kind = drawn.get("kind", "grid")
-    if kind not in KINDS:
-        raise ScenarioError(f"design, kind: no kind {kind!r}; {nearest(str(kind), list(KINDS))}")
-    if len(scenarios) > 1:
-        axes = [Axis("scenario", tuple(scenarios), tuple({"scenario": each} for each in scenarios)), *axes]
-    names = [axis.name for axis in axes]
-    if twice := [one for one in names if names.count(one) > 1]:
-        raise ScenarioError(f"axis {twice[0]}: two axes have this name; give them a name each")
-    points = _whole(drawn, "design", "points", 1, MOST_VALUES, 1)
-    if "points" in drawn and kind in {"grid", "list"}:
-        raise ScenarioError(f"design, points: a {kind} has the points of its axes; leave out points")
-    return Design(tuple(axes), kind, points, _whole(drawn, "design", "seed", 0, 2**53, 1))
-
-
-def _scenarios(study: dict[str, Any], beside: Path) -> dict[str, Scenario]:
-    named = study.get("scenario")
-    listed: list[Any] = named if isinstance(named, list) else [named]
-    if not listed or not all(isinstance(one, str) for one in listed):
-        raise ScenarioError(
-            f"study, scenario: is {named!r}; needs the name or the path of a scenario, or a list of them"
-        )
-    found = {}
-    for one in listed:
-        path = beside / one
-        found[Path(one).stem] = Scenario.load(path if path.is_file() else one)
-    if len(found) < len(listed):
-        raise ScenarioError("study, scenario: two have the same name")
-    return found
-
-
-def _axis(raw: Any, number: int) -> Axis:
-    where = f"axis {number}"
-    if not isinstance(raw, dict):
-        raise ScenarioError(f"{where}: is {raw!r}; needs a table, as [[axis]]")
-    _keys("axis", raw, where)
-    kinds = [key for key in ("values", "set", "from") if key in raw]
-    if len(kinds) != 1:
-        raise ScenarioError(f"{where}: needs one of values, set, or from and to; has {', '.join(kinds) or 'none'}")
-    if kinds == ["set"]:
-        changes = _list(raw, "set", where)
-        if not changes or not all(isinstance(one, dict) for one in changes) or "name" not in raw:
-            raise ScenarioError(
-                f'{where}, set: needs a name and tables of paths, as set = [{{ "flow.*.law" = "rcp" }}]'
-            )
-        labels = tuple(", ".join(map(_label, one.values())) for one in changes)
-        return Axis(str(raw["name"]), labels, tuple(changes))
-    paths = raw.get("path")
-    paths = tuple(paths if isinstance(paths, list) else [paths])
-    if not paths or not all(isinstance(path, str) for path in paths):
-        raise ScenarioError(f'{where}: needs a path, as in path = "flow.*.law"')
-    name = str(raw.get("name", paths[0].rpartition(".")[2]))
-    values = _list(raw, "values", where) if "values" in raw else None
-    ends = None if values is not None else _ends(raw, where)
-    log = _log(raw, where, ends)
-    if ends and "steps" not in raw:
-        return Axis(name, paths=paths, ends=ends, log=log)
-    if ends:
-        steps = _whole(raw, where, "steps", 2, MOST_VALUES, 2)
-        ranged = Axis(name, paths=paths, ends=ends, log=log)
-        pairs = [ranged.drawn(step / (steps - 1)) for step in range(steps)]
-        return Axis(name, tuple(label for label, _ in pairs), tuple(own for _, own in pairs))
-    if not values:
-        raise ScenarioError(f"{where}, values: is empty; needs one at least")
-    return Axis(name, _labels(values), tuple(dict.fromkeys(paths, value) for value in values))
-
-
-def _ends(raw: dict[str, Any], where: str) -> tuple[float, float, str]:
-    ends = []
-    for key in ("from", "to"):
-        text = str(raw.get(key))
-        number, _, unit = text.strip().partition(" ")
-        try:
-            base(text.strip())
-            ends.append((float(number), unit))
-        except (TheoryError, ValueError):
-            raise ScenarioError(f"{where}, {key}: is {text!r}; needs a number, with its unit, as in '2 ms'") from None
-    (low, unit), (high, other) = ends
-    if unit != other or not -math.inf < low < high < math.inf:
-        raise ScenarioError(
-            f"{where}, from: {raw['from']} to {raw['to']} is no range; needs one unit, the lower end first"
-        )
-    return low, high, unit
-
-
-def _log(raw: dict[str, Any], where: str, ends: tuple[float, float, str] | None) -> bool:
-    scale = raw.get("scale", "linear")
-    if scale not in {"linear", "log"}:
-        raise ScenarioError(f"{where}, scale: is {scale!r}; allowed: linear, log")
-    if scale == "log" and ends and ends[0] <= 0:
-        raise ScenarioError(f"{where}, from: {ends[0]:g} is not allowed with scale = 'log'; needs more than 0")
-    return bool(scale == "log")
-
-
-def _labels(values: list[Any]) -> tuple[Any, ...]:
-    """Numbers in base units, if all values are quantities; texts otherwise."""
-    try:
-        return tuple(base(str(value)) for value in values)
-    except (TheoryError, ValueError):
-        return tuple(map(_label, values))
-
-
-def _label(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
-
-
-def _replications(raw: Any) -> Replications:
-    where = "study, replications"
-    if not isinstance(raw, dict):
-        count = _whole({"replications": raw}, "study", "replications", 1, MOST_VALUES, 1)
-        return Replications(count, count)
-    _keys("replications", raw, where)
-    least = _whole(raw, where, "at_least", 2, MOST_VALUES, 5)
-    most = _whole(raw, where, "at_most", least, MOST_VALUES, max(least, 100))
-    until = _table(raw, "until")
-    _keys("until", until, f"{where}, until")
-    metric, width = _metric(f"{where}, until", until.get("metric")), str(until.get("width"))
-    relative = width.endswith("%")
-    try:
-        half = float(width.removesuffix("%")) / (100 if relative else 1)
-    except ValueError:
-        half = 0.0
-    if not 0 < half < math.inf:
-        raise ScenarioError(
-            f"{where}, until, width: is {width}; needs a number above 0, or a share of the mean, as in '2 %'"
-        )
-    return Replications(least, most, metric, half, relative)
-
-
-def _warm_up(measure: dict[str, Any]) -> str | float:
-    value = measure.get("warm_up", "0 %")
-    if value == "auto":
-        return "auto"
-    try:
-        share = float(str(value).removesuffix("%")) / 100 if str(value).endswith("%") else math.nan
-    except ValueError:
-        share = math.nan
-    if not 0 <= share < 1:
-        raise ScenarioError(f"measure, warm_up: is {value!r}; needs a share of the run, as in '20 %', or 'auto'")
-    return share
-
-
-def _metric(where: str, name: Any) -> str:
-    if name not in METRICS:
-        raise ScenarioError(f"{where}: no metric {name!r}; {nearest(str(name), list(METRICS))}")
-    return str(name)
-
-
-def _keys(table: str, raw: dict[str, Any], where: str = "") -> None:
-    wrong = Mistakes(
-        f'{where or table}: "{key}" is not known here; {nearest(key, KEYS[table])}'
-        for key in raw
-        if key not in KEYS[table]
-    )
-    wrong.tell()
-
-
-def _table(raw: dict[str, Any], key: str) -> dict[str, Any]:
-    table = raw.get(key, {})
-    if not isinstance(table, dict):
-        raise ScenarioError(f"{key}: is {table!r}; needs a table")
-    return table
-
-
-def _list(raw: dict[str, Any], key: str, where: str = "study") -> list[Any]:
-    values = raw.get(key, [])
-    if not isinstance(values, list):
-        raise ScenarioError(f"{where}, {key}: is {values!r}; needs a list")
-    return values
-
-
-def _whole(raw: dict[str, Any], where: str, key: str, least: int, most: int, usual: int) -> int:
-    value = raw.get(key, usual)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ScenarioError(f"{where}, {key}: is {value!r}; needs a whole number, {least} to {most}")
-    return value

@@ -17,7 +17,7 @@ import polars as pl
 from levelflow._core import ScenarioError
 from levelflow.report import files
 from levelflow.scenario import nearest
-from levelflow.study import plan as plans
+from levelflow.study import reading
 from levelflow.study.pools import Pool, pool
 from levelflow.study.statistics import Interval, interval
 from levelflow.study.store import Cache, Store, cache_file
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from levelflow.picture import Picture
+    from levelflow.study.plan import Plan
 
 #: Seconds of finished runs that may be lost when the process is killed.
 FLUSH_EVERY_S = 2.0
@@ -45,7 +46,7 @@ class Study:
     """
 
     def __init__(self, tables: dict[str, Any], name: str = "study") -> None:
-        self.plan = plans.plan(tables, Path(), name)
+        self.plan = reading.plan(tables, Path(), name)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -55,7 +56,7 @@ class Study:
             ScenarioError: if it cannot be read or is not allowed; in a line per mistake.
         """
         study = cls.__new__(cls)
-        study.plan = plans.read(Path(path))
+        study.plan = reading.read(Path(path))
         return study
 
     def run(
@@ -100,9 +101,7 @@ class Study:
 class _Work:
     """Feeds a pool with the runs that are missing."""
 
-    def __init__(
-        self, plan: plans.Plan, store: Store, kept: Cache, side: Pool, tell: Callable[[float, float], None]
-    ) -> None:
+    def __init__(self, plan: Plan, store: Store, kept: Cache, side: Pool, tell: Callable[[float, float], None]) -> None:
         self.plan, self.store, self.kept, self.side, self.tell = plan, store, kept, side, tell
         self.have = store.runs()
         self.values: dict[int, dict[int, float]] = {}
@@ -240,7 +239,7 @@ class StudyResult:
         path: the directory.
     """
 
-    plan: plans.Plan
+    plan: Plan
     rows: pl.DataFrame
     failures: tuple[dict[str, Any], ...]
     path: Path
