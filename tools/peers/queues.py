@@ -21,11 +21,16 @@ class Pair:
 
 
 #: There, the packet in service and the one before it, in the device, do not count: thresholds are two lower.
-RED = {"MinTh": 3, "MaxTh": 13, "QW": 0.002, "LInterm": 10, "MeanPktSize": tcp.WIRE, "Wait": "false"}
+RED = {"MinTh": 3, "MaxTh": 13, "QW": 0.002, "LInterm": 10, "MeanPktSize": tcp.WIRE}
+RED |= {"Wait": "false", "LinkBandwidth": f"{tcp.MBPS}Mbps"}
 PAIRS = (
     Pair("red", tcp.RED, {f"{tcp.RED}::{name}": value for name, value in RED.items()}),
     Pair("codel", "ns3::CoDelQueueDisc"),
-    Pair("pie", "ns3::PieQueueDisc", {"ns3::PieQueueDisc::MaxBurstAllowance": "150ms"}),
+    Pair(
+        "pie",
+        "ns3::PieQueueDisc",
+        {"ns3::PieQueueDisc::MaxBurstAllowance": "150ms", "ns3::PieQueueDisc::UseDerandomization": "true"},
+    ),
     Pair("fq_codel", "ns3::FqCoDelQueueDisc"),
 )
 #: Laws of the flows, here and there.
