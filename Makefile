@@ -46,9 +46,9 @@ test: $(VENV)/installed ## set up, run every test; with FULL=1 those that take m
 virtual: $(VENV)/installed
 	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 
-# Tests on real kernels and clocks, one at a time with nothing beside them. Those of Rust are one build, so its others come along.
+# Tests on real kernels and clocks, one at a time with nothing beside them, and all others of Rust, since they are one build.
 alone: $(VENV)/installed
-	cargo test --workspace -- --test-threads=1
+	cargo test --workspace --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/test_threads"'
 	$(PYTEST) -m real_time
 
 check: $(VENV)/installed ## format, lint, types, words

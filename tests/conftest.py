@@ -45,6 +45,10 @@ def pytest_configure():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # nobody waits for them at the end
+
+
 def pytest_runtest_setup(item):
     if not FULL and item.get_closest_marker("full"):
         pytest.skip("it takes long; make test FULL=1 runs it")

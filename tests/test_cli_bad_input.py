@@ -9,7 +9,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from levelflow import ScenarioError, cli
-from levelflow.cli.theory import app as theory
+from levelflow.cli.theory.commands import app as theory
 from levelflow.theory.errors import TheoryError
 
 runner = CliRunner()

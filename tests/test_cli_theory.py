@@ -9,7 +9,7 @@ from test_bad_input import assert_refused
 from typer.testing import CliRunner
 
 from levelflow.cli import app
-from levelflow.cli.theory import app as theory
+from levelflow.cli.theory.commands import app as theory
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws import emkc_avq, rcp
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop, unstable_roots

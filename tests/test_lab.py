@@ -281,6 +281,7 @@ def test_what_is_no_result_is_one_line(measured, page, tmp_path):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.long
 @pytest.mark.needs("node", "chromium")
 def test_the_page_works_in_a_browser(built, measured):
     code = "import sys; from levelflow.cli import main; sys.argv = ['levelflow', 'lab', '--no-open']; main()"

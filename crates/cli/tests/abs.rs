@@ -1,8 +1,6 @@
 //! `levelflow-net abs` at real queues, as its users run it: what it changes, what it gives back, what it refuses. Needs root; says so
 //! where it has none. What it does to traffic is in `abs_traffic.rs`.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,7 +1,5 @@
 //! What `levelflow-net abs` knows of the line behind a queue, and says of it. Needs root; says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::path::Path;

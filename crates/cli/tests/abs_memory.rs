@@ -1,7 +1,5 @@
 //! `levelflow-net abs --memory`: leaves of HTB that share one memory. Needs root; says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::net::UdpSocket;

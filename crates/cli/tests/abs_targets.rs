@@ -1,7 +1,5 @@
 //! `levelflow-net abs` meets targets of loss and of delay before the kernel's own traffic. Needs root; says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::{needs_full, needs_root};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -1,7 +1,5 @@
 //! `levelflow-net abs` before the kernel's own traffic: it finds the buffer that meets its targets. Needs root; says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::{needs_full, needs_root};
 use std::fs;
 use std::path::Path;

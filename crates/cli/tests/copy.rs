@@ -1,7 +1,5 @@
 //! `copy` and `serve` as people run them, killed and started again.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! Guides work as they are pasted.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::{needs_full, needs_root};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Truncated, oversized and made-up packets, and floods of them, at routers, senders and receivers on real sockets. What needs
 //! root says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::needs_kernel;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, sleep};

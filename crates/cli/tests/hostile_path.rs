@@ -1,8 +1,6 @@
 //! Routers that die, devices that go down, links that change, and senders that do not listen, on real sockets. What needs root
 //! says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_kernel;

@@ -1,7 +1,5 @@
 //! A log of a law on a real path replays to the same states in the simulator's law.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

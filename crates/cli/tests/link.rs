@@ -1,7 +1,5 @@
 //! Emulated links, measured by what passes through them.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;

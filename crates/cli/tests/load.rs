@@ -1,7 +1,5 @@
 //! `send` and `recv` as people run them, on loopback, alone and with a relay between them.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::process::{Command, Output, Stdio};

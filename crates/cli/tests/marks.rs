@@ -1,7 +1,5 @@
 //! Marks that queues write into packets (ECN) reach the law of `send` through `recv`.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::io::{BufRead as _, BufReader, IoSliceMut, Read as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;

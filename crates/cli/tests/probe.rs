@@ -1,7 +1,5 @@
 //! `levelflow-net probe`, beside emulated lines whose capacity, delay and buffer are known.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;

@@ -1,7 +1,5 @@
 //! `levelflow-net router --dev` between two namespaces, as its users run it. Needs root and a build with clang; skips elsewhere.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;

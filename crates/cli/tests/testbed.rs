@@ -1,7 +1,5 @@
 //! `levelflow-net testbed` as a user runs it: results, ends before the end, refusals. Needs root; says so where it has none.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::needs_root;
 use std::fs;

@@ -1,10 +1,6 @@
 //! Applications that have less to send than their flows may.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, run, try_start};
+use crate::common::{Run, assert_close, run, try_start};
 use levelflow_laws::{Any, LAWS, Protocol};
 use levelflow_scenario::{Scenario, law_params};
 

@@ -1,11 +1,7 @@
 //! The test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases": what a flow's sender believes, event after event. A
 //! case that changes the path when a state is entered runs twice: up to there, both runs are the same.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::start;
+use crate::common::start;
 use levelflow_laws::AnySender;
 use levelflow_laws::bbr3::{Model, State};
 use levelflow_units::Time;

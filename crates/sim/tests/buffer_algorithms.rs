@@ -1,10 +1,6 @@
 //! Input of buffer-sizing algorithms: drops that a larger buffer would have prevented, and the mean queue.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, mean, run, series};
+use crate::common::{Run, assert_close, mean, run, series};
 
 /// Flows over a link of 10 Mb/s.
 fn sized(queue: &str, buffer: &str, duration: &str, flows: &str) -> Run {

@@ -1,12 +1,8 @@
 //! Links that change: another implementation of the queue, what a line can carry, and what laws make of it.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
 use std::fmt::Write;
 
-use common::{Run, assert_close, column, mean, run, series};
+use crate::common::{Run, assert_close, column, mean, run, series};
 use levelflow_path::Fifo;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use proptest::prelude::*;

@@ -1,10 +1,6 @@
 //! Runs that would take more memory than there is are refused, or end, in one line.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::start;
+use crate::common::start;
 use levelflow_scenario::Scenario;
 use levelflow_sim::check_memory;
 use levelflow_units::Time;

@@ -1,10 +1,6 @@
 //! Queues, arrivals and sessions, against arithmetic and against each other.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, column, mean, run};
+use crate::common::{Run, assert_close, column, mean, run};
 use levelflow_laws::aqm::QUEUES;
 use levelflow_path::scheduler::{Class, Ecn};
 use levelflow_path::{Counters, Hop, HopLaw, Settings};
@@ -264,7 +260,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
     };
     // One for the handshake; the last packet of a transfer is acknowledged at once.
     assert_eq!([acks(20), acks(21)], [1 + 10, 1 + 11]);
-    let mut waiting = common::start(
+    let mut waiting = crate::common::start(
         r#"
         name = "a lone packet"
         duration = "5 s"

@@ -1,10 +1,6 @@
 //! Buffers that share a memory: never above the total, alone without a conflict, max-min fair by capacity in one.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{column, run, series};
+use crate::common::{column, run, series};
 use levelflow_results::Table;
 
 /// Three links; traffic that nothing can help fills the first two, and NewReno the third.

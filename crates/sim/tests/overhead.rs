@@ -1,10 +1,6 @@
 //! Random processing times at hosts: what they prevent, and what they leave alone.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, column, start};
+use crate::common::{Run, column, start};
 use levelflow_units::{Duration, Time};
 
 /// The Abilene network, each of whose 14 links carries 20 Mb/s and holds 200 packets.

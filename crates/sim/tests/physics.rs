@@ -1,10 +1,6 @@
 //! The engine against what queueing theory, arithmetic and the laws' papers say must come out.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};
+use crate::common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};
 
 /// One-packet flows of this size at Poisson instants over one link of 10 Mb/s and 5 ms.
 fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32) -> Run {

@@ -1,13 +1,9 @@
 //! What holds in every network: packets are conserved at any moment, runs can be repeated and cut into pieces, parts of a
 //! network that share nothing do not affect each other, and reliable transfers arrive.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::{NO_LIMIT, Run, column, finish, start, try_start};
+use crate::common::{NO_LIMIT, Run, column, finish, start, try_start};
 use levelflow_laws::aqm::QUEUES;
 use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, Protocol};
 use levelflow_results::{Column, Table};
@@ -354,7 +350,7 @@ proptest! {
 /// A window may hold more packets than a host on a real network remembers: 90,000 here.
 #[test]
 fn a_transfer_completes_with_however_many_packets_under_way() {
-    let run = common::run(
+    let run = crate::common::run(
         r#"
         name = "long and fat"
         duration = "3 s"

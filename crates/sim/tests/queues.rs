@@ -1,10 +1,6 @@
 //! Queue disciplines in the engine, against queueing theory, each other and the equations of their papers.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, assert_expectation, column, mean, run, series};
+use crate::common::{Run, assert_close, assert_expectation, column, mean, run, series};
 
 /// Packets of 1000 B that listen to nothing come to a link that sends 1000 of them per second.
 fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str) -> Run {

@@ -1,7 +1,5 @@
 //! Logs of laws, done again.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
 use std::sync::{Arc, Mutex};
 
 use levelflow_laws::{

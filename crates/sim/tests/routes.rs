@@ -1,13 +1,9 @@
 //! Routing: against another algorithm, by counts of flows, and through failures and repairs.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use common::{mean, run, series, start, try_start};
+use crate::common::{mean, run, series, start, try_start};
 use levelflow_laws::Any;
 use levelflow_scenario::{FlowSpec, Resolved, Scenario};
 use proptest::prelude::*;

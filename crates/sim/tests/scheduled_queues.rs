@@ -1,10 +1,6 @@
 //! Disciplines of several queues in the engine, against closed forms, each other and `codel`.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, column, mean, run, series};
+use crate::common::{Run, assert_close, column, mean, run, series};
 
 /// A bottleneck from A to B and a fast way back; round trips of 20 ms if flows say nothing else.
 fn bottleneck(queue: &str, capacity: &str, duration: u32, flows: &str) -> Run {

@@ -1,10 +1,6 @@
 //! s-PERC with packets, queues and drops: flows come, go, and cross several bottlenecks.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
-
-mod common;
-
-use common::{Run, assert_close, run, series};
+use crate::common::{Run, assert_close, run, series};
 
 /// Two bottlenecks of 10 and 4 Mb/s: x1 over the first, x2 over both, x3 over the second, from `start` on until `stop`.
 fn two_bottlenecks(loss: f64, stop: &str) -> Run {
@@ -59,7 +55,7 @@ fn lost_packets_cost_little_rate_and_overload_nothing() {
     for (a, b) in x1.iter().zip(&x2) {
         assert!(a + b <= 9.4e6 * 1.1, "{a} and {b}");
     }
-    let mean = common::mean(&x1);
+    let mean = crate::common::mean(&x1);
     assert!((0.9 * 7.52e6..=1.01 * 7.52e6).contains(&mean), "{mean}");
 }
 

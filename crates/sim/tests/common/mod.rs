@@ -1,7 +1,5 @@
 //! What the integration tests share: from the text of a scenario to its counters and tables.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use levelflow_results::{Column, Summary, Table};
 use levelflow_scenario::Scenario;
 use levelflow_sim::{Any, Sim};

@@ -1,0 +1,24 @@
+//! The commands of `levelflow-net`, run as people run them.
+
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
+mod abs;
+mod abs_line;
+mod abs_memory;
+mod abs_targets;
+mod abs_traffic;
+mod abs_undo;
+mod completion;
+mod copy;
+mod guide;
+mod hostile_input;
+mod hostile_path;
+mod journal;
+mod link;
+mod load;
+mod marks;
+mod moved;
+mod probe;
+mod router_command;
+mod router_device;
+mod testbed;

@@ -1,0 +1,20 @@
+//! The engine on whole networks: conservation, physics, queues, and each rule of a scenario.
+
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
+mod applications;
+mod bbr3;
+mod buffer_algorithms;
+mod changing;
+mod common;
+mod limit;
+mod links;
+mod memory;
+mod overhead;
+mod physics;
+mod properties;
+mod queues;
+mod replay;
+mod routes;
+mod scheduled_queues;
+mod sperc;
