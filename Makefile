@@ -16,7 +16,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo net lab test virtual alone check bench tables gen site wheel deny
+.PHONY: help demo net lab test built programs page virtual alone check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -36,11 +36,17 @@ lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 	apps/lab/build
 
-test: $(VENV)/installed ## set up, run every test; with FULL=1 those that take minutes, too
-	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
-	cargo test --workspace --no-run
+test: ## set up, run every test; with FULL=1 those that take minutes, too
+	@$(MAKE) --no-print-directory --jobs=2 built
 	@$(MAKE) --no-print-directory virtual
 	@$(MAKE) --no-print-directory alone
+
+# What tests need. Its parts have build folders of their own, so one compiles while another links.
+built: $(VENV)/installed programs page
+programs:
+	cargo test --workspace --no-run
+page:
+	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 
 # Tests of Python in virtual time, on every core.
 virtual: $(VENV)/installed
