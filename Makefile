@@ -62,7 +62,7 @@ check: $(VENV)/installed ## format, lint, types, words
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --check python tools tests papers docs/*/draw.py
 	$(BIN)/ruff check python tools tests papers docs/*/draw.py
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	$(BIN)/python tools/check_words.py
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import sys
 from typing import Annotated, Any
@@ -72,6 +73,7 @@ def levelflow(
 
 def main() -> None:
     """Runs the command line; bad input is a line per mistake on standard error and exit status 2."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices here are small: threads would wait for each other
     gc.set_threshold(100_000)  # libraries make many objects while they load, and next to no garbage
     words = sys.argv[1:]
     if renamed := RENAMED.get(tuple(words[:2])):
