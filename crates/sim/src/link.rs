@@ -18,7 +18,7 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
-use crate::packet::{Packet, PacketId, Slab};
+use crate::packet::{Packet, PacketId, Slab, ahead};
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
 use levelflow_results::Quantiles;
@@ -144,8 +144,10 @@ pub struct Delivery {
     pub packet: PacketId,
     /// The wire lost it.
     pub lost: bool,
-    /// The next one, and when it is due.
-    pub next: Option<(Time, PacketId)>,
+    /// When the next one is due.
+    pub next: Option<Time>,
+    /// See [`ahead`].
+    pub ahead: Option<[PacketId; 2]>,
 }
 
 /// Picoseconds per byte.
@@ -571,7 +573,8 @@ impl<P: Protocol> Link<P> {
         Delivery {
             packet: transit.packet,
             lost,
-            next: self.transit.front().map(|t| (t.deliver, t.packet)),
+            next: self.transit.front().map(|t| t.deliver),
+            ahead: ahead(&self.transit, |t| t.packet),
         }
     }
 

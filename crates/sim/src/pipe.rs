@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use levelflow_units::{Duration, Time};
 
-use crate::packet::PacketId;
+use crate::packet::{PacketId, ahead};
 
 /// Marks a flow whose links already make up its base round trip.
 pub const NO_PIPE: u32 = u32::MAX;
@@ -71,12 +71,12 @@ impl Pipes {
         (pipe.fifo.len() == 1).then_some(at)
     }
 
-    /// Takes out the packet that is due, and gives the time of the next delivery.
+    /// Takes out the packet that is due, and gives the time of the next delivery and what to ask for [`ahead`].
     #[inline]
-    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
+    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>, Option<[PacketId; 2]>) {
         let fifo = &mut self.pipes[id as usize].fifo;
         let (_, packet) = fifo.pop_front().expect("an event per packet");
-        (packet, fifo.front().map(|&(at, _)| at))
+        (packet, fifo.front().map(|&(at, _)| at), ahead(fifo, |&(_, id)| id))
     }
 
     /// Packets inside, in no particular order.

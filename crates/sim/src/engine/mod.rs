@@ -23,7 +23,7 @@ use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::limit::{MemoryExceeded, packets_beside};
 use crate::link::{Admission, Link};
-use crate::packet::{Label, Packet, PacketId, Slab};
+use crate::packet::{Label, Packet, PacketId, Slab, prefetch};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::trace::{Fate, Trace};
 use levelflow_random::Stream;
@@ -35,6 +35,8 @@ use sessions::Session;
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 const NO_DELAY: u32 = u32::MAX;
+/// So many packets are in a processor's first cache anyway.
+const IN_CACHE: usize = 512;
 
 /// A flow entry at work.
 #[derive(Debug)]
@@ -285,8 +287,9 @@ impl<P: Protocol> Sim<P> {
         match target {
             Target::Link(i) => self.link_delivers(i),
             Target::Pipe(i) => {
-                let (packet, next) = self.pipes.pop(i);
+                let (packet, next, ahead) = self.pipes.pop(i);
                 self.reschedule(next, target);
+                self.prefetch(ahead);
                 self.feedback(packet);
             }
             Target::AckDelay(i) => {
@@ -350,6 +353,17 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
+    /// Asks for what deliveries to come need, so that it comes from memory while other work goes on.
+    #[inline(always)]
+    fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
+        if let Some([next, later]) = ahead
+            && self.packets.most() > IN_CACHE
+        {
+            self.packets.prefetch(later);
+            prefetch(&self.flows[self.packets[next].flow as usize]);
+        }
+    }
+
     fn link_delivers(&mut self, i: u32) {
         let link = &mut self.links[i as usize];
         if link.first_entry <= self.now {
@@ -360,13 +374,11 @@ impl<P: Protocol> Sim<P> {
             return self.events.pop();
         }
         let delivery = link.deliver(&mut self.packets);
-        self.reschedule(delivery.next.map(|(at, _)| at), Target::Link(i));
+        self.reschedule(delivery.next, Target::Link(i));
         if delivery.next.is_none() {
             self.enter(i);
         }
-        if let Some((_, next)) = delivery.next {
-            self.packets.touch(next);
-        }
+        self.prefetch(delivery.ahead);
         if delivery.lost {
             self.discard(i, delivery.packet, Fate::Lost);
         } else {
