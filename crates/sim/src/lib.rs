@@ -16,6 +16,7 @@ mod link;
 mod overhead;
 mod packet;
 mod pipe;
+mod prefetch;
 pub mod replay;
 mod sizing;
 mod trace;

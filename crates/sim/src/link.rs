@@ -18,7 +18,8 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
-use crate::packet::{Packet, PacketId, Slab, ahead};
+use crate::packet::{Packet, PacketId, Slab};
+use crate::prefetch::ahead;
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
 use levelflow_results::Quantiles;

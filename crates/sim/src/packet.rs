@@ -1,10 +1,10 @@
 //! Packets live in a slab and are passed around by index.
 
-use std::collections::VecDeque;
-
 use levelflow_laws::{Kind, Transport};
 use levelflow_path::scheduler::{Class, Ecn};
 use levelflow_units::Time;
+
+use crate::prefetch::prefetch;
 
 /// Index of a packet in the slab.
 pub type PacketId = u32;
@@ -126,32 +126,6 @@ impl Label {
     pub fn acked(self) -> Self {
         Self((self.0 | Self::ACK) & !Self::CAPABLE)
     }
-}
-
-/// So many deliveries before a packet is due it is asked for: reading memory takes about as long.
-const AHEAD: usize = 4;
-
-/// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in the cache.
-#[inline]
-pub fn ahead<T>(line: &VecDeque<T>, packet: impl Fn(&T) -> PacketId) -> Option<[PacketId; 2]> {
-    line.get(AHEAD).map(|later| [packet(&line[0]), packet(later)])
-}
-
-/// Asks for the memory of a value, and does not wait for it.
-#[inline]
-pub fn prefetch<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..size_of::<T>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let address = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
-        // SAFETY: a prefetch accesses nothing that a program can see, and every x86-64 processor has it.
-        #[allow(unsafe_code, reason = "the instruction has no safe name yet")]
-        unsafe {
-            _mm_prefetch::<_MM_HINT_T0>(address);
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
 }
 
 /// Packets in flight.

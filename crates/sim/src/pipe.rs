@@ -4,7 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use levelflow_units::{Duration, Time};
 
-use crate::packet::{PacketId, ahead};
+use crate::packet::PacketId;
+use crate::prefetch::ahead;
 
 /// Marks a flow whose links already make up its base round trip.
 pub const NO_PIPE: u32 = u32::MAX;
