@@ -16,7 +16,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo net lab test built programs page virtual alone check bench tables gen site wheel deny
+.PHONY: help demo net lab test built programs page virtual real check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -38,8 +38,7 @@ apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 
 test: ## set up, run every test; with FULL=1 those that take minutes, too
 	@$(MAKE) --no-print-directory --jobs=2 built
-	@$(MAKE) --no-print-directory virtual
-	@$(MAKE) --no-print-directory alone
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line virtual real
 
 # What tests need. Its parts have build folders of their own, so one compiles while another links.
 built: $(VENV)/installed programs page
@@ -48,12 +47,12 @@ programs:
 page:
 	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 
-# Tests of Python in virtual time, on every core.
+# Tests of Python in virtual time, on every core; beside real clocks, only when those leave it idle.
 virtual: $(VENV)/installed
-	$(PYTEST) -m "not real_time" -n auto --dist worksteal
+	tools/idle $(PYTEST) -m "not real_time" -n auto --dist worksteal
 
-# Tests on real kernels and clocks, one at a time with nothing beside them, and all others of Rust, since they are one build.
-alone: $(VENV)/installed
+# Tests on real kernels and clocks, one at a time, and all others of Rust, since they are one build.
+real: $(VENV)/installed
 	cargo test --workspace --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/test_threads"'
 	$(PYTEST) -m real_time
 

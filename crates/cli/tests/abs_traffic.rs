@@ -46,6 +46,7 @@ fn traffic(
 
 #[test]
 fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
+    needs_full!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
     needs_root!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
     // The same traffic over the same path, at the same time, with a queue of fixed size.
     let left = thread::spawn(|| later(&traffic(Queue::Left, 2, true, 140, |_, _, _| {}), 40));
