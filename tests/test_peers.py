@@ -1,11 +1,12 @@
 """`python -m tools.peers`: our halves of the comparisons, what is read from peers, and the tables; needs no peer."""
 
+import shutil
 import sys
 
 import numpy as np
 import pytest
 from tools.peers import __main__ as peers
-from tools.peers import ns2, queues, rcp, reno, tcp, xcp
+from tools.peers import abc, ns2, queues, rcp, reno, tcp, xcp
 
 CASE = rcp.Case(10, 0.5, 25)
 
@@ -17,6 +18,7 @@ def test_a_comparison_without_its_peer_is_skipped_in_one_line(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(", ")[0] for line in lines] == [f"{name}: skipped" for name in peers.COMPARISONS]
     assert "pip install ns3" in lines[0]
+    assert "prateshg/ABC-NSDI2020" in lines[2]
     assert "/no/such/ns is no program" in lines[-1]
 
 
@@ -24,7 +26,7 @@ def test_an_unknown_comparison_is_refused(capsys):
     with pytest.raises(SystemExit) as exit_:
         peers.main(["vegas"])
     assert exit_.value.code == 2
-    assert "vegas: unknown; allowed: tcp, queues, reno, xcp, rcp" in capsys.readouterr().err
+    assert "vegas: unknown; allowed: tcp, queues, abc, reno, xcp, rcp" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_does_not_exist_has_no_ns3():
@@ -189,3 +191,64 @@ def test_pie_and_fair_codel_hold_their_delays():
     shared = queues.ours((fair, newreno, 10))
     assert queues.jain(shared.flows) > 0.999
     assert shared.queue < 1.5 * 10
+
+
+def test_waits_of_the_authors_queue_are_read_at_levels():
+    """98 packets waited for 1 ms, one for 7, one for 9; flows had 36000 and 12000 packets in 120 s."""
+    outcome = abc.read("36000 12000\n1 98\n7 1\n9 1\n")
+    assert outcome.rate == pytest.approx(400)
+    assert outcome.jain == pytest.approx(400**2 / 2 / (300**2 + 100**2))
+    assert outcome.waits == [1, 7]
+
+
+def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
+    """A packet of 1504 bytes each millisecond: eta of it (0.98) is used once the window has opened."""
+    trace = tmp_path / "line"
+    trace.write_text("1\n", encoding="utf-8")
+    outcome = abc.ours(trace, 1, measured=False)
+    assert 0.96 * 1000 < outcome.rate < 0.995 * 1000
+    assert outcome.waits[0] < 5
+
+
+def test_the_driver_compiles_with_a_queue_of_that_interface(tmp_path):
+    """Two packets a millisecond through a queue that marks nothing: the window opens to all of them."""
+    if shutil.which("c++") is None:
+        pytest.skip("no c++")
+    source = tmp_path / "mahimahi" / "src"
+    (source / "packet").mkdir(parents=True)
+    (source / "util").mkdir()
+    (source / "packet" / "cellular_packet_queue.hh").write_text(QUEUE, encoding="utf-8")
+    for name in abc.SOURCES:
+        (source / "packet" / name).write_text("", encoding="utf-8")
+    assert abc.lacks(str(tmp_path)) is None
+    trace = tmp_path / "line"
+    trace.write_text("1\n1\n", encoding="utf-8")
+    outcome = abc.theirs(abc.compiled(str(tmp_path), tmp_path), trace, 1)
+    assert 0.98 * 2000 < outcome.rate <= 2000
+    assert outcome.waits[1] > 100, "nothing brakes"
+
+
+#: A queue without marks, with the names that the authors' has.
+QUEUE = """
+#include <netinet/ip.h>
+#include <cstdint>
+#include <deque>
+#include <string>
+struct QueuedPacket {
+    QueuedPacket(std::string bytes, uint64_t at) : arrival_time(at), contents(bytes) {}
+    uint64_t arrival_time;
+    std::string contents;
+};
+struct CELLULARPacketQueue {
+    std::deque<QueuedPacket> waiting;
+    CELLULARPacketQueue(const std::string &) {}
+    bool empty() const { return waiting.empty(); }
+    void enqueue(QueuedPacket &&packet) { waiting.push_back(packet); }
+    QueuedPacket dequeue() {
+        if (empty()) return QueuedPacket("", 0);
+        QueuedPacket first = waiting.front();
+        waiting.pop_front();
+        return first;
+    }
+};
+"""
