@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from tools.peers import __main__ as peers
-from tools.peers import abc, ns2, queues, rcp, reno, tcp, xcp
+from tools.peers import abc, linux, ns2, queues, rcp, reno, tcp, xcp
 
 CASE = rcp.Case(10, 0.5, 25)
 
@@ -14,11 +14,12 @@ CASE = rcp.Case(10, 0.5, 25)
 def test_a_comparison_without_its_peer_is_skipped_in_one_line(capsys):
     if tcp.lacks(sys.executable) is None:
         pytest.skip("this interpreter has ns-3")
-    assert peers.main(["--ns2", "/no/such/ns"]) == 0
+    assert peers.main(["--ns2", "/no/such/ns", "--net", ""]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(", ")[0] for line in lines] == [f"{name}: skipped" for name in peers.COMPARISONS]
     assert "pip install ns3" in lines[0]
     assert "prateshg/ABC-NSDI2020" in lines[2]
+    assert "make net builds it" in lines[3]
     assert "/no/such/ns is no program" in lines[-1]
 
 
@@ -26,7 +27,7 @@ def test_an_unknown_comparison_is_refused(capsys):
     with pytest.raises(SystemExit) as exit_:
         peers.main(["vegas"])
     assert exit_.value.code == 2
-    assert "vegas: unknown; allowed: tcp, queues, abc, reno, xcp, rcp" in capsys.readouterr().err
+    assert "vegas: unknown; allowed: tcp, queues, abc, linux, reno, xcp, rcp" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_does_not_exist_has_no_ns3():
@@ -208,6 +209,16 @@ def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
     outcome = abc.ours(trace, 1, measured=False)
     assert 0.96 * 1000 < outcome.rate < 0.995 * 1000
     assert outcome.waits[0] < 5
+
+
+def test_two_newreno_flows_fill_the_line_of_the_kernel_and_halve_over_two_products():
+    """The sum of windows is between half and all of three bandwidth-delay products: the queue between 0.5 and 2."""
+    pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
+    outcome = linux.ours((pair, 2, 2.0))
+    assert outcome.rate == pytest.approx(linux.MBPS, rel=1e-3)
+    assert 0.5 * linux.ROUND_TRIP_MS < outcome.wait < 2 * linux.ROUND_TRIP_MS
+    assert outcome.jain > 0.9
+    assert 0 < outcome.loss < 0.1
 
 
 def test_the_driver_compiles_with_a_queue_of_that_interface(tmp_path):

@@ -9,7 +9,8 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 
-from tools.peers import abc, ns2, queues, rcp, reno, tcp, xcp
+from levelflow import dataplane
+from tools.peers import abc, linux, ns2, queues, rcp, reno, tcp, xcp
 
 Compare = Callable[[str], Iterator[str]]
 
@@ -18,6 +19,7 @@ COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
     "tcp": ("ns3", tcp.lacks, tcp.compare),
     "queues": ("ns3", tcp.lacks, queues.compare),
     "abc": ("abc", abc.lacks, abc.compare),
+    "linux": ("net", linux.lacks, linux.compare),
     "reno": ("ns2", ns2.lacks("Agent/TCP/Sack1"), reno.compare),
     "xcp": ("ns2", ns2.lacks("Agent/TCP/Reno/XCP"), xcp.compare),
     "rcp": ("ns2", ns2.lacks("Agent/RCP"), rcp.compare),
@@ -31,6 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
     parser.add_argument("--ns2", default="ns", metavar="BINARY", help="ns-2, for rcp with the code of RCP's authors")
     parser.add_argument("--abc", default="", metavar="FOLDER", help="copy of the code of ABC's authors")
+    net = str(dataplane.program() or "")
+    parser.add_argument("--net", default=net, metavar="PROGRAM", help="levelflow-net, for the kernel's TCP; needs root")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.comparison if name not in COMPARISONS]:
         parser.error(f"comparison {unknown[0]}: unknown; allowed: {', '.join(COMPARISONS)}")
