@@ -38,7 +38,7 @@ apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 
 test: ## set up, run every test; with FULL=1 those that take minutes, too
 	@$(MAKE) --no-print-directory --jobs=2 built
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line virtual real
+	@$(MAKE) --no-print-directory --jobs=2 virtual real
 
 # What tests need. Its parts have build folders of their own, so one compiles while another links.
 built: $(VENV)/installed programs page

@@ -1,12 +1,13 @@
 """`python -m tools.peers`: our halves of the comparisons, what is read from peers, and the tables; needs no peer."""
 
-import shutil
 import sys
 
 import numpy as np
 import pytest
 from tools.peers import __main__ as peers
 from tools.peers import abc, linux, ns2, queues, rcp, reno, tcp, xcp
+
+from levelflow import dataplane
 
 CASE = rcp.Case(10, 0.5, 25)
 
@@ -194,52 +195,58 @@ def test_pie_and_fair_codel_hold_their_delays():
     assert shared.queue < 1.5 * 10
 
 
-def test_waits_of_the_authors_queue_are_read_at_levels():
-    """98 packets waited for 1 ms, one for 7, one for 9; flows had 36000 and 12000 packets in 120 s."""
-    outcome = abc.read("36000 12000\n1 98\n7 1\n9 1\n")
+def test_what_the_authors_queue_came_to_is_read_by_flow():
+    """In 80 s, 24000 and 8000 packets; of the first flow 98 of 100 packets waited for 1 ms, all of the second for 5."""
+    outcome = abc.read("24000 8000\n0 1 98\n0 7 1\n0 9 1\n1 5 50\n")
     assert outcome.rate == pytest.approx(400)
     assert outcome.jain == pytest.approx(400**2 / 2 / (300**2 + 100**2))
-    assert outcome.waits == [1, 7]
+    assert outcome.waits == [(1 + 5) / 2, (7 + 5) / 2]
 
 
 def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
-    """A packet of 1504 bytes each millisecond: eta of it (0.98) is used once the window has opened."""
+    """A packet of 1504 bytes each millisecond: eta of it (0.98), and a packet per round trip more."""
     trace = tmp_path / "line"
     trace.write_text("1\n", encoding="utf-8")
-    outcome = abc.ours(trace, 1, measured=False)
-    assert 0.96 * 1000 < outcome.rate < 0.995 * 1000
+    outcome = abc.ours(trace, 1)
+    assert outcome.rate == pytest.approx(980 + 1000 / abc.ROUND_TRIP_MS, rel=5e-3)
     assert outcome.waits[0] < 5
 
 
-def test_two_newreno_flows_fill_the_line_of_the_kernel_and_halve_over_two_products():
-    """The sum of windows is between half and all of three bandwidth-delay products: the queue between 0.5 and 2."""
-    pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
-    outcome = linux.ours((pair, 2, 2.0))
-    assert outcome.rate == pytest.approx(linux.MBPS, rel=1e-3)
-    assert 0.5 * linux.ROUND_TRIP_MS < outcome.wait < 2 * linux.ROUND_TRIP_MS
-    assert outcome.jain > 0.9
-    assert 0 < outcome.loss < 0.1
+@pytest.mark.needs("c++")
+@pytest.mark.parametrize(("marks", "rate", "waits"), [("false", 2000, True), ("true", 50, False)])
+def test_senders_of_the_driver_follow_the_marks(tmp_path, marks, rate, waits):
+    """Over two packets a millisecond: unmarked, all of them and a queue; marked, five in each round trip of 100 ms."""
+    folder = authors(tmp_path, QUEUE.replace("MARKS", marks))
+    assert abc.lacks(folder) is None
+    outcome = abc.theirs(abc.compiled(folder, tmp_path), tmp_path / "mahimahi" / "traces" / abc.TRACES[0], 1)
+    assert outcome.rate == pytest.approx(rate, rel=0.02)
+    assert (outcome.waits[1] > 100) == waits
 
 
-def test_the_driver_compiles_with_a_queue_of_that_interface(tmp_path):
-    """Two packets a millisecond through a queue that marks nothing: the window opens to all of them."""
-    if shutil.which("c++") is None:
-        pytest.skip("no c++")
-    source = tmp_path / "mahimahi" / "src"
-    (source / "packet").mkdir(parents=True)
-    (source / "util").mkdir()
-    (source / "packet" / "cellular_packet_queue.hh").write_text(QUEUE, encoding="utf-8")
+@pytest.mark.needs("c++")
+def test_a_queue_that_does_not_compile_and_a_trace_out_of_order_are_told(tmp_path):
+    with pytest.raises(RuntimeError, match="does not compile"):
+        abc.compiled(authors(tmp_path, "nonsense"), tmp_path)
+    program = abc.compiled(authors(tmp_path, QUEUE.replace("MARKS", "false")), tmp_path)
+    (tmp_path / "line").write_text("2\n1\n", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="the trace in order"):
+        abc.theirs(program, tmp_path / "line", 1)
+
+
+def authors(folder, queue):
+    """A folder like that of ABC's authors, with this queue and two opportunities per millisecond; as text."""
+    source, traces = folder / "mahimahi" / "src", folder / "mahimahi" / "traces"
+    for part in (source / "packet", source / "util", traces):
+        part.mkdir(parents=True, exist_ok=True)
+    (source / "packet" / "cellular_packet_queue.hh").write_text(queue, encoding="utf-8")
     for name in abc.SOURCES:
         (source / "packet" / name).write_text("", encoding="utf-8")
-    assert abc.lacks(str(tmp_path)) is None
-    trace = tmp_path / "line"
-    trace.write_text("1\n1\n", encoding="utf-8")
-    outcome = abc.theirs(abc.compiled(str(tmp_path), tmp_path), trace, 1)
-    assert 0.98 * 2000 < outcome.rate <= 2000
-    assert outcome.waits[1] > 100, "nothing brakes"
+    for name in abc.TRACES:
+        (traces / name).write_text("1\n1\n", encoding="utf-8")
+    return str(folder)
 
 
-#: A queue without marks, with the names that the authors' has.
+#: A queue that marks every packet or none, with the names that the authors' has.
 QUEUE = """
 #include <netinet/ip.h>
 #include <cstdint>
@@ -259,7 +266,41 @@ struct CELLULARPacketQueue {
         if (empty()) return QueuedPacket("", 0);
         QueuedPacket first = waiting.front();
         waiting.pop_front();
+        if (MARKS) reinterpret_cast<iphdr *>(&first.contents[4])->tos |= IPTOS_ECN_CE;
         return first;
     }
 };
 """
+
+
+def test_two_newreno_flows_fill_the_line_and_halve_over_two_products():
+    """Their windows sum to between half and all of three bandwidth-delay products: the queue to 0.5 to 2."""
+    pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
+    outcome = linux.measured(linux.scenario({pair.law: pair.ours}, 2, 2.0).run())
+    assert outcome.rate == pytest.approx(linux.MBPS, rel=1e-3)
+    assert 0.5 * linux.ROUND_TRIP_MS < outcome.wait < 2 * linux.ROUND_TRIP_MS
+    assert outcome.jain > 0.9
+    assert 0 < outcome.loss < 0.1
+
+
+@pytest.mark.real_time
+@pytest.mark.needs("root")
+def test_the_kernels_reno_fills_the_line(monkeypatch):
+    monkeypatch.setattr(linux, "SECONDS", 6.0)
+    monkeypatch.setattr(linux, "FROM_S", 2.0)
+    monkeypatch.setattr(linux, "REPEATS", 1)
+    (outcome,) = linux.theirs(str(dataplane.program()), (linux.PAIRS[0], 2, 2.0))
+    assert outcome.rate == pytest.approx(linux.MBPS, rel=0.05)
+    assert 0.2 * linux.ROUND_TRIP_MS < outcome.wait < 2.1 * linux.ROUND_TRIP_MS
+
+
+def test_ranges_are_told_where_runs_differ():
+    here, there = ([linux.Outcome(20.0, jain, 10.0, 0.0) for jain in each] for each in ((0.9, 0.9), (0.8, 1.0)))
+    assert linux.row((linux.PAIRS[0], 2, 0.5), here, there) == (
+        "| newreno | reno | 2 | 0.5 | 20.00, 20.00, +0% | 0.900, 0.900, +0% (0.900 to 0.900; 0.800 to 1.000) "
+        "| 10.0, 10.0, +0% | 0.000, 0.000, +0% |"
+    )
+
+
+def test_a_missing_program_is_told():
+    assert linux.lacks("/no/such/net") == "no levelflow-net at /no/such/net: make net builds it"

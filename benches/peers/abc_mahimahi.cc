@@ -1,16 +1,17 @@
-// Flows of ABC through the queue of its authors, in virtual time: `abc TRACE UNTIL_MS ROUND_TRIP_MS START_MS...`.
+// Flows of ABC through the queue of its authors, in virtual time: `abc TRACE UNTIL_MS FROM_MS ROUND_TRIP_MS START_MS...`.
 //
-// Prints the packets that each flow got through, then how many milliseconds packets waited and how many did so. The
-// queue is that of the authors' Mahimahi, the link gives a packet an opportunity as theirs does, and the sender follows
-// section 3.1 of the paper without its second window, as there is no loss.
+// Prints how many packets of each flow left after FROM_MS; then, a line each: a flow, a wait in ms, and how many packets
+// of the whole run waited so long. The queue is that of the authors' Mahimahi, and the link sends a packet at each
+// opportunity as theirs does. The sender follows section 3.1 of the paper; it has neither a timer nor the second
+// window, as nothing is lost.
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <iostream>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "cellular_packet_queue.hh"
@@ -27,7 +28,8 @@ constexpr size_t PACKET = 1504, TUN = 4;
 struct Flow {
     double window = INITIAL;
     double flight = 0;
-    long delivered = 0;
+    long left = 0;
+    std::map<uint64_t, long> waits;
 };
 
 struct Ack {
@@ -45,37 +47,41 @@ static std::string packet(size_t flow) {
 }
 
 int main(int count, char **words) {
-    if (count < 5) return 2;
-    std::vector<uint64_t> schedule;
+    std::vector<uint64_t> schedule, starts;
     std::ifstream trace(words[1]);
     for (uint64_t at; trace >> at;) schedule.push_back(at);
-    if (schedule.empty()) return 2;
-    const uint64_t until = std::strtoull(words[2], nullptr, 10), round_trip = std::strtoull(words[3], nullptr, 10);
-    std::vector<uint64_t> starts;
-    for (int word = 4; word < count; word++) starts.push_back(std::strtoull(words[word], nullptr, 10));
+    if (count < 6 || schedule.empty() || schedule.back() == 0 || !std::is_sorted(schedule.begin(), schedule.end())) {
+        std::fprintf(stderr, "needs TRACE UNTIL_MS FROM_MS ROUND_TRIP_MS START_MS..., and the trace in order\n");
+        return 2;
+    }
+    auto number = [&](int word) { return std::strtoull(words[word], nullptr, 10); };
+    const uint64_t until = number(2), from = number(3), round_trip = number(4);
+    for (int word = 5; word < count; word++) starts.push_back(number(word));
 
     CELLULARPacketQueue queue("packets=1000000,qdelay_ref=50,delta=133");
     std::vector<Flow> flows(starts.size());
     std::map<uint64_t, std::vector<Ack>> acks;
-    std::map<uint64_t, long> waits;
-    auto send = [&](size_t number) {
-        Flow &flow = flows[number];
-        for (; flow.flight + 1 <= flow.window; flow.flight++) queue.enqueue(QueuedPacket(packet(number), now));
+    auto send = [&](size_t which) {
+        Flow &flow = flows[which];
+        for (; flow.flight + 1 <= flow.window; flow.flight++) queue.enqueue(QueuedPacket(packet(which), now));
     };
     uint64_t base = 0;
     for (size_t next = 0; now < until; now++) {
         while (base + schedule[next] <= now) {
-            if (++next == schedule.size()) base += schedule.back(), next = 0;
+            if (++next == schedule.size()) {
+                base += schedule.back();
+                next = 0;
+            }
             const bool idle = queue.empty();
             const QueuedPacket sent = queue.dequeue();
             if (idle) continue;
             const auto *header = reinterpret_cast<const iphdr *>(&sent.contents[TUN]);
             acks[now + round_trip].push_back({header->id, (header->tos & IPTOS_ECN_MASK) == IPTOS_ECN_CE});
-            flows[header->id].delivered++;
-            waits[now - sent.arrival_time]++;
+            flows[header->id].waits[now - sent.arrival_time]++;
+            flows[header->id].left += now >= from;
         }
-        for (size_t number = 0; number < flows.size(); number++)
-            if (starts[number] == now) send(number);
+        for (size_t which = 0; which < flows.size(); which++)
+            if (starts[which] == now) send(which);
         for (const Ack &ack : acks[now]) {
             Flow &flow = flows[ack.flow];
             const double additive = 1 / flow.window, most = std::max(INITIAL, MOST_OF_FLIGHT * flow.flight);
@@ -87,7 +93,9 @@ int main(int count, char **words) {
         }
         acks.erase(now);
     }
-    for (const Flow &flow : flows) std::printf("%ld ", flow.delivered);
+    for (const Flow &flow : flows) std::printf("%ld ", flow.left);
     std::printf("\n");
-    for (const auto &[wait, packets] : waits) std::printf("%llu %ld\n", (unsigned long long)wait, packets);
+    for (size_t which = 0; which < flows.size(); which++)
+        for (const auto &[wait, packets] : flows[which].waits)
+            std::printf("%zu %llu %ld\n", which, static_cast<unsigned long long>(wait), packets);
 }

@@ -1,1 +1,1 @@
-"""Laws beside other simulators that have them, over the same networks; `python -m tools.peers` runs the comparisons."""
+"""Laws beside other implementations of them, over the same networks; `python -m tools.peers` runs the comparisons."""

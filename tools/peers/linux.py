@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,9 @@ SECONDS, FROM_S = 40.0, 20.0
 #: Buffers, in bandwidth-delay products.
 BUFFERS = (0.5, 2.0)
 FLOWS = (2, 6)
+#: Seeds here, runs there.
 REPEATS = 3
+KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,11 @@ class Pair:
     ours: dict[str, Any] = field(default_factory=dict)
 
 
-PAIRS = (Pair("newreno", "reno"), Pair("cubic", "cubic", {"hystart": True}), Pair("bbr", "bbr"))
+PAIRS = (
+    Pair("newreno", "reno", {"delayed_ack": True}),
+    Pair("cubic", "cubic", {"delayed_ack": True, "hystart": True}),
+    Pair("bbr", "bbr"),
+)
 
 Case = tuple[Pair, int, float]
 
@@ -48,15 +54,15 @@ class Outcome:
     """What one run came to after `FROM_S`."""
 
     rate: float  #: Mb/s, all flows
-    jain: float
+    jain: float  #: Jain's index of the flows' rates
     wait: float  #: mean queueing delay, ms
-    loss: float  #: percent of the packets
+    loss: float  #: percent of the packets that came to the queue
 
 
-def scenario(law: dict[str, Any] | str, flows: int, buffer: float) -> Scenario:
+def scenario(law: dict[str, Any] | str, flows: int, buffer: float, seed: int = 1) -> Scenario:
     """Flows that start half a second apart over one line; the buffer is in bandwidth-delay products."""
     size = buffer * MBPS * 1e6 / 8 * ROUND_TRIP_MS / 1e3
-    made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=1)
+    made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=seed)
     made.link("R1", "R2", f"{MBPS} Mb/s", f"{ROUND_TRIP_MS / 4} ms", buffer=f"{size:.0f} B", duplex=True)
     for number, start in enumerate(queues.starts(flows)):
         rtt = f"{ROUND_TRIP_MS} ms"
@@ -65,57 +71,71 @@ def scenario(law: dict[str, Any] | str, flows: int, buffer: float) -> Scenario:
 
 
 def measured(result: Result) -> Outcome:
-    """What a result holds, simulated or of a network."""
+    """What a result holds, of the simulator or of a network."""
     late = pl.col("t") > FROM_S
     link = result.links.filter(late & (pl.col("link").cast(pl.String) == "R1->R2"))
     rates = result.flows.filter(late).group_by("flow").agg(pl.col("delivered_bps").mean())["delivered_bps"].to_list()
     sums = link.select(pl.col("dropped").sum(), pl.col("throughput_bps", "queue_bytes").mean()).row(0, named=True)
-    packets = sums["throughput_bps"] * (SECONDS - FROM_S) / 8 / PACKET
+    left = sums["throughput_bps"] * (SECONDS - FROM_S) / 8 / PACKET
     return Outcome(
         sums["throughput_bps"] / 1e6,
         queues.jain(rates),
         sums["queue_bytes"] * 8 / (MBPS * 1e3),
-        100 * sums["dropped"] / (sums["dropped"] + packets),
+        100 * sums["dropped"] / (sums["dropped"] + left),
     )
 
 
-def ours(case: Case) -> Outcome:
-    """Runs a case in the simulator."""
+def ours(case: Case) -> list[Outcome]:
+    """Runs a case in the simulator, with several seeds."""
     pair, flows, buffer = case
-    return measured(scenario({pair.law: pair.ours}, flows, buffer).run())
+    return [measured(scenario({pair.law: pair.ours}, flows, buffer, seed).run()) for seed in range(1, REPEATS + 1)]
 
 
-def theirs(program: str, case: Case) -> Outcome:
-    """Runs a case over the kernel's TCP; medians of several runs."""
+def theirs(program: str, case: Case) -> list[Outcome]:
+    """Runs a case over the kernel's TCP several times."""
     pair, flows, buffer = case
-    runs = []
-    for _ in range(REPEATS):
-        with tempfile.TemporaryDirectory() as folder:
-            file, out = Path(folder) / "case.toml", Path(folder) / "out"
-            file.write_text(scenario(pair.peer, flows, buffer).to_toml(), encoding="utf-8")
-            subprocess.run([program, "testbed", str(file), "--json", "--out", str(out)], check=True, capture_output=True)
-            runs.append(measured(Result.load(out)))
-    return Outcome(*(median(getattr(run, name) for run in runs) for name in ("rate", "jain", "wait", "loss")))
+    return [_once(program, scenario(pair.peer, flows, buffer)) for _ in range(REPEATS)]
+
+
+def _once(program: str, case: Scenario) -> Outcome:
+    with tempfile.TemporaryDirectory() as folder:
+        file, out = Path(folder) / "case.toml", Path(folder) / "out"
+        file.write_text(case.to_toml(), encoding="utf-8")
+        command = [program, "testbed", str(file), "--json", "--out", str(out)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{program} testbed failed:\n{done.stderr}")
+        return measured(Result.load(out))
 
 
 def lacks(program: str) -> str | None:
-    """What is missing to run networks here, in half a sentence; None if nothing."""
-    if not program:
-        return "there is no levelflow-net: make net builds it, --net names it"
-    return None if os.geteuid() == 0 else "networks inside this machine need root"
+    """What is missing to run the kernel's TCP here, in half a sentence; None if nothing."""
+    if not os.access(program, os.X_OK):
+        return f"no levelflow-net at {program or '--net'}: make net builds it"
+    if os.geteuid() != 0:
+        return "networks inside this machine need root"
+    there = KNOWN.read_text(encoding="utf-8").split() if KNOWN.exists() else []
+    missing = [pair.peer for pair in PAIRS if pair.peer not in there]
+    return f"this kernel has no TCP {', '.join(missing)}: modprobe tcp_{missing[0]}" if missing else None
 
 
-def table(cases: list[Case], here: list[Outcome], there: list[Outcome]) -> Iterator[str]:
-    """Lines of a table in Markdown; differences above 10 % of the kernel's value are set in bold."""
-    yield "| law | kernel | flows | buffer, BDP | Mb/s | Jain's index | queueing delay, ms | dropped, % |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for (pair, flows, buffer), a, b in zip(cases, here, there, strict=True):
-        values = [(o.rate, o.jain, o.wait, o.loss) for o in (a, b)]
-        cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (2, 3, 1, 3), strict=True)]
-        yield f"| {pair.law} | {pair.peer} | {flows} | {buffer:g} | {' | '.join(cells)} |"
+def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
+    """A line of the table: medians, in bold where they differ by more than 10 %, and ranges where they say something."""
+    pair, flows, buffer = case
+    cells = []
+    columns = (zip(*map(astuple, runs), strict=True) for runs in (here, there))
+    for a, b, digits in zip(*columns, (2, 3, 1, 3), strict=True):
+        ranges = [f"{min(of):.{digits}f} to {max(of):.{digits}f}" for of in (a, b)]
+        spread = f" ({ranges[0]}; {ranges[1]})" if len({*ranges[0].split(" to "), *ranges[1].split(" to ")}) > 1 else ""
+        cells.append(tcp.cell(median(a), median(b), digits) + spread)
+    return f"| {pair.law} | {pair.peer} | {flows} | {buffer:g} | {' | '.join(cells)} |"
 
 
 def compare(program: str) -> Iterator[str]:
     """The table: every pair with few flows and with more, over a short buffer and a long one."""
     cases = [(pair, flows, buffer) for pair in PAIRS for flows in FLOWS for buffer in BUFFERS]
-    return table(cases, [ours(case) for case in cases], [theirs(program, case) for case in cases])
+    yield f"{len(cases)} cases take {len(cases) * REPEATS * SECONDS / 60:.0f} minutes of real time.\n"
+    yield "| law | kernel | flows | buffer, BDP | Mb/s | Jain's index | queueing delay, ms | dropped, % |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for case in cases:
+        yield row(case, ours(case), theirs(program, case))
