@@ -34,9 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--ns2", default="ns", metavar="BINARY", help="ns-2, for rcp with the code of RCP's authors")
     parser.add_argument("--abc", default="", metavar="FOLDER", help="copy of the code of ABC's authors")
     net = str(dataplane.program() or "")
-    parser.add_argument(
-        "--net", default=net, metavar="PROGRAM", help="levelflow-net, for linux; needs root, and 24 minutes"
-    )
+    parser.add_argument("--net", default=net, metavar="PROGRAM", help="levelflow-net, for linux: as root, 24 minutes")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.comparison if name not in COMPARISONS]:
         parser.error(f"comparison {unknown[0]}: unknown; allowed: {', '.join(COMPARISONS)}")

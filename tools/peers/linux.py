@@ -120,7 +120,7 @@ def lacks(program: str) -> str | None:
 
 
 def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
-    """A line of the table: medians, in bold where they differ by more than 10 %, and ranges where they say something."""
+    """A line of the table: medians, in bold where they differ by more than 10 %, and ranges where runs differ."""
     pair, flows, buffer = case
     cells = []
     columns = (zip(*map(astuple, runs), strict=True) for runs in (here, there))
