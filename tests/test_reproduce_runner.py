@@ -16,7 +16,7 @@ from levelflow.reproduce import figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import Claim, discover, load
-from levelflow.results import Result
+from levelflow.results import TABLES, Result
 from levelflow.scenario import Scenario
 
 CLAIM = """
@@ -511,6 +511,32 @@ def test_results_that_are_kept_for_other_figures_do_not_grow_with_their_number(m
         runs.get(scenario.flow("x", "jetmax", "A", "B").set("sample", "1 ms"))
     assert sum(figure._size(future) for future in runs._results.values()) <= 100_000
     assert len(runs._results) < 8
+
+
+def test_runs_that_are_kept_in_a_folder_are_not_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(figure, "KEEP_BYTES", 0)
+    made, run = [], Scenario.run
+    monkeypatch.setattr(Scenario, "run", lambda self, **options: made.append(self.raw["seed"]) or run(self, **options))
+    one, other = (
+        Scenario("n", "2 s", seed=seed).link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
+        for seed in (1, 2)
+    )
+    in_memory = figure.Runs(1).get(one)
+    runs = figure.Runs(1, folder=tmp_path)
+    kept = [runs.get(one), runs.get(other), runs.get(one), figure.Runs(1, folder=tmp_path).get(one)]
+    assert made == [1, 1, 2]
+    for result in (kept[0], kept[2], kept[3]):
+        assert (result.summary, result.manifest) == (in_memory.summary, in_memory.manifest)
+        assert all(getattr(result, name).equals(getattr(in_memory, name)) for name in TABLES)
+
+
+def test_a_run_that_was_stopped_is_not_kept(tmp_path):
+    runs = figure.Runs(1, folder=tmp_path)
+    scenario = Scenario("n", "1000 s").link("A", "B", "1 Gb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
+    threading.Timer(0.2, runs.stop).start()
+    with pytest.raises(CancelledError):
+        runs.get(scenario)
+    assert [path.suffix for path in tmp_path.iterdir()] in ([], [".part"])
 
 
 def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+import shutil
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import ClaimError
 from levelflow.reproduce.verdict import FAILED
 from levelflow.status import BAD_INPUT, INTERRUPTED
+from levelflow.study.task import engine
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -65,10 +67,12 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         for target in (json, out / "report.html"):
             _writable(target)
         made = f"{_core.build()} {other}"
-        kept = Figures(out / "figures", made, full)
+        kept, runs = Figures(out / "figures", made, full), out / "runs"
         if not resume:
             kept.forget()
-        measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other)
+            shutil.rmtree(runs, ignore_errors=True)
+        folder = runs / engine() if full else None  # figures share runs, more than memory holds
+        measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
         if program:
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
             networks = testbed_runs.measure_all(real, program, repeats, kept=on_network, changes=other)
@@ -84,6 +88,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     _print(figures, page)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+    shutil.rmtree(runs, ignore_errors=True)
     failed = any(o.verdict in FAILED for figure in figures for o in figure.outcomes)
     raise typer.Exit(1 if failed else 0)
 

@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import tomli_w
@@ -18,7 +19,7 @@ from levelflow.scenario import Scenario
 
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 
-#: Results kept for other figures that run the same scenario, bytes; the oldest go first.
+#: Results kept in memory for other figures that run the same scenario, bytes; the oldest go first.
 KEEP_BYTES = 256 << 20
 
 
@@ -27,11 +28,18 @@ class CancelledError(Exception):
 
 
 class Runs:
-    """Runs scenarios, at most ``workers`` at a time, and each scenario once; ``changes`` are values by dotted path."""
+    """Runs scenarios, at most ``workers`` at a time, and each scenario once.
 
-    def __init__(self, workers: int, changes: Sequence[tuple[str, Any]] = ()) -> None:
+    Args:
+        workers: runs side by side.
+        changes: values by dotted path that all scenarios get.
+        folder: where all results are kept, too, for as long as it is there; an equal scenario is not run again.
+    """
+
+    def __init__(self, workers: int, changes: Sequence[tuple[str, Any]] = (), folder: Path | None = None) -> None:
         self.workers = workers
         self.changes = changes
+        self.folder = folder
         self._slots = threading.Semaphore(workers)
         self._lock = threading.Lock()
         self._results: dict[str, Future[Result]] = {}
@@ -59,16 +67,23 @@ class Runs:
                 future = self._results[key] = Future()
         if owner:
             try:
-                future.set_result(self._run(scenario))
+                future.set_result(self._run(scenario, key))
             except BaseException as error:
                 future.set_exception(error)
             self._forget_old()
         return future.result()
 
-    def _run(self, scenario: Scenario) -> Result:
+    def _run(self, scenario: Scenario, key: str) -> Result:
         with self._slots:
             self._check()
-            return self._simulate(scenario)
+            return self._kept(scenario, self.folder / key) if self.folder else self._simulate(scenario)
+
+    def _kept(self, scenario: Scenario, place: Path) -> Result:
+        if not place.is_dir():
+            unfinished = place.with_suffix(".part")
+            scenario.run(progress=lambda _share: self._check(), out=unfinished)
+            unfinished.rename(place)
+        return Result.load(place)
 
     def _simulate(self, scenario: Scenario) -> Result:
         return scenario.run(progress=lambda _share: self._check())

@@ -11,6 +11,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast, get_args
 
@@ -107,15 +108,16 @@ def measure_all(
     workers: int | None = None,
     kept: Kept | None = None,
     changes: Sequence[tuple[str, Any]] = (),
+    folder: Path | None = None,
 ) -> Generator[FigureOutcome, None, None]:
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
     With ``full``, in both tiers: of each check, the worse verdict counts. What is ``kept`` is not measured again, and
-    what is measured is kept. ``changes`` are values by dotted path that all scenarios get. An interruption ends the
-    runs under way; what was yielded before stands.
+    what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results of runs are kept in
+    ``folder``, if there is one. An interruption ends the runs under way; what was yielded before stands.
     """
     workers = workers or os.cpu_count() or 1
-    runs, laws = Runs(workers, changes), available()
+    runs, laws = Runs(workers, changes, folder), available()
 
     def one(claim: Claim) -> FigureOutcome:
         known = kept and kept.load(claim)
