@@ -1,7 +1,8 @@
 """Laws and queues on lines whose capacity changes: `python -m tools.changing_line [LINE ...] [--testbed]`.
 
 A download and a call share the line of a ready scenario for 30 s. Where routers take part, they are notified of each
-change. With `--testbed` (root, Linux), the same runs on a network inside this machine, too.
+change. With `--testbed` (root, Linux), the same runs on a network inside this machine, too; CUBIC and BBR are the
+kernel's there.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ ROWS = (
     ("cubic", "fq_codel"),
     ("cubic", "cake"),
 )
+#: Laws that are the kernel's TCP on Linux, where it takes no applications: a call over it is `cbr`, at this rate.
+KERNEL, CALL = ("bbr", "cubic"), "200 kb/s"
 HEAD = ("law", "queue", "download", "capacity lost", "queueing delay, p99", "call's round trip, p99", "loss")
 
 
@@ -71,6 +74,9 @@ def scenario(line: str, law: str, queue: str) -> Scenario:
 
 def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
     """Runs it in network namespaces and returns its summary; None where the testbed lacks the law or the queue."""
+    if under.raw["flow"][1]["law"] in KERNEL:
+        under.set("flow.call.law", "cbr").set("law.cbr.rate", CALL)
+        del under.raw["flow"][1]["application"]
     with tempfile.TemporaryDirectory() as directory:
         file, out = Path(directory) / "scenario.toml", Path(directory) / "out"
         file.write_text(under.to_toml())
