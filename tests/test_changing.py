@@ -1,6 +1,9 @@
 """Links that change: what runs are compared with, traces from files, and what theory says of them."""
 
+import subprocess
+
 import pytest
+from tools import changing_line
 
 from levelflow import Scenario, ScenarioError
 from levelflow.theory.check import check
@@ -74,3 +77,17 @@ def test_a_trace_beside_the_scenario_is_the_list_of_its_changes(tmp_path):
 def test_a_buffer_with_an_algorithm_needs_a_link_that_stays():
     with pytest.raises(ScenarioError, match="algorithms need a link that does not change"):
         line(STEP).set("link.1.buffer", {"abs_log": {}}).resolve()
+
+
+def test_a_call_beside_the_kernels_tcp_has_a_constant_rate(monkeypatch):
+    asked = []
+
+    def run(command, **_options):
+        asked.append(Scenario.load(command[2]).raw)
+        return subprocess.CompletedProcess(command, 2, "", "")
+
+    monkeypatch.setattr(changing_line.subprocess, "run", run)
+    for law in ("cubic", "jetmax"):
+        assert changing_line.on_linux("levelflow-net", changing_line.scenario("lte", law, "drop_tail")) is None
+    calls = [next(flow for flow in raw["flow"] if flow["name"] == "call") for raw in asked]
+    assert [(call["law"], "application" in call) for call in calls] == [("cbr", False), ("jetmax", True)]

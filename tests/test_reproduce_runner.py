@@ -530,13 +530,42 @@ def test_runs_that_are_kept_in_a_folder_are_not_made_again(tmp_path, monkeypatch
         assert all(getattr(result, name).equals(getattr(in_memory, name)) for name in TABLES)
 
 
-def test_a_run_that_was_stopped_is_not_kept(tmp_path):
-    runs = figure.Runs(1, folder=tmp_path)
+def test_a_run_that_was_stopped_is_made_again(tmp_path, monkeypatch):
     scenario = Scenario("n", "1000 s").link("A", "B", "1 Gb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
-    threading.Timer(0.2, runs.stop).start()
+    runs = figure.Runs(1, folder=tmp_path)
+    monkeypatch.setattr(
+        runs, "_check", lambda: runs.stop() if not list(tmp_path.iterdir()) else figure.Runs._check(runs)
+    )
     with pytest.raises(CancelledError):
         runs.get(scenario)
-    assert [path.suffix for path in tmp_path.iterdir()] in ([], [".part"])
+    (left,) = tmp_path.iterdir()
+    assert left.suffix == ".part"
+    again = figure.Runs(1, folder=tmp_path)
+    monkeypatch.setattr(Scenario, "run", lambda *_a, **_o: pytest.fail("made again"))
+    with pytest.raises(pytest.fail.Exception, match="made again"):
+        again.get(scenario)
+
+
+def test_full_keeps_runs_until_all_is_measured(tmp_path, checkout, monkeypatch):
+    monkeypatch.setattr(runner, "draw", lambda *_args: ())
+    folder_at(
+        tmp_path,
+        """
+from pathlib import Path
+from levelflow.scenario import Scenario
+
+def measure(figure):
+    scenario = Scenario("n", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
+    figure.runs([scenario])
+    kept = float(len(list(Path("out/runs").glob("*/*/manifest.json"))))
+    return {"one": dict.fromkeys(("half", "wrong", "target"), kept)}
+""",
+    )
+    for options, kept in (((), 0.0), (("--full",), 1.0)):
+        checkout("--out", "out", "--json", "claims.json", *options)
+        records = json.loads((tmp_path / "claims.json").read_text())
+        assert {record["measured"] for record in records} - {None} == {kept}
+        assert not (tmp_path / "out" / "runs").exists()
 
 
 def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):

@@ -74,9 +74,10 @@ def scenario(line: str, law: str, queue: str) -> Scenario:
 
 def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
     """Runs it in network namespaces and returns its summary; None where the testbed lacks the law or the queue."""
-    if under.raw["flow"][1]["law"] in KERNEL:
+    call = next(flow for flow in under.raw["flow"] if flow["name"] == "call")
+    if call["law"] in KERNEL:
         under.set("flow.call.law", "cbr").set("law.cbr.rate", CALL)
-        del under.raw["flow"][1]["application"]
+        del call["application"]
     with tempfile.TemporaryDirectory() as directory:
         file, out = Path(directory) / "scenario.toml", Path(directory) / "out"
         file.write_text(under.to_toml())

@@ -48,7 +48,7 @@ static std::string packet(size_t flow) {
 
 int main(int count, char **words) {
     std::vector<uint64_t> schedule, starts;
-    std::ifstream trace(words[1]);
+    std::ifstream trace(count > 1 ? words[1] : "");
     for (uint64_t at; trace >> at;) schedule.push_back(at);
     if (count < 6 || schedule.empty() || schedule.back() == 0 || !std::is_sorted(schedule.begin(), schedule.end())) {
         std::fprintf(stderr, "needs TRACE UNTIL_MS FROM_MS ROUND_TRIP_MS START_MS..., and the trace in order\n");

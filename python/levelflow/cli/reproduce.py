@@ -70,6 +70,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         kept, runs = Figures(out / "figures", made, full), out / "runs"
         if not resume:
             kept.forget()
+        if full and not resume:
             shutil.rmtree(runs, ignore_errors=True)
         folder = runs / engine() if full else None  # figures share runs, more than memory holds
         measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
@@ -88,7 +89,8 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     _print(figures, page)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    shutil.rmtree(runs, ignore_errors=True)
+    if full and not (resume and (ids or paper)):  # other figures may go on with their runs
+        shutil.rmtree(runs, ignore_errors=True)
     failed = any(o.verdict in FAILED for figure in figures for o in figure.outcomes)
     raise typer.Exit(1 if failed else 0)
 

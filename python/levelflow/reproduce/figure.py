@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,11 +81,13 @@ class Runs:
             return self._kept(scenario, self.folder / key) if self.folder else self._simulate(scenario)
 
     def _kept(self, scenario: Scenario, place: Path) -> Result:
-        if not place.is_dir():
-            unfinished = place.with_suffix(".part")
-            scenario.run(progress=lambda _share: self._check(), out=unfinished)
-            unfinished.rename(place)
-        return Result.load(place)
+        if place.is_dir():
+            return Result.load(place)
+        unfinished = place.with_suffix(".part")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        made = scenario.run(progress=lambda _share: self._check(), out=unfinished)
+        unfinished.rename(place)
+        return replace(made, path=place)
 
     def _simulate(self, scenario: Scenario) -> Result:
         return scenario.run(progress=lambda _share: self._check())
