@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
+RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # Tests that take minutes, and more examples of properties.
@@ -16,7 +17,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo net lab test built programs page virtual real check bench tables gen site wheel deny
+.PHONY: help demo net lab test built programs page virtual virtual_rust virtual_python real check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -38,7 +39,7 @@ apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 
 test: ## set up, run every test; with FULL=1 those that take minutes, too
 	@$(MAKE) --no-print-directory --jobs=2 built
-	@$(MAKE) --no-print-directory --jobs=2 virtual real
+	@$(MAKE) --no-print-directory --jobs=3 virtual real
 
 # What tests need. Its parts have build folders of their own, so one compiles while another links.
 built: $(VENV)/installed programs page
@@ -47,13 +48,16 @@ programs:
 page:
 	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 
-# Tests of Python in virtual time, on every core; beside real clocks, only when those leave it idle.
-virtual: $(VENV)/installed
+# Tests in virtual time, on every core; beside real clocks, only when those leave it idle.
+virtual: virtual_rust virtual_python
+virtual_rust:
+	cargo test --workspace --config '$(call RUNNER,virtual)'
+virtual_python: $(VENV)/installed
 	tools/idle $(PYTEST) -m "not real_time" -n auto --dist worksteal
 
-# Tests on real kernels and clocks, one at a time, and all others of Rust, since they are one build.
+# Tests on real kernels and clocks, one at a time.
 real: $(VENV)/installed
-	cargo test --workspace --config 'target."cfg(unix)".runner = "$(CURDIR)/tools/test_threads"'
+	cargo test --workspace --lib --bins --tests --config '$(call RUNNER,real)'
 	$(PYTEST) -m real_time
 
 check: $(VENV)/installed ## format, lint, types, words

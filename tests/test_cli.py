@@ -15,6 +15,7 @@ from levelflow import Result
 from levelflow.cli import app
 from levelflow.cli.inspecting import Kind
 from levelflow.cli.running import directory
+from levelflow.cli.show import show_table
 
 cli = CliRunner()
 
@@ -140,6 +141,11 @@ def test_a_table_is_never_cut_off(process, monkeypatch):
     terminal = process("list", "scenarios").stdout.splitlines()
     assert len(terminal) > len(piped)
     assert "…" not in "".join(terminal)
+
+
+def test_names_in_tables_are_text(capsys):
+    show_table("[x]", ["flow"], [[":x: [b]"]])
+    assert capsys.readouterr().out.split() == ["[x]", "flow", ":x:", "[b]"]
 
 
 def test_an_unknown_command_is_answered_with_the_nearest():

@@ -1,11 +1,13 @@
 """`python -m tools.peers`: our halves of the comparisons, what is read from peers, and the tables; needs no peer."""
 
+import subprocess
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 from tools.peers import __main__ as peers
-from tools.peers import abc, linux, ns2, queues, rcp, reno, tcp, xcp
+from tools.peers import abc, cake, dualpi2, linux, ns2, queues, rcp, reno, tcp, xcp
 
 from levelflow import dataplane
 
@@ -20,7 +22,9 @@ def test_a_comparison_without_its_peer_is_skipped_in_one_line(capsys):
     assert [line.split(", ")[0] for line in lines] == [f"{name}: skipped" for name in peers.COMPARISONS]
     assert "pip install ns3" in lines[0]
     assert "prateshg/ABC-NSDI2020" in lines[2]
-    assert "make net builds it" in lines[3]
+    assert "no folder with queue.so and prague.so" in lines[3]
+    assert "make net builds it" in lines[4]
+    assert "net/sched/sch_cake.c" in lines[5]
     assert "/no/such/ns is no program" in lines[-1]
 
 
@@ -28,7 +32,8 @@ def test_an_unknown_comparison_is_refused(capsys):
     with pytest.raises(SystemExit) as exit_:
         peers.main(["vegas"])
     assert exit_.value.code == 2
-    assert "vegas: unknown; allowed: tcp, queues, abc, linux, reno, xcp, rcp" in capsys.readouterr().err
+    allowed = "tcp, queues, abc, dualpi2, linux, cake, reno, xcp, rcp"
+    assert f"vegas: unknown; allowed: {allowed}" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_does_not_exist_has_no_ns3():
@@ -273,6 +278,112 @@ struct CELLULARPacketQueue {
 """
 
 
+PAIR = dualpi2.Case(100, 40, (1, 1))
+
+
+def test_what_the_driver_wrote_is_read_by_class():
+    """In 60 s, 7.5 and 15 MB are 1 and 2 Mb/s. Round trips take 41 and 43, then 45 ms over a line of 40. One of ten
+    packets of Prague was marked, one of five of CUBIC dropped."""
+    outcome = dualpi2.read(PAIR, "10 1 0\n4 0 1\n7500000 1 41000\n0 2 90000\n0 1 43000\n15000000 0 0\n")
+    assert (outcome.rate, outcome.ratio, outcome.jain) == pytest.approx((3, 0.5, 0.9))
+    assert (outcome.low, outcome.classic, outcome.classic_most) == pytest.approx((2, 5, 5))
+    assert (outcome.marked, outcome.dropped) == pytest.approx((10, 20))
+
+
+def test_rows_without_cubic_have_none_of_its_numbers():
+    outcome = dualpi2.read(dualpi2.Case(10, 10, (1, 0)), "10 1 0\n0 0 0\n7500000 1 11000\n")
+    assert dualpi2.row(dualpi2.Case(10, 10, (1, 0)), outcome, dualpi2.mean([outcome] * 2)) == (
+        "| 10 | 10 | 1+0 | 1.0, 1.0, +0% |  | 1.000, 1.000, +0% | 1.00, 1.00, +0% | 1.00, 1.00, +0% |  |  "
+        "| 10.00, 10.00, +0% |  |"
+    )
+
+
+def test_prague_over_dualpi2_waits_for_the_step_and_cubic_for_the_target():
+    outcome = dualpi2.ours(dualpi2.Case(40, 10, (1, 1)), 1)
+    packet_ms = dualpi2.PACKET * 8 / 40e3
+    assert outcome.rate == pytest.approx(40, rel=0.01)
+    assert packet_ms < outcome.low < 1 + 2 * packet_ms
+    assert outcome.classic == pytest.approx(15 + packet_ms, rel=0.1)
+    assert 0.5 < outcome.ratio < 2
+
+
+@pytest.mark.needs("c++")
+@pytest.mark.parametrize(("marks", "mbps"), [(0, 4), (1, 1)])
+def test_flows_of_the_driver_follow_marks_and_losses(tmp_path, marks, mbps):
+    """The library's sender sends at 4 Mb/s, or at 1 once it hears of a mark. CUBIC loses one packet in a thousand, and
+    sends what its Reno mode gives at that, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over 40 ms."""
+    outcome = dualpi2.theirs(dualpi2.compiled(tmp_path), libraries(tmp_path, marks), PAIR, 1)
+    cubic = outcome.rate / (1 + outcome.ratio)
+    alpha, beta, loss = 3 * 0.3 / 1.7, 0.7, 1e-3
+    window = (alpha * (1 + beta) / (2 * (1 - beta) * loss)) ** 0.5
+    assert outcome.rate - cubic == pytest.approx(mbps, rel=0.01)
+    assert cubic == pytest.approx(window / 0.04 * dualpi2.PACKET * 8e-6, rel=0.05)
+    assert outcome.marked == 100 * marks
+    assert outcome.dropped == pytest.approx(100 * loss, rel=0.05)
+
+
+@pytest.mark.needs("c++")
+def test_a_library_without_its_functions_is_reported(tmp_path):
+    folder = libraries(tmp_path, 0)
+    assert dualpi2.lacks(folder) is None
+    assert "queue.so is missing: dualpi2.h says what it exports" in dualpi2.lacks(str(tmp_path / "nowhere"))
+    (tmp_path / "prague.so").write_bytes(b"")
+    with pytest.raises(RuntimeError, match="prague_new"):
+        dualpi2.theirs(dualpi2.compiled(tmp_path), folder, PAIR, 1)
+
+
+def libraries(folder, marks):
+    """A folder with a queue and a sender, of one source; as text."""
+    source = folder / "stub.cc"
+    source.write_text(STUB.replace("MARKS", str(marks)), encoding="utf-8")
+    for name in dualpi2.LIBRARIES:
+        command = ["c++", "-shared", "-fPIC", f"-I{dualpi2.HEADER.parent}", str(source), "-o", str(folder / name)]
+        subprocess.run(command, check=True)
+    return str(folder)
+
+
+#: A queue that marks Prague's packets or does not, and drops every thousandth of others; a sender of two rates.
+STUB = """
+#include <deque>
+#include "dualpi2.h"
+static std::deque<Packet> waiting, lost;
+static uint64_t when = 16000000;
+void *queue_new(uint64_t, uint64_t) { return nullptr; }
+void queue_put(void *, uint64_t, const Packet *packet) {
+    static long others = 0;
+    if (packet->ecn == 0 && ++others % 1000 == 0) lost.push_back(*packet);
+    else waiting.push_back(*packet);
+}
+static int first(std::deque<Packet> &from, Packet *packet) {
+    if (from.empty()) return 0;
+    *packet = from.front();
+    from.pop_front();
+    return 1;
+}
+int queue_take(void *, uint64_t, Packet *packet) {
+    if (!first(waiting, packet)) return 0;
+    if (MARKS && packet->ecn) packet->ecn = 3;
+    return 1;
+}
+int queue_dropped(void *, Packet *packet) { return first(lost, packet); }
+uint64_t queue_due(void *) { return when; }
+void queue_update(void *, uint64_t now) { when = now + 16000000; }
+static int received, marked, heard;
+void *prague_new(int32_t, uint32_t) { return nullptr; }
+void prague_pace(void *, int32_t, Pace *pace) { *pace = {heard ? 125000u : 500000u, 1000, 1, 1500}; }
+void prague_stamp(void *, int32_t now, int32_t *stamp, int32_t *echo) { *stamp = *echo = now; }
+void prague_receive(void *, int32_t, int32_t stamp, int32_t echo, int32_t, int ecn, Report *report) {
+    marked += ecn == 3;
+    *report = {stamp, echo, ++received, marked, 0};
+}
+int32_t prague_hear(void *, int32_t, const Report *report, int32_t sent) {
+    heard = report->marked;
+    return sent - report->received;
+}
+void prague_reset(void *, int32_t) {}
+"""
+
+
 def test_two_newreno_flows_fill_the_line_and_halve_over_two_products():
     """Their windows sum to between half and all of three bandwidth-delay products: the queue to 0.5 to 2."""
     pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
@@ -304,3 +415,119 @@ def test_ranges_are_told_where_runs_differ():
 
 def test_a_missing_program_is_told():
     assert linux.lacks("/no/such/net") == "no levelflow-net at /no/such/net: make net builds it"
+
+
+def test_what_linuxs_cake_came_to_is_read_by_group():
+    """In 100 s, of packets of 1500 B: 2000 and 6000 of the first group, 1000 of the second, which was marked."""
+    case = cake.Case("two", 20, (cake.Group("cubic", 2), cake.Group("newreno", ecn=True)))
+    text = "2000 30 0\n6000 50 0\n1000 0 20\n0 1000000\n1 3000000\n2 500000\n"
+    first, second = cake.read(case, text)
+    assert first.rate == pytest.approx(8000 * 1500 * 8e-6 / 100)
+    assert first.jain == pytest.approx(8000**2 / 2 / (2000**2 + 6000**2))
+    assert (first.wait, first.late) == pytest.approx((2, 2.98))
+    assert first.lost == pytest.approx(100 * 80 / 8080)
+    assert (second.wait, second.lost) == pytest.approx((0.5, 2))
+    *_, row = [cake.row(case, case.groups[1], [second] * 3, [first, second, second])]
+    assert row.startswith("| two | 20 | 1 newreno, ECN | 0.12, 0.12, +0% |  | 0.50, 0.50, +0% |")
+
+
+def test_constant_flows_above_the_rate_get_max_min_shares(monkeypatch):
+    monkeypatch.setattr(cake, "SECONDS", 20)
+    monkeypatch.setattr(cake, "FROM_S", 5)
+    case = next(case for case in cake.CASES if case.what == "above the rate")
+    assert [outcome.rate for outcome in cake.ours(case)] == pytest.approx([1, 3, 8, 8], rel=0.02)
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize("law", ["newreno", "cubic"])
+def test_senders_of_cakes_driver_are_those_of_the_simulator(tmp_path, law):
+    """Over a queue of 100 packets that drops what finds no room."""
+    case = cake.Case("tail", 20, (cake.Group(law),))
+    folder = linuxs(tmp_path, SHAPER.replace("MARKS", "false"))
+    assert cake.lacks(folder) is None
+    (there,) = cake.theirs(cake.compiled(folder, tmp_path), case)
+    made = cake.scenario(case)
+    made.raw["link"][0] |= {"capacity": "20 Mb/s", "queue": "drop_tail", "buffer": "101 packets"}
+    here = made.run()
+    late = here.links.filter((pl.col("t") > cake.FROM_S) & (pl.col("link").cast(pl.String) == "R->S"))
+    sent = late["throughput_bps"].mean() / 8 / cake.PACKET * (cake.SECONDS - cake.FROM_S)
+    assert there.rate == pytest.approx(20, rel=1e-3)
+    assert there.lost == pytest.approx(100 * late["dropped"].sum() / (sent + late["dropped"].sum()), rel=0.1)
+    assert there.wait == pytest.approx(1e3 * late["queue_bytes"].mean() * 8 / 20e6, rel=0.05)
+
+
+@pytest.mark.needs("cc")
+def test_marks_hold_a_sender_of_cakes_driver_at_two_packets(tmp_path):
+    folder = linuxs(tmp_path, SHAPER.replace("MARKS", "true"))
+    groups = cake.Group("newreno", ecn=True), cake.Group("cbr", rate=3.0)
+    marked, constant = cake.theirs(cake.compiled(folder, tmp_path), cake.Case("marks", 20, groups))
+    assert marked.rate == pytest.approx(2 * cake.PACKET * 8e-3 / groups[0].round_trip_ms, rel=0.05)
+    assert marked.lost == 100
+    assert (constant.rate, constant.lost) == pytest.approx((3, 0), rel=1e-3)
+
+
+@pytest.mark.needs("cc")
+def test_code_of_linux_that_does_not_compile_and_a_patch_without_its_text_are_told(tmp_path):
+    with pytest.raises(RuntimeError, match="does not compile"):
+        cake.compiled(linuxs(tmp_path, "nonsense"), tmp_path)
+    with pytest.raises(ValueError, match="'sense' is 0 times in"):
+        cake.compiled(linuxs(tmp_path, "nothing"), tmp_path, (("sense", ""),))
+    assert "is missing: --linux names" in cake.lacks("/no/such/linux")
+
+
+def linuxs(folder, code):
+    """A folder like that of Linux's source, with this discipline; as text."""
+    source = folder / "linux" / cake.SOURCE
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(code, encoding="utf-8")
+    return str(folder / "linux")
+
+
+#: A shaper with one queue of 100 packets, which marks every packet or none, with the names that Linux's has.
+SHAPER = """
+#include <linux/module.h>
+struct cake_sched_data {
+    struct qdisc_watchdog watchdog;
+    ktime_t opens;
+    double pace;
+    struct sk_buff *first, **last;
+};
+static int cake_init(struct Qdisc *sch, struct nlattr *options, struct netlink_ext_ack *extack)
+{
+    struct cake_sched_data *q = qdisc_priv(sch);
+    qdisc_watchdog_init(&q->watchdog, sch);
+    q->pace = 1e9 / nla_get_u64(&options[TCA_CAKE_BASE_RATE64]);
+    q->last = &q->first;
+    return 0;
+}
+static s32 cake_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+    struct cake_sched_data *q = qdisc_priv(sch);
+    if (sch->q.qlen == 100) return qdisc_drop(skb, sch, to_free);
+    if (sch->q.qlen++ == 0 && q->opens < ktime_get()) q->opens = ktime_get();
+    *q->last = skb;
+    q->last = &skb->next;
+    return NET_XMIT_SUCCESS;
+}
+static struct sk_buff *cake_dequeue(struct Qdisc *sch)
+{
+    struct cake_sched_data *q = qdisc_priv(sch);
+    struct sk_buff *skb = q->first;
+    if (!skb) return NULL;
+    if (q->opens > ktime_get()) {
+        qdisc_watchdog_schedule_ns(&q->watchdog, q->opens);
+        return NULL;
+    }
+    q->opens += qdisc_pkt_len(skb) * q->pace;
+    q->first = skb->next;
+    if (--sch->q.qlen == 0) q->last = &q->first;
+    if (MARKS) INET_ECN_set_ce(skb);
+    return skb;
+}
+static struct Qdisc_ops cake_qdisc_ops = {
+    .priv_size = sizeof(struct cake_sched_data),
+    .enqueue = cake_enqueue,
+    .dequeue = cake_dequeue,
+    .init = cake_init,
+};
+"""

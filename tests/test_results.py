@@ -26,6 +26,18 @@ def test_two_runs_leave_equal_bytes(tmp_path):
     assert [name for name in first if first[name] != second[name]] == []
 
 
+def test_threads_leave_equal_bytes(tmp_path):
+    scenario = Scenario.named("parking-lot").set("duration", "5 s")
+    ways = {threads: scenario.run(out=tmp_path / str(threads), threads=threads).division for threads in (1, 2)}
+    assert ways[1] == "one thread"
+    assert ways[2].startswith("2 threads, which exchange packets every ")
+    assert files(tmp_path / "1") == files(tmp_path / "2")
+
+
+def test_a_run_too_short_for_threads_has_one():
+    assert network().run(threads=None).division.startswith("one thread")
+
+
 def test_busy_neighbours_leave_equal_bytes(tmp_path):
     network().run(out=tmp_path / "alone")
     spin = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]

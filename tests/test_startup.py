@@ -45,3 +45,8 @@ def test_a_run_without_pictures_loads_tables_alone(tmp_path):
 
 def test_a_run_with_pictures_needs_neither_scipy_nor_networkx(tmp_path):
     assert loaded(tmp_path, "run", "t1-jetmax") == (0, {"matplotlib", "numpy", "polars"})
+
+
+def test_a_study_with_pictures_needs_neither_scipy_nor_networkx(tmp_path):
+    (tmp_path / "mine.toml").write_text('[study]\nscenario = "pair"\nreplications = 2\n', encoding="utf-8")
+    assert loaded(tmp_path, "study", "mine.toml", "--no-cache") == (0, {"matplotlib", "numpy", "polars"})

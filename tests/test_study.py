@@ -43,9 +43,10 @@ def test_each_stratum_of_a_latin_hypercube_has_one_point():
         assert sorted(int(50 * value) for value in column) == list(range(50))
 
 
-def test_intervals_are_those_of_student():
-    values = np.random.default_rng(1).normal(size=12)
-    low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
+@pytest.mark.parametrize("count", [2, 3, 4, 12, 13, 200])
+def test_intervals_are_those_of_student(count):
+    values = np.random.default_rng(1).normal(size=count)
+    low, high = stats.t.interval(0.95, count - 1, values.mean(), stats.sem(values))
     found = interval(values)
     assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
 

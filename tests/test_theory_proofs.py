@@ -9,11 +9,12 @@ from conftest import examples
 from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
+from levelflow.theory.errors import ConvergenceError
 from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, xcp
 from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.assignment import random_routes
 from levelflow.theory.networks.maxmin import maxmin, unfairness
-from levelflow.theory.networks.utility import ConvergenceError, optimum, optimum_of
+from levelflow.theory.networks.utility import optimum, optimum_of
 from levelflow.theory.stability.delay_batches import are_stable
 from levelflow.theory.stability.delay_independence import delay_margin, independence
 from levelflow.theory.stability.delays import stability

@@ -51,8 +51,9 @@ class Simulation:
     events: int
     packet_hops: int
     memory: int
+    division: str  # how the run is divided among threads, or why it is not
 
-    def __init__(self, json: str, capture: list[str] | None = None) -> None: ...
+    def __init__(self, json: str, capture: list[str] | None = None, threads: int | None = 1) -> None: ...
     def advance(self, to_s: float, budget_events: int, /) -> bool:
         """Runs until that time or for that many events; says whether the run is over."""
 

@@ -39,6 +39,7 @@ class Result:
         path: the directory, or None for a result in memory.
         members: one row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
             `rate_bps`, `delivered_bps`.
+        division: how the run was divided among threads, or why it was not; of one just made.
     """
 
     flows: pl.DataFrame
@@ -48,6 +49,7 @@ class Result:
     manifest: dict[str, Any]
     path: Path | None = None
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
+    division: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)
@@ -111,7 +113,7 @@ class Result:
         counters = {} if summary else _read_json(path / "counters.json")
         if counters:
             summary = _summary_of_network(tables, manifest, counters, path)
-        return cls(**tables, summary=summary, manifest=manifest, path=path)
+        return cls(**tables, summary=summary, manifest=manifest, path=path, division="")
 
     @property
     def scenario(self) -> dict[str, Any]:
@@ -159,7 +161,8 @@ class Recording:
             summary = summarise(tables, resolved, now_s, json.loads(counters))
             if self.path:
                 _write_json(summary, self.path / "summary.json")
-        return Result(**tables, summary=summary, manifest=self.manifest, path=self.path)
+        division = self.simulation.division
+        return Result(**tables, summary=summary, manifest=self.manifest, path=self.path, division=division)
 
 
 def _read_tables(path: Path, resolved: dict[str, Any]) -> dict[str, pl.DataFrame]:

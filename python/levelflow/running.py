@@ -43,12 +43,13 @@ def run(
     out: Path | str | None,
     progress: bool | Callable[[float], None],
     capture: Capture | None = None,
+    threads: int | None = 1,
 ) -> Result:
     """Simulates a scenario; see `Scenario.run`."""
     resolved = scenario.resolve()
     links = capture.check().links if capture else None
     try:
-        simulation = _core.Simulation(scenario.to_json(), links)
+        simulation = _core.Simulation(scenario.to_json(), links, threads)
     except ScenarioError as error:
         raise ScenarioError(f"{scenario.origin}: {error}" if scenario.origin else str(error)) from None
     recording = Recording(scenario, resolved, out, simulation)

@@ -171,13 +171,16 @@ class Scenario:
         out: Path | str | None = None,
         progress: bool | Callable[[float], None] = False,
         capture: Capture | None = None,
+        threads: int | None = 1,
     ) -> Result:
         """Simulates the scenario.
 
         Args:
             out: directory for the result files; without one the result stays in memory.
             progress: True shows a bar; a function receives the share that is done, 0 to 1, and may raise to stop.
-            capture: a file for the packets that links carry.
+            capture: a file for the packets that links carry; takes one thread.
+            threads: on how many to run if the network can be cut into as many parts; None: on as many as pay. Results
+                are the same to the bit.
 
         Raises:
             ScenarioError: if the scenario is not allowed; nothing is written then.
@@ -185,7 +188,7 @@ class Scenario:
         """
         from levelflow.running import run
 
-        return run(self, out, progress, capture)
+        return run(self, out, progress, capture, threads)
 
     def complete(self) -> dict[str, Any]:
         """Returns the scenario as written, with what files say in place of each `cdf` of sizes and trace of a link.

@@ -27,16 +27,16 @@ impl Recording {
     /// Writes what the simulation recorded since the last time.
     fn flush(&mut self, py: Python<'_>, simulation: &mut Simulation) -> PyResult<()> {
         let Some(files) = &mut self.0 else { return Ok(()) };
-        files.append(&mut simulation.sim.recorder);
-        let now_s = simulation.sim.now().as_secs_f64();
+        files.append(simulation.run.recorder());
+        let now_s = simulation.run.now().as_secs_f64();
         py.detach(|| files.flush(now_s)).map_err(raised)
     }
 
     /// Writes the rest, turns parts into files, and states whether the run is complete.
     fn close(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<()> {
         let Some(mut files) = self.0.take() else { return Ok(()) };
-        files.append(&mut simulation.sim.recorder);
-        let now_s = simulation.sim.now().as_secs_f64();
+        files.append(simulation.run.recorder());
+        let now_s = simulation.run.now().as_secs_f64();
         py.detach(|| files.close(now_s, complete)).map_err(raised)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use levelflow_results::{Column, Table};
 use levelflow_scenario::{Resolved, Scenario};
-use levelflow_sim::{Capture, Sim};
+use levelflow_sim::{Any, Capture, Division, Run, Sim, Threads};
 use levelflow_units::{Duration, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,69 +23,84 @@ pub fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
 /// A run under way.
 #[pyclass(module = "levelflow._core")]
 pub struct Simulation {
-    pub sim: Sim<levelflow_sim::Any>,
+    pub run: Run<Any>,
     #[pyo3(get)]
     duration: f64,
 }
 
 #[pymethods]
 impl Simulation {
-    /// With `capture`, what the links of these names carry is captured; of all, if there are none.
+    /// With `capture`, what the links of these names carry is captured, on one thread; of all, if there are none. Without a
+    /// number of threads, there are as many as pay.
     #[new]
-    #[pyo3(signature = (json, capture=None))]
-    fn new(json: &str, capture: Option<Vec<String>>) -> PyResult<Self> {
+    #[pyo3(signature = (json, capture=None, threads=Some(1)))]
+    fn new(py: Python<'_>, json: &str, capture: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Self> {
         let (_, resolved) = read(json)?;
         levelflow_sim::check_memory(&resolved.network).map_err(|e| ScenarioError::new_err(e.to_string()))?;
         let duration = resolved.network.duration.as_secs_f64();
         let capture = capture.map(|names| Capture::of(&resolved, &names)).transpose();
         let capture = capture.map_err(refuse)?.map(Box::new);
-        let mut sim = Sim::new(resolved.network);
-        sim.capture = capture;
-        Ok(Self { sim, duration })
+        let threads = threads.map_or(Threads::AsPays, Threads::Exactly);
+        let run = py.detach(|| match capture {
+            None => Run::new(resolved.network, threads),
+            Some(_) => {
+                let mut sim = Sim::new(resolved.network);
+                sim.capture = capture;
+                Run::whole(sim, Division::Whole)
+            }
+        });
+        Ok(Self { run, duration })
     }
 
     /// What has been captured since the last call, as pcapng.
     fn captured<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let bytes = self.sim.capture.as_mut().map(|c| c.take()).unwrap_or_default();
+        let capture = self.run.sole().and_then(|sim| sim.capture.as_mut());
+        let bytes = capture.map(|c| c.take()).unwrap_or_default();
         PyBytes::new(py, &bytes)
     }
 
     /// Simulated time, s.
     #[getter]
     fn now(&self) -> f64 {
-        self.sim.now().as_secs_f64()
+        self.run.now().as_secs_f64()
     }
 
     /// Events processed.
     #[getter]
     fn events(&self) -> u64 {
-        self.sim.events()
+        self.run.events()
     }
 
     /// Packets times links they crossed.
     #[getter]
     fn packet_hops(&self) -> u64 {
-        self.sim.packet_hops()
+        self.run.packet_hops()
+    }
+
+    /// How the run is divided among threads, or why it is not.
+    #[getter]
+    fn division(&self) -> String {
+        self.run.division().to_string()
     }
 
     /// Bytes held for packets, links and flows.
     #[getter]
     fn memory(&self) -> usize {
-        self.sim.memory()
+        self.run.memory()
     }
 
     /// Goes on until `to_s` or for at most so many events; true at the end of the run. Raises ScenarioError when the
     /// run comes to its limit of memory.
     fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
         let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
-        py.detach(|| self.sim.advance(Time::ZERO + until, budget_events))
+        py.detach(|| self.run.advance(Time::ZERO + until, budget_events))
             .map_err(|e| ScenarioError::new_err(e.to_string()))
     }
 
     /// What has been recorded since the last call: table, column, (type, bytes).
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tables = PyDict::new(py);
-        for (name, table) in self.sim.recorder.take() {
+        for (name, table) in self.run.recorder().take() {
             tables.set_item(name, columns(py, &table))?;
         }
         Ok(tables)
@@ -93,7 +108,7 @@ impl Simulation {
 
     /// Exact counters, in JSON. Raises RuntimeError when packets are not conserved.
     fn summary(&mut self) -> PyResult<String> {
-        let summary = self.sim.summary().map_err(|v| PyRuntimeError::new_err(v.to_string()))?;
+        let summary = self.run.summary().map_err(|v| PyRuntimeError::new_err(v.to_string()))?;
         serde_json::to_string(&summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))
     }
 }

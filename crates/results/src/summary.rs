@@ -1,11 +1,12 @@
 //! Exact counters at the end of a run, by name.
 
+use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::histogram::Quantiles;
 
 /// Where the packets of one kind went.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, AddAssign, Serialize)]
 pub struct Books {
     /// Packets sent.
     pub sent: u64,

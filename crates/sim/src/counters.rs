@@ -40,6 +40,11 @@ impl LinkCounters {
         self.dropped_bytes += bytes;
     }
 
+    /// Packets that reached the far end or were lost, and were not yet taken.
+    pub(crate) fn arrivals_taken(&mut self) -> (u64, u64) {
+        (std::mem::take(&mut self.delivered), std::mem::take(&mut self.lost))
+    }
+
     pub(crate) fn memory(&self) -> usize {
         self.queue.memory()
     }
@@ -113,7 +118,39 @@ pub struct EntryWindow {
     pub rtt_count: u32,
 }
 
+impl EntryWindow {
+    /// Adds what another part of the network counted. Round trips are those of the one with the senders.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        self.sent_bytes += other.sent_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.lost += other.lost;
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_count += other.rtt_count;
+    }
+}
+
 impl EntryCounters {
+    /// What was counted here and not yet taken, but for flows begun, which every part of the network counts, and round trips.
+    pub(crate) fn taken(&mut self) -> Self {
+        Self {
+            data: std::mem::take(&mut self.data),
+            acks: std::mem::take(&mut self.acks),
+            sent_bytes: std::mem::take(&mut self.sent_bytes),
+            delivered_bytes: std::mem::take(&mut self.delivered_bytes),
+            finished: std::mem::take(&mut self.finished),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what was taken in another part of the network.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.data += other.data;
+        self.acks += other.acks;
+        self.sent_bytes += other.sent_bytes;
+        self.delivered_bytes += other.delivered_bytes;
+        self.finished += other.finished;
+    }
+
     pub(crate) fn summary(&self, name: &str, in_flight: u64) -> FlowSummary {
         FlowSummary {
             name: name.to_owned(),

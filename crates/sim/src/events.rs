@@ -50,7 +50,8 @@ const INDEX_BITS: u32 = 27;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 impl Target {
-    fn code(self) -> u32 {
+    /// Its place among events at the same time.
+    pub fn code(self) -> u32 {
         let (kind, index) = match self {
             Self::Link(i) => (0, i),
             Self::Entry(i) => (1, i),

@@ -106,6 +106,8 @@ pub struct Link<P: Protocol> {
     buffer: Buffer,
     queue_bytes: u64,
     stamps: bool,
+    /// Its far end is in another part of the network, which gets what has left.
+    leads_elsewhere: bool,
     overflow: Overflow,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
@@ -201,6 +203,7 @@ impl<P: Protocol> Link<P> {
             changing: changes.then(changing),
             served: served.then(|| Box::new(Served::with(scheduler))),
             overflow,
+            leads_elsewhere: false,
             pace: pace(spec.capacity, spec.slow),
             slow: spec.slow,
             delay: spec.wire.delay,
@@ -327,7 +330,7 @@ impl<P: Protocol> Link<P> {
             packet: id,
             size,
         });
-        if self.transit.len() == 1 {
+        if self.transit.len() == 1 && !self.leads_elsewhere {
             Admission::First(deliver)
         } else {
             Admission::Follows
@@ -440,7 +443,8 @@ impl<P: Protocol> Link<P> {
         let place = self.transit.partition_point(|other| other.deliver <= deliver);
         self.transit.insert(place, Transit { deliver, packet, size });
         self.departed += 1;
-        ((place == 0).then_some(deliver), self.serve(now, packets))
+        let first = place == 0 && !self.leads_elsewhere;
+        (first.then_some(deliver), self.serve(now, packets))
     }
 
     /// Whether the packet in service has been sent: a link that changes may have put that off.
@@ -577,6 +581,32 @@ impl<P: Protocol> Link<P> {
             next: self.transit.front().map(|t| t.deliver),
             ahead: ahead(&self.transit, |t| t.packet),
         }
+    }
+
+    /// Its far end is in another part of the network.
+    pub fn lead_elsewhere(&mut self) {
+        self.leads_elsewhere = true;
+    }
+
+    /// The next packet that has left for another part, and when it reaches the far end.
+    pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
+        self.departed = self.departed.checked_sub(1)?;
+        self.transit
+            .pop_front()
+            .map(|transit| (transit.deliver, transit.packet))
+    }
+
+    /// When the next packet leaves for another part, if no event is due then.
+    pub fn next_departure(&self) -> Option<Time> {
+        let next = self.transit.get(self.departed)?;
+        Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
+    }
+
+    /// A packet has left in another part; gives whether it is the only one here.
+    pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
+        self.transit.push_back(Transit { deliver, packet, size });
+        self.departed += 1;
+        self.transit.len() == 1
     }
 
     /// Lets every packet leave the queue that has left by `now`.

@@ -18,3 +18,4 @@ mod replay;
 mod routes;
 mod scheduled_queues;
 mod sperc;
+mod threads;

@@ -226,7 +226,7 @@ fn scenario(seed: u64, links: &[Value], flows: &[Value]) -> Value {
             "routing": if seed.is_multiple_of(2) { "ecmp" } else { "shortest" }, "reroute": fails.then_some("30 ms") })
 }
 
-fn network() -> impl Strategy<Value = Value> {
+pub fn network() -> impl Strategy<Value = Value> {
     (any::<u32>(), part("")).prop_map(|(seed, (links, flows))| scenario(seed.into(), &links, &flows))
 }
 
@@ -247,7 +247,7 @@ fn bits(table: &Table) -> Vec<String> {
         .collect()
 }
 
-fn assert_same(a: &Run, b: &Run) {
+pub fn assert_same(a: &Run, b: &Run) {
     assert_eq!(a.summary, b.summary);
     for (a, b) in [
         (&a.flows, &b.flows),

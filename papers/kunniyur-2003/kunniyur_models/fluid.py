@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from levelflow.theory.arrays import Floats, Numbers
+from levelflow.theory.errors import ConvergenceError
 from levelflow.theory.fluid.topology import FluidError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
 from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities
-from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.queues.marking import excess_paid, excess_share, level_change
 from levelflow.theory.stability.equations import Past, Trajectory, integrate
 from levelflow.theory.validate import explained, positive, read_numbers, share, whole

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from levelflow.cli import drawing
 from levelflow.cli.choosing import Width
 
 app = typer.Typer()
@@ -29,6 +30,7 @@ def compare(
     """Put results beside each other: a simulation and a real network, laws, seeds, values of a parameter."""
     if len(results) < 2:
         raise typer.BadParameter("needs at least two result directories", param_hint="RESULT")
+    drawing.load()
     from levelflow import Result, ScenarioError
     from levelflow.report import compare as comparing
     from levelflow.report.plots import save

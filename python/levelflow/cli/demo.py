@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from levelflow.cli import drawing
+
 if TYPE_CHECKING:
     from levelflow.results import Result
 
@@ -24,6 +26,7 @@ app = typer.Typer()
 @app.command()
 def demo() -> None:
     """Run topology T1 under three laws, compare them, and draw pictures into `results`."""
+    drawing.load()
     from levelflow.cli.show import show_table
     from levelflow.report import plots
     from levelflow.scenario import Scenario

@@ -6,11 +6,13 @@ import hashlib
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from levelflow.cli import drawing
 from levelflow.cli.choosing import Changes, ScenarioName, Width, choose
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
         Width, typer.Option(help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.")
     ] = Width.SCREEN,
     log: Annotated[bool, typer.Option("--log", help="Draw rates, queues and losses on logarithmic axes.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Threads; results are the same [default: as many as pay].")
+    ] = None,
     pcap: Annotated[Path | None, typer.Option(help="Write the headers of packets to this file, for Wireshark.")] = None,
     pcap_link: Annotated[
         list[str] | None, typer.Option("--pcap-link", metavar="NAME", help="Only those of this link; may be repeated.")
@@ -59,7 +64,8 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     if replaced := _replaced(target, chosen, resolved):
         typer.echo(f"levelflow: {target}: replaces {replaced}", err=True)
     try:
-        result = chosen.run(out=target, progress=True, capture=Capture(pcap, pcap_link or ()) if pcap else None)
+        capture = Capture(pcap, pcap_link or ()) if pcap else None
+        result = chosen.run(out=target, progress=sys.stderr.isatty(), capture=capture, threads=threads)
     except Interrupted as stopped:
         typer.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
         raise typer.Exit(128 + stopped.signal) from None
@@ -93,7 +99,6 @@ def reproduce(context: typer.Context) -> None:
 def bench() -> None:
     """Measure the speed and size of the engine; needs a checkout of Levelflow."""
     import subprocess
-    import sys
 
     from levelflow import ScenarioError
     from levelflow.library import checkout
@@ -149,10 +154,7 @@ def _command(scenario: str, changes: list[str] | None, seed: int | None) -> str:
 
 
 def _draw(result: Result, kinds: list[str], width: Width, log: bool, command: str) -> list[Path]:
-    from matplotlib import artist
-
-    # Help texts for each kind of artist, a fifth of the time that matplotlib takes to load.
-    artist.kwdoc = lambda artist: ""  # noqa: ARG005 - the library gives it by name
+    drawing.load()
     from levelflow.report import plots
 
     return plots.write(result, kinds, width.value, log=log, command=command)

@@ -23,8 +23,10 @@ def show_result(result: Result, pictures: list[Path]) -> None:
     start, end = result.summary["window_s"]
     show_table(f"Flows: rate of one flow, {start:.4g} to {end:.4g} s", *_cut(flow_table(result.summary)))
     show_table(f"Links: 0 to {end:.4g} s", *_cut(link_table(result.summary)))
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     console.print(verdict(result.summary), soft_wrap=True)
+    if result.division:
+        console.print(f"Ran on {result.division}.", soft_wrap=True)
     console.print()
     for path in [result.path, *pictures]:
         console.print(str(path), soft_wrap=True, style="cyan")
@@ -32,7 +34,7 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
     """Prints a table. Numbers stand to the right of their column; into a pipe, a row is a line however long."""
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = LONGEST_LINE
     table = Grid(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from levelflow.cli import drawing
 
 app = typer.Typer()
 #: Rows of a table that are printed.
@@ -38,6 +41,8 @@ def study(
     from levelflow.workers import Bar
 
     asked = Study.load(library.study(file))
+    if not no_plots:
+        threading.Thread(target=_load_pictures).start()  # while runs are under way
     try:
         with Bar("runs") as bar:
             found = asked.run(
@@ -68,3 +73,8 @@ def study(
     if found.failures:
         typer.echo(f"levelflow: {len(found.failures)} runs failed; the same command tries them again", err=True)
         raise typer.Exit(FAILED)
+
+
+def _load_pictures() -> None:
+    drawing.load()
+    from levelflow.study import pictures  # noqa: F401 - for later

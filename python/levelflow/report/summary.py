@@ -125,15 +125,16 @@ def settling(
     None if that is not before the steady window, or if no listed flow is active in it.
     """
     settled = None
+    active = flows.filter(pl.col("t") >= event_s, pl.col("active") > 0).partition_by("flow", as_dict=True)
     for flow in scenario["flows"]:
-        if not always_sends(flow):
+        own = active.get((flow["name"],))
+        if own is None or not always_sends(flow):
             continue
-        own = flows.filter(pl.col("flow") == flow["name"], pl.col("t") >= event_s, pl.col("active") > 0)
         final = within(own, window)["rate_bps"].mean()
         if not isinstance(final, float):
             continue
-        away = own.filter((pl.col("rate_bps") - final).abs() > SETTLED_WITHIN * final)["t"].max()
-        settled = max(settled or event_s, away if isinstance(away, float) else event_s)
+        away = np.abs(own["rate_bps"].to_numpy() - final) > SETTLED_WITHIN * final
+        settled = float(own["t"].to_numpy()[away].max(initial=settled or event_s))
     return settled - event_s if settled is not None and settled < window[0] else None
 
 
@@ -166,13 +167,14 @@ def _flows(
         if flow.get("application") and active[number]
     }
     found = reference(at_rest, active, sending)
-    ended = completions.with_columns(slowdown=slowdowns(completions, scenario)).partition_by("flow", as_dict=True)
+    completions = completions.with_columns(slowdown=slowdowns(completions, scenario))
+    ended, none_ended = completions.partition_by("flow", as_dict=True), completions.clear()
     rows: list[dict[str, Any]] = []
     shares: dict[str, Rates | float] = {}
     for number, (flow, count, share, exact) in enumerate(
         zip(scenario["flows"], active, found.rates, counters["flows"], strict=True)
     ):
-        own = ended.get((flow["name"],), completions.clear().with_columns(slowdown=0.0))
+        own = ended.get((flow["name"],), none_ended)
         measured = "delivered_bps" if number in sending else "rate_bps"
         rate = means[flow["name"]][measured] / count if count else None
         compared = rate is not None and share and always_sends(flow)
@@ -222,11 +224,12 @@ def _spread(values: pl.Series) -> dict[str, Any] | None:
 
 
 def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, Any]) -> list[dict[str, Any]]:
-    largest = dict(links.group_by("link").agg(pl.col("queue_max_bytes").max()).iter_rows())
+    largest = links.group_by("link").agg(pl.col("queue_max_bytes", "peak_loss").max())
+    longest, losses = (dict(zip(largest["link"], largest[column], strict=True)) for column in largest.columns[1:])
     rows = []
     for link, exact in zip(scenario["links"], counters["links"], strict=True):
         found = exact["queue_bytes"] or dict.fromkeys(("mean", "p50", "p90", "p99", "max"), 0)  # none came to see it
-        most = largest.get(link["name"], found["max"])
+        most = longest.get(link["name"], found["max"])
         queue = {key: min(value, most) for key, value in found.items()} | {"max": most}
         to_ms = 8e3 / link["capacity_bps"]
         waits = exact.pop("wait_s", None)  # of links that change
@@ -235,7 +238,7 @@ def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, An
                 **exact,
                 "queue_bytes": queue,
                 "queue_ms": {key: 1e3 * waits[key] if waits else value * to_ms for key, value in queue.items()},
-                "loss_max": links.filter(pl.col("link") == link["name"])["peak_loss"].max(),
+                "loss_max": losses.get(link["name"]),
             }
         )
     return rows

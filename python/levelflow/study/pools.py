@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 #: Rows of a run, or why there are none and whether another attempt may go better.
 Outcome = list[Row] | tuple[str, bool]
 WAIT_S = 20
-#: What a process runs; it imports this very package, wherever it starts.
-SERVE = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); from levelflow.study.pools import serve; serve()"
+#: What a process runs; it imports this very package, wherever it starts, and looks for next to no garbage meanwhile.
+SERVE = (
+    f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
+    "from levelflow.study.pools import serve; serve()"
+)
 
 
 class Pool(Protocol):

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -244,7 +245,7 @@ class StudyResult:
     failures: tuple[dict[str, Any], ...]
     path: Path
 
-    @property
+    @cached_property
     def table(self) -> pl.DataFrame:
         """One row per run: the axes, `point`, `replication`, `seed`, and a column per metric of `METRICS`."""
         runs = self.rows.filter(of="run").pivot("metric", index=["point", "replication", "seed"], values="value")

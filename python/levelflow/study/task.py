@@ -111,6 +111,7 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
     found = {str(row["link"]): row for row in queues.to_dicts()}
     ended = result.completions.with_columns(slowdown=slowdowns(result.completions, result.scenario))
     ended = ended.filter(pl.col("start_s") >= begin)
+    ended_of, none_ended = ended.partition_by("flow", as_dict=True), ended.clear()
     rows: list[Row] = []
     for flow in result.summary["flows"]:
         own = means.get(flow["name"], {})
@@ -119,7 +120,7 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
             "delivered_bps": own.get("delivered_bps"),
             "distance": flow["distance"],
             "loss": flow["loss"],
-            **_times(ended.filter(pl.col("flow") == flow["name"])),
+            **_times(ended_of.get((flow["name"],), none_ended)),
         }
         rows += [("flow", flow["name"], None, metric, value) for metric, value in values.items()]
     worst: dict[str, float] = {}

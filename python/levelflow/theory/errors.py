@@ -9,3 +9,7 @@ class TheoryError(ValueError):
 
 class ParameterError(TheoryError):
     """A number out of the range in which a model is defined, too few or too many of them, or an unknown word."""
+
+
+class ConvergenceError(TheoryError, ArithmeticError):
+    """Prices that floating point cannot find, as where weights differ by hundreds of decades."""

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from levelflow.theory.competition import Competition, competition
+from levelflow.theory.errors import ConvergenceError
 from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.equilibrium import Equilibrium
 from levelflow.theory.networks.maxmin import maxmin
-from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.record import MAX_MIN, UTILITY, NotSupported
 from levelflow.theory.validate import explained
 

@@ -13,7 +13,7 @@
 //! - overflow that drops from the head of the longest queue.
 //!
 //! It has no classes of `DiffServ` (III-C), filter of ACKs (III-D), overhead of framing, BLUE beside CoDel (COBALT) or NAT
-//! look-up.
+//! look-up. What that comes to beside the code of Linux: `docs/concepts/cake-beside-linux-code.md`.
 
 use levelflow_units::{Bytes, Duration, Rate};
 

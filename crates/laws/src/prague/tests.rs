@@ -1,7 +1,7 @@
 use super::{Prague, PragueParams, PragueState};
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
-use crate::{Law, Protocol};
+use crate::{Law, Protocol, SenderLaw};
 
 const OWN: PragueParams = PragueParams {
     gain: 0.0625,
@@ -147,4 +147,17 @@ fn a_step_holds_a_short_queue_and_a_full_link() {
     close(rate, capacity, 0.01 * capacity);
     assert!(longest <= 24, "{longest} packets waited");
     assert_eq!(path.flows[0].losses, 0);
+}
+
+/// Half a packet more per round trip is a rate of half a packet more: the window lets the packet go that is begun, and pacing
+/// holds it until it is due. What is not paced leaves at once, so there a fraction must wait.
+#[test]
+fn a_paced_window_lets_the_packet_go_that_is_begun() {
+    let window = |changes: &[(&str, f64)]| {
+        let path = Path::<PragueState>::open(changes, 1000.0, 0.01);
+        path.flows[0].sender.window()
+    };
+    assert_eq!(window(&[("initial_window", 2.5)]), 3);
+    assert_eq!(window(&[("initial_window", 2.0)]), 2);
+    assert_eq!(window(&[("initial_window", 2.5), ("paced", 0.0)]), 2);
 }

@@ -203,9 +203,15 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         self.paced
     }
 
+    /// Windows of scalable senders are small, and fractions of a packet count: pacing spreads them over round trips, as
+    /// long as the window lets the packet go that is begun (Linux and udp_prague, too, round up).
     #[inline]
     fn window(&self) -> u32 {
-        self.window.packets()
+        if V::SCALABLE && self.paced {
+            self.window.packets_begun()
+        } else {
+            self.window.packets()
+        }
     }
 
     #[inline]

@@ -47,6 +47,12 @@ impl Window {
     pub(super) fn packets(&self) -> u32 {
         (self.size as u32).max(1)
     }
+
+    /// Whole packets and the one begun.
+    #[inline]
+    pub(super) fn packets_begun(&self) -> u32 {
+        libm::ceil(self.size) as u32
+    }
 }
 
 /// Round-trip times in seconds; all 0 before the first ACK.

@@ -82,9 +82,13 @@ impl<P: Protocol> Sim<P> {
     fn send_data(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
         let rules = self.entries[flow.entry as usize].rules();
+        let before = self.share.as_ref().map(|_| flow.sender.totals().retransmitted);
         let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return false;
         };
+        if before.is_some_and(|before| before != flow.sender.totals().retransmitted) {
+            self.note_retransmission(i);
+        }
         self.launch(i, packet);
         true
     }
@@ -165,11 +169,12 @@ impl<P: Protocol> Sim<P> {
         flow.pace.clear();
         flow.writes = None;
         let stopped = flow.sender.size() == ENDLESS || self.now >= flow.sender.stop();
-        flow.in_flight += 1;
-        if stopped {
-            self.no_longer_active(i);
+        self.ended.push(i);
+        match (stopped, self.share.is_some()) {
+            (true, true) => self.close(i, None),
+            (true, false) => self.no_longer_active(i),
+            (false, _) => {}
         }
-        self.left_network(i);
     }
 
     /// No ACK came in time.
@@ -273,6 +278,9 @@ impl<P: Protocol> Sim<P> {
             };
             self.packets.set_class(i, class);
         }
+        if !self.sends(e) {
+            return;
+        }
         self.await_write(i);
         match opening {
             Opening::Handshake => self.open(i),
@@ -283,10 +291,6 @@ impl<P: Protocol> Sim<P> {
     /// Puts a flow into the first slot that its own entry left, or a new one, so that the order of simultaneous events does not
     /// depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> u32 {
-        if flow.overhead.is_some() {
-            // A packet that is dropped where it enters may free a slot.
-            self.let_in(self.hops[flow.hop as usize]);
-        }
         if let Some(Reverse(i)) = self.entries[flow.entry as usize].free_flows.pop() {
             self.flows[i as usize] = flow;
             return i;

@@ -6,10 +6,12 @@ mod receiver;
 mod report;
 mod sessions;
 mod setup;
+mod share;
 mod tracing;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use levelflow_laws::{FlowInfo, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_transport::{Ack, Limits, Rules, Transmit};
@@ -19,6 +21,7 @@ use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
 use crate::capture::{Capture, Whose};
 use crate::counters::{EntryCounters, EntryWindow};
+use crate::cut::Cut;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::limit::{MemoryExceeded, packets_beside};
@@ -32,6 +35,8 @@ use levelflow_results::{Books, CompletionRow, Recorder};
 use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
 
 use sessions::Session;
+pub use share::Crossing;
+use share::Share;
 
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
@@ -133,8 +138,12 @@ pub struct Sim<P: Protocol> {
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
     flows: Vec<Flow<P>>,
+    /// Flows that send nothing more, some packets of which may be on their way; their slots are free from the next sample on.
+    ended: Vec<u32>,
     sessions: Vec<Session>,
     last_sample: Time,
+    /// What is to be known of the rest of the network, if this is a part of it.
+    share: Option<Box<Share<P::Header>>>,
     /// What is to be captured on the way.
     pub capture: Option<Box<Capture<P>>>,
     /// The stays of packets at links, if they are to be recorded.
@@ -147,6 +156,15 @@ impl<P: Protocol> Sim<P> {
     /// A simulation at time zero.
     #[must_use]
     pub fn new(network: Network<P>) -> Self {
+        Self::of(network, None)
+    }
+
+    /// The n-th part of a simulation.
+    pub(crate) fn part(network: Network<P>, cut: &Arc<Cut>, number: usize) -> Self {
+        Self::of(network, Some(Box::new(Share::new(Arc::clone(cut), number))))
+    }
+
+    fn of(network: Network<P>, share: Option<Box<Share<P::Header>>>) -> Self {
         let Network {
             duration,
             sample,
@@ -182,17 +200,22 @@ impl<P: Protocol> Sim<P> {
             routers: Vec::new(),
             entries: Vec::new(),
             flows: Vec::new(),
+            ended: Vec::new(),
             sessions: Vec::new(),
             last_sample: Time::ZERO,
+            share,
             capture: None,
             trace: None,
             recorder: Recorder::default(),
         };
+        sim.lead_elsewhere();
         sim.start_routers();
         (0..sim.memories.len()).for_each(|m| sim.share_memory(m));
         flows.into_iter().for_each(|spec| sim.add_entry(spec));
         sim.await_routes();
-        sim.schedule(Time::ZERO + sample, Target::Sample);
+        if sim.share.is_none() {
+            sim.schedule(Time::ZERO + sample, Target::Sample);
+        }
         sim
     }
 
@@ -222,6 +245,11 @@ impl<P: Protocol> Sim<P> {
         self.processed
     }
 
+    /// Packets that came to each link.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = u64> + '_ {
+        self.links.iter().map(|link| link.counters.arrived)
+    }
+
     /// Packets times links they crossed so far.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
@@ -248,12 +276,12 @@ impl<P: Protocol> Sim<P> {
                 self.now = self.now.max(until);
                 let over = self.now == self.end;
                 if over && self.last_sample < self.end {
-                    self.record();
+                    Self::record(std::slice::from_mut(self));
                 }
                 return Ok(over);
             };
             if self.is_full() {
-                return Err(self.exceeded());
+                return Err(Self::exceeded(std::slice::from_ref(self)));
             }
             self.now = at;
             self.processed += 1;
@@ -270,17 +298,21 @@ impl<P: Protocol> Sim<P> {
 
     /// Blames the entry with the most packets on their way.
     #[cold]
-    fn exceeded(&self) -> MemoryExceeded {
-        let mut found = vec![(0, 0); self.entries.len()];
-        for flow in self.flows.iter().filter(|flow| flow.phase != Phase::Free) {
+    fn exceeded(parts: &[Self]) -> MemoryExceeded {
+        let Self {
+            flows, entries, now, ..
+        } = &parts[0];
+        let mut found = vec![(0, 0); entries.len()];
+        for (i, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.phase != Phase::Free) {
+            let in_flight = parts.iter().map(|part| part.flows[i].in_flight);
             let (packets, flows) = &mut found[flow.entry as usize];
-            *packets += u64::from(flow.in_flight);
+            *packets += u64::from(in_flight.fold(0, u32::wrapping_add));
             *flows += 1;
         }
         let largest = (0..found.len()).max_by_key(|&i| found[i]).unwrap_or_default();
         let (packets, flows) = found[largest];
-        let now = self.now - Time::ZERO;
-        MemoryExceeded::on_the_way(&self.entries[largest].spec.name, packets, flows, now, self.memory_limit)
+        let name = &entries[largest].spec.name;
+        MemoryExceeded::on_the_way(name, packets, flows, *now - Time::ZERO, parts[0].memory_limit)
     }
 
     #[inline(always)] // one caller, per event
@@ -339,7 +371,7 @@ impl<P: Protocol> Sim<P> {
             Target::Routes => self.change_routes(),
             Target::Sample => {
                 self.events.pop();
-                self.record();
+                Self::record(std::slice::from_mut(self));
                 self.schedule(self.now + self.sample, target);
             }
         }
@@ -526,11 +558,36 @@ impl<P: Protocol> Sim<P> {
     #[inline]
     fn left_network(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        flow.in_flight -= 1;
-        if flow.phase == Phase::Done && flow.in_flight == 0 {
-            flow.phase = Phase::Free;
-            self.pipes.leave(flow.pipe);
-            self.entries[flow.entry as usize].free_flows.push(Reverse(i));
+        flow.in_flight = flow.in_flight.wrapping_sub(1);
+    }
+
+    /// Frees the slots of flows that have ended and have no packets on their way.
+    fn release(parts: &mut [Self]) {
+        let mut over = Vec::new();
+        for part in 0..parts.len() {
+            let mut ended = std::mem::take(&mut parts[part].ended);
+            ended.retain(|&i| {
+                let in_flight = parts.iter().map(|part| part.flows[i as usize].in_flight);
+                let is_over = in_flight.fold(0, u32::wrapping_add) == 0;
+                if is_over {
+                    over.push(i);
+                }
+                !is_over
+            });
+            parts[part].ended = ended;
+        }
+        over.sort_unstable();
+        for part in parts {
+            over.iter().for_each(|&i| part.free(i));
+        }
+    }
+
+    fn free(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        (flow.phase, flow.in_flight) = (Phase::Free, 0);
+        self.pipes.leave(flow.pipe);
+        self.entries[flow.entry as usize].free_flows.push(Reverse(i));
+        if self.is_first() {
             self.no_longer_active(i);
         }
     }
@@ -546,17 +603,21 @@ impl<P: Protocol> Sim<P> {
 
     /// A receiver has everything.
     fn complete(&mut self, i: u32) {
-        self.no_longer_active(i);
         let flow = &self.flows[i as usize];
         let fct = (self.now - flow.started) + flow.host_delay;
-        self.recorder.completion(&CompletionRow {
+        let row = CompletionRow {
             flow: flow.entry,
             start_s: flow.started.as_secs_f64(),
             fct_s: fct.as_secs_f64(),
             bytes: flow.sender.size(),
             rtt_s: flow.base_rtt.as_secs_f64(),
             retransmitted: flow.sender.totals().retransmitted,
-        });
+        };
+        if self.share.is_some() {
+            return self.close(i, Some(row));
+        }
+        self.no_longer_active(i);
+        self.recorder.completion(&row);
         self.object_is_there(i);
     }
 
@@ -609,7 +670,7 @@ impl<P: Protocol> Sim<P> {
     fn launch(&mut self, i: u32, packet: Transmit<P::Header>) {
         let flow = &mut self.flows[i as usize];
         let entry = &mut self.entries[flow.entry as usize];
-        flow.in_flight += 1;
+        flow.in_flight = flow.in_flight.wrapping_add(1);
         entry.counters.data.sent += 1;
         entry.counters.sent_bytes += u64::from(packet.size);
         entry.window.sent_bytes += u64::from(packet.size);

@@ -2,11 +2,11 @@
 
 use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
-use super::Sim;
+use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
-use crate::counters::Violation;
+use crate::counters::{EntryWindow, Violation};
 use crate::flow::Phase;
-use levelflow_results::{FlowRow, LinkRow, MemberRow, Summary};
+use levelflow_results::{FlowRow, LinkRow, LinkSummary, MemberRow, Summary};
 use levelflow_scenario::{Arrivals, FlowSpec};
 
 /// Flows of a group up to which each has rows of its own.
@@ -24,33 +24,27 @@ fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Writes one row per flow entry and link.
-    pub(super) fn record(&mut self) {
-        (0..self.links.len()).for_each(|link| self.let_in(link as u32));
-        let t = self.now.as_secs_f64();
-        let elapsed = (self.now - self.last_sample).as_secs_f64();
-        self.last_sample = self.now;
-        self.record_members(t, elapsed);
-        let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
-        for flow in self.flows.iter().filter(|f| f.phase == Phase::Live) {
-            let sum = &mut sums[flow.entry as usize];
-            let law = flow.sender.law();
-            if flow.is_sending() {
-                sum.0 += law.rate().bps();
-                sum.1 += law.proposal().bps();
-            }
-            if flow.has_window() {
-                sum.2 += f64::from(law.window());
-            }
-            sum.3 = law.bottleneck();
+    /// Writes one row per flow entry and link, of a whole simulation that may have several parts.
+    pub(crate) fn record(parts: &mut [Self]) {
+        Self::settle(parts);
+        Self::release(parts);
+        let now = parts[0].now;
+        let t = now.as_secs_f64();
+        let elapsed = (now - parts[0].last_sample).as_secs_f64();
+        parts.iter_mut().for_each(|part| part.last_sample = now);
+        Self::record_members(parts, t, elapsed);
+        let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); parts[0].entries.len()];
+        for part in &*parts {
+            part.add_up(&mut sums);
         }
-        for (i, (entry, (rate, proposal, window_packets, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate()
-        {
+        for (i, (rate, proposal, window_packets, bottleneck)) in sums.into_iter().enumerate() {
+            let window = Self::entry_window(parts, i);
+            let whole = &mut parts[0];
+            let entry = &whole.entries[i];
             let path = &entry.spec.routes.paths[entry.path(entry.plan, 0)];
             let link = path.link_of(bottleneck).map_or(-1, |link| link as i32);
             let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
-            let window = std::mem::take(&mut entry.window);
-            self.recorder.flow(&FlowRow {
+            whole.recorder.flow(&FlowRow {
                 t,
                 flow: i as u32,
                 active: entry.active,
@@ -64,28 +58,74 @@ impl<P: Protocol> Sim<P> {
                 bottleneck: if single { link } else { -1 },
             });
         }
-        self.record_links(t, elapsed);
+        Self::record_links(parts, t, elapsed);
     }
 
-    fn record_members(&mut self, t: f64, elapsed: f64) {
-        for flow in &mut self.flows {
-            let delivered = std::mem::take(&mut flow.delivered_bytes);
+    /// Brings everything up to now: what hosts have sent has come to the links, and flows have completed.
+    fn settle(parts: &mut [Self]) {
+        for part in &mut *parts {
+            (0..part.links.len()).for_each(|link| part.let_in(link as u32));
+        }
+        Self::close_flows(parts);
+    }
+
+    /// Adds the rates, proposals and windows of the senders here to those of their entries.
+    fn add_up(&self, sums: &mut [(f64, f64, f64, Bottleneck)]) {
+        for flow in self
+            .flows
+            .iter()
+            .filter(|f| f.phase == Phase::Live && self.sends(f.entry))
+        {
+            let sum = &mut sums[flow.entry as usize];
             let law = flow.sender.law();
-            if flow.phase == Phase::Live && lists_members(&self.entries[flow.entry as usize].spec) {
-                self.recorder.member(&MemberRow {
+            if flow.is_sending() {
+                sum.0 += law.rate().bps();
+                sum.1 += law.proposal().bps();
+            }
+            if flow.has_window() {
+                sum.2 += f64::from(law.window());
+            }
+            sum.3 = law.bottleneck();
+        }
+    }
+
+    /// What happened to an entry since the last sample, in all parts.
+    fn entry_window(parts: &mut [Self], i: usize) -> EntryWindow {
+        let mut sum = EntryWindow::default();
+        for part in parts {
+            sum.absorb(std::mem::take(&mut part.entries[i].window));
+        }
+        sum
+    }
+
+    fn record_members(parts: &mut [Self], t: f64, elapsed: f64) {
+        for i in 0..parts[0].flows.len() {
+            let entry = parts[0].flows[i].entry;
+            let [sender, receiver] = parts[0].ends(entry);
+            let delivered = std::mem::take(&mut parts[receiver].flows[i].delivered_bytes);
+            let flow = &parts[sender].flows[i];
+            if flow.phase == Phase::Live && lists_members(&parts[sender].entries[entry as usize].spec) {
+                let law = flow.sender.law();
+                let row = MemberRow {
                     t,
-                    flow: flow.entry,
+                    flow: entry,
                     member: flow.member,
                     rate_bps: if flow.is_sending() { law.rate().bps() } else { 0.0 },
                     delivered_bps: delivered as f64 * 8.0 / elapsed,
-                });
+                };
+                parts[0].recorder.member(&row);
             }
         }
     }
 
-    fn record_links(&mut self, t: f64, elapsed: f64) {
-        for (i, link) in self.links.iter_mut().enumerate() {
-            link.catch_up(self.now, &mut self.packets);
+    fn record_links(parts: &mut [Self], t: f64, elapsed: f64) {
+        for i in 0..parts[0].links.len() {
+            let home = parts[0].queue_of(i as u32);
+            let Self {
+                links, packets, now, ..
+            } = &mut parts[home];
+            let link = &mut links[i];
+            link.catch_up(*now, packets);
             let window = std::mem::take(&mut link.window);
             let arrival_bps = window.arrived_bytes as f64 * 8.0 / elapsed;
             let (peak_bps, peak_loss) = if link.ports.is_empty() {
@@ -93,7 +133,7 @@ impl<P: Protocol> Sim<P> {
             } else {
                 (window.peak_rate, window.peak_loss)
             };
-            self.recorder.link(&LinkRow {
+            let row = LinkRow {
                 t,
                 link: i as u32,
                 arrival_bps,
@@ -108,7 +148,8 @@ impl<P: Protocol> Sim<P> {
                 marked: window.marked,
                 peak_loss,
                 signal: link.signal(),
-            });
+            };
+            parts[0].recorder.link(&row);
         }
     }
 
@@ -117,8 +158,39 @@ impl<P: Protocol> Sim<P> {
     /// # Errors
     /// When a packet was counted twice or not at all: the simulator is wrong.
     pub fn summary(&mut self) -> Result<Summary, Violation> {
-        (0..self.links.len()).for_each(|link| self.let_in(link as u32));
-        let mut in_flight = vec![[0u64; 2]; self.entries.len()];
+        Self::summarise(std::slice::from_mut(self))
+    }
+
+    /// Counters up to now, of a simulation in several parts.
+    pub(crate) fn summarise(parts: &mut [Self]) -> Result<Summary, Violation> {
+        Self::settle(parts);
+        let mut in_flight = vec![[0u64; 2]; parts[0].entries.len()];
+        parts.iter().try_for_each(|part| part.find_packets(&mut in_flight))?;
+        let mut flows = Vec::new();
+        for (i, found) in in_flight.iter().enumerate() {
+            let [home, _] = parts[0].ends(i as u32);
+            for other in (0..parts.len()).filter(|&other| other != home) {
+                let counted = parts[other].entries[i].counters.taken();
+                parts[home].entries[i].counters.absorb(&counted);
+            }
+            let Entry { spec, counters, .. } = &parts[home].entries[i];
+            balance(&spec.name, counters.data.outstanding(), found[0])?;
+            balance(&spec.name, counters.acks.outstanding(), found[1])?;
+            flows.push(counters.summary(&spec.name, found[0]));
+        }
+        let links = (0..parts[0].links.len()).map(|i| Self::link_summary(parts, i));
+        let links = links.collect::<Result<_, _>>()?;
+        Ok(Summary {
+            simulated_s: parts[0].now.as_secs_f64(),
+            packet_hops: parts.iter().map(Self::packet_hops).sum(),
+            events: parts.iter().map(Self::events).sum(),
+            flows,
+            links,
+        })
+    }
+
+    /// Counts data and ACKs on their way, by entry.
+    fn find_packets(&self, in_flight: &mut [[u64; 2]]) -> Result<(), Violation> {
         let mut everywhere = 0;
         let on_links = self.links.iter().flat_map(|link| link.packets().chain(link.entering()));
         for id in on_links
@@ -130,30 +202,29 @@ impl<P: Protocol> Sim<P> {
             everywhere += 1;
         }
         everywhere += self.held_acks().count() as u64;
-        balance("the packet store", self.packets.len() as u64, everywhere)?;
-        let mut flows = Vec::new();
-        for (entry, found) in self.entries.iter().zip(&in_flight) {
-            balance(&entry.spec.name, entry.counters.data.outstanding(), found[0])?;
-            balance(&entry.spec.name, entry.counters.acks.outstanding(), found[1])?;
-            flows.push(entry.counters.summary(&entry.spec.name, found[0]));
+        balance("the packet store", self.packets.len() as u64, everywhere)
+    }
+
+    fn link_summary(parts: &mut [Self], i: usize) -> Result<LinkSummary, Violation> {
+        let home = parts[0].queue_of(i as u32);
+        let mut found = 0;
+        for k in 0..parts.len() {
+            let (now, Self { links, packets, .. }) = (parts[k].now, &mut parts[k]);
+            links[i].catch_up(now, packets);
+            found += links[i].packets().count() as u64;
+            if k != home {
+                let (delivered, lost) = parts[k].links[i].counters.arrivals_taken();
+                let counters = &mut parts[home].links[i].counters;
+                (counters.delivered, counters.lost) = (counters.delivered + delivered, counters.lost + lost);
+            }
         }
-        let mut links = Vec::new();
-        for (link, spec) in self.links.iter_mut().zip(&self.specs) {
-            link.catch_up(self.now, &mut self.packets);
-            let c = &link.counters;
-            let found = link.packets().count() as u64;
-            balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
-            let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
-            let utilisation = sent / spec.offered_bits(self.now.as_secs_f64()).max(f64::MIN_POSITIVE);
-            links.push(c.summary(&spec.name, found, utilisation, link.waits()));
-        }
-        Ok(Summary {
-            simulated_s: self.now.as_secs_f64(),
-            packet_hops: self.packet_hops(),
-            events: self.processed,
-            flows,
-            links,
-        })
+        let Self { links, specs, now, .. } = &parts[home];
+        let (link, spec) = (&links[i], &specs[i]);
+        let c = &link.counters;
+        balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
+        let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
+        let utilisation = sent / spec.offered_bits(now.as_secs_f64()).max(f64::MIN_POSITIVE);
+        Ok(c.summary(&spec.name, found, utilisation, link.waits()))
     }
 }
 

@@ -28,9 +28,12 @@ impl<P: Protocol> Sim<P> {
                     port: port as u32,
                     since: Time::ZERO,
                 });
-                if Time::from_ps(phase) <= self.end {
+                if Time::from_ps(phase) <= self.end && self.has_queue(i as u32) {
                     self.events.push(Time::from_ps(phase), Target::Interval(index));
                 }
+            }
+            if !self.has_queue(i as u32) {
+                continue;
             }
             if let Some(interval) = link.queue_interval() {
                 self.events.push(Time::ZERO + interval, Target::Queue(i as u32));

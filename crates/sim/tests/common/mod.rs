@@ -2,7 +2,7 @@
 
 use levelflow_results::{Column, Summary, Table};
 use levelflow_scenario::Scenario;
-use levelflow_sim::{Any, Sim};
+use levelflow_sim::{Any, Division, Sim, Threads};
 use serde_json::Value;
 
 /// More events than any run here has, unless a law sends without bound.
@@ -38,6 +38,25 @@ pub fn finish(mut sim: Sim<Any>) -> Run {
         links,
         completions,
     }
+}
+
+/// The same on several threads, if the network can be cut into as many parts; and whether it could.
+pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
+    let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve()).unwrap();
+    let mut run = levelflow_sim::Run::new(resolved.network, Threads::Exactly(threads));
+    let end = levelflow_units::Time::from_ps(u64::MAX);
+    while !run.advance(end, 1000).unwrap() {
+        run.summary().unwrap();
+    }
+    let summary = run.summary().unwrap();
+    let [(_, flows), _, (_, links), (_, completions)] = run.recorder().take();
+    let tables = Run {
+        summary,
+        flows,
+        links,
+        completions,
+    };
+    (tables, matches!(run.division(), Division::Parts { .. }))
 }
 
 pub fn run(text: &str) -> Run {

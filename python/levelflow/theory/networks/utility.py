@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.errors import ParameterError, TheoryError
+from levelflow.theory.errors import ConvergenceError, ParameterError
 from levelflow.theory.networks.demand import HIGHEST, LOWEST, Falling, Powers
 from levelflow.theory.networks.routes import CapacityError, NetworkError, read_capacities, read_crossings
 from levelflow.theory.validate import explained, not_negative, positive, read_array, read_each
@@ -59,10 +59,6 @@ PROBES, RISES = 225, 1e-9
 
 class UtilityError(NetworkError):
     """A utility that is not increasing and concave, a cost below 0, or a penalty that is not above 0."""
-
-
-class ConvergenceError(TheoryError, ArithmeticError):
-    """Prices that floating point cannot find, as where weights differ by hundreds of decades."""
 
 
 @dataclass(frozen=True)

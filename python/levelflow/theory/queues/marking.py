@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from levelflow.theory.arrays import Floats, Ints, Numbers
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.errors import ConvergenceError, TheoryError
 from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
-from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.validate import explained, finite, positive, read_each, whole
 
 #: Newton's steps, and the share of a price by which the last one changes it at most.

@@ -1,0 +1,217 @@
+//! Where a network can be cut into parts that run side by side: at links whose delay is long.
+//!
+//! A packet takes at least the delay of its link to come from one part to another. So all parts can run for the shortest
+//! delay among the links between them, a *window*, before they have to exchange packets. Senders and receivers belong to
+//! the nodes at the ends of their paths.
+
+use std::collections::VecDeque;
+
+use levelflow_laws::Protocol;
+use levelflow_scenario::Network;
+use levelflow_units::Duration;
+
+/// Lengths of windows that are tried, at most.
+const WINDOWS: usize = 24;
+
+/// The part that each link, sender and receiver belongs to.
+#[derive(Debug)]
+pub struct Cut {
+    parts: usize,
+    window: Duration,
+    /// By link, the part that has its queue and its transmitter, and the one at its far end.
+    links: Vec<[u32; 2]>,
+    /// By entry, the part that has its senders, and the one that has its receivers.
+    entries: Vec<[u32; 2]>,
+}
+
+impl Cut {
+    pub fn parts(&self) -> usize {
+        self.parts
+    }
+
+    /// For how long parts can run before they have to exchange packets.
+    pub fn window(&self) -> Duration {
+        self.window
+    }
+
+    pub fn queue(&self, link: u32) -> usize {
+        self.links[link as usize][0] as usize
+    }
+
+    pub fn far_end(&self, link: u32) -> usize {
+        self.links[link as usize][1] as usize
+    }
+
+    pub fn ends(&self, entry: u32) -> [usize; 2] {
+        self.entries[entry as usize].map(|part| part as usize)
+    }
+
+    /// The links from a part to others.
+    pub fn exits(&self, part: usize) -> Vec<u32> {
+        let links = 0..self.links.len() as u32;
+        let leads = |&link: &u32| self.queue(link) == part && self.far_end(link) != part;
+        links.filter(leads).collect()
+    }
+
+    /// The largest share of the load that a part has, and the share that crosses from one part to another.
+    pub fn shares(&self, loads: &[u64]) -> (f64, f64) {
+        let mut by_part = vec![0; self.parts];
+        let mut crossing = 0;
+        for (&[queue, far_end], &load) in self.links.iter().zip(loads) {
+            by_part[queue as usize] += load;
+            by_part[far_end as usize] += load;
+            crossing += if queue == far_end { 0 } else { load };
+        }
+        let sum = loads.iter().sum::<u64>().max(1) as f64;
+        let largest = by_part.into_iter().max().unwrap_or_default() as f64;
+        (largest / (2.0 * sum), crossing as f64 / sum)
+    }
+}
+
+/// Sets of things that must stay together.
+#[derive(Debug, Clone)]
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn find(&mut self, mut i: u32) -> u32 {
+        while self.0[i as usize] != i {
+            self.0[i as usize] = self.0[self.0[i as usize] as usize];
+            i = self.0[i as usize];
+        }
+        i
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}
+
+/// The nodes of a network, found from the paths of its flows.
+#[derive(Debug)]
+pub struct Nodes {
+    /// The queue of link `i` is `2 i`, its far end `2 i + 1`; senders and receivers of entries follow likewise.
+    sets: Sets,
+    /// By link, the delay of one at which the network can be cut.
+    delays: Vec<Option<Duration>>,
+    entries: usize,
+}
+
+impl Nodes {
+    /// The nodes of a network; `None` if it cannot be cut at all.
+    pub fn of<P: Protocol>(network: &Network<P>) -> Option<Self> {
+        if network.flows.iter().any(|flow| flow.session.is_some()) {
+            return None; // A user asks for the next page as soon as a receiver has this one.
+        }
+        let links = network.links.len() as u32;
+        let mut sets = Sets((0..2 * (links + network.flows.len() as u32)).collect());
+        let mut delays: Vec<_> = network.links.iter().map(cuttable).collect();
+        for (i, flow) in network.flows.iter().enumerate() {
+            let (sender, receiver) = (2 * (links + i as u32), 2 * (links + i as u32) + 1);
+            for path in &flow.routes.paths {
+                for (way, from, to) in [(&path.forward, sender, receiver), (&path.reverse, receiver, sender)] {
+                    let mut at = from;
+                    for &link in way {
+                        sets.join(at, 2 * link);
+                        at = 2 * link + 1;
+                    }
+                    sets.join(at, to);
+                }
+                if flow.overhead > Duration::ZERO {
+                    delays[path.forward[0] as usize] = None;
+                }
+            }
+        }
+        for memory in &network.memories {
+            for pair in memory.links.windows(2) {
+                sets.join(2 * pair[0].0, 2 * pair[1].0);
+            }
+        }
+        for (i, _) in delays.iter().enumerate().filter(|(_, delay)| delay.is_none()) {
+            sets.join(2 * i as u32, 2 * i as u32 + 1);
+        }
+        let entries = network.flows.len();
+        Some(Self { sets, delays, entries })
+    }
+
+    /// Windows that may be worth a try, shortest first.
+    pub fn windows(&self) -> Vec<Duration> {
+        let mut all: Vec<_> = self.delays.iter().flatten().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let step = all.len().div_ceil(WINDOWS).max(1);
+        all.into_iter().step_by(step).collect()
+    }
+
+    /// Cuts the network at links with at least this delay, into parts with about the same load; `None` if they are fewer.
+    pub fn cut(&self, window: Duration, parts: usize, loads: &[u64]) -> Option<Cut> {
+        let mut sets = self.sets.clone();
+        let links = self.delays.len() as u32;
+        for link in (0..links).filter(|&link| self.delays[link as usize].is_none_or(|delay| delay < window)) {
+            sets.join(2 * link, 2 * link + 1);
+        }
+        let part = assign(&mut sets, parts, loads)?;
+        let mut of = |pair: u32| [2 * pair, 2 * pair + 1].map(|i| part[sets.find(i) as usize]);
+        let cut = Cut {
+            parts,
+            window,
+            links: (0..links).map(&mut of).collect(),
+            entries: (links..links + self.entries as u32).map(&mut of).collect(),
+        };
+        (0..parts as u32)
+            .all(|part| cut.links.iter().flatten().any(|&other| other == part))
+            .then_some(cut)
+    }
+}
+
+/// The delay of a link at which a network can be cut.
+fn cuttable<P: Protocol>(link: &levelflow_scenario::LinkSpec<P>) -> Option<Duration> {
+    let is_steady = link.changes.is_empty() && link.wire.is_even();
+    Some(link.wire.delay).filter(|&delay| is_steady && delay > Duration::ZERO)
+}
+
+/// The part of each set: neighbours follow each other in the order in which the network is searched from its edge, and each
+/// part takes as many as make up its share.
+fn assign(sets: &mut Sets, parts: usize, loads: &[u64]) -> Option<Vec<u32>> {
+    let mut neighbours = vec![Vec::new(); sets.0.len()];
+    let mut weights = vec![0; sets.0.len()];
+    for (i, &load) in loads.iter().enumerate() {
+        let [a, b] = [2 * i as u32, 2 * i as u32 + 1].map(|i| sets.find(i));
+        weights[a as usize] += load;
+        weights[b as usize] += load;
+        if a != b {
+            neighbours[a as usize].push(b);
+            neighbours[b as usize].push(a);
+        }
+    }
+    let roots: Vec<u32> = (0..sets.0.len() as u32).filter(|&i| sets.find(i) == i).collect();
+    if roots.len() < parts {
+        return None;
+    }
+    let first = *searched(&roots, &neighbours, &[]).last()?;
+    let mut part = vec![0; sets.0.len()];
+    let (sum, mut before) = (weights.iter().sum::<u64>().max(1), 0);
+    for set in searched(&roots, &neighbours, &[first]) {
+        let middle = before + weights[set as usize] / 2;
+        part[set as usize] = ((u128::from(middle) * parts as u128 / u128::from(sum)) as u32).min(parts as u32 - 1);
+        before += weights[set as usize];
+    }
+    Some(part)
+}
+
+/// Sets in the order of a search in breadth, from the first ones given on.
+fn searched(roots: &[u32], neighbours: &[Vec<u32>], first: &[u32]) -> Vec<u32> {
+    let mut seen = vec![false; neighbours.len()];
+    let mut order = Vec::new();
+    for &root in first.iter().chain(roots) {
+        let mut queue = VecDeque::from([root]);
+        while let Some(set) = queue.pop_front() {
+            if std::mem::replace(&mut seen[set as usize], true) {
+                continue;
+            }
+            order.push(set);
+            queue.extend(neighbours[set as usize].iter().filter(|&&other| !seen[other as usize]));
+        }
+    }
+    order
+}

@@ -1,0 +1,275 @@
+//! A simulation that is one part of a network: what it hands to the other parts, and what they settle together.
+//!
+//! Every part has all links, entries and flows, and starts every flow, so that their numbers are the same everywhere. But
+//! it handles only the events of the queues, senders and receivers that are its own. What parts would have to know of each
+//! other at once, they settle when they have come to the same time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use levelflow_laws::Protocol;
+use levelflow_results::CompletionRow;
+use levelflow_units::{Duration, Time};
+
+use super::Sim;
+use crate::cut::Cut;
+use crate::events::Target;
+use crate::limit::MemoryExceeded;
+use crate::packet::Packet;
+
+/// What is to be known of the rest of the network.
+#[derive(Debug)]
+pub struct Share<H> {
+    cut: Arc<Cut>,
+    number: usize,
+    /// The event being handled.
+    handling: Target,
+    /// Flows that ended here, to be settled, in order of time.
+    closings: Vec<Closing>,
+    /// Retransmissions of the senders here since flows were last settled, in order of time.
+    retransmissions: Vec<(Place, u32)>,
+    /// Links from here to other parts.
+    exits: Vec<u32>,
+    /// Packets that have left for each part.
+    outbox: Vec<Vec<Crossing<H>>>,
+}
+
+/// The place of an event in the order of all.
+type Place = (Time, u32);
+
+/// A receiver has everything, or a sender has stopped.
+#[derive(Debug)]
+struct Closing {
+    place: Place,
+    flow: u32,
+    completion: Option<CompletionRow>,
+}
+
+/// A packet on a link from one part to another.
+#[derive(Debug)]
+pub struct Crossing<H> {
+    /// When it reaches the far end.
+    deliver: Time,
+    link: u32,
+    packet: Packet<H>,
+    /// Of an ACK, if its flow keeps track of packets.
+    history: u128,
+}
+
+impl<H> Share<H> {
+    pub fn new(cut: Arc<Cut>, number: usize) -> Self {
+        Self {
+            handling: Target::Sample,
+            closings: Vec::new(),
+            retransmissions: Vec::new(),
+            exits: cut.exits(number),
+            outbox: (0..cut.parts()).map(|_| Vec::new()).collect(),
+            cut,
+            number,
+        }
+    }
+}
+
+impl<P: Protocol> Sim<P> {
+    /// The part that has the queue of a link.
+    pub(super) fn queue_of(&self, link: u32) -> usize {
+        self.share.as_ref().map_or(0, |share| share.cut.queue(link))
+    }
+
+    /// The parts that have the senders and the receivers of an entry.
+    pub(super) fn ends(&self, entry: u32) -> [usize; 2] {
+        self.share.as_ref().map_or([0, 0], |share| share.cut.ends(entry))
+    }
+
+    /// Whether the queue of a link is here.
+    pub(super) fn has_queue(&self, link: u32) -> bool {
+        self.share
+            .as_ref()
+            .is_none_or(|share| share.cut.queue(link) == share.number)
+    }
+
+    /// Whether the senders of an entry are here.
+    pub(super) fn sends(&self, entry: u32) -> bool {
+        self.share
+            .as_ref()
+            .is_none_or(|share| share.cut.ends(entry)[0] == share.number)
+    }
+
+    /// Whether this part counts what all parts know.
+    pub(super) fn is_first(&self) -> bool {
+        self.share.as_ref().is_none_or(|share| share.number == 0)
+    }
+
+    /// Nothing more happens here before this time.
+    pub(crate) fn come_to(&mut self, time: Time) {
+        self.now = self.now.max(time);
+    }
+
+    /// When the run ends, and how often it is sampled.
+    pub(crate) fn times(&self) -> (Time, Duration) {
+        (self.end, self.sample)
+    }
+
+    /// Samples a simulation whose parts have come to the same time.
+    pub(crate) fn take_sample(parts: &mut [Self]) {
+        parts[0].processed += 1;
+        Self::record(parts);
+    }
+
+    /// Samples what is left at the end of the run.
+    pub(crate) fn finish(parts: &mut [Self]) {
+        if parts[0].last_sample < parts[0].end {
+            Self::record(parts);
+        }
+    }
+
+    /// # Errors
+    /// When flows and packets of all parts take more memory than they may.
+    pub(crate) fn check_memory(parts: &[Self]) -> Result<(), MemoryExceeded> {
+        let packets: usize = parts.iter().map(|part| part.packets.len()).sum();
+        if packets > parts[0].most_packets {
+            return Err(Self::exceeded(parts));
+        }
+        Ok(())
+    }
+
+    /// Tells links to other parts that they are.
+    pub(super) fn lead_elsewhere(&mut self) {
+        let Some(share) = &self.share else { return };
+        share
+            .exits
+            .iter()
+            .for_each(|&link| self.links[link as usize].lead_elsewhere());
+    }
+
+    /// Handles the events before `end`, at most the shortest delay to another part after the first that any part has.
+    pub(crate) fn run_before(&mut self, end: Time) {
+        while let Some((at, target)) = self.events.peek().filter(|&(at, _)| at < end) {
+            self.now = at;
+            self.processed += u64::from(self.is_first() || !matches!(target, Target::Arrival(_) | Target::Routes));
+            if let Some(share) = &mut self.share {
+                share.handling = target;
+            }
+            self.handle(target);
+        }
+    }
+
+    /// Collects the packets that left for other parts before `end`; gives the earliest time at which something happens after
+    /// that, here or where they arrive.
+    pub(crate) fn depart(&mut self, end: Time) -> Time {
+        let mut next = self.events.peek().map_or(Time::NEVER, |(at, _)| at);
+        let Some(share) = &mut self.share else { return next };
+        let last = Time::from_ps(end.as_ps() - 1);
+        for &i in &share.exits {
+            let link = &mut self.links[i as usize];
+            link.catch_up(last, &mut self.packets);
+            while let Some((deliver, id)) = link.pass_on() {
+                next = next.min(deliver);
+                let packet = self.packets[id].clone();
+                let tracks = packet.label.is_ack() && self.flows[packet.flow as usize].incoming.is_some();
+                let history = if tracks { self.packets.history(id) } else { 0 };
+                self.packets.remove(id);
+                share.outbox[share.cut.far_end(i)].push(Crossing {
+                    deliver,
+                    link: i,
+                    packet,
+                    history,
+                });
+            }
+            next = link.next_departure().map_or(next, |at| next.min(at));
+        }
+        next
+    }
+
+    /// What has left for another part.
+    pub(crate) fn outbox(&mut self, part: usize) -> Option<&mut Vec<Crossing<P::Header>>> {
+        self.share.as_mut().map(|share| &mut share.outbox[part])
+    }
+
+    /// Packets have left another part for this one, in order of time by link.
+    pub(crate) fn accept(&mut self, crossings: &mut Vec<Crossing<P::Header>>) {
+        for Crossing {
+            deliver,
+            link,
+            packet,
+            history,
+        } in crossings.drain(..)
+        {
+            let size = u32::from(packet.size);
+            let tracks = packet.label.is_ack() && self.flows[packet.flow as usize].incoming.is_some();
+            let id = self.packets.insert(packet);
+            if tracks {
+                self.packets.set_history(id, history);
+            }
+            if self.links[link as usize].accept(deliver, id, size) {
+                self.events.push(deliver, Target::Link(link));
+            }
+        }
+    }
+
+    fn here(&self) -> Place {
+        let handling = self.share.as_ref().map_or(0, |share| share.handling.code());
+        (self.now, handling)
+    }
+
+    /// A sender sent something again.
+    #[cold]
+    pub(super) fn note_retransmission(&mut self, flow: u32) {
+        let place = self.here();
+        if let Some(share) = &mut self.share {
+            share.retransmissions.push((place, flow));
+        }
+    }
+
+    /// A flow is no longer active, unless another part has found that before.
+    pub(super) fn close(&mut self, flow: u32, completion: Option<CompletionRow>) {
+        let place = self.here();
+        let active = std::mem::take(&mut self.flows[flow as usize].active);
+        if let Some(share) = self.share.as_mut().filter(|_| active) {
+            share.closings.push(Closing {
+                place,
+                flow,
+                completion,
+            });
+        }
+    }
+
+    /// Settles which flows are no longer active, in the order in which that came about.
+    pub(super) fn close_flows(parts: &mut [Self]) {
+        let shares = parts.iter_mut().filter_map(|part| part.share.as_mut());
+        let mut closings: Vec<_> = shares.flat_map(|share| share.closings.drain(..)).collect();
+        closings.sort_by_key(|closing| closing.place);
+        let mut closed = HashSet::new();
+        for Closing {
+            place,
+            flow,
+            completion,
+        } in closings
+        {
+            if !closed.insert(flow) {
+                continue;
+            }
+            let entry = parts[0].flows[flow as usize].entry;
+            if let Some(mut row) = completion {
+                row.retransmitted = parts[parts[0].ends(entry)[0]].retransmitted_before(flow, place);
+                parts[0].recorder.completion(&row);
+            }
+            parts[0].flows[flow as usize].active = true;
+            parts[0].no_longer_active(flow);
+            parts
+                .iter_mut()
+                .for_each(|part| part.flows[flow as usize].active = false);
+        }
+        for share in parts.iter_mut().filter_map(|part| part.share.as_mut()) {
+            share.retransmissions.clear();
+        }
+    }
+
+    /// What a sender here had sent again before an event.
+    fn retransmitted_before(&self, flow: u32, place: Place) -> u32 {
+        let later = self.share.iter().flat_map(|share| share.retransmissions.iter().rev());
+        let later = later.take_while(|&&(other, _)| other > place);
+        let later = later.filter(|&&(_, other)| other == flow).count() as u32;
+        self.flows[flow as usize].sender.totals().retransmitted - later
+    }
+}

@@ -1,0 +1,444 @@
+//! A run on one thread or several: the same results, to the bit.
+//!
+//! On several threads, the network is [cut](crate::cut) into parts, each a simulation of its own. All run for a window at a
+//! time, then exchange the packets that are on their way from one to another. Samples are taken when all have come to the
+//! same time. How many threads pay follows from where the load is and how much of it a window holds, not from a clock.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use derive_more::Display;
+use levelflow_laws::Protocol;
+use levelflow_results::{Recorder, Summary};
+use levelflow_scenario::Network;
+use levelflow_units::{Duration, Time};
+
+use crate::counters::Violation;
+use crate::cut::{Cut, Nodes};
+use crate::engine::{Crossing, Sim};
+use crate::limit::MemoryExceeded;
+
+/// Events after which it is decided how many threads pay.
+const PILOT: u64 = 300_000;
+/// What a network gains at least that is cut, or it stays whole.
+const LEAST_GAIN: f64 = 1.2;
+/// Seconds that an event takes, about: with many links and flows, it is more, and threads pay earlier.
+const PER_EVENT: f64 = 80e-9;
+/// Seconds that parts lose in a window as they wait for each other, and per link between them.
+const PER_WINDOW: f64 = 3e-6;
+const PER_EXIT: f64 = 10e-9;
+/// Seconds to take a packet to another part.
+const PER_CROSSING: f64 = 50e-9;
+/// Work of the slowest part in a window, in units of the mean.
+const UNEVEN: f64 = 1.1;
+/// Events in a window from which it is worth more than one thread.
+const BUSY: u64 = 200;
+/// Events after which memory is checked.
+const CHECKED: u64 = 1 << 20;
+/// Rounds of spinning before a thread that waits for others lets the processor go.
+const SPINS: u32 = 10_000;
+
+/// How many threads a run may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// So many, if the network can be cut into as many parts.
+    Exactly(usize),
+    /// As many as pay, at most as many as there are processors.
+    AsPays,
+}
+
+/// How a run is divided among threads, or why it is not.
+#[derive(Debug, Clone, PartialEq, Display)]
+pub enum Division {
+    /// One thread was asked for, or there is one processor.
+    #[display("one thread")]
+    Whole,
+    /// The network does not fall into as many parts.
+    #[display("one thread, since the network cannot be cut into as many parts")]
+    Uncuttable,
+    /// Windows are too short for what happens in them, or it is over soon.
+    #[display("one thread, since more would not pay")]
+    Unprofitable,
+    /// A thread for each part.
+    #[display("{threads} threads, which exchange packets every {window}")]
+    Parts {
+        /// How many there are.
+        threads: usize,
+        /// How long parts run before they exchange packets.
+        window: Duration,
+    },
+}
+
+/// A simulation under way, on one thread or several.
+#[derive(Debug)]
+pub struct Run<P: Protocol> {
+    parts: Vec<Sim<P>>,
+    division: Division,
+    next_sample: Time,
+    /// Whether windows hold enough work for threads.
+    busy: bool,
+}
+
+impl<P: Protocol + Clone> Run<P>
+where
+    Sim<P>: Send,
+    P::Header: Send,
+{
+    /// A run at time zero.
+    #[must_use]
+    pub fn new(network: Network<P>, threads: Threads) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        match threads {
+            Threads::Exactly(0 | 1) => Self::whole(Sim::new(network), Division::Whole),
+            Threads::AsPays if processors == 1 => Self::whole(Sim::new(network), Division::Whole),
+            Threads::Exactly(n) => Self::exactly(network, n),
+            Threads::AsPays => Self::as_pays(network, processors),
+        }
+    }
+
+    /// A run on one thread.
+    #[must_use]
+    pub fn whole(sim: Sim<P>, division: Division) -> Self {
+        Self {
+            parts: vec![sim],
+            division,
+            next_sample: Time::NEVER,
+            busy: false,
+        }
+    }
+
+    fn exactly(network: Network<P>, parts: usize) -> Self {
+        let loads: Vec<u64> = pilot(&network).loads().collect();
+        let cuts = cuts(&network, &loads, parts);
+        let best = cuts.min_by(|a, b| slowness(a, &loads).total_cmp(&slowness(b, &loads)));
+        match best {
+            Some(cut) => Self::divided(network, cut),
+            None => Self::whole(Sim::new(network), Division::Uncuttable),
+        }
+    }
+
+    fn as_pays(network: Network<P>, processors: usize) -> Self {
+        let sim = pilot(&network);
+        let (loads, simulated) = (sim.loads().collect::<Vec<_>>(), (sim.now() - Time::ZERO).as_secs_f64());
+        let rate = sim.events() as f64 / simulated.max(f64::MIN_POSITIVE);
+        let cuts = doubled(processors).flat_map(|parts| cuts(&network, &loads, parts));
+        let gains = cuts.map(|cut| (gain(&cut, &loads, rate), cut));
+        match gains.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+            None => Self::whole(sim, Division::Uncuttable),
+            Some((gain, cut)) if gain >= LEAST_GAIN && sim.events() >= PILOT => Self::divided(network, cut),
+            Some(_) => Self::whole(sim, Division::Unprofitable),
+        }
+    }
+
+    fn divided(network: Network<P>, cut: Cut) -> Self {
+        let division = Division::Parts {
+            threads: cut.parts(),
+            window: cut.window(),
+        };
+        let (next_sample, cut) = (Time::ZERO + network.sample, Arc::new(cut));
+        let part = |number| Sim::part(network.clone(), &cut, number);
+        Self {
+            parts: (0..cut.parts()).map(part).collect(),
+            division,
+            next_sample,
+            busy: true,
+        }
+    }
+
+    /// How it is divided, or why it is not.
+    #[must_use]
+    pub fn division(&self) -> &Division {
+        &self.division
+    }
+
+    /// The simulation, if it is on one thread.
+    pub fn sole(&mut self) -> Option<&mut Sim<P>> {
+        (self.parts.len() == 1).then(|| &mut self.parts[0])
+    }
+
+    /// Simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.parts[0].now()
+    }
+
+    /// Events processed so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.parts.iter().map(Sim::events).sum()
+    }
+
+    /// Packets times links they crossed so far.
+    #[must_use]
+    pub fn packet_hops(&self) -> u64 {
+        self.parts.iter().map(Sim::packet_hops).sum()
+    }
+
+    /// Bytes of memory held for packets, links and flows.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        self.parts.iter().map(Sim::memory).sum()
+    }
+
+    /// What has been recorded and not yet taken.
+    pub fn recorder(&mut self) -> &mut Recorder {
+        &mut self.parts[0].recorder
+    }
+
+    /// Counters up to now.
+    ///
+    /// # Errors
+    /// When a packet was counted twice or not at all: the simulator is wrong.
+    pub fn summary(&mut self) -> Result<Summary, Violation> {
+        Sim::summarise(&mut self.parts)
+    }
+
+    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
+    ///
+    /// # Errors
+    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
+    pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
+        let Division::Parts { window, .. } = self.division else {
+            return self.parts[0].advance(until, budget);
+        };
+        let (end, sample) = self.parts[0].times();
+        let until = until.min(end);
+        let enough = self.events().saturating_add(budget);
+        while self.events() < enough {
+            let stop = self.next_sample.min(until);
+            let over = self.run_to(stop, window, enough);
+            Sim::check_memory(&self.parts)?;
+            if !over {
+                continue;
+            }
+            if stop == self.next_sample {
+                Sim::take_sample(&mut self.parts);
+                self.next_sample = stop + sample;
+            }
+            if stop == until && until < self.next_sample {
+                if until == end {
+                    Sim::finish(&mut self.parts);
+                }
+                return Ok(until == end);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Runs all parts up to `stop`, or for so many events in all; true if they have come to `stop`.
+    fn run_to(&mut self, stop: Time, window: Duration, enough: u64) -> bool {
+        let before = self.events();
+        let threads = if self.busy { self.parts.len() } else { 1 };
+        let shared = Shared::new(self.parts.len(), threads, (enough - before).min(CHECKED));
+        let mut next = Time::NEVER;
+        for part in &mut self.parts {
+            next = next.min(part.depart(Time::from_ps(1)));
+        }
+        let each = self.parts.len().div_ceil(threads);
+        let rounds = std::thread::scope(|scope| {
+            let mut chunks = self.parts.chunks_mut(each).enumerate();
+            let first = chunks.next();
+            let shared = &shared;
+            for (k, parts) in chunks {
+                scope.spawn(move || shared.work(parts, k * each, next, stop, window));
+            }
+            first.map_or(Rounds::default(), |(_, parts)| {
+                shared.work(parts, 0, next, stop, window)
+            })
+        });
+        self.busy = (self.events() - before) / rounds.windows.max(1) >= BUSY;
+        if rounds.over {
+            self.parts.iter_mut().for_each(|part| part.come_to(stop));
+        }
+        rounds.over
+    }
+}
+
+/// Numbers of threads that are tried.
+fn doubled(processors: usize) -> impl Iterator<Item = usize> {
+    let powers = std::iter::successors(Some(2), |n| Some(2 * n)).take_while(move |&n| n < processors);
+    powers.chain(std::iter::once(processors))
+}
+
+/// A run of the network as a whole, far enough to see where its load is.
+fn pilot<P: Protocol + Clone>(network: &Network<P>) -> Sim<P> {
+    let mut sim = Sim::new(network.clone());
+    // A run that exceeds its memory does so again.
+    let _ = sim.advance(Time::NEVER, PILOT);
+    sim
+}
+
+/// Cuts of a network into so many parts.
+fn cuts<P: Protocol>(network: &Network<P>, loads: &[u64], parts: usize) -> impl Iterator<Item = Cut> {
+    let nodes = Nodes::of(network);
+    let windows = nodes.as_ref().map(Nodes::windows).unwrap_or_default();
+    windows
+        .into_iter()
+        .filter_map(move |window| nodes.as_ref()?.cut(window, parts, loads))
+}
+
+/// What a cut costs when it is to be made: the load of its largest part, then short windows.
+fn slowness(cut: &Cut, loads: &[u64]) -> f64 {
+    let (largest, crossing) = cut.shares(loads);
+    largest + crossing / 4.0 - 1e-3 * cut.window().as_secs_f64().log10()
+}
+
+/// How many times as fast a cut is, with so many events per simulated second.
+fn gain(cut: &Cut, loads: &[u64], rate: f64) -> f64 {
+    let (largest, crossing) = cut.shares(loads);
+    let exits = (0..cut.parts())
+        .map(|part| cut.exits(part).len())
+        .max()
+        .unwrap_or_default();
+    let windows = 1.0 / cut.window().as_secs_f64();
+    let work = rate * (PER_EVENT * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
+    rate * PER_EVENT / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
+}
+
+/// What threads share while they run parts.
+struct Shared<H> {
+    parts: usize,
+    barrier: Barrier,
+    /// Packets from each part to each other, in windows by turns.
+    boxes: [Vec<Mutex<Vec<Crossing<H>>>>; 2],
+    /// When each part has something to do next, and the events that it has processed, in windows by turns.
+    next: [Vec<AtomicU64>; 2],
+    events: [Vec<AtomicU64>; 2],
+    enough: u64,
+}
+
+/// What came of running parts.
+#[derive(Debug, Default)]
+struct Rounds {
+    windows: u64,
+    /// Whether they have come to where they were to stop.
+    over: bool,
+}
+
+impl<H: Send> Shared<H> {
+    fn new(parts: usize, threads: usize, enough: u64) -> Self {
+        let boxes = || (0..parts * parts).map(|_| Mutex::default()).collect();
+        let numbers = || (0..parts).map(|_| AtomicU64::default()).collect();
+        Self {
+            parts,
+            barrier: Barrier::new(threads),
+            boxes: [boxes(), boxes()],
+            next: [numbers(), numbers()],
+            events: [numbers(), numbers()],
+            enough,
+        }
+    }
+
+    /// Runs some parts, the first of which is number `first`, window by window up to `stop`.
+    fn work<P>(&self, parts: &mut [Sim<P>], first: usize, next: Time, stop: Time, window: Duration) -> Rounds
+    where
+        P: Protocol<Header = H>,
+    {
+        let _guard = self.barrier.guard();
+        let before: Vec<u64> = parts.iter().map(Sim::events).collect();
+        let (mut next, mut events, mut rounds) = (next, 0, Rounds::default());
+        while next <= stop && events < self.enough {
+            let turn = (rounds.windows % 2) as usize;
+            let end = next
+                .saturating_add(window)
+                .min(stop.saturating_add(Duration::from_ps(1)));
+            for (k, part) in parts.iter_mut().enumerate() {
+                self.run_window(part, first + k, turn, end);
+                self.events[turn][first + k].store(part.events() - before[k], Ordering::Relaxed);
+            }
+            self.barrier.wait();
+            for (k, part) in parts.iter_mut().enumerate() {
+                for from in 0..self.parts {
+                    part.accept(&mut self.of(turn, from, first + k).lock().expect("no thread has failed"));
+                }
+            }
+            let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+            next = self.next[turn]
+                .iter()
+                .map(load)
+                .min()
+                .map_or(Time::NEVER, Time::from_ps);
+            events = self.events[turn].iter().map(load).sum();
+            rounds.windows += 1;
+        }
+        rounds.over = next > stop;
+        rounds
+    }
+
+    fn run_window<P: Protocol<Header = H>>(&self, part: &mut Sim<P>, number: usize, turn: usize, end: Time) {
+        part.run_before(end);
+        let next = part.depart(end);
+        self.next[turn][number].store(next.as_ps(), Ordering::Relaxed);
+        for to in 0..self.parts {
+            let Some(outbox) = part.outbox(to) else { continue };
+            if !outbox.is_empty() {
+                std::mem::swap(
+                    outbox,
+                    &mut self.of(turn, number, to).lock().expect("no thread has failed"),
+                );
+            }
+        }
+    }
+
+    fn of(&self, turn: usize, from: usize, to: usize) -> &Mutex<Vec<Crossing<H>>> {
+        &self.boxes[turn][from * self.parts + to]
+    }
+}
+
+/// Where threads wait for each other: windows are so short that they spin.
+struct Barrier {
+    threads: usize,
+    waiting: AtomicUsize,
+    round: AtomicUsize,
+    failed: AtomicBool,
+    /// Rounds of spinning before a thread lets the processor go.
+    spins: u32,
+}
+
+/// Tells the others if this thread panics.
+struct Guard<'a>(&'a Barrier);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.failed.store(true, Ordering::Release);
+        }
+    }
+}
+
+impl Barrier {
+    fn new(threads: usize) -> Self {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            spins: if threads <= processors { SPINS } else { 0 },
+            threads,
+            waiting: AtomicUsize::new(0),
+            round: AtomicUsize::new(0),
+            failed: AtomicBool::new(false),
+        }
+    }
+
+    fn guard(&self) -> Guard<'_> {
+        Guard(self)
+    }
+
+    fn wait(&self) {
+        let round = self.round.load(Ordering::Acquire);
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+            self.waiting.store(0, Ordering::Relaxed);
+            self.round.store(round.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut spins = 0;
+        while self.round.load(Ordering::Acquire) == round {
+            assert!(!self.failed.load(Ordering::Acquire), "another part of the run failed");
+            if spins < self.spins {
+                spins += 1;
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Several threads give what one gives, to the bit.
+
+use std::collections::BTreeMap;
+
+use crate::common::{finish, run_on, try_start};
+use crate::properties::{assert_same, network};
+use levelflow_laws::Protocol;
+use levelflow_scenario::law_params;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// A ring of routers with hosts, and flows between all of them: links of 1 to 3 ms, some of which are lossy.
+fn ring(law: &Value, routers: usize, more: &Value) -> Value {
+    let mut links = Vec::new();
+    for i in 0..routers {
+        let next = (i + 1) % routers;
+        let mut link = json!({ "from": format!("r{i}"), "to": format!("r{next}"), "capacity": "20 Mb/s",
+            "delay": format!("{} us", 1000 + 300 * i), "buffer": "40 packets", "duplex": true });
+        for (key, value) in more["link"].as_object().into_iter().flatten() {
+            link[key] = value.clone();
+        }
+        links.push(link);
+        links.push(
+            json!({ "from": format!("h{i}"), "to": format!("r{i}"), "capacity": "50 Mb/s", "delay": "20 us",
+            "buffer": "100 packets", "duplex": true }),
+        );
+    }
+    let flows = (0..routers).map(|i| {
+        let mut flow = json!({ "name": format!("x{i}"), "law": law, "from": format!("h{i}"),
+            "to": format!("h{}", (i + routers / 2) % routers), "count": 2, "start": { "uniform": ["0 s", "100 ms"] } });
+        for (key, value) in more["flow"].as_object().into_iter().flatten() {
+            flow[key] = value.clone();
+        }
+        flow
+    });
+    json!({ "name": "ring", "duration": "600 ms", "sample": "30 ms", "seed": 7, "link": links, "flow": flows.collect::<Vec<_>>() })
+}
+
+fn assert_same_on(threads: impl IntoIterator<Item = usize>, scenario: &Value) {
+    let alone = finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")));
+    for n in threads {
+        let (run, cut) = run_on(n, scenario);
+        assert!(cut, "{n} parts");
+        assert_same(&run, &alone);
+    }
+}
+
+#[test]
+fn every_law_runs_on_any_number_of_threads() {
+    for law in levelflow_laws::LAWS.iter().filter(|law| law.name != "kelly") {
+        let queue = json!({ "red": { "ecn": true } });
+        let marks = levelflow_laws::Any::transport(&law_params(law.name, &BTreeMap::new()).unwrap()).ecn;
+        let more = if marks {
+            json!({ "link": { "queue": queue } })
+        } else {
+            json!({})
+        };
+        assert_same_on([3], &ring(&json!(law.name), 6, &more));
+    }
+}
+
+#[test]
+fn every_queue_runs_on_several_threads() {
+    for queue in levelflow_laws::aqm::QUEUES {
+        let more = json!({ "link": { "queue": queue.name } });
+        assert_same_on([2], &ring(&json!("cubic"), 4, &more));
+    }
+}
+
+#[test]
+fn short_flows_losses_and_delayed_acks_are_the_same_on_several_threads() {
+    let arrivals = json!({ "poisson": "40 /s" });
+    let size = json!({ "pareto": { "mean": "20 packets", "shape": 1.3 } });
+    for law in [
+        json!("rcp"),
+        json!({ "newreno": { "delayed_ack": true } }),
+        json!("level"),
+    ] {
+        let more = json!({ "link": { "loss": 0.02 }, "flow": { "count": null, "start": null, "arrivals": arrivals, "size": size } });
+        assert_same_on([2, 8], &ring(&law, 8, &more));
+        let more =
+            json!({ "flow": { "count": null, "start": null, "arrivals": arrivals, "size": size, "stop": "400 ms" } });
+        assert_same_on([4], &ring(&law, 8, &more));
+    }
+}
+
+#[test]
+fn users_who_read_pages_stay_on_one_thread() {
+    let session = json!({ "pages": 3, "objects": 2, "think": "10 ms" });
+    let more = json!({ "flow": { "count": null, "start": null, "arrivals": { "poisson": "5 /s" }, "size": "5 packets", "session": session } });
+    let (_, cut) = run_on(2, &ring(&json!("newreno"), 4, &more));
+    assert!(!cut);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_networks_are_the_same_on_several_threads(scenario in network(), threads in 2..=8usize) {
+        let alone = finish(try_start(&scenario).unwrap());
+        assert_same(&run_on(threads, &scenario).0, &alone);
+    }
+}
