@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from tools.peers import __main__ as peers
-from tools.peers import abc, cake, dualpi2, linux, ns2, queues, rcp, reno, tcp, xcp
+from tools.peers import abc, bbr3, cake, dualpi2, linux, ns2, queues, rcp, reno, tcp, xcp
 
 from levelflow import dataplane
 
@@ -21,10 +21,13 @@ def test_a_comparison_without_its_peer_is_skipped_in_one_line(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(", ")[0] for line in lines] == [f"{name}: skipped" for name in peers.COMPARISONS]
     assert "pip install ns3" in lines[0]
+    assert "no folder with queue.so: implement benches/peers/abc.h" in lines[2]
     assert "prateshg/ABC-NSDI2020" in lines[2]
-    assert "no folder with queue.so and prague.so" in lines[3]
+    assert "no folder with queue.so and prague.so: implement benches/peers/dualpi2.h" in lines[3]
     assert "make net builds it" in lines[4]
     assert "net/sched/sch_cake.c" in lines[5]
+    assert "no folder with bbr3.so: implement benches/peers/bbr3.h" in lines[6]
+    assert "google/bbr, branch v3" in lines[6]
     assert "/no/such/ns is no program" in lines[-1]
 
 
@@ -32,7 +35,7 @@ def test_an_unknown_comparison_is_refused(capsys):
     with pytest.raises(SystemExit) as exit_:
         peers.main(["vegas"])
     assert exit_.value.code == 2
-    allowed = "tcp, queues, abc, dualpi2, linux, cake, reno, xcp, rcp"
+    allowed = "tcp, queues, abc, dualpi2, linux, cake, bbr3, reno, xcp, rcp"
     assert f"vegas: unknown; allowed: {allowed}" in capsys.readouterr().err
 
 
@@ -218,63 +221,59 @@ def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
 
 
 @pytest.mark.needs("c++")
-@pytest.mark.parametrize(("marks", "rate", "waits"), [("false", 2000, True), ("true", 50, False)])
+@pytest.mark.parametrize(("marks", "rate", "waits"), [("0", 2000, True), ("1", 50, False)])
 def test_senders_of_the_driver_follow_the_marks(tmp_path, marks, rate, waits):
     """Over two packets a millisecond: unmarked, all of them and a queue; marked, five in each round trip of 100 ms."""
-    folder = authors(tmp_path, QUEUE.replace("MARKS", marks))
+    folder = router(tmp_path, marks)
     assert abc.lacks(folder) is None
-    outcome = abc.theirs(abc.compiled(folder, tmp_path), tmp_path / "mahimahi" / "traces" / abc.TRACES[0], 1)
+    outcome = abc.theirs(abc.PEER.compiled(tmp_path), folder, abc.TRACES[0], 1)
     assert outcome.rate == pytest.approx(rate, rel=0.02)
     assert (outcome.waits[1] > 100) == waits
 
 
 @pytest.mark.needs("c++")
-def test_a_queue_that_does_not_compile_and_a_trace_out_of_order_are_told(tmp_path):
-    with pytest.raises(RuntimeError, match="does not compile"):
-        abc.compiled(authors(tmp_path, "nonsense"), tmp_path)
-    program = abc.compiled(authors(tmp_path, QUEUE.replace("MARKS", "false")), tmp_path)
-    (tmp_path / "line").write_text("2\n1\n", encoding="utf-8")
+def test_a_trace_out_of_order_and_a_missing_one_are_told(tmp_path):
+    folder = router(tmp_path, "0")
+    first, last = (tmp_path / "traces" / abc.TRACES[which] for which in (0, -1))
+    first.write_text("2\n1\n", encoding="utf-8")
     with pytest.raises(RuntimeError, match="the trace in order"):
-        abc.theirs(program, tmp_path / "line", 1)
+        abc.theirs(abc.PEER.compiled(tmp_path), folder, first.name, 1)
+    last.unlink()
+    assert abc.lacks(folder) == f"{last} is missing: it is in mahimahi/traces of github.com/prateshg/ABC-NSDI2020"
 
 
-def authors(folder, queue):
-    """A folder like that of ABC's authors, with this queue and two opportunities per millisecond; as text."""
-    source, traces = folder / "mahimahi" / "src", folder / "mahimahi" / "traces"
-    for part in (source / "packet", source / "util", traces):
-        part.mkdir(parents=True, exist_ok=True)
-    (source / "packet" / "cellular_packet_queue.hh").write_text(queue, encoding="utf-8")
-    for name in abc.SOURCES:
-        (source / "packet" / name).write_text("", encoding="utf-8")
-    for name in abc.TRACES:
-        (traces / name).write_text("1\n1\n", encoding="utf-8")
+def library(folder, peer, code):
+    """Compiles code that implements a peer's header to each of its libraries; their folder as text."""
+    source = folder / "stub.cc"
+    source.write_text(code, encoding="utf-8")
+    for name in peer.libraries:
+        command = ["c++", "-shared", "-fPIC", f"-I{peer.header.parent}", str(source), "-o", str(folder / name)]
+        subprocess.run(command, check=True)
     return str(folder)
 
 
-#: A queue that marks every packet or none, with the names that the authors' has.
+def router(folder, marks):
+    """A folder with a queue that marks all or none, and traces of two opportunities per millisecond; as text."""
+    (folder / "traces").mkdir()
+    for name in abc.TRACES:
+        (folder / "traces" / name).write_text("1\n1\n", encoding="utf-8")
+    return library(folder, abc.PEER, QUEUE.replace("MARKS", marks))
+
+
+#: A queue that marks every packet or none.
 QUEUE = """
-#include <netinet/ip.h>
-#include <cstdint>
 #include <deque>
-#include <string>
-struct QueuedPacket {
-    QueuedPacket(std::string bytes, uint64_t at) : arrival_time(at), contents(bytes) {}
-    uint64_t arrival_time;
-    std::string contents;
-};
-struct CELLULARPacketQueue {
-    std::deque<QueuedPacket> waiting;
-    CELLULARPacketQueue(const std::string &) {}
-    bool empty() const { return waiting.empty(); }
-    void enqueue(QueuedPacket &&packet) { waiting.push_back(packet); }
-    QueuedPacket dequeue() {
-        if (empty()) return QueuedPacket("", 0);
-        QueuedPacket first = waiting.front();
-        waiting.pop_front();
-        if (MARKS) reinterpret_cast<iphdr *>(&first.contents[4])->tos |= IPTOS_ECN_CE;
-        return first;
-    }
-};
+#include "abc.h"
+static std::deque<Packet> waiting;
+void *queue_new() { return nullptr; }
+void queue_put(void *, const Packet *packet) { waiting.push_back(*packet); }
+int queue_take(void *, uint64_t, Packet *packet) {
+    if (waiting.empty()) return 0;
+    *packet = waiting.front();
+    waiting.pop_front();
+    if (MARKS) packet->ecn = 3;
+    return 1;
+}
 """
 
 
@@ -312,7 +311,7 @@ def test_prague_over_dualpi2_waits_for_the_step_and_cubic_for_the_target():
 def test_flows_of_the_driver_follow_marks_and_losses(tmp_path, marks, mbps):
     """The library's sender sends at 4 Mb/s, or at 1 once it hears of a mark. CUBIC loses one packet in a thousand, and
     sends what its Reno mode gives at that, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over 40 ms."""
-    outcome = dualpi2.theirs(dualpi2.compiled(tmp_path), libraries(tmp_path, marks), PAIR, 1)
+    outcome = dualpi2.theirs(dualpi2.PEER.compiled(tmp_path), libraries(tmp_path, marks), PAIR, 1)
     cubic = outcome.rate / (1 + outcome.ratio)
     alpha, beta, loss = 3 * 0.3 / 1.7, 0.7, 1e-3
     window = (alpha * (1 + beta) / (2 * (1 - beta) * loss)) ** 0.5
@@ -325,21 +324,16 @@ def test_flows_of_the_driver_follow_marks_and_losses(tmp_path, marks, mbps):
 @pytest.mark.needs("c++")
 def test_a_library_without_its_functions_is_reported(tmp_path):
     folder = libraries(tmp_path, 0)
-    assert dualpi2.lacks(folder) is None
-    assert "queue.so is missing: dualpi2.h says what it exports" in dualpi2.lacks(str(tmp_path / "nowhere"))
+    assert dualpi2.PEER.lacks(folder) is None
+    assert "queue.so is missing: implement benches/peers/dualpi2.h" in dualpi2.PEER.lacks(str(tmp_path / "nowhere"))
     (tmp_path / "prague.so").write_bytes(b"")
     with pytest.raises(RuntimeError, match="prague_new"):
-        dualpi2.theirs(dualpi2.compiled(tmp_path), folder, PAIR, 1)
+        dualpi2.theirs(dualpi2.PEER.compiled(tmp_path), folder, PAIR, 1)
 
 
 def libraries(folder, marks):
     """A folder with a queue and a sender, of one source; as text."""
-    source = folder / "stub.cc"
-    source.write_text(STUB.replace("MARKS", str(marks)), encoding="utf-8")
-    for name in dualpi2.LIBRARIES:
-        command = ["c++", "-shared", "-fPIC", f"-I{dualpi2.HEADER.parent}", str(source), "-o", str(folder / name)]
-        subprocess.run(command, check=True)
-    return str(folder)
+    return library(folder, dualpi2.PEER, STUB.replace("MARKS", str(marks)))
 
 
 #: A queue that marks Prague's packets or does not, and drops every thousandth of others; a sender of two rates.
@@ -530,4 +524,127 @@ static struct Qdisc_ops cake_qdisc_ops = {
     .dequeue = cake_dequeue,
     .init = cake_init,
 };
+"""
+
+
+def test_what_linuxs_bbr3_came_to_is_read_by_flow(monkeypatch):
+    """In 10 s over 10 Mb/s: of 1000 packets 20 dropped, 3 and 1 Mb/s, a queue of 1250 bytes half of the time."""
+    monkeypatch.setattr(bbr3, "SECONDS", 40)
+    monkeypatch.setattr(bbr3, "FROM_S", 30)
+    outcome = bbr3.read(bbr3.Case(10, 20, 1, 2), "1000 20\n3750000\n1250000\n" + "0\n1250\n" * 500)
+    assert (outcome.rate, outcome.dropped) == pytest.approx((4, 2))
+    assert outcome.jain == pytest.approx(16 / 2 / 10)
+    assert (outcome.wait, outcome.late) == pytest.approx((0.5, 1))
+
+
+def test_a_row_of_bbr3_has_medians():
+    runs = [bbr3.Outcome(rate, 1.0, 5.0, 10.0, 0.0) for rate in (9.0, 9.5, 9.6)]
+    assert bbr3.row(bbr3.Case(10, 20, 0.5, 1, 0.03), runs, runs[:1]) == (
+        "| 10 | 20 | 0.5 | 3 | 1 | 9.50, 9.00, +6% |  | 5.0, 5.0, +0% | 10.0, 10.0, +0% | 0.00, 0.00, +0% |"
+    )
+
+
+@pytest.mark.needs("c++")
+def test_the_driver_of_bbr3_paces_measures_and_loses(tmp_path, monkeypatch):
+    """A law that paces 16 Mb/s in a window of 60 packets over 10 Mb/s and 40 ms, which hold 33: the others wait."""
+    monkeypatch.setattr(bbr3, "SECONDS", 20)
+    monkeypatch.setattr(bbr3, "FROM_S", 5)
+    folder = library(tmp_path, bbr3.PEER, LAW)
+    assert bbr3.PEER.lacks(folder) is None
+    program = bbr3.PEER.compiled(tmp_path)
+    roomy = bbr3.theirs(program, folder, bbr3.Case(10, 40, 4, 1))
+    assert roomy.rate == pytest.approx(10, rel=1e-3)
+    assert roomy.wait == pytest.approx((60 - 10e6 * 0.04 / 8 / bbr3.PACKET) * 8 * bbr3.PACKET / 10e3, rel=0.02)
+    assert roomy.dropped == 0
+    lossy = bbr3.theirs(program, folder, bbr3.Case(10, 40, 4, 1, 0.1))
+    assert lossy.rate == pytest.approx(9, rel=0.02)
+    shallow = bbr3.theirs(program, folder, bbr3.Case(10, 40, 0.5, 1))
+    assert shallow.dropped > 1
+    assert shallow.late <= (0.5 * 0.04 + bbr3.PACKET * 8 / 10e6) * 1e3
+
+
+@pytest.mark.needs("c++")
+def test_the_driver_of_bbr3_calls_its_law_in_order(tmp_path, monkeypatch):
+    """A law that ends the run where what the driver says contradicts what it said before. The wire loses three of ten
+    packets; in a window of two, no ACK is left to tell of both, and a timer of 200 ms does: less than two per 40 ms."""
+    monkeypatch.setattr(bbr3, "SECONDS", 40)
+    folder = library(tmp_path, bbr3.PEER, WARY)
+    outcome = bbr3.theirs(bbr3.PEER.compiled(tmp_path), folder, bbr3.Case(10, 40, 4, 2, 0.3))
+    assert 0.1 < outcome.rate < 0.9 * 2 * 0.7 * 2 * bbr3.PACKET * 8e-6 / 0.04
+
+
+#: A law with a constant rate and window.
+LAW = """
+#include "bbr3.h"
+void *bbr3_new(Sender *sender, uint32_t (*)()) {
+    sender->rate = 16000000 / 8;
+    sender->window = 60;
+    return nullptr;
+}
+void bbr3_sent(void *, Sender *, uint32_t) {}
+void bbr3_acknowledged(void *, Sender *, uint32_t, int64_t) {}
+void bbr3_loses(void *, Sender *, int) {}
+void bbr3_lost(void *, Sender *, uint32_t) {}
+void bbr3_state(void *, Sender *, int) {}
+void bbr3_control(void *, Sender *) {}
+"""
+#: A law of two packets, which keeps count of what is on its way and of the state.
+WARY = """
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include "bbr3.h"
+static void check(bool right, const char *what) {
+    if (right) return;
+    std::fprintf(stderr, "%s\\n", what);
+    std::exit(1);
+}
+struct Law {
+    std::map<uint32_t, uint64_t> flight;
+    int state = BBR3_OPEN, next = BBR3_OPEN;
+    uint64_t now = 0;
+    void see(const Sender *sender) {
+        check(sender->now >= now, "time");
+        check(sender->flight == flight.size(), "flight");
+        now = sender->now;
+    }
+    void remove(uint32_t number) { check(flight.erase(number) == 1, "number"); }
+};
+static Law &of(void *law) { return *static_cast<Law *>(law); }
+void *bbr3_new(Sender *sender, uint32_t (*draw)()) {
+    check(sender->window == 10 && sender->bytes == 1500 && sender->least >= 40000, "beginning");
+    check(draw() != draw(), "random numbers");
+    sender->rate = 10000000 / 8;
+    return new Law;
+}
+void bbr3_sent(void *law, Sender *sender, uint32_t number) {
+    of(law).see(sender);
+    check(number == sender->next && sender->departs >= sender->now && sender->flight < sender->window, "sending");
+    of(law).flight[number] = sender->departs;
+}
+void bbr3_acknowledged(void *law, Sender *sender, uint32_t number, int64_t round_trip) {
+    of(law).see(sender);
+    check(round_trip == static_cast<int64_t>(sender->now / 1000 - of(law).flight[number] / 1000), "round trip");
+    check(round_trip >= 40000 && sender->least <= round_trip, "least");
+    of(law).remove(number);
+}
+void bbr3_loses(void *law, Sender *sender, int state) {
+    of(law).see(sender);
+    check(of(law).state != BBR3_TIMEOUT && state != of(law).state, "losses");
+    of(law).next = state;
+}
+void bbr3_lost(void *law, Sender *sender, uint32_t number) {
+    of(law).remove(number);
+    of(law).see(sender);
+    check(of(law).next != BBR3_OPEN, "losses of which nothing was said");
+}
+void bbr3_state(void *law, Sender *sender, int state) {
+    of(law).see(sender);
+    check(state == BBR3_OPEN || state == of(law).next, "state");
+    of(law).state = of(law).next = state;
+}
+void bbr3_control(void *law, Sender *sender) {
+    of(law).see(sender);
+    sender->window = 2;
+}
 """

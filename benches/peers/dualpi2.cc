@@ -6,8 +6,6 @@
 // and the sum of their round trips in us. CUBIC is that of RFC 9438 with the recovery of RFC 6675; what is lost is not sent
 // again, but the next packet stands for it. Prague sends as udp_prague's sender does.
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -20,6 +18,7 @@
 #include <vector>
 
 #include "dualpi2.h"
+#include "library.h"
 
 constexpr uint64_t MS = 1'000'000, SECOND = 1000 * MS;
 constexpr uint32_t PACKET = 1500;
@@ -51,14 +50,6 @@ static decltype(&::prague_stamp) stamp;
 static decltype(&::prague_receive) receive;
 static decltype(&::prague_hear) hear;
 static decltype(&::prague_reset) reset;
-
-template <class Function> static void find(void *library, const char *name, Function &function) {
-    function = reinterpret_cast<Function>(library ? dlsym(library, name) : nullptr);
-    if (!function) {
-        std::fprintf(stderr, "%s: %s\n", name, dlerror());
-        std::exit(2);
-    }
-}
 
 static void load(const char *queue, const char *prague) {
     void *library = dlopen(queue, RTLD_NOW);

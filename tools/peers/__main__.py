@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from levelflow import dataplane
-from tools.peers import abc, cake, dualpi2, linux, ns2, queues, rcp, reno, tcp, xcp
+from tools.peers import abc, bbr3, cake, dualpi2, linux, ns2, queues, rcp, reno, tcp, xcp
 
 Compare = Callable[[str], Iterator[str]]
 
@@ -19,9 +19,10 @@ COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
     "tcp": ("ns3", tcp.lacks, tcp.compare),
     "queues": ("ns3", tcp.lacks, queues.compare),
     "abc": ("abc", abc.lacks, abc.compare),
-    "dualpi2": ("dualpi2", dualpi2.lacks, dualpi2.compare),
+    "dualpi2": ("dualpi2", dualpi2.PEER.lacks, dualpi2.compare),
     "linux": ("net", linux.lacks, linux.compare),
     "cake": ("linux", cake.lacks, cake.compare),
+    "bbr3": ("bbr3", bbr3.PEER.lacks, bbr3.compare),
     "reno": ("ns2", ns2.lacks("Agent/TCP/Sack1"), reno.compare),
     "xcp": ("ns2", ns2.lacks("Agent/TCP/Reno/XCP"), xcp.compare),
     "rcp": ("ns2", ns2.lacks("Agent/RCP"), rcp.compare),
@@ -34,9 +35,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("comparison", nargs="*", metavar="COMPARISON", help=f"{', '.join(COMPARISONS)}; default: all")
     parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
     parser.add_argument("--ns2", default="ns", metavar="BINARY", help="ns-2, for rcp with the code of RCP's authors")
-    parser.add_argument("--abc", default="", metavar="FOLDER", help="copy of the code of ABC's authors")
+    parser.add_argument("--abc", default="", metavar="FOLDER", help="library of an ABC router's queue, and traces")
     parser.add_argument("--dualpi2", default="", metavar="FOLDER", help="libraries of a DualPI2 and of a Prague sender")
     parser.add_argument("--linux", default="", metavar="FOLDER", help="copy of the source of Linux, for cake")
+    parser.add_argument("--bbr3", default="", metavar="FOLDER", help="library of a BBRv3")
     net = str(dataplane.program() or "")
     parser.add_argument("--net", default=net, metavar="PROGRAM", help="levelflow-net, for linux: as root, 24 minutes")
     options = parser.parse_args(arguments)

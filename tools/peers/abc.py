@@ -1,9 +1,7 @@
-"""ABC beside the queue of its authors, which is compiled from their code, on traces of their Mahimahi."""
+"""ABC beside the queue of its authors, a shared library behind a driver of ours, on traces of their Mahimahi."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from levelflow.scenario import Scenario
-from tools import CHECKOUT
 from tools.peers import queues, tcp
+from tools.peers.libraries import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +22,7 @@ ROUND_TRIP_MS = 100
 SECONDS, FROM_S = 120, 40
 APART_S = 10  # between starts
 LEVELS = (0.5, 0.99)
-#: Traces that come with the authors' code.
+#: Traces of the authors' Mahimahi.
 TRACES = (
     "bw12.mahi",
     "bw48.mahi",
@@ -35,7 +33,7 @@ TRACES = (
     "TMobile-UMTS-driving.down",
 )
 FLOWS = (1, 4)
-SOURCES = ("cellular_packet_queue.cc", "dropping_packet_queue.cc")
+PEER = Peer("abc", ("queue.so",), "github.com/prateshg/ABC-NSDI2020")
 
 
 @dataclass
@@ -68,18 +66,10 @@ def ours(trace: Path, flows: int) -> Outcome:
     return _outcome((late["delivered_bps"] / 8 / PACKET).to_list(), waits)
 
 
-def theirs(program: Path, trace: Path, flows: int) -> Outcome:
-    """Runs a case through the authors' queue."""
+def theirs(program: Path, folder: str, trace: str, flows: int) -> Outcome:
+    """Runs a case through the library."""
     times = (SECONDS, FROM_S, ROUND_TRIP_MS / 1000, *starts(flows))
-    done = subprocess.run(
-        [str(program), str(trace), *(f"{1000 * seconds:.0f}" for seconds in times)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"{trace}: {done.stderr.strip()}")
-    return read(done.stdout)
+    return read(PEER.run(program, folder, (_path(folder, trace), *(f"{1000 * seconds:.0f}" for seconds in times))))
 
 
 def read(text: str) -> Outcome:
@@ -100,35 +90,15 @@ def _outcome(rates: list[float], waits: list[list[float]]) -> Outcome:
 
 
 def lacks(folder: str) -> str | None:
-    """What is missing to compile the authors' queue and run their traces, in half a sentence; None if nothing."""
-    if not folder:
-        return "--abc names no copy of the code of ABC's authors, github.com/prateshg/ABC-NSDI2020"
-    sources, traces = _packet(folder), _traces(folder)
-    for file in (*(sources / name for name in SOURCES), *(traces / name for name in TRACES)):
-        if not file.is_file():
-            return f"{file} is missing: --abc names a copy of github.com/prateshg/ABC-NSDI2020"
-    return None if shutil.which("c++") else "there is no c++ to compile the authors' queue"
+    """What is missing to run the library on the traces, in half a sentence; None if nothing."""
+    if lack := PEER.lacks(folder):
+        return lack
+    missing = [path for path in (_path(folder, trace) for trace in TRACES) if not path.is_file()]
+    return f"{missing[0]} is missing: it is in mahimahi/traces of {PEER.code}" if missing else None
 
 
-def _packet(folder: str) -> Path:
-    return Path(folder) / "mahimahi" / "src" / "packet"
-
-
-def _traces(folder: str) -> Path:
-    return Path(folder) / "mahimahi" / "traces"
-
-
-def compiled(folder: str, into: Path) -> Path:
-    """Compiles the authors' queue with a driver of ours."""
-    packet, program = _packet(folder), into / "abc"
-    files = [CHECKOUT / "benches" / "peers" / "abc_mahimahi.cc", *(packet / name for name in SOURCES)]
-    options = ["-std=c++17", "-O2", "-w", f"-I{packet}", f"-I{packet.with_name('util')}"]
-    done = subprocess.run(
-        ["c++", *options, *map(str, files), "-o", str(program)], capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(f"the queue in {packet} does not compile:\n{done.stderr}")
-    return program
+def _path(folder: str, trace: str) -> Path:
+    return (Path(folder) / "traces" / trace).resolve()
 
 
 def row(trace: str, flows: int, a: Outcome, b: Outcome) -> str:
@@ -146,8 +116,7 @@ def compare(folder: str) -> Iterator[str]:
     yield f"| trace | flows | packets/s | Jain's index | {waits} |"
     yield f"|---|---|---|---|{'---|' * len(LEVELS)}"
     with tempfile.TemporaryDirectory() as work:
-        program = compiled(folder, Path(work))
+        program = PEER.compiled(Path(work))
         for trace in TRACES:
-            path = _traces(folder) / trace
             for flows in FLOWS:
-                yield row(trace, flows, ours(path, flows), theirs(program, path, flows))
+                yield row(trace, flows, ours(_path(folder, trace), flows), theirs(program, folder, trace, flows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +14,8 @@ import numpy as np
 import polars as pl
 
 from levelflow.scenario import Scenario
-from tools.peers import kernel, queues, tcp
+from tools import CHECKOUT
+from tools.peers import queues, tcp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,9 +189,17 @@ def lacks(folder: str) -> str | None:
 
 def compiled(folder: str, into: Path, patches: tuple[tuple[str, str], ...] = ()) -> Path:
     """Compiles Linux's code with a driver of ours; what it includes is in `cake_kernel.h`. Patches replace text."""
-    program = into / "cake"
-    kernel.copied(Path(folder) / SOURCE, into, patches)
-    kernel.compile_driver("cake_linux.c", into, program, str(Path(folder) / SOURCE))
+    text = (Path(folder) / SOURCE).read_text(encoding="utf-8")
+    for old, new in patches:
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} is {text.count(old)} times in {SOURCE}")
+        text = text.replace(old, new)
+    (into / SOURCE.name).write_text(re.sub(r"^#include .*$", "", text, flags=re.MULTILINE), encoding="utf-8")
+    driver, program = CHECKOUT / "benches" / "peers" / "cake_linux.c", into / "cake"
+    command = ["cc", "-O2", "-w", f"-I{driver.parent}", f"-I{into}", str(driver), "-lm", "-o", str(program)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{Path(folder) / SOURCE} does not compile:\n{done.stderr}")
     return program
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -13,8 +11,8 @@ import numpy as np
 import polars as pl
 
 from levelflow.scenario import Scenario
-from tools import CHECKOUT
 from tools.peers import queues, tcp
+from tools.peers.libraries import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,8 +27,7 @@ SEEDS = (1, 2, 3, 4, 5)
 LEVEL = 0.99
 SSTHRESH = 50  # packets at which CUBIC's slow start ends
 NONE = float("nan")
-LIBRARIES = ("queue.so", "prague.so")
-HEADER = CHECKOUT / "benches" / "peers" / "dualpi2.h"
+PEER = Peer("dualpi2", ("queue.so", "prague.so"), "Linux's sch_dualpi2.c and github.com/L4STeam/udp_prague")
 
 Flows = tuple[int, int]
 
@@ -104,15 +101,7 @@ def ours(case: Case, seed: int) -> Outcome:
 def theirs(program: Path, folder: str, case: Case, seed: int) -> Outcome:
     """Runs a case through the libraries."""
     numbers = (seed, 1000 * SECONDS, 1000 * FROM_S, SAMPLE_MS, case.mbps, case.round_trip_ms, *case.flows)
-    done = subprocess.run(
-        [str(program), *(str(Path(folder).resolve() / name) for name in LIBRARIES), *map(str, numbers)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise RuntimeError(f"the libraries in {folder}: {done.stderr.strip()}")
-    return read(case, done.stdout)
+    return read(case, PEER.run(program, folder, numbers))
 
 
 def read(case: Case, text: str) -> Outcome:
@@ -127,24 +116,6 @@ def read(case: Case, text: str) -> Outcome:
     rates = flows[:, :, 0].sum(axis=0) * 8e-6 / (SECONDS - FROM_S)
     lost = 100 * dropped / (cubic_sent + dropped) if cubic_sent else NONE
     return outcome(case, rates.tolist(), waits, 100 * marked / sent, lost)
-
-
-def lacks(folder: str) -> str | None:
-    """What is missing to run the two libraries, in half a sentence; None if nothing."""
-    if not folder:
-        return f"--dualpi2 names no folder with {' and '.join(LIBRARIES)}, as {HEADER.name} declares them"
-    for name in LIBRARIES:
-        if not (Path(folder) / name).is_file():
-            return f"{Path(folder) / name} is missing: {HEADER.name} says what it exports"
-    return None if shutil.which("c++") else "there is no c++ to compile the driver"
-
-
-def compiled(into: Path) -> Path:
-    """Compiles the driver."""
-    program = into / "dualpi2"
-    command = ["c++", "-std=c++17", "-O2", str(HEADER.with_suffix(".cc")), "-o", str(program), "-ldl"]
-    subprocess.run(command, check=True)
-    return program
 
 
 def row(case: Case, a: Outcome, b: Outcome) -> str:
@@ -169,7 +140,7 @@ def compare(folder: str) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     with tempfile.TemporaryDirectory() as work:
-        program = compiled(Path(work))
+        program = PEER.compiled(Path(work))
         for mbps in MBPS:
             for round_trip in ROUND_TRIPS_MS:
                 for flows in FLOWS:
