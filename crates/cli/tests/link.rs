@@ -282,54 +282,70 @@ fn a_device_may_go_down_and_come_back_but_not_vanish() {
 fn kernel_tcp_fills_the_link_that_the_command_emulates() {
     needs_root!("kernel_tcp_fills_the_link_that_the_command_emulates");
     on_time(|| {
-        let pair = Pair::new();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-        command.args([
-            "link", "wa", "wb", "--rate", "20 Mb/s", "--delay", "5 ms", "--buffer", "50 kB",
-        ]);
-        command
-            .args(["--realtime", "--json", "--for", "20 s"])
-            .stdout(Stdio::piped());
-        let link = pair.middle.spawn(command).unwrap();
-        let listener = pair
-            .b
-            .run(|| std::net::TcpListener::bind("10.0.0.2:7000"))
-            .unwrap()
-            .unwrap();
-        let receiver = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let (mut bytes, mut buffer, mut begin) = (0, vec![0; 65536], None);
-            while let Ok(size @ 1..) = std::io::Read::read(&mut stream, &mut buffer) {
-                // Not what comes in slow start.
-                let now = Instant::now();
-                let begin = *begin.get_or_insert(now + Duration::from_millis(500));
-                bytes += if now >= begin { size } else { 0 };
-            }
-            bytes as f64 * 8.0 / begin.map_or(f64::INFINITY, |begin| begin.elapsed().as_secs_f64())
-        });
-        let send = || {
-            let mut stream = (0..50).find_map(|_| {
-                std::thread::sleep(Duration::from_millis(50));
-                std::net::TcpStream::connect("10.0.0.2:7000").ok()
-            });
-            let stream = stream.as_mut().unwrap();
-            let start = Instant::now();
-            while start.elapsed() < Duration::from_secs(3) {
-                std::io::Write::write_all(stream, &[0; 16_384]).unwrap();
-            }
-        };
-        pair.a.run(send).unwrap();
-        let rate = receiver.join().unwrap();
-        // 1448 of 1514 bytes are payload.
-        let share = rate / (20e6 * 1448.0 / 1514.0);
-        assert!((0.9..1.01).contains(&share), "{rate} b/s");
-        let id = rustix::process::Pid::from_raw(link.id().cast_signed()).unwrap();
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-        let output = link.wait_with_output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-        let there = &summary["directions"][0];
+        let (share, there) = kernel_tcp_over(&["--buffer", "50 kB"]);
+        assert!((0.9..1.01).contains(&share), "{share}");
         assert_eq!((&there["from"], &there["to"]), (&"wa".into(), &"wb".into()));
-        assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{summary}");
+        assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{there}");
     });
+}
+
+/// CoDel's target is 5 ms; what a queue of 1000 packets holds otherwise are 600 ms.
+#[test]
+fn a_queue_discipline_keeps_the_queue_of_kernel_tcp_short() {
+    needs_root!("a_queue_discipline_keeps_the_queue_of_kernel_tcp_short");
+    on_time(|| {
+        let (share, there) = kernel_tcp_over(&["--queue", "fq_codel"]);
+        assert!((0.85..1.01).contains(&share), "{share}");
+        assert!(there["queueing"]["p50"].as_f64().unwrap() < 0.015, "{there}");
+        assert!(there["dropped"].as_u64().unwrap() > 0, "{there}");
+    });
+}
+
+/// Over `levelflow-net link` at 20 Mb/s with 5 ms each way, for 3 s: what of the line's payload TCP delivers after slow start, and
+/// the counters of its direction.
+fn kernel_tcp_over(options: &[&str]) -> (f64, serde_json::Value) {
+    let pair = Pair::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command.args(["link", "wa", "wb", "--rate", "20 Mb/s", "--delay", "5 ms"]);
+    command.args(options);
+    command
+        .args(["--realtime", "--json", "--for", "20 s"])
+        .stdout(Stdio::piped());
+    let link = pair.middle.spawn(command).unwrap();
+    let listener = pair
+        .b
+        .run(|| std::net::TcpListener::bind("10.0.0.2:7000"))
+        .unwrap()
+        .unwrap();
+    let receiver = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut bytes, mut buffer, mut begin) = (0, vec![0; 65536], None);
+        while let Ok(size @ 1..) = std::io::Read::read(&mut stream, &mut buffer) {
+            // Not what comes in slow start.
+            let now = Instant::now();
+            let begin = *begin.get_or_insert(now + Duration::from_millis(500));
+            bytes += if now >= begin { size } else { 0 };
+        }
+        bytes as f64 * 8.0 / begin.map_or(f64::INFINITY, |begin| begin.elapsed().as_secs_f64())
+    });
+    let send = || {
+        let mut stream = (0..50).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            std::net::TcpStream::connect("10.0.0.2:7000").ok()
+        });
+        let stream = stream.as_mut().unwrap();
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(3) {
+            std::io::Write::write_all(stream, &[0; 16_384]).unwrap();
+        }
+    };
+    pair.a.run(send).unwrap();
+    let rate = receiver.join().unwrap();
+    let id = rustix::process::Pid::from_raw(link.id().cast_signed()).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = link.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let mut summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // 1448 of 1514 bytes are payload.
+    (rate / (20e6 * 1448.0 / 1514.0), summary["directions"][0].take())
 }

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use levelflow_laws::{LAWS, LawInfo, Signal};
 use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
 use serde_json::Value;
@@ -116,15 +117,31 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
 /// Each law that routers run, on a path of its own. Without its router, a flow stays at its first rate, a third at most of what it
 /// gets with one.
 #[test]
-fn flows_of_every_law_get_what_they_get_in_the_simulator() {
-    needs_root!("flows_of_every_law_get_what_they_get_in_the_simulator");
+fn flows_of_every_law_of_routers_get_what_they_get_in_the_simulator() {
+    needs_root!("flows_of_every_law_of_routers_get_what_they_get_in_the_simulator");
+    get_what_they_get_in_the_simulator(|law| law.number > 0);
+}
+
+#[test]
+fn flows_of_every_law_of_hosts_get_what_they_get_in_the_simulator() {
+    needs_root!("flows_of_every_law_of_hosts_get_what_they_get_in_the_simulator");
+    get_what_they_get_in_the_simulator(|law| law.number == 0 && !["reno", "cubic", "bbr"].contains(&law.name));
+}
+
+fn get_what_they_get_in_the_simulator(which: impl Fn(&LawInfo) -> bool) {
     let _alone = ALONE.lock();
     on_time(|| {
         let dir = tempfile::tempdir().unwrap();
         let mut text = "name = 'laws'\nduration = '4 s'\n".to_owned();
-        for law in levelflow_laws::on_the_wire().map(|law| law.name) {
+        for law in LAWS.iter().filter(|law| which(law)) {
+            let queue = if law.signal == Signal::Mark {
+                "dualpi2"
+            } else {
+                "drop_tail"
+            };
+            let law = law.name;
             let ends = format!("from = '{law}-1'\nto = '{law}-2'\n");
-            text += &format!("[[link]]\n{ends}capacity = '5 Mb/s'\ndelay = '5 ms'\nduplex = true\n");
+            text += &format!("[[link]]\n{ends}capacity = '5 Mb/s'\ndelay = '5 ms'\nduplex = true\nqueue = '{queue}'\n");
             text += &format!("[[flow]]\n{ends}name = '{law}'\nlaw = '{law}'\n");
         }
         fs::write(dir.path().join("laws.toml"), &text).unwrap();
@@ -151,6 +168,37 @@ fn flows_of_every_law_get_what_they_get_in_the_simulator() {
                 simulated.delivered_bytes
             );
         }
+    });
+}
+
+/// The queue tells Prague's packets (ECT(1)) from others, and marks them; the receiver tells the sender.
+#[test]
+fn dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping() {
+    needs_root!("dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping");
+    let _alone = ALONE.lock();
+    on_time(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let queue = [
+            "name=l4s",
+            "link.1.queue=dualpi2",
+            "flow.x1.law=prague",
+            "flow.x2.law=prague",
+        ];
+        let changes = queue.map(|change| ["--set", change]).concat();
+        let output = testbed(dir.path(), &[&changes[..], &["--json"]].concat())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let link = &counters["links"][0];
+        let number = |key: &str| link[key].as_f64().unwrap();
+        assert!(number("utilisation") > 0.8, "{link}");
+        assert!(
+            number("marked_packets") > 100.0 && number("dropped_packets") == 0.0,
+            "{link}"
+        );
+        // What the line sends in 3 ms.
+        assert!(link["queue_bytes"]["p50"].as_f64().unwrap() < 7500.0, "{link}");
     });
 }
 
@@ -239,7 +287,6 @@ fn each_law_has_a_row_and_a_result_of_its_own() {
 fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for (change, part) in [
-        ("flow.x1.law=vegas", "vegas has no wire format"),
         ("flow.x9.law=rcp", "no entry 'x9'; did you mean 'x2'?"),
         ("link.1.capacity=fast", "capacity"),
     ] {
@@ -247,8 +294,10 @@ fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
         assert_eq!(output.status.code(), Some(2));
         assert!(line(&output).contains(part), "{}", line(&output));
     }
-    let later = testbed(dir.path(), &["--each-law", "jetmax,vegas"]).output().unwrap();
+    let marks = ["link.1.queue=dualpi2", "law.cubic.ecn=true"].map(|change| ["--set", change]);
+    let each = [&["--each-law", "jetmax,cubic"], &marks.concat()[..]].concat();
+    let later = testbed(dir.path(), &each).output().unwrap();
     assert_eq!(later.status.code(), Some(2));
-    assert!(line(&later).contains("vegas has no wire format"));
+    assert!(line(&later).contains("marks (ecn)"), "{}", line(&later));
     assert!(!dir.path().join("net").exists());
 }

@@ -1,10 +1,11 @@
 //! Builds what a plan says: namespaces, devices, addresses and routes. All of it goes with the process.
 
+use std::fmt::Display;
 use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration as Span;
 
-use levelflow_laws::{Any, PortInfo};
+use levelflow_laws::{Any, PortInfo, Transport};
 use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration};
 use levelflow_wire::shim::UDP;
@@ -18,6 +19,7 @@ use super::token_buckets::TokenBucket;
 use super::veth::{End, veth};
 use levelflow_host::Error;
 use levelflow_host::qdisc;
+use levelflow_host::udp::{ask_for_marks, udp};
 use levelflow_link::Port as Device;
 use levelflow_router::device::gone;
 use levelflow_router::kernel::Program;
@@ -133,16 +135,16 @@ impl Lab {
     ///
     /// # Errors
     /// When there are none to be had.
-    pub fn udp(&self, flow: &FlowPlan) -> Result<[UdpSocket; 2], Error> {
+    pub fn udp(&self, flow: &FlowPlan, transport: Transport) -> Result<[UdpSocket; 2], Error> {
         let [source, destination] = flow.addresses;
-        let receiver = self.inside(flow.ends[1], "a UDP socket", move || {
-            let socket = UdpSocket::bind((destination, PORT))?;
-            socket.set_nonblocking(true).map(|()| socket)
-        })?;
+        let receiver = self.inside(flow.ends[1], "a UDP socket", move || udp((destination, PORT).into()))?;
         let sender = self.inside(flow.ends[0], "a UDP socket", move || {
-            let socket = UdpSocket::bind((source, 0))?;
-            socket.connect((destination, PORT))?;
-            socket.set_nonblocking(true).map(|()| socket)
+            let socket = udp((source, 0).into())?;
+            socket.connect((destination, PORT)).map_err(Error::failed)?;
+            if transport.ecn {
+                ask_for_marks(&socket, transport.scalable)?;
+            }
+            Ok::<_, Error>(socket)
         })?;
         Ok([sender, receiver])
     }
@@ -160,7 +162,7 @@ impl Lab {
             socket.bind(&at.into())?;
             socket.listen(FLOWS_THAT_WAIT)?;
             socket.set_nonblocking(true)?;
-            Ok(TcpListener::from(socket))
+            Ok::<_, io::Error>(TcpListener::from(socket))
         })
     }
 
@@ -178,15 +180,15 @@ impl Lab {
             socket.set_linger(Some(Span::ZERO))?;
             socket.bind(&source.into())?;
             socket.set_nonblocking(true)?;
-            Ok(socket)
+            Ok::<_, io::Error>(socket)
         })
     }
 
-    fn inside<T: Send + 'static>(
+    fn inside<T: Send + 'static, E: Display + Send + 'static>(
         &self,
         place: usize,
         what: &str,
-        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<T, Error> {
         let namespace = &self.namespaces[place];
         let done = namespace.run(work)?;

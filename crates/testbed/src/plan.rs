@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use levelflow_laws::aqm::AnyQueueParams;
-use levelflow_laws::{Any, AnyParams, LawInfo, Opening, Protocol};
+use levelflow_laws::{Any, Protocol};
 use levelflow_path::Propagation;
-use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip, law_params};
+use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use levelflow_host::{Error, law};
@@ -294,23 +294,19 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
 
 fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     let refuse = |problem: String| Err(Error::input(format!("flow {}: {problem}", flow.name)));
-    let law = flow.params.law();
-    if !on_the_wire(&flow.params) && !KERNEL_LAWS.contains(&law.name) {
-        return refuse(format!(
-            "{} has no wire format; allowed in the testbed: {}",
-            law.name,
-            laws()
-        ));
-    }
+    let of_the_kernel = KERNEL_LAWS.contains(&flow.params.law().name);
     for (asked, what) in [
         (!flow.routes.is_single(), "flows of an entry on different paths"),
         (flow.session.is_some(), "sessions"),
         (
-            flow.application.is_some() && KERNEL_LAWS.contains(&law.name),
+            flow.application.is_some() && of_the_kernel,
             "applications over the kernel's TCP",
         ),
         (flow.ack_delay.is_some(), "ack_delay"),
-        (Any::transport(&flow.params).ecn, "senders that understand marks (ecn)"),
+        (
+            Any::transport(&flow.params).ecn && of_the_kernel,
+            "marks (ecn) for the kernel's TCP",
+        ),
     ] {
         if asked {
             return refuse(format!("the testbed has no {what}"));
@@ -328,16 +324,11 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether hosts and routers of Levelflow speak the law: it has a wire format, or needs none and no handshake.
-fn on_the_wire(params: &AnyParams) -> bool {
-    params.law().number > 0 || Any::transport(params).opening == Opening::Immediate
-}
-
 /// Names of the laws that flows may have.
 #[must_use]
 pub fn laws() -> String {
-    let own = |law: &LawInfo| law_params(law.name, &BTreeMap::new()).is_ok_and(|params| on_the_wire(&params));
-    format!("{}, and of the kernel {}", law::names(own), KERNEL_LAWS.join(", "))
+    let own = law::names(|law| !KERNEL_LAWS.contains(&law.name));
+    format!("{own}, and of the kernel {}", KERNEL_LAWS.join(", "))
 }
 
 struct Builder<'a> {

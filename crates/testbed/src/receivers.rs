@@ -1,7 +1,7 @@
 //! The receivers of a testbed's UDP flows, all in one thread: they acknowledge and count.
 
-use std::collections::HashMap;
-use std::net::UdpSocket;
+use std::collections::{HashMap, hash_map};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration as Span;
 
 use levelflow_laws::Kind;
@@ -10,6 +10,7 @@ use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Counted, Part, ReceivedTotal, Task};
+use levelflow_host::batch::{Batch, MAX_BATCH, Origin};
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::sys;
 use levelflow_transport::{LONGEST_ACK, Received, Receiver};
@@ -32,13 +33,25 @@ pub struct Entry {
     pub forward: Duration,
 }
 
+/// A flow entry's socket, and what came in there.
 #[derive(Debug)]
 struct Work {
-    entry: Entry,
+    socket: UdpSocket,
+    arrivals: Arrivals,
+}
+
+#[derive(Debug)]
+struct Arrivals {
+    number: usize,
+    around: u64,
+    forward: Duration,
     flows: HashMap<u32, Receiver>,
     delivered: u64,
     total: ReceivedTotal,
 }
+
+/// Its bytes, how many of them it has, and where it goes.
+type Ack = ([u8; LONGEST_ACK], usize, SocketAddr);
 
 /// Acknowledges until stopped; returns totals by number of the entry.
 ///
@@ -47,76 +60,88 @@ struct Work {
 pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, ACKs are later
-    let (flows, total) = (HashMap::new, ReceivedTotal::default);
-    let start = |entry| Work {
-        entry,
-        flows: flows(),
-        delivered: 0,
-        total: total(),
-    };
-    let mut all: Vec<Work> = entries.into_iter().map(start).collect();
+    let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
+    let mut batch = Batch::default();
     while task.goes_on() {
         for work in &mut all {
-            work.ack(&task.clock);
+            work.ack(&mut batch, &task.clock);
         }
         task.sample(task.clock.now(), || {
             let parts = all
                 .iter_mut()
-                .map(|w| (w.entry.number, std::mem::take(&mut w.delivered)));
+                .map(|w| (w.arrivals.number, std::mem::take(&mut w.arrivals.delivered)));
             Part::Delivered(parts.collect())
         });
         let left = task.due().map_or(NAP, |due| task.clock.until(due).min(NAP));
-        let sockets = all.iter().map(|w| &w.entry.socket);
+        let sockets = all.iter().map(|w| &w.socket);
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         clock::ready(&mut watched, left)?;
     }
-    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+    Ok(all.into_iter().map(|w| (w.arrivals.number, w.arrivals.total)).collect())
 }
 
 impl Work {
-    fn ack(&mut self, clock: &Clock) {
-        let (mut packet, mut out) = ([0; 2048], [0; LONGEST_ACK]);
-        while let Ok((length, from)) = self.entry.socket.recv_from(&mut packet) {
-            let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
-            let Ok((shim, header, _)) = Shim::decode(&packet[..length]) else {
-                continue;
-            };
-            let size = Bytes::new(self.entry.around + length as u64);
-            (self.total.packets, self.total.bytes) = (self.total.packets + 1, self.total.bytes + size.get());
-            self.delivered += size.get();
-            let took = stamp.saturating_sub(shim.time);
-            self.total
-                .waits
-                .record(took.saturating_sub(self.entry.forward.as_ps() / 1000));
-            let flow = match self.flows.entry(shim.flow) {
-                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-                std::collections::hash_map::Entry::Vacant(_) if shim.kind == Kind::Fin => continue,
-                std::collections::hash_map::Entry::Vacant(room) => match Receiver::new(shim.law) {
-                    Some(receiver) => room.insert(receiver),
-                    None => continue,
-                },
-            };
-            if shim.kind == Kind::Fin {
-                self.flows.remove(&shim.flow);
-                continue;
+    fn new(entry: Entry) -> Self {
+        Self {
+            socket: entry.socket,
+            arrivals: Arrivals {
+                number: entry.number,
+                around: entry.around,
+                forward: entry.forward,
+                flows: HashMap::new(),
+                delivered: 0,
+                total: ReceivedTotal::default(),
+            },
+        }
+    }
+
+    fn ack(&mut self, batch: &mut Batch, clock: &Clock) {
+        let mut acks: Vec<Ack> = Vec::with_capacity(MAX_BATCH);
+        loop {
+            let take = |wire: &mut [u8], origin| acks.extend(self.arrivals.packet(wire, origin, clock));
+            let taken = batch.receive(&self.socket, take);
+            let outgoing = acks.iter().map(|(ack, length, to)| (&ack[..*length], Some(*to)));
+            let failed = batch.send(&self.socket, outgoing);
+            self.arrivals.total.acks += (acks.len() - failed) as u64;
+            acks.clear();
+            if !matches!(taken, Ok(MAX_BATCH..)) {
+                return;
             }
-            if let Ok((_, length)) = flow.ack(
-                now,
-                Received {
-                    shim: &shim,
-                    header,
-                    size,
-                    marked: false,
-                },
-                length,
-                &mut out,
-            ) && self.entry.socket.send_to(&out[..length], from).is_ok()
-            {
-                self.total.acks += 1;
-            }
+        }
+    }
+}
+
+impl Arrivals {
+    /// Counts a packet; returns its ACK, if it gets one.
+    fn packet(&mut self, wire: &[u8], origin: Origin, clock: &Clock) -> Option<Ack> {
+        let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
+        let (shim, header, _) = Shim::decode(wire).ok()?;
+        let size = Bytes::new(self.around + wire.len() as u64);
+        (self.total.packets, self.total.bytes) = (self.total.packets + 1, self.total.bytes + size.get());
+        self.delivered += size.get();
+        let took = stamp.saturating_sub(shim.time);
+        self.total
+            .waits
+            .record(took.saturating_sub(self.forward.as_ps() / 1000));
+        if shim.kind == Kind::Fin {
+            self.flows.remove(&shim.flow);
+            return None;
         }
         if self.flows.len() > MOST {
             self.flows.clear(); // of flows that are over; the others begin anew
         }
+        let flow = match self.flows.entry(shim.flow) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(room) => room.insert(Receiver::new(shim.law)?),
+        };
+        let received = Received {
+            shim: &shim,
+            header,
+            size,
+            marked: origin.marked,
+        };
+        let mut out = [0; LONGEST_ACK];
+        let (_, length) = flow.ack(now, received, wire.len(), &mut out).ok()?;
+        Some((out, length, origin.from?))
     }
 }

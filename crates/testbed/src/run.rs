@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_laws::Any;
+use levelflow_laws::{Any, Protocol as _};
 use levelflow_results::{Recorder, Recording};
 use levelflow_scenario::FlowSpec;
 use levelflow_units::{Duration, Time};
@@ -201,7 +201,7 @@ impl Ready {
                 ready.add_stream(number, spec, flow, starts, rtt, lab)?;
                 continue;
             }
-            let [sender, receiver] = lab.udp(flow)?;
+            let [sender, receiver] = lab.udp(flow, Any::transport(&spec.params))?;
             ready.receivers.push(receivers::Entry {
                 number,
                 around: flow.around(),

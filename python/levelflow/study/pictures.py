@@ -64,21 +64,21 @@ def draw(found: StudyResult, kind: str, metric: str = "") -> Picture:
         raise ScenarioError(f"plot: no metric {metric!r}; {nearest(metric, list(METRICS))}")
     numeric, others = _axes(found)
     lines = next((name for name in others if found.table[name].n_unique() <= MOST_LINES), None)
-    figure = Picture(figsize=(7.5, 4.2), layout="constrained")
     if kind == "map":
         if len(numeric) < 2:
             raise ScenarioError("plot: a map needs two axes of numbers")
+        figure = Picture(figsize=(7.5, 4.2), layout="constrained")
         _maps(figure, found, metric, (numeric[0], numeric[1]), lines)
         return figure
-    axes: Any = figure.subplots()
+    figure, columns = plots.figure_of(1, "screen")
+    axes: Any = columns[0]
     if kind == "response":
         _response(axes, found, metric, numeric[0] if numeric else None, lines)
     elif kind == "completion times":
         _completions(axes, found, lines, "cdf")
     else:
         _completions(axes, found, lines, "size")
-    if lines and axes.get_legend_handles_labels()[0]:
-        axes.legend(title=lines)
+    plots.arranged(figure, columns, "screen")
     return figure
 
 
@@ -101,7 +101,8 @@ def _estimates(found: StudyResult, metric: str, by: list[str]) -> list[tuple[lis
 
 def _response(axes: Any, found: StudyResult, metric: str, along: str | None, lines: str | None) -> None:
     name, factor = unit(metric)
-    axes.set_ylabel(f"{METRICS[metric]}\n({name})")
+    axes.set_title(METRICS[metric])
+    axes.set_ylabel(name)
     if along is None:
         rows = _estimates(found, metric, [lines] if lines else [])
         for number, (_, one) in enumerate(rows):
@@ -117,7 +118,7 @@ def _response(axes: Any, found: StudyResult, metric: str, along: str | None, lin
         x = np.array([x for x, _ in points])
         mean = factor * np.array([one.mean for _, one in points])
         half = factor * np.array([one.half for _, one in points])
-        axes.plot(x, mean, marker="o", markersize=4, label=None if label is None else str(label), **plots.look(number))
+        axes.plot(x, mean, marker="o", markersize=4, label=_label(lines, label), **plots.look(number))
         axes.fill_between(x, mean - half, mean + half, alpha=0.2, linewidth=0, **_colour(number))
     axes.set_xlabel(along)
     if _is_wide(found.table[along]):
@@ -157,7 +158,7 @@ def _completions(axes: Any, found: StudyResult, lines: str | None, of: str) -> N
             mean = pl.col("value").mean()
         curve = times.group_by("at").agg(mean=mean, low=pl.min("value"), high=pl.max("value")).sort("at")
         x, y = (curve["at"], curve["mean"]) if of == "size" else (curve["mean"], curve["at"])
-        axes.plot(x, y, label=None if label is None else str(label), **plots.look(number))
+        axes.plot(x, y, label=_label(lines, label), **plots.look(number))
         if of == "cdf":
             axes.fill_betweenx(curve["at"], curve["low"], curve["high"], alpha=0.15, linewidth=0, **_colour(number))
     if of == "size":
@@ -168,6 +169,11 @@ def _completions(axes: Any, found: StudyResult, lines: str | None, of: str) -> N
         axes.set_xlabel("completion time, s; the mean of each share over runs, and their range")
         axes.set_ylabel("share of transfers")
         plots.logarithmic(axes, "x")
+
+
+def _label(axis: str | None, value: Any) -> str | None:
+    """What a line is called: a word by itself, a number with its axis."""
+    return value if axis is None or isinstance(value, str) else f"{axis} = {value}"
 
 
 def _is_wide(values: pl.Series) -> bool:

@@ -187,7 +187,6 @@ fn what_cannot_be_built_is_refused_in_one_line() {
     };
     let link = json!([duplex("A", "B")]);
     for (flows, part) in [
-        (json!([flow("x", "vegas", "A", "B")]), "vegas has no wire format"),
         (
             json!([flow("x", "jetmax", "A", "B"), flow("y", "rcp", "A", "B")]),
             "one law at a link",
@@ -223,8 +222,8 @@ fn what_cannot_be_built_is_refused_in_one_line() {
     );
     let text = planned(&red, Form::Kernel).unwrap_err();
     assert!(text.contains("drop-tail") && text.contains("--form user"), "{text}");
-    let marks = json!([flow("x", "aimd", "A", "B")].map(|mut flow| {
-        flow["law"] = json!({ "aimd": { "ecn": true } });
+    let marks = json!([flow("x", "cubic", "A", "B")].map(|mut flow| {
+        flow["law"] = json!({ "cubic": { "ecn": true } });
         flow
     }));
     let text = plan(&network(&json!([red]), &marks)).unwrap_err().to_string();
