@@ -73,7 +73,7 @@ def scenario(line: str, law: str, queue: str) -> Scenario:
 
 
 def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
-    """Runs it in network namespaces and returns its summary; None where the testbed lacks the law or the queue."""
+    """Runs it in network namespaces and returns its summary; None where the testbed cannot run it."""
     call = next(flow for flow in under.raw["flow"] if flow["name"] == "call")
     if call["law"] in KERNEL:
         under.set("flow.call.law", "cbr").set("law.cbr.rate", CALL)
