@@ -17,11 +17,11 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo net lab test built programs page virtual virtual_rust virtual_python real check bench tables gen site wheel deny
+.PHONY: help demo net lab test built programs page virtual virtual_rust virtual_python real check bench bench-peers tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottleneck, draw pictures
 	@$(BIN)/levelflow demo
@@ -70,6 +70,9 @@ check: $(VENV)/installed ## format, lint, types, words
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/python -m tools.bench
+
+bench-peers: $(VENV)/installed ## the same work in ns-2, ns-3 and others, in turn; PEERS="--ns3 PYTHON --peer NAME=PROGRAM"
+	@$(BIN)/python -m tools.bench_peers $(PEERS)
 
 tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
 	@$(BIN)/python -m tools.buffer_tables --full

@@ -112,7 +112,7 @@ def measure_ns2(agent: str, mbps: int, flows: int, seconds: int) -> Cost:
     command = ["ns", str(script), str(mbps), str(flows), str(seconds), agent]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Cost(int(done.stdout.split()[-1]), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return Cost(int(done.stdout.split()[0]), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:

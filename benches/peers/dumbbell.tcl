@@ -1,13 +1,14 @@
 # The dumbbell of `levelflow bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp
-# s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte segments, every one acknowledged.
-# Prints the packets times links they crossed: data over three links, acknowledgements over three.
+# s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte packets, every one acknowledged.
+# Prints packets times links they crossed (data over three links, acknowledgements over three), packets that left the
+# bottleneck, packets dropped there, and its mean queue in bytes.
 lassign $argv mbps flows seconds agent
 set xcp [expr {$agent eq "xcp"}]
 remove-all-packet-headers
 foreach header [expr {$xcp ? {IP TCP Flags XCP} : {IP TCP Flags}}] { add-packet-header $header }
 set sim [new Simulator]
 set bdp [expr int($mbps * 1e6 * 0.05 / 8000)]
-foreach {name value} "packetSize_ 1000 window_ 1000000 maxcwnd_ 1000000 windowInit_ 10 overhead_ 0 minrto_ 0.2" {
+foreach {name value} "packetSize_ 960 window_ 1000000 maxcwnd_ 1000000 windowInit_ 10 overhead_ 0 minrto_ 0.2" {
     Agent/TCP set $name $value
 }
 set left [$sim node]
@@ -36,10 +37,12 @@ for {set i 0} {$i < $flows} {incr i} {
     $sim at [expr 0.01 + 0.1 * $i / $flows] "$source start"
 }
 proc finish {} {
-    global bottleneck sender flows
+    global bottleneck sender flows seconds
     set sent 0
     for {set i 0} {$i < $flows} {incr i} { incr sent [$sender($i) set ndatapack_] }
-    puts [expr {$sent + 5 * [$bottleneck set pdepartures_]}]
+    set left [$bottleneck set pdepartures_]
+    set sum [[$bottleneck get-bytes-integrator] set sum_]
+    puts "[expr {$sent + 5 * $left}] $left [$bottleneck set pdrops_] [expr {$sum / $seconds}]"
     exit 0
 }
 $sim at $seconds finish

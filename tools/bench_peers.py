@@ -1,0 +1,255 @@
+"""The same work here and in other simulators, in turn: `make bench-peers`, or `python -m tools.bench_peers`.
+
+Prints ratios of CPU time per packet-hop with their range, memory, and whether the physics agree. A simulator other than
+ns-2 and ns-3 is any PROGRAM that a user names with --peer NAME=PROGRAM: it gets the words of a case as arguments,
+`dumbbell MBPS FLOWS SECONDS` or `fat-tree K MBPS SECONDS`, and prints four numbers: packets times links they crossed,
+packets that left the bottleneck (in a fat tree, that reached their receivers), packets dropped, and the mean queue of
+the bottleneck in bytes, 0 in a fat tree. It ends with status 2 where it has no such case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from levelflow import _core
+from levelflow.topology import graphs, links, traffic
+from tools import CHECKOUT
+from tools.bench import EVENTS_PER_STEP, dumbbell
+from tools.peers import ns2, tcp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from levelflow.scenario import Scenario
+
+PEERS = CHECKOUT / "benches" / "peers"
+#: Delivered packets that differ by more are not the same work.
+AGREES = 0.03
+NO_SUCH_CASE = 2
+#: Runs a program as the child of a small process, since the memory of a child counts from its parent's on. Says last
+#: what status it ended with, its CPU and wall time in seconds, and its largest memory in KiB.
+SPAWN = """
+import json, os, sys, time
+begin = time.perf_counter()
+_, status, used = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ), 0)
+cost = used.ru_utime + used.ru_stime, time.perf_counter() - begin, used.ru_maxrss
+print(json.dumps([os.waitstatus_to_exitcode(status), *cost]))
+"""
+#: Marks of DCTCP in the fat tree: beyond 65 packets of 1000 bytes, the value of its paper for 10 Gb/s.
+STEP = {"red": {"min": "65 packets", "max": "65 packets", "weight": 1.0, "ecn": True}}
+CASES = {
+    "S1": "dumbbell 100 10 30",
+    "S2": "dumbbell 1000 20 10",
+    "S3": "dumbbell 10000 100 2",
+    "fat tree": "fat-tree 8 10000 0.005",
+}
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a simulator did, and what that cost: CPU of the whole process, or of the run alone where it says that."""
+
+    hops: float
+    delivered: float
+    dropped: float
+    queue_bytes: float
+    cpu_s: float
+    wall_s: float
+    peak_bytes: int
+
+    @property
+    def ns_per_hop(self) -> float:
+        """CPU time per packet-hop, ns."""
+        return self.cpu_s / self.hops * 1e9
+
+
+def scenario(words: Sequence[str]) -> Scenario:
+    """Returns our scenario of a case: NewReno on a dumbbell, DCTCP on a fat tree with links of 1 us.
+
+    Raises:
+        ValueError: if there is no such case.
+    """
+    kind, size, *more = words
+    if kind == "dumbbell":
+        return dumbbell("newreno", int(size), int(more[0]), float(more[1]))
+    if kind != "fat-tree":
+        raise ValueError(f"no case {kind}")
+    graph = graphs.generate(f"fat-tree:{size}")
+    capacity, seconds = f"{more[0]} Mb/s", f"{more[1]} s"
+    found, _ = links.scenario(graph, "fat tree", seconds, capacity=capacity, delay="1 us")
+    for link in found.raw["link"]:
+        link.update(buffer="250 packets", queue=STEP)
+    return traffic.add(found.set("routing", "ecmp"), traffic.pairs(graph, "permutation"), "dctcp")
+
+
+def own(words: Sequence[str], threads: int | None) -> str:
+    """Runs a case here; returns what a PROGRAM prints, and the CPU time of the run alone."""
+    text = scenario(words).to_json()
+    begin = time.process_time()
+    simulation = _core.Simulation(text, None, threads)
+    while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
+        simulation.take()
+    summary = json.loads(simulation.summary())
+    cpu = time.process_time() - begin
+    dropped = sum(link["dropped_packets"] for link in summary["links"])
+    delivered, queue = sum(flow["delivered_packets"] for flow in summary["flows"]), 0.0
+    if words[0] == "dumbbell":
+        bottleneck = next(link for link in summary["links"] if link["name"] == "R0->R1")
+        delivered, queue = bottleneck["delivered_packets"], bottleneck["queue_bytes"]["mean"]
+    return f"{summary['packet_hops']} {delivered} {dropped} {queue} {cpu}"
+
+
+def run(command: Sequence[str], stdin: str = "") -> tuple[str, Run] | None:
+    """Runs a program, and returns what it prints with what the process cost; None where it has no such case.
+
+    Raises:
+        RuntimeError: if it fails.
+    """
+    small = [sys.executable, "-IS", "-c", SPAWN, *command]
+    done = subprocess.run(small, input=stdin, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, check=True)
+    *text, last = done.stdout.splitlines()
+    status, cpu_s, wall_s, peak_kib = json.loads(last)
+    if status == NO_SUCH_CASE:
+        return None
+    if status:
+        raise RuntimeError(f"{shlex.join(command)} ended with status {status}")
+    return "\n".join(text), Run(0, 0, 0, 0, cpu_s, wall_s, 1024 * peak_kib)
+
+
+def by_program(command: Sequence[str], words: Sequence[str]) -> Run | None:
+    """Runs a PROGRAM on a case."""
+    if (done := run([*command, *words])) is None:
+        return None
+    text, cost = done
+    hops, delivered, dropped, queue, *alone = map(float, text.split())
+    return Run(hops, delivered, dropped, queue, *(alone or [cost.cpu_s]), cost.wall_s, cost.peak_bytes)
+
+
+def by_ns2(binary: str, words: Sequence[str]) -> Run | None:
+    """Runs a dumbbell in ns-2, with SACK."""
+    if words[0] != "dumbbell":
+        return None
+    return by_program([binary, str(PEERS / "dumbbell.tcl")], [*words[1:], "sack"])
+
+
+def by_ns3(python: str, words: Sequence[str]) -> Run | None:
+    """Runs S1 in ns-3; CPU time is that beyond a run of a hundredth of the time, which holds its import."""
+    if " ".join(words) != CASES["S1"]:
+        return None
+    mbps, flows, seconds = (float(word) for word in words[1:])
+    mbps *= 1.042  # its headers come on top of 1000 bytes
+    bdp = round(mbps * 1e6 * 0.05 / 8336)
+    case = {"type": "TcpNewReno", "attributes": {"ns3::TcpSocketBase::Sack": "true"}, "ssthresh": 1 << 20}
+    case |= {"mbps": mbps, "delay_s": 0.015, "access_s": 0.005, "buffer": bdp, "queue": None}
+    case |= {"starts": [0.01 + 0.1 * i / flows for i in range(int(flows))], "sample_s": 0.01}
+    costs = []
+    for end in (0.01 * seconds, seconds):
+        line = json.dumps({**case, "from_s": 0.0, "to_s": end})
+        done = run([python, str(PEERS / "tcp_ns3.py")], line)
+        assert done
+        costs.append(done)
+    (_, short), (text, cost) = costs
+    found = json.loads(text)
+    delivered = sum(found["flows"]) * seconds
+    dropped = found["loss"] * delivered / (1 - found["loss"])
+    cpu = cost.cpu_s - short.cpu_s
+    return Run(6 * delivered, delivered, dropped, 1000 * found["queue"], cpu, cost.wall_s, cost.peak_bytes)
+
+
+def table(case: str, here: list[Run], there: dict[str, list[Run]]) -> Iterator[str]:
+    """Lines of a case in Markdown: ours, then each peer with how much more it costs, by rounds."""
+    for name, runs in {"Levelflow": here, **there}.items():
+        middle = {key: statistics.median(getattr(one, key) for one in runs) for key in Run.__annotations__}
+        ratios = [theirs.ns_per_hop / ours.ns_per_hop for ours, theirs in zip(here, runs, strict=True)]
+        ratio = f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+        off = middle["delivered"] / statistics.median(one.delivered for one in here) - 1
+        offered = middle["delivered"] + middle["dropped"]
+        cells = [
+            case,
+            name,
+            f"{middle['hops'] / 1e6:.2f} M",
+            f"{statistics.median(one.ns_per_hop for one in runs):.0f}",
+            "1" if runs is here else ratio,
+            f"{middle['wall_s']:.2f}",
+            f"{middle['peak_bytes'] / 1e6:.0f}",
+            "" if runs is here else f"{off:+.1%}" + ("" if abs(off) <= AGREES else ": not the same work"),
+            f"{middle['dropped'] / offered:.2%}",
+            f"{middle['queue_bytes'] / 1e3:.0f}",
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+HEAD = (
+    "case",
+    "simulator",
+    "packet-hops",
+    "CPU ns/hop",
+    "CPU/hop over ours",
+    "wall, s",
+    "peak MB",
+    "delivered",
+    "dropped",
+    "mean queue, kB",
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs all cases in all simulators that are there, in rounds, and prints a table."""
+    parser = argparse.ArgumentParser(prog="python -m tools.bench_peers", description=__doc__)
+    parser.add_argument("--ns2", default=shutil.which("ns") or "", metavar="BINARY", help="ns-2; Debian's package ns2")
+    parser.add_argument("--ns3", default="", metavar="PYTHON", help="interpreter with ns-3, `pip install ns3`")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PROGRAM", help="another; may be repeated")
+    parser.add_argument("--case", action="append", choices=list(CASES), help="one of the cases; may be repeated")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--own", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
+    parser.add_argument("--threads", type=int, default=1, help="of Levelflow; 0 for as many as pay")
+    options = parser.parse_args(arguments)
+    if options.own:
+        print(own(options.own, options.threads or None))
+        return 0
+    peers: dict[str, Callable[[Sequence[str]], Run | None]] = {}
+    for name, program, lacks, runs in (
+        ("ns-2", options.ns2, ns2.lacks("Agent/TCP/Sack1"), by_ns2),
+        ("ns-3", options.ns3, tcp.lacks, by_ns3),
+    ):
+        why = lacks(program) if program else f"no --{name.replace('-', '')}"
+        if why:
+            print(f"{name}: skipped, {why}", file=sys.stderr)
+        else:
+            peers[name] = partial(runs, program)
+    for named in options.peer:
+        name, _, program = named.partition("=")
+        if not program:
+            parser.error(f"--peer {named}: write NAME=PROGRAM")
+        peers[name] = partial(by_program, shlex.split(program))
+    ours = [sys.executable, "-m", "tools.bench_peers", "--threads", str(options.threads), "--own"]
+    print(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}")
+    for case in options.case or CASES:
+        words = CASES[case].split()
+        here, there = [], {name: [] for name in peers}
+        with Console(stderr=True).status("") as status:
+            for turn in range(options.rounds):
+                status.update(f"{case}: round {turn + 1} of {options.rounds}, Levelflow")
+                here.append(by_program(ours, words))
+                for name, peer in peers.items():
+                    status.update(f"{case}: round {turn + 1} of {options.rounds}, {name}")
+                    there[name].append(peer(words))
+        for line in table(case, here, {name: runs for name, runs in there.items() if None not in runs}):
+            print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
