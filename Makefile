@@ -12,7 +12,7 @@ RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml 
 FULL ?=
 ifeq ($(FULL),)
 export PROPTEST_CASES ?= 32
-export BOLERO_RANDOM_ITERATIONS ?= 100
+export BOLERO_RANDOM_ITERATIONS ?= 50
 else
 export LEVELFLOW_FULL := 1
 endif
