@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -37,17 +38,18 @@ def study(
 ) -> None:
     """Run a scenario with many values and seeds; print means with intervals. The same again goes on."""
     from levelflow import library
-    from levelflow.study.study import Study
-    from levelflow.workers import Bar
+    from levelflow.study.pools import pool
 
-    asked = Study.load(library.study(file))
-    if not no_plots:
-        threading.Thread(target=_load_pictures).start()  # while runs are under way
     try:
-        with Bar("runs") as bar:
-            found = asked.run(
-                out, scheduler=scheduler, workers=workers, replace=replace, cache=not no_cache, progress=bar
-            )
+        with closing(pool(scheduler, workers)) as side:  # its processes start while the rest is loaded
+            from levelflow.study.study import Study
+            from levelflow.workers import Bar
+
+            asked = Study.load(library.study(file))
+            if not no_plots:
+                threading.Thread(target=_load_pictures).start()  # while runs are under way
+            with Bar("runs") as bar:
+                found = asked.run(out, scheduler=side, replace=replace, cache=not no_cache, progress=bar)
     except KeyboardInterrupt:
         from levelflow.status import INTERRUPTED
 

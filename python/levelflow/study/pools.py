@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from levelflow import _core
 from levelflow._core import ScenarioError
 from levelflow.library import PACKAGE
-from levelflow.study.task import Row, Task, measure
+from levelflow.study.task import Row, Task, measure, prepare
 from levelflow.workers import StoppedError
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: Rows of a run, or why there are none and whether another attempt may go better.
 Outcome = list[Row] | tuple[str, bool]
 WAIT_S = 20
+#: Processes that start before there is a run for them.
+READY = 8
 #: What a process runs; it imports this very package, wherever it starts, and looks for next to no garbage meanwhile.
 SERVE = (
     f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
@@ -91,6 +93,7 @@ class Processes(Threads):
         super().__init__(count)
         self._own = threading.local()
         self._all: list[subprocess.Popen[str]] = []
+        self._ready = [self._start() for _ in range(min(self.count, READY))]
 
     def close(self) -> None:
         """Ends what still goes on."""
@@ -106,7 +109,7 @@ class Processes(Threads):
         if process is None or process.poll() is not None:
             if self._stopped:
                 raise StoppedError
-            process = self._own.process = self._start()
+            process = self._own.process = self._ready.pop() if self._ready else self._start()
         line = ""
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps([task.text, task.warm_up, _core.build()]) + "\n")
@@ -133,6 +136,7 @@ class Processes(Threads):
 def serve() -> None:
     """Makes the runs that come in by standard input, a line each, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides
+    prepare()
     for line in sys.stdin:
         outcome = attempt(partial(measure, *json.loads(line)))
         print(json.dumps(["rows" if isinstance(outcome, list) else "failed", outcome]), flush=True)

@@ -7,6 +7,7 @@ import queue
 import signal
 import threading
 import time
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -64,7 +65,7 @@ class Study:
         self,
         out: Path | str | None = None,
         *,
-        scheduler: str = "processes",
+        scheduler: str | Pool = "processes",
         workers: int | None = None,
         replace: bool = False,
         cache: bool = True,
@@ -74,7 +75,8 @@ class Study:
 
         Args:
             out: directory; `results/NAME` by default. What it has of this study is not made again.
-            scheduler: "processes", "threads", or the address of a Dask scheduler, as "tcp://host:8786".
+            scheduler: "processes", "threads", the address of a Dask scheduler, as "tcp://host:8786", or a pool,
+                which stays open.
             workers: runs side by side on this machine; one per processor by default.
             replace: puts this study in place of another one.
             cache: takes and keeps equal runs of other studies, below `~/.cache/levelflow`.
@@ -88,11 +90,10 @@ class Study:
         store = Store(path, {**self.plan.about(), "engine": engine()}, replace)
         kept = Cache(cache_file() if cache else None)
         try:
-            side = pool(scheduler, workers)
-            try:
+            with (
+                nullcontext(scheduler) if not isinstance(scheduler, str) else closing(pool(scheduler, workers)) as side
+            ):
                 failures = _Work(self.plan, store, kept, side, progress or (lambda _done, _of: None)).made()
-            finally:
-                side.close()
             return StudyResult(self.plan, store.rows(), tuple(failures), path)
         finally:
             kept.close()

@@ -82,6 +82,14 @@ class Task:
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
+def prepare() -> None:
+    """Imports what a run needs, before there is one."""
+    import levelflow.results
+    import levelflow.running
+    import levelflow.theory.competition
+    import levelflow.theory.queues.bounds  # noqa: F401 - all for later
+
+
 def measure(text: str, warm_up: str | float, build: str, tell: Callable[[float], None] | None = None) -> list[Row]:
     """Simulates a scenario and returns rows of metrics.
 
