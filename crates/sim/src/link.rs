@@ -149,8 +149,6 @@ pub struct Delivery {
     pub lost: bool,
     /// When the next one is due.
     pub next: Option<Time>,
-    /// See [`ahead`].
-    pub ahead: Option<[PacketId; 2]>,
 }
 
 /// Picoseconds per byte.
@@ -579,8 +577,13 @@ impl<P: Protocol> Link<P> {
             packet: transit.packet,
             lost,
             next: self.transit.front().map(|t| t.deliver),
-            ahead: ahead(&self.transit, |t| t.packet),
         }
+    }
+
+    /// Packets to ask for: see [`ahead`].
+    #[inline]
+    pub fn ahead(&self) -> Option<[PacketId; 2]> {
+        ahead(&self.transit, |t| t.packet)
     }
 
     /// Its far end is in another part of the network.

@@ -72,12 +72,18 @@ impl Pipes {
         (pipe.fifo.len() == 1).then_some(at)
     }
 
-    /// Takes out the packet that is due, and gives the time of the next delivery and what to ask for [`ahead`].
+    /// Takes out the packet that is due, and gives the time of the next delivery.
     #[inline]
-    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>, Option<[PacketId; 2]>) {
+    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
         let fifo = &mut self.pipes[id as usize].fifo;
         let (_, packet) = fifo.pop_front().expect("an event per packet");
-        (packet, fifo.front().map(|&(at, _)| at), ahead(fifo, |&(_, id)| id))
+        (packet, fifo.front().map(|&(at, _)| at))
+    }
+
+    /// Packets to ask for: see [`ahead`].
+    #[inline]
+    pub fn ahead(&self, id: u32) -> Option<[PacketId; 2]> {
+        ahead(&self.pipes[id as usize].fifo, |&(_, id)| id)
     }
 
     /// Packets inside, in no particular order.

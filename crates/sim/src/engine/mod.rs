@@ -41,8 +41,8 @@ use share::Share;
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 const NO_DELAY: u32 = u32::MAX;
-/// So many packets are in a processor's first cache anyway.
-const IN_CACHE: usize = 512;
+/// So many packets, 512 KiB, are in a processor's second cache anyway.
+const IN_CACHE: usize = 8192;
 
 /// A flow entry at work.
 #[derive(Debug)]
@@ -320,9 +320,11 @@ impl<P: Protocol> Sim<P> {
         match target {
             Target::Link(i) => self.link_delivers(i),
             Target::Pipe(i) => {
-                let (packet, next, ahead) = self.pipes.pop(i);
+                let (packet, next) = self.pipes.pop(i);
                 self.reschedule(next, target);
-                self.prefetch(ahead);
+                if self.packets.most() > IN_CACHE {
+                    self.prefetch(self.pipes.ahead(i));
+                }
                 self.feedback(packet);
             }
             Target::AckDelay(i) => {
@@ -387,22 +389,19 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Asks for what deliveries to come need, so that it comes from memory while other work goes on.
-    #[inline(always)]
+    #[inline]
     fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
-        if let Some([next, later]) = ahead
-            && self.packets.most() > IN_CACHE
-        {
+        if let Some([next, later]) = ahead {
             self.packets.prefetch(later);
             prefetch(&self.flows[self.packets[next].flow as usize]);
         }
     }
 
     fn link_delivers(&mut self, i: u32) {
-        let link = &mut self.links[i as usize];
-        if link.first_entry <= self.now {
+        if self.links[i as usize].first_entry <= self.now {
             self.let_in(i);
-            return self.link_delivers(i);
         }
+        let link = &mut self.links[i as usize];
         if !link.is_due(self.now) {
             return self.events.pop();
         }
@@ -411,7 +410,9 @@ impl<P: Protocol> Sim<P> {
         if delivery.next.is_none() {
             self.enter(i);
         }
-        self.prefetch(delivery.ahead);
+        if self.packets.most() > IN_CACHE {
+            self.prefetch(self.links[i as usize].ahead());
+        }
         if delivery.lost {
             self.discard(i, delivery.packet, Fate::Lost);
         } else {
@@ -455,11 +456,12 @@ impl<P: Protocol> Sim<P> {
                     }
                 }
             },
-            link if self.links[link as usize].first_entry <= self.now => {
-                self.let_in(link);
-                self.forward(id);
+            link => {
+                if self.links[link as usize].first_entry <= self.now {
+                    self.let_in(link);
+                }
+                self.offer(link, self.now, id);
             }
-            link => self.offer(link, self.now, id),
         }
     }
 
