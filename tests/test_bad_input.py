@@ -87,6 +87,7 @@ def test_a_bad_scenario_gets_one_line_and_no_results(levelflow, tmp_path, kind):
         (["."], ["."]),
         (["two-flow"], ["two-flow", "did you mean 'two-flows'?"]),
         (["two-flows", "--set", "flow.x9.start=1"], ["flow.x9.start", "did you mean 'x2'?"]),
+        (["two-flows", "--set", "law.*.tau=1"], ["law.*.tau: * stands for all entries of a list"]),
         (["two-flows", "--set", "flow.x1.start"], ["needs PATH=VALUE"]),
         (["two-flows", "--set", "flow.x1.start=tomorrow"], ["flow 1", "start", "tomorrow"]),
     ],

@@ -41,8 +41,9 @@ def test_what_is_written_as_toml_reads_back_equal(two_flows, tmp_path):
 
 def test_set_reaches_entries_by_name_number_and_ends(two_flows):
     two_flows.set("flow.x2.start", "3 s").set("flow.1.rtt", "1 s").set("link.R1->R2.delay", "5 ms").set("seed", 7)
-    two_flows.set("law.jetmax.tau", 0.7)
+    two_flows.set("law.jetmax.tau", 0.7).set("flow.*.stop", "8 s")
     resolved = two_flows.resolve()
+    assert [flow["stop_s"] for flow in resolved["flows"]] == [8, 8]
     assert [resolved["flows"][1]["start_s"], resolved["flows"][0]["base_rtt_s"]] == [3, 1]
     assert [resolved["links"][0]["delay_s"], resolved["seed"]] == [0.005, 7]
     assert resolved["flows"][0]["params"]["tau"] == "0.7"

@@ -141,13 +141,22 @@ class Scenario:
     def set(self, path: str, value: Any) -> Self:
         """Changes one value, such as `flow.x1.start`, `link.1.capacity` or `law.jetmax.tau`.
 
-        Entries of a list go by name or by number, counted from 1; a link also goes by its ends, `R1->R2`.
+        Entries of a list go by name or by number, counted from 1; a link also goes by its ends, `R1->R2`. `*` stands
+        for all of them, as in `flow.*.law`.
 
         Raises:
             ScenarioError: if there is no such entry; names the nearest one.
         """
         if not isinstance(path, str):
             raise ScenarioError(f"set: {path!r} is no path; write one, such as 'flow.x1.start'")
+        head, star, rest = path.partition(".*.")
+        if star:
+            entries = self.raw.get(head)
+            if not isinstance(entries, list):
+                raise ScenarioError(f"{path}: * stands for all entries of a list, as in flow.*.law or link.*.capacity")
+            for number in range(1, len(entries) + 1):
+                self.set(f"{head}.{number}.{rest}", value)
+            return self
         *steps, last = json.loads(self._checked(_core.locate, self._text(self.raw), path))
         place: Any = self.raw
         for step in steps:

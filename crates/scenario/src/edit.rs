@@ -1,7 +1,7 @@
 //! Changing one value of a scenario by its path, as `--set flow.x1.start='3 s'` does.
 //!
 //! A path is keys with dots between them. Entries of a list go by name, by number from 1, or, for links, by their ends:
-//! `link.R1->R2.delay`. A law by name turns into a table once one of its parameters is set.
+//! `link.R1->R2.delay`; `*` stands for all of them, as in `flow.*.law`. A law by name turns into a table once one of its parameters is set.
 
 use std::sync::LazyLock;
 
@@ -37,7 +37,19 @@ pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     let (path, text) = change
         .split_once('=')
         .ok_or_else(|| ScenarioError::at(change, "needs PATH=VALUE, as in duration='10 s'"))?;
-    let steps = locate(scenario, path.trim())?;
+    let value = value_of(text.trim());
+    if let Some((list, rest)) = path.trim().split_once(".*.") {
+        let Some(entries) = scenario[list].as_array().map(Vec::len) else {
+            let problem = "* stands for all entries of a list, as in flow.*.law or link.*.capacity";
+            return Err(ScenarioError::at(path.trim(), problem));
+        };
+        return (1..=entries).try_for_each(|number| put(scenario, &format!("{list}.{number}.{rest}"), value.clone()));
+    }
+    put(scenario, path.trim(), value)
+}
+
+fn put(scenario: &mut Value, path: &str, value: Value) -> Fallible<()> {
+    let steps = locate(scenario, path)?;
     let mut place = scenario;
     for step in steps {
         place = match step {
@@ -50,7 +62,7 @@ pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
             }
         };
     }
-    *place = value_of(text.trim());
+    *place = value;
     Ok(())
 }
 
@@ -181,6 +193,7 @@ mod tests {
             "memory.1.total=2 MB",
             "law.jetmax.interval=50 ms",
             "seed=7",
+            "flow.*.stop=8 s",
         ] {
             assign(&mut raw, change).unwrap_or_else(|e| panic!("{change}: {e}"));
         }
@@ -192,6 +205,7 @@ mod tests {
         assert_eq!(raw["memory"][0]["total"], "2 MB");
         assert_eq!(raw["law"], json!({ "jetmax": { "interval": "50 ms" } }));
         assert_eq!(raw["seed"], 7);
+        assert_eq!([&raw["flow"][0]["stop"], &raw["flow"][1]["stop"]], ["8 s", "8 s"]);
     }
 
     #[test]
@@ -203,6 +217,10 @@ mod tests {
                 "flwo.x1.start: no key 'flwo' here; did you mean 'flow'?",
             ),
             ("flow.x9.start=1 s", "flow.x9.start: no entry 'x9'; did you mean 'x1'?"),
+            (
+                "law.*.tau=1",
+                "law.*.tau: * stands for all entries of a list, as in flow.*.law or link.*.capacity",
+            ),
             ("flow.0.start=1 s", "flow.0.start: no entry '0'; allowed: x1, noise"),
             ("flow.x1=1", "flow.x1: needs an entry and a key, such as flow.1.from"),
             (

@@ -68,9 +68,7 @@ class Sweep:
 
     def balanced_queue(self, law):
         """Queue over the bandwidth-delay product with which eq 2 takes the rate from its first value to its last."""
-        return self.over_seeds(
-            lambda by_law, plan, window: balanced(by_law[law].links, plan, window),
-        )
+        return self.over_seeds(lambda by_law, plan, window: balanced(by_law[law].links, plan, window))
 
 
 def mean_of(found):
@@ -114,7 +112,7 @@ def measure(figure):
     small = np.array(by_delay.over_seeds(afct_small))
     excess = small - ROUND_TRIPS * np.array(RTPDS)
     queue = {law: by_capacity.queue(law) for law in LAWS}
-    large = by_capacity.to_sharing("RCP", LARGE)
+    middle, large = (by_capacity.to_sharing("RCP", sizes) for sizes in (MIDDLE, LARGE))
     return {
         "rcp-fig20": {
             "afct_ratio_to_ps[RCP, both classes, every C]": to_formula(by_capacity),
@@ -127,7 +125,7 @@ def measure(figure):
             "mean_queue_over_bdp[TCP]": Against(queue["TCP"], queue["RCP"]),
             "afct_ratio_to_ps[RCP, below 500, every C]": by_capacity.to_ps("RCP", SMALL),
             f"afct_ratio_to_sharing[RCP, 500 or more, 0.1 and 0.3 Gb/s, {SAME}]": large[:FEW_FLOWS],
-            f"afct_ratio_to_sharing[RCP, 50 to 499, C from 0.3 Gb/s on, {SAME}]": by_capacity.to_sharing("RCP", MIDDLE)[1:],
+            f"afct_ratio_to_sharing[RCP, 50 to 499, C from 0.3 Gb/s on, {SAME}]": middle[1:],
         },
         "rcp-fig21": {
             "afct_ratio_to_ps[RCP]": to_formula(by_delay),

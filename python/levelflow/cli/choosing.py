@@ -28,7 +28,7 @@ ScenarioName = Annotated[
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s".'),
+    typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s" or flow.*.law=rcp.'),
 ]
 
 

@@ -74,7 +74,7 @@ class Plan:
         changed = self.scenarios[changes.get("scenario", next(iter(self.scenarios)))].copy()
         for path, value in changes.items():
             if path != "scenario":
-                _set(changed, path, value)
+                changed.set(path, value)
         return changed
 
     def about(self) -> dict[str, Any]:
@@ -141,15 +141,3 @@ class Mistakes(list[str]):
         """
         if self:
             raise self.error()
-
-
-def _set(scenario: Scenario, path: str, value: Any) -> None:
-    kind, star, rest = path.partition(".*.")
-    if not star:
-        scenario.set(path, value)
-        return
-    entries = scenario.raw.get(kind)
-    if not isinstance(entries, list):
-        raise ScenarioError(f"path {path}: * stands for all entries of a list, as in flow.*.law or link.*.capacity")
-    for number in range(1, len(entries) + 1):
-        scenario.set(f"{kind}.{number}.{rest}", value)

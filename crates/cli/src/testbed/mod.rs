@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
 pub struct Testbed {
     /// A scenario file, as `levelflow run` takes it.
     scenario: PathBuf,
-    /// Changes a value, as in flow.x1.start="3 s".
+    /// Changes a value, as in flow.x1.start="3 s" or "flow.*.law=rcp".
     #[arg(long = "set", value_name = "PATH=VALUE")]
     changes: Vec<String>,
     /// Seed of all random streams.
