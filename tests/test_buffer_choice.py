@@ -359,6 +359,10 @@ def refusal(folder, monkeypatch, network, *words):
             "buffers: --delay alone is met by one packet; needs --utilisation or --loss with it",
         ),
         (["--utilisation", "1"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
+        (
+            ["--utilisation", "85"],
+            "--utilisation 85: is not allowed; needs 0, for no such target, to 0.9999; did you mean 85%?",
+        ),
         (["--utilisation", "100%"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
         (["--utilisation", "95 apples"], "share '95 apples' is not allowed; needs a number or percent, as in "),
         (["--loss", "2 %%"], "share '2 %%' is not allowed; needs a number or percent, as in "),

@@ -170,6 +170,13 @@ def test_a_picture_for_a_paper_has_its_width_and_letters_of_8_pt(tmp_path, finis
     assert re.search(r"<text [^>]*>time \(s\)</text>", text)
 
 
+def test_fonts_stay_fonts_in_a_pdf(tmp_path, finished):
+    plots.save(plots.draw(finished, "rates", "column"), tmp_path / "rates.pdf")
+    written = (tmp_path / "rates.pdf").read_bytes()
+    assert b"/Type42" in written or b"/CIDFontType2" in written
+    assert b"/Type3" not in written
+
+
 def test_a_logarithmic_axis_has_plain_numbers(finished):
     axes = plots.draw(finished, "rates", log=True).axes[0]
     assert axes.get_yscale() == "log"

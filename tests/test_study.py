@@ -143,6 +143,7 @@ def test_equal_seeds_are_noticed(tmp_path):
 BAD = {
     "study = 3": "needs a table",
     "[studdy]": "did you mean 'study'",
+    'name = "mine"\n[[link]]\nfrom = "A"': "is a scenario, and no study",
     "[study]": "study, scenario: is None",
     '[study]\nscenario = "web-serch"': "did you mean 'web-search'",
     '[study]\nscenario = "web-search"\nreplications = 0': "needs a whole number",

@@ -165,6 +165,15 @@ def test_bad_topologies_get_one_line_and_exit_2(what, tmp_path, levelflow):
     assert not list(tmp_path.glob("*.toml"))
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "why"), [("--law", "cubik", 'did you mean "cubic"'), ("--delay", "30", "has no unit")]
+)
+def test_a_bad_option_is_told_once(option, value, why, levelflow):
+    done = levelflow("topology", "star:3", option, value)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert why in done.stderr
+
+
 def test_bad_attributes_are_refused():
     for values, why in [
         ({"capacity": -1.0}, "capacity is -1.0"),

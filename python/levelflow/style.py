@@ -31,13 +31,14 @@ STYLE: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,  # fonts stay fonts, as journals ask
     "svg.fonttype": "none",
     "svg.hashsalt": "levelflow",
     "text.parse_math": False,  # names are text, dollars included
 }
 #: The labels of logarithmic axes are formulas.
 LOG_STYLE = STYLE | {"text.parse_math": True}
-#: Of a picture in a paper: letters of 8 pt, and fonts that stay fonts in a PDF.
+#: Of a picture in a paper: letters of 8 pt.
 PAPER: dict[Any, Any] = STYLE | {
     "axes.linewidth": 0.6,
     "figure.dpi": 300,
@@ -45,7 +46,6 @@ PAPER: dict[Any, Any] = STYLE | {
     "grid.linewidth": 0.5,
     "legend.fontsize": 8,
     "lines.linewidth": 1.1,
-    "pdf.fonttype": 42,
 }
 
 

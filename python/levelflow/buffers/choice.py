@@ -131,7 +131,8 @@ def question(
     for key, value in targets._asdict().items():
         most = library.number(library.of_algorithm(OURS, key), "high")
         if not 0 <= value <= most:
-            raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}")
+            hint = f"; did you mean {value:g}%?" if 0 < value / 100 <= most < 1 else ""
+            raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}{hint}")
     if not (targets.utilisation or targets.loss):
         raise ScenarioError("buffers: --delay alone is met by one packet; needs --utilisation or --loss with it")
     resolved = scenario.resolve()

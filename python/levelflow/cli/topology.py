@@ -53,7 +53,11 @@ def topology(  # noqa: PLR0913, PLR0917 - options of the command line
     if ecmp:
         scenario.set("routing", "ecmp")
     matrices.add(scenario, matrices.pairs(graph, traffic, flows, seed), law)
-    scenario.resolve()
+    try:
+        scenario.resolve()
+    except ScenarioError as error:  # a mistake in an option is one of every link or flow
+        first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
+        raise ScenarioError("\n".join(reversed(first.values()))) from None
     target = out or Path(f"{name}.toml")
     if target.exists() and not replace:
         raise ScenarioError(f"{target}: is there already; choose another --out, or --replace it")

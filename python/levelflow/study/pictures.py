@@ -13,7 +13,7 @@ from levelflow.picture import Picture
 from levelflow.report import plots
 from levelflow.scenario import nearest
 from levelflow.study.statistics import Interval, interval
-from levelflow.study.table import metrics, unit
+from levelflow.study.table import axis_label, metrics, unit
 from levelflow.study.task import METRICS
 from levelflow.style import STYLE
 
@@ -100,9 +100,9 @@ def _estimates(found: StudyResult, metric: str, by: list[str]) -> list[tuple[lis
 
 
 def _response(axes: Any, found: StudyResult, metric: str, along: str | None, lines: str | None) -> None:
-    name, factor = unit(metric)
+    _, factor = unit(metric)
     axes.set_title(METRICS[metric])
-    axes.set_ylabel(name)
+    axes.set_ylabel(axis_label(metric))
     if along is None:
         rows = _estimates(found, metric, [lines] if lines else [])
         for number, (_, one) in enumerate(rows):

@@ -59,6 +59,8 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
     Raises:
         ScenarioError: in a line per mistake; of each axis, and of the number of replications, the first.
     """
+    if "link" in raw and "study" not in raw:
+        raise ScenarioError("is a scenario, and no study; levelflow run runs it, and `scenario` in [study] names it")
     wrong = Mistakes()
     wrong.of(_keys, TOP, raw)
     tables = [wrong.of(_table, raw, key) for key in ("study", "design", "measure")]

@@ -28,6 +28,13 @@ def unit(metric: str) -> tuple[str, float]:
     return (metric.removesuffix("_bps") + ", Mb/s", 1e-6) if metric.endswith("_bps") else (metric, 1.0)
 
 
+def axis_label(metric: str) -> str:
+    """Returns what an axis of a metric says, below a title that names it: the unit, or the metric if it has none."""
+    name, _ = unit(metric)
+    units = {"_s": "s", "_ms": "ms", "packets": "packets", "Mb/s": "Mb/s"}
+    return next((short for end, short in units.items() if name.endswith(end)), name)
+
+
 def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
     """Returns head and rows: a row per point."""
     shown = metrics(found)
