@@ -137,6 +137,9 @@ def test_it_ends_with_what_to_type(tmp_path):
     choice = found["chosen"]
     assert choice["name"] in BUFFER_ALGORITHMS
     assert rows[choice["name"]]["missed"] == []
+    meeting = [one for one in found["queues"] if one["queue"] != "drop_tail" and one.get("missed") == []]
+    least = min(meeting, key=lambda one: one["wait_p50_s"])
+    assert f"meet the targets: {least['name']}, {1e3 * least['wait_p50_s']:.1f} ms." in done.stdout
     assert done.stdout.partition("\n\nFor DEVICE")[0].splitlines()[-2:] == [
         f"In a scenario:        {choice['scenario']}",
         f"On a live interface:  {choice['live']}",

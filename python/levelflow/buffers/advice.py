@@ -77,7 +77,7 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
     times = packets_of(choice) / packets_of(best)
     of_best = f", {times:.2f} times the best of fixed size" if choice is not best else ""
     lines = [
-        f"Chosen: {choice.name}, {packets_of(choice):.0f} packets{of_best}.",
+        f"Chosen buffer: {choice.name}, {packets_of(choice):.0f} packets{of_best}.",
         f"In a scenario:        {snippet(choice)}",
         f"On a live interface:  {command(choice, asked.targets)}",
     ]
@@ -174,6 +174,20 @@ def _felt_cells(one: Discipline, targets: Targets, calls: bool) -> list[str]:
     cells += [_interval(100 * used.loss, 100 * half.loss, 2), wait(one.felt.median, spread.median)]
     cells += [wait(one.felt.p99, spread.p99)] + ([wait(one.felt.call, spread.call)] if calls else [])
     return [*cells, _verdict(one.line, targets)]
+
+
+def shortest(asked: Question, found: Sequence[Discipline]) -> list[str]:
+    """The queue discipline that meets the targets with the shortest delay, in a line; none if none does."""
+    meeting = [
+        (one.felt.median, one.name)
+        for one in found
+        if one.queue != queues.TAIL and one.felt and one.felt.median is not None
+        if one.line and not asked.targets.missed(one.line.used)
+    ]
+    if not meeting:
+        return []
+    median, name = min(meeting)
+    return [f"Shortest median delay of the queue disciplines that meet the targets: {name}, {1e3 * median:.1f} ms."]
 
 
 def boxes(asked: Question, rows: Sequence[Row]) -> list[str]:

@@ -147,12 +147,12 @@ def _save(target: Path | None, asked: Question, rows: list[Row], found: list[Dis
 
 
 def _show(asked: Question, rows: list[Row], found: list[Discipline], complete: bool) -> None:
-    from levelflow.buffers.advice import advice, boxes, queue_table, table
+    from levelflow.buffers.advice import advice, boxes, queue_table, shortest, table
     from levelflow.cli.show import show_table
 
     show_table(*table(asked, rows))
     if found:
         show_table(*queue_table(asked, found))
     if complete:
-        for line in [*advice(asked, rows), "", *boxes(asked, rows)]:
+        for line in [*shortest(asked, found), *advice(asked, rows), "", *boxes(asked, rows)]:
             typer.echo(line)
