@@ -1,8 +1,8 @@
-# The dumbbell of `levelflow bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp
+# The dumbbell of `levelflow bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
 # s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte packets, every one acknowledged.
 # Prints packets times links they crossed (data over three links, acknowledgements over three), packets that left the
 # bottleneck, packets dropped there, and its mean queue in bytes.
-lassign $argv mbps flows seconds agent
+lassign $argv mbps flows seconds agent ssthresh
 set xcp [expr {$agent eq "xcp"}]
 remove-all-packet-headers
 foreach header [expr {$xcp ? {IP TCP Flags XCP} : {IP TCP Flags}}] { add-packet-header $header }
@@ -35,6 +35,7 @@ for {set i 0} {$i < $flows} {incr i} {
     set source [new Application/FTP]
     $source attach-agent $sender($i)
     $sim at [expr 0.01 + 0.1 * $i / $flows] "$source start"
+    if {$ssthresh ne ""} { $sim at [expr 0.011 + 0.1 * $i / $flows] "$sender($i) set ssthresh_ $ssthresh" }
 }
 proc finish {} {
     global bottleneck sender flows seconds
