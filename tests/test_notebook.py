@@ -119,10 +119,14 @@ def test_a_run_that_did_not_end_shows_no_tables(finished):
 def test_a_plot_shows_without_pyplot():
     code = """
 import sys
-from levelflow import Scenario
+from levelflow import Scenario, picture
 result = Scenario.named("two-flows").set("duration", "2 s").run()
 for what in ("rates", "queues", "losses", "overview"):
-    assert result.plot(what)._repr_png_().startswith(b"\\x89PNG")
+    shown = result.plot(what)._repr_mimebundle_()
+    assert list(shown) == ["image/svg+xml"] and shown["image/svg+xml"].rstrip().endswith("</svg>")
+picture.LONGEST_SVG = 1000
+shown = result.plot("rates")._repr_mimebundle_()
+assert list(shown) == ["image/png"] and shown["image/png"].startswith(b"\\x89PNG")
 assert "matplotlib.pyplot" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

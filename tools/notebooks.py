@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
 from tools import CHECKOUT
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOTEBOOKS = sorted((CHECKOUT / "docs" / "notebooks").glob("*.ipynb"))
 SECONDS = 120
@@ -29,9 +28,14 @@ def executed(path: Path) -> Any:
     """Returns a notebook with what it shows when it runs in an empty directory, without dates and versions."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "matplotlibrc").write_text("svg.hashsalt: levelflow\n", encoding="utf-8")
         NotebookClient(
-            notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}
-        ).execute()
+            notebook,
+            timeout=SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+            extra_arguments=["--InlineBackend.figure_formats=svg"],
+        ).execute(env=os.environ | {"SOURCE_DATE_EPOCH": "0"})
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     for number, cell in enumerate(notebook.cells):
         cell.id, cell.metadata = f"cell-{number}", {}

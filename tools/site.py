@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -91,9 +90,9 @@ def notebook(name: Path) -> None:
         parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
         for output in cell.get("outputs", []):
             shown = output.get("data", {})
-            if "image/png" in shown:
-                picture = name.with_name(f"{name.stem}-{number}.png")
-                (PAGES / picture).write_bytes(base64.b64decode(shown["image/png"]))
+            if "image/svg+xml" in shown:
+                picture = name.with_name(f"{name.stem}-{number}.svg")
+                (PAGES / picture).write_text("".join(shown["image/svg+xml"]), encoding="utf-8")
                 parts.append(f"![What the cell draws]({picture.name})")
             elif "text/html" in shown:
                 parts.append("".join(shown["text/html"]))

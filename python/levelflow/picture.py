@@ -15,14 +15,23 @@ from levelflow.style import LOG_STYLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: In characters, of a picture that a notebook keeps as SVG.
+LONGEST_SVG = 400_000
+
 
 class Picture(Figure):
     """A figure that a notebook shows by itself: one of matplotlib takes pyplot for that."""
 
-    def _repr_png_(self) -> bytes:
+    def _repr_mimebundle_(self, **_wanted: object) -> dict[str, str | bytes]:
+        """Lines, which stay sharp and small in a notebook's file; dots where there are too many lines."""
+        drawn = self._drawn("svg").decode()
+        return {"image/svg+xml": drawn} if len(drawn) <= LONGEST_SVG else {"image/png": self._drawn("png")}
+
+    def _drawn(self, kind: str) -> bytes:
         buffer = io.BytesIO()
+        undated = {"Date": None} if kind == "svg" else {"Software": None}
         with mpl.rc_context(LOG_STYLE), any_sign():
-            self.savefig(buffer, format="png", metadata={"Software": None})
+            self.savefig(buffer, format=kind, metadata=undated)
         return buffer.getvalue()
 
 
