@@ -4,12 +4,17 @@ use serde::Serialize;
 
 /// Percentiles are within this many significant digits.
 const DIGITS: u8 = 2;
+/// Powers of two up to this one have a bucket per value; each later one has half as many buckets. So does a histogram of
+/// so many digits.
+const UNIT_BITS: u32 = 8;
 
-/// How values are spread: quantiles to two digits, extremes and count exactly.
+/// How values are spread: quantiles to two digits, extremes and count exactly. Counting is a packet's work; a library's
+/// histogram is filled when quantiles are asked for.
 #[derive(Debug)]
 pub struct Histogram {
-    counts: hdrhistogram::Histogram<u64>,
-    /// Values of zero, which are common and need no histogram.
+    /// Values in each bucket of the library's histogram.
+    counts: Vec<u64>,
+    /// Values of zero, which are common and need no bucket.
     zeros: u64,
     min: u64,
     max: u64,
@@ -17,14 +22,27 @@ pub struct Histogram {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let counts = hdrhistogram::Histogram::new(DIGITS).expect("two digits are supported");
         Self {
-            counts,
+            counts: Vec::new(),
             zeros: 0,
             min: u64::MAX,
             max: 0,
         }
     }
+}
+
+/// The bucket of a value.
+#[inline]
+fn bucket(value: u64) -> usize {
+    let shift = (u64::BITS - value.leading_zeros()).saturating_sub(UNIT_BITS);
+    ((shift as usize) << (UNIT_BITS - 1)) + (value >> shift) as usize
+}
+
+/// The least value in a bucket.
+fn least(bucket: usize) -> u64 {
+    let half = 1 << (UNIT_BITS - 1);
+    let shift = (bucket / half).saturating_sub(1);
+    ((bucket - shift * half) as u64) << shift
 }
 
 impl Histogram {
@@ -33,23 +51,36 @@ impl Histogram {
     pub fn record(&mut self, value: u64) {
         if value == 0 {
             self.zeros += 1;
-        } else {
-            self.count(value);
+            return;
+        }
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        let bucket = bucket(value);
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.extend(bucket),
         }
     }
 
-    fn count(&mut self, value: u64) {
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.counts.record(value).expect("the histogram grows");
+    /// Counts the first value of a bucket beyond those that there are.
+    #[cold]
+    fn extend(&mut self, bucket: usize) {
+        self.counts.resize(bucket + 1, 0);
+        self.counts[bucket] = 1;
     }
 
     /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
-    #[expect(clippy::missing_panics_doc, reason = "zero is in the range of every histogram")]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "two digits are supported, and the histogram grows"
+    )]
     #[must_use]
     pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
-        let mut all = self.counts.clone();
+        let mut all = hdrhistogram::Histogram::<u64>::new(DIGITS).expect("two digits are supported");
         all.record_n(0, self.zeros).expect("zero fits");
+        for (bucket, &count) in self.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            all.record_n(least(bucket), count).expect("the histogram grows");
+        }
         let min = if self.zeros > 0 { 0 } else { self.min };
         let scaled = |value: u64| value as f64 * unit;
         let at = |q| scaled(all.value_at_quantile(q).clamp(min, self.max));
@@ -66,7 +97,7 @@ impl Histogram {
     /// Bytes held.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.counts.distinct_values() * size_of::<u64>()
+        self.counts.capacity() * size_of::<u64>()
     }
 }
 
@@ -80,4 +111,44 @@ pub struct Quantiles {
     pub p90: f64,
     pub p99: f64,
     pub max: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The oracle is the library's own counting.
+        #[test]
+        fn quantiles_are_those_of_the_library_counting_each_value(
+            values in prop::collection::vec((0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift), 1..200),
+        ) {
+            let mut own = Histogram::default();
+            let mut all = hdrhistogram::Histogram::<u64>::new(DIGITS).unwrap();
+            for &value in &values {
+                own.record(value);
+                all.record(value).unwrap();
+            }
+            let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
+            let at = |q| all.value_at_quantile(q).clamp(min, max) as f64;
+            let expected = Quantiles {
+                min: min as f64,
+                mean: all.mean(),
+                p50: at(0.5),
+                p90: at(0.9),
+                p99: at(0.99),
+                max: max as f64,
+            };
+            prop_assert_eq!(own.quantiles(1.0), Some(expected));
+        }
+
+        #[test]
+        fn a_bucket_begins_with_its_least_value(value: u64, shift in 0..64_u32) {
+            let value = value >> shift;
+            let first = least(bucket(value));
+            prop_assert!(first <= value && bucket(first) == bucket(value));
+            prop_assert!(first == 0 || bucket(first - 1) < bucket(first));
+        }
+    }
 }

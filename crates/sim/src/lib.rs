@@ -19,6 +19,7 @@ mod packet;
 mod pipe;
 mod prefetch;
 pub mod replay;
+mod ring;
 mod run;
 mod sizing;
 mod trace;

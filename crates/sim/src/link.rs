@@ -20,12 +20,13 @@ use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
 use crate::packet::{Packet, PacketId, Slab};
 use crate::prefetch::ahead;
+use crate::ring::Ring;
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
 use levelflow_results::Quantiles;
 use levelflow_scenario::LinkSpec;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Transit {
     deliver: Time,
     packet: PacketId,
@@ -97,7 +98,7 @@ impl Served {
 pub struct Link<P: Protocol> {
     /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. All of them are
     /// where the transmitter says when it is done.
-    transit: VecDeque<Transit>,
+    transit: Ring<Transit>,
     departed: usize,
     delay: Duration,
     free_at: Time,
@@ -207,7 +208,7 @@ impl<P: Protocol> Link<P> {
             delay: spec.wire.delay,
             buffer,
             free_at: Time::ZERO,
-            transit: VecDeque::new(),
+            transit: Ring::default(),
             departed: 0,
             first_entry: Time::NEVER,
             entering: VecDeque::new(),
@@ -438,8 +439,8 @@ impl<P: Protocol> Link<P> {
         } else {
             wire.due(now)
         };
-        let place = self.transit.partition_point(|other| other.deliver <= deliver);
-        self.transit.insert(place, Transit { deliver, packet, size });
+        let transit = Transit { deliver, packet, size };
+        let place = self.transit.insert_before(transit, |other| other.deliver > deliver);
         self.departed += 1;
         let first = place == 0 && !self.leads_elsewhere;
         (first.then_some(deliver), self.serve(now, packets))
@@ -824,8 +825,7 @@ impl<P: Protocol> Link<P> {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        let queues =
-            self.transit.capacity() * size_of::<Transit>() + self.entering.capacity() * size_of::<(Time, PacketId)>();
+        let queues = self.transit.memory() + self.entering.capacity() * size_of::<(Time, PacketId)>();
         let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);
         size_of::<Self>() + queues + scheduler + self.counters.memory()
     }

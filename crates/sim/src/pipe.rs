@@ -1,11 +1,12 @@
 //! Delay lines without capacity: what a path's base round trip has beyond the propagation of its links.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use levelflow_units::{Duration, Time};
 
 use crate::packet::PacketId;
 use crate::prefetch::ahead;
+use crate::ring::Ring;
 
 /// Marks a flow whose links already make up its base round trip.
 pub const NO_PIPE: u32 = u32::MAX;
@@ -14,7 +15,7 @@ pub const NO_PIPE: u32 = u32::MAX;
 struct Pipe {
     delay: Duration,
     users: u32,
-    fifo: VecDeque<(Time, PacketId)>,
+    fifo: Ring<(Time, PacketId)>,
 }
 
 /// Delay lines by delay; flows with the same delay share one.
@@ -36,7 +37,7 @@ impl Pipes {
             let fresh = Pipe {
                 delay,
                 users: 0,
-                fifo: VecDeque::new(),
+                fifo: Ring::default(),
             };
             if let Some(id) = free.pop() {
                 pipes[id as usize] = fresh;
@@ -93,9 +94,6 @@ impl Pipes {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.pipes
-            .iter()
-            .map(|p| size_of::<Pipe>() + p.fifo.capacity() * size_of::<(Time, PacketId)>())
-            .sum()
+        self.pipes.iter().map(|p| size_of::<Pipe>() + p.fifo.memory()).sum()
     }
 }

@@ -1,13 +1,13 @@
 //! Memory that deliveries to come need is asked for while other work goes on.
 
-use std::collections::VecDeque;
+use crate::ring::Ring;
 
 /// So many deliveries before a packet is due it is asked for: reading memory takes about as long.
 const AHEAD: usize = 4;
 
 /// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in the cache.
 #[inline]
-pub fn ahead<T, I>(line: &VecDeque<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
+pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
     line.get(AHEAD).map(|later| [packet(&line[0]), packet(later)])
 }
 
@@ -34,9 +34,10 @@ mod tests {
 
     #[test]
     fn it_looks_ahead_only_where_many_are_under_way() {
-        let line: VecDeque<usize> = (0..=AHEAD).collect();
+        let mut line = Ring::default();
+        (0..AHEAD).for_each(|i| line.push_back(i));
+        assert_eq!(ahead(&line, |&i| i), None);
+        line.push_back(AHEAD);
         assert_eq!(ahead(&line, |&i| i), Some([0, AHEAD]));
-        let short: VecDeque<usize> = (0..AHEAD).collect();
-        assert_eq!(ahead(&short, |&i| i), None);
     }
 }

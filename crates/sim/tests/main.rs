@@ -7,6 +7,7 @@ mod bbr3;
 mod buffer_algorithms;
 mod changing;
 mod common;
+mod cost;
 mod limit;
 mod links;
 mod memory;

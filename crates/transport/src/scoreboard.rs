@@ -265,6 +265,7 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
+    #[inline(always)] // per ACK
     fn arrived(&mut self, index: usize, state: State, acked: &mut Acked, changed: &mut impl FnMut(Change)) {
         let sent = &mut self.sent[index];
         let was = std::mem::replace(&mut sent.state, state);
@@ -343,6 +344,7 @@ impl<T: Copy> Scoreboard<T> {
 
     /// Forgets packets of which no ACK brings news: no history goes back to them, and their own would have come, since a round
     /// trip takes `rtt`.
+    #[inline(always)] // per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {
             let stays = match front.state {

@@ -1,0 +1,150 @@
+//! The queue of a link or a delay line: its capacity is a power of two, so that a place is found with one mask. A packet
+//! asks for four places at each link, and a `VecDeque` takes twice the instructions for one.
+
+use std::ops::Index;
+
+/// Values in the order in which they came.
+#[derive(Debug)]
+pub struct Ring<T> {
+    slots: Vec<T>,
+    head: usize,
+    len: usize,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            head: 0,
+            len: 0,
+        }
+    }
+}
+
+impl<T: Copy + Default> Ring<T> {
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    fn slot(&self, place: usize) -> usize {
+        self.head.wrapping_add(place) & self.slots.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub fn get(&self, place: usize) -> Option<&T> {
+        if place < self.len {
+            self.slots.get(self.slot(place))
+        } else {
+            None
+        }
+    }
+
+    #[inline]
+    pub fn front(&self) -> Option<&T> {
+        self.get(0)
+    }
+
+    #[inline]
+    pub fn push_back(&mut self, value: T) {
+        if self.len == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.len);
+        self.slots[slot] = value;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<T> {
+        let front = self.front().copied()?;
+        self.head = self.slot(1);
+        self.len -= 1;
+        Some(front)
+    }
+
+    /// Puts a value before those of which `later` says that they come after it, which are all at the end; gives its place.
+    pub fn insert_before(&mut self, value: T, later: impl Fn(&T) -> bool) -> usize {
+        self.push_back(value);
+        let mut place = self.len - 1;
+        while place > 0 && later(&self[place - 1]) {
+            let (here, before) = (self.slot(place), self.slot(place - 1));
+            self.slots.swap(here, before);
+            place -= 1;
+        }
+        place
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.slots.rotate_left(self.head);
+        self.head = 0;
+        self.slots.resize((2 * self.len).max(4), T::default());
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + '_ {
+        (0..self.len).map(|place| &self[place])
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.slots.capacity() * size_of::<T>()
+    }
+}
+
+impl<T: Copy + Default> Index<usize> for Ring<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: usize) -> &T {
+        self.get(place).expect("a place that is taken")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn it_is_a_queue(steps in prop::collection::vec(prop::option::weighted(0.6, any::<u16>()), 0..200)) {
+            let (mut ring, mut queue) = (Ring::default(), VecDeque::new());
+            for step in steps {
+                if let Some(value) = step {
+                    ring.push_back(value);
+                    queue.push_back(value);
+                } else {
+                    prop_assert_eq!(ring.pop_front(), queue.pop_front());
+                }
+                prop_assert_eq!(ring.len(), queue.len());
+                prop_assert_eq!(ring.front(), queue.front());
+                prop_assert_eq!(ring.get(queue.len()), None);
+                prop_assert!(ring.iter().eq(&queue));
+            }
+        }
+
+        #[test]
+        fn values_are_put_in_order(values in prop::collection::vec(0..20_u8, 0..40), from in 0..40_usize) {
+            let mut ring = Ring::default();
+            let mut sorted: Vec<u8> = Vec::new();
+            for (i, &value) in values.iter().enumerate() {
+                if i == from {
+                    prop_assert_eq!(ring.pop_front(), sorted.first().copied());
+                    sorted = sorted.split_off(sorted.len().min(1));
+                }
+                let place = sorted.partition_point(|&other| other <= value);
+                sorted.insert(place, value);
+                prop_assert_eq!(ring.insert_before(value, |&other| other > value), place);
+                prop_assert!(ring.iter().eq(&sorted));
+            }
+        }
+    }
+}

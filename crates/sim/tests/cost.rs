@@ -1,0 +1,90 @@
+//! What a packet-hop costs, in instructions: unlike times, they are the same in each run, and can be held in a test.
+
+use std::process::Command;
+
+use levelflow_scenario::Scenario;
+use levelflow_sim::Sim;
+use levelflow_units::Time;
+use serde_json::{Value, json};
+
+/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, as this compiler builds tests. One that the
+/// engine now takes fewer for, or has reason to take more for, goes here.
+const EXPECTED: [(&str, f64); 3] = [("jetmax", 2003.0), ("rcp", 1998.0), ("newreno", 1776.0)];
+const COMPILER: &str = "rustc 1.95.";
+const TOLERANCE: f64 = 0.04;
+/// Seconds of two runs: what differs between them is neither start nor end.
+const SECONDS: [f64; 2] = [0.5, 1.5];
+/// Has the test program simulate: law and seconds.
+const WORK: &str = "LEVELFLOW_COST";
+
+fn dumbbell(law: &str, seconds: f64) -> Value {
+    let mut links = vec![
+        json!({"from": "R0", "to": "R1", "capacity": "100 Mb/s", "delay": "15 ms", "buffer": "1 BDP", "duplex": true}),
+    ];
+    let mut flows = Vec::new();
+    for i in 0..10 {
+        let (source, sink) = (format!("s{i}"), format!("d{i}"));
+        for (from, to) in [(source.as_str(), "R0"), ("R1", sink.as_str())] {
+            links.push(
+                json!({"from": from, "to": to, "capacity": "1 Gb/s", "delay": "5 ms", "duplex": true, "law": "none"}),
+            );
+        }
+        let start = format!("{} us", 10_000 + 10_000 * i);
+        flows.push(json!({"name": format!("x{i}"), "law": law, "from": source, "to": sink, "start": start}));
+    }
+    json!({"name": law, "duration": format!("{seconds} s"), "link": links, "flow": flows})
+}
+
+#[test]
+#[ignore = "the work that the test below counts"]
+fn work() {
+    let wanted = std::env::var(WORK).unwrap_or_default();
+    let Some((law, seconds)) = wanted.split_once(' ') else {
+        return;
+    };
+    let scenario = Scenario::from_value(&dumbbell(law, seconds.parse().unwrap())).unwrap();
+    let mut sim = Sim::new(scenario.resolve().unwrap().network);
+    assert!(sim.advance(Time::from_ps(u64::MAX), u64::MAX).unwrap());
+    println!("hops {}", sim.packet_hops());
+}
+
+/// Packet-hops of a run, and instructions of the process.
+fn counted(law: &str, seconds: f64) -> (f64, f64) {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "cost::work", "--ignored", "--nocapture", "--test-threads=1"])
+        .env(WORK, format!("{law} {seconds}"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    let after = |word: &str| text.split(word).nth(1)?.split_whitespace().next()?.parse::<f64>().ok();
+    let found = after("hops ").zip(after("Collected :"));
+    found.unwrap_or_else(|| panic!("{text}"))
+}
+
+fn starts(program: &str) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_packet_hop_takes_no_more_instructions_than_it_did() {
+    if starts("valgrind").is_none() {
+        let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
+        assert!(
+            !required.contains("valgrind"),
+            "LEVELFLOW_REQUIRE has valgrind, which is not here"
+        );
+        return eprintln!("SKIPPED: valgrind is not here");
+    }
+    if !starts("rustc").is_some_and(|version| version.starts_with(COMPILER)) {
+        return eprintln!("SKIPPED: the numbers are those of {COMPILER}x");
+    }
+    let costs = EXPECTED.map(|(law, expected)| {
+        let [short, long] = SECONDS.map(|seconds| counted(law, seconds));
+        (law, expected, (long.1 - short.1) / (long.0 - short.0))
+    });
+    let within = |&(_, expected, cost): &(&str, f64, f64)| (cost / expected - 1.0).abs() <= TOLERANCE;
+    assert!(costs.iter().all(within), "law, expected, counted: {costs:.1?}");
+}
