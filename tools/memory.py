@@ -1,0 +1,85 @@
+"""Bytes that a run takes per flow, packet and link: `python -m tools.memory`.
+
+Each is the difference of the peak memory of two processes, one of which has so many more of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from levelflow import _core
+from levelflow.scenario import Scenario
+
+LAWS = ("jetmax", "rcp", "newreno", "cubic", "bbr")
+FLOWS = 100_000
+#: Packets of 1000 bytes that fill 10 Gb/s over a round trip of 80 ms.
+PACKETS = 100_000
+LINKS = 20_000
+
+
+def flows(law: str, times: int) -> Scenario:
+    """Flows on one link, each of which has sent its first packet."""
+    scenario = Scenario("flows", "10 ms", sample="10 ms").link("a", "b", "10 Gb/s", "20 ms", duplex=True)
+    return scenario.flow("x", law, "a", "b", rtt="1 s", count=times * FLOWS, start="0 s")
+
+
+def packets(law: str, times: int) -> Scenario:
+    """One flow that fills a long link."""
+    chosen: object = {law: {"initial_ssthresh": times * PACKETS}} if law in {"newreno", "cubic"} else law
+    delay = 40 * times
+    scenario = Scenario("packets", f"{50 * delay} ms", sample="1 s")
+    scenario.link("a", "b", "10 Gb/s", f"{delay} ms", buffer="1 BDP", duplex=True)
+    return scenario.flow("x", chosen, "a", "b")
+
+
+def links(times: int) -> Scenario:
+    """Links that nothing crosses, beside a flow."""
+    scenario = Scenario("links", "10 ms", sample="10 ms").link("a", "b", "1 Mb/s", "1 ms", duplex=True)
+    scenario.flow("x", "jetmax", "a", "b")
+    for i in range(times * LINKS):
+        scenario.link(f"a{i}", f"b{i}", "1 Mb/s", "1 ms")
+    return scenario
+
+
+def main() -> None:
+    """Prints a table, or runs the scenario on standard input and prints the peak of its process."""
+    if sys.argv[1:] == ["--peak"]:
+        print(*_peak(sys.stdin.read()))
+        return
+    print("| law | bytes per flow | bytes per packet or ACK on its way |\n|---|---|---|")
+    for law in LAWS:
+        flow = (_measured(flows(law, 2))[0] - _measured(flows(law, 1))[0]) / FLOWS
+        few, many = _measured(packets(law, 1)), _measured(packets(law, 2))
+        packet = (many[0] - few[0]) / (many[1] - few[1])
+        print(f"| {law} | {flow:,.0f} | {packet:,.0f} |", flush=True)
+    link = (_measured(links(2))[0] - _measured(links(1))[0]) / LINKS
+    million = _measured(flows("jetmax", 10))[0] / 1e6
+    print(f"\nA link that nothing crosses takes {link:,.0f} bytes, a run of a million flows of JetMax {million:,.0f} MB.")
+
+
+def _measured(scenario: Scenario) -> tuple[int, int]:
+    command = [sys.executable, "-m", "tools.memory", "--peak"]
+    done = subprocess.run(command, input=scenario.to_json(), capture_output=True, text=True, check=True)
+    size, on_the_way = done.stdout.split()
+    return int(size), int(on_the_way)
+
+
+def _peak(scenario: str) -> tuple[int, int]:
+    """Bytes that this process has taken at most, and packets and ACKs on their way in the end."""
+    simulation = _core.Simulation(scenario)
+    while not simulation.advance(simulation.duration, 250_000):
+        simulation.take()
+    (flow,) = json.loads(simulation.summary())["flows"]
+    acks = flow["acks"]
+    on_the_way = flow["in_flight"] + acks["sent"] - acks["delivered"] - acks["dropped"] - acks["lost"]
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(encoding="ascii"))
+    assert found
+    return 1024 * int(found[1]), on_the_way
+
+
+if __name__ == "__main__":
+    main()
