@@ -97,7 +97,6 @@ def levelflow(tmp_path, monkeypatch, capfd):
     def call(*arguments):
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(sys, "argv", ["levelflow", *map(str, arguments)])
-        monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)  # or help names pytest
         capfd.readouterr()
         with pytest.raises(SystemExit) as end:
             cli.main()

@@ -9,8 +9,8 @@ import time
 import tomllib
 
 import pytest
+from click.testing import CliRunner
 from conftest import COMMAND
-from typer.testing import CliRunner
 
 from levelflow import Scenario, ScenarioError, dataplane
 from levelflow.buffers.advice import advice, command, snippet

@@ -6,8 +6,8 @@ import shlex
 import subprocess
 
 import pytest
+from click.testing import CliRunner
 from conftest import lack
-from typer.testing import CliRunner
 
 from levelflow import Scenario, library
 from levelflow.buffers.candidates import Targets

@@ -1,19 +1,19 @@
 """Whatever stands on the command line of `levelflow theory`: an answer, or one line and status 2."""
 
+import click
 import pytest
+from click.testing import CliRunner
 from conftest import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from test_bad_input import BAD, assert_refused
-from typer.main import get_command
-from typer.testing import CliRunner
 
 from levelflow import ScenarioError, cli
-from levelflow.cli.theory.commands import app as theory
+from levelflow.cli.theory import theory
 from levelflow.theory.errors import TheoryError
 
 runner = CliRunner()
-COMMANDS = {name: command for name, command in get_command(theory).commands.items() if command.params}
+COMMANDS = {name: command for name, command in theory.commands.items() if command.params}
 #: Arguments to which each command has an answer.
 GOOD = {
     "check": ["two-flows"],
@@ -59,7 +59,7 @@ def refusal(arguments):
     if done.exception is None:
         assert done.stdout.strip()
         return None
-    assert isinstance(done.exception, TheoryError | ScenarioError | cli.UsageError), (arguments, done.exc_info)
+    assert isinstance(done.exception, TheoryError | ScenarioError | click.UsageError), (arguments, done.exc_info)
     assert done.stdout == ""
     line = cli._line(done.exception)
     assert line.startswith("levelflow: ")
@@ -127,13 +127,13 @@ def test_a_bad_scenario_gets_one_line(name, kind, tmp_path):
     ("arguments", "words"),
     [
         (["theory", "norms", "--count", "many"], "'--count'"),
-        (["theory", "norms", "--cuont", "3"], "o such option: --cuont"),
+        (["theory", "norms", "--cuont", "3"], "o such option '--cuont'"),
         (["theory", "norns"], "o such command 'norns'"),
         (["theory", "stability"], "issing argument"),
         (["theory", "stability", "[[nan]]"], "needs"),
         (["theory", "num", "two-flows", "--exponent", "inf"], "exponent inf is not allowed"),
         (["list", "nothing"], "'laws', 'queues'"),
-        (["run"], "issing argument 'scenario'; see 'levelflow run --help'"),
+        (["run"], "issing argument 'SCENARIO'; see 'levelflow run --help'"),
     ],
 )
 def test_the_command_ends_with_status_2(levelflow, tmp_path, arguments, words):

@@ -5,11 +5,11 @@ import shlex
 import matplotlib.image
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from test_bad_input import assert_refused
-from typer.testing import CliRunner
 
 from levelflow.cli import app
-from levelflow.cli.theory.commands import app as theory
+from levelflow.cli.theory import theory
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws import emkc_avq, rcp
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
@@ -29,7 +29,7 @@ def rates(answer):
     return {row["name"]: pytest.approx(row["rate_bps"] / C) for row in answer["flows"]}
 
 
-@pytest.mark.parametrize("command", theory.registered_commands, ids=lambda command: command.callback.__name__)
+@pytest.mark.parametrize("command", theory.commands.values(), ids=theory.commands)
 def test_the_example_in_the_help_of_a_command_runs(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     name, *arguments = shlex.split(command.epilog.removeprefix("Example: "))

@@ -275,7 +275,7 @@ def test_ctrl_c_keeps_what_was_found(tmp_path, monkeypatch):
 
     monkeypatch.setattr(search, "trial", trial_of)
     done = convergence("search", "rcp", "--workers", 1, "--out", tmp_path)
-    assert done.return_value == 130
+    assert done.exit_code == 130
     assert done.stderr == "levelflow: interrupted\n"
     assert Scenario.load(tmp_path / "rcp-rates.toml").resolve()
 

@@ -11,8 +11,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tools import CHECKOUT, reference
-from typer.testing import CliRunner
 
 from levelflow import Scenario, library
 from levelflow.cli import app

@@ -5,7 +5,7 @@ import json
 import matplotlib.image
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from levelflow.cli import app
 from levelflow.theory.errors import TheoryError

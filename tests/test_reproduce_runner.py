@@ -7,8 +7,7 @@ import time
 
 import polars as pl
 import pytest
-import typer
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from levelflow import library
 from levelflow.cli import reproduce as cli
@@ -351,9 +350,7 @@ def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     monkeypatch.chdir(tmp_path)
-    app = typer.Typer()
-    app.command()(cli.reproduce)
-    return lambda *args: CliRunner().invoke(app, list(args))
+    return lambda *args: CliRunner().invoke(cli.reproduce, args)
 
 
 def test_the_command_says_by_its_exit_code_whether_all_was_reproduced(tmp_path, checkout):

@@ -4,9 +4,8 @@ import json
 import time
 
 import pytest
-import typer
+from click.testing import CliRunner
 from conftest import lack
-from typer.testing import CliRunner
 
 from levelflow import dataplane, library
 from levelflow.cli import reproduce as cli
@@ -70,9 +69,7 @@ def reproduce(tmp_path, monkeypatch):
         (folder / "scenario.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
-    app = typer.Typer()
-    app.command()(cli.reproduce)
-    return lambda *args: CliRunner().invoke(app, args)
+    return lambda *args: CliRunner().invoke(cli.reproduce, args)
 
 
 def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_paper(tmp_path, reproduce):

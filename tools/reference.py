@@ -14,8 +14,6 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
@@ -342,24 +340,19 @@ def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     from levelflow.cli import app
-    from levelflow.cli.reproduce import reproduce
 
-    claims = typer.Typer(add_completion=False)
-    claims.command()(reproduce)
-    group: Any = typer.main.get_command(app)
     yield "# Command line"
     yield (
         "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, reported in one line;\n"
         "130 stopped by Ctrl-C: what was finished is kept."
     )
-    for name, command in _leaves("levelflow", group):
-        described: Any = typer.main.get_command(claims) if name == "levelflow reproduce" else command
-        arguments = [_metavar(p) for p in described.params if p.param_type_name == "argument"]
+    for name, command in _leaves("levelflow", app):
+        arguments = [_metavar(p) for p in command.params if p.param_type_name == "argument"]
         yield f"\n## `{' '.join([name, *arguments])}`"
-        yield f"{described.help.strip()}\n"
-        if described.epilog:
-            yield f"{described.epilog.replace('Example: ', 'Example: `')}`\n"
-        rows = [[_spelling(p), p.help or "", _set(p)] for p in described.params]
+        yield f"{inspect.cleandoc(command.help)}\n"
+        if command.epilog:
+            yield f"{command.epilog.replace('Example: ', 'Example: `')}`\n"
+        rows = [[_spelling(p), p.help or "", _set(p)] for p in command.params]
         if rows:
             yield from _table(["", "meaning", "default"], rows)
 

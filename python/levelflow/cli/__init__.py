@@ -5,70 +5,60 @@ from __future__ import annotations
 import atexit
 import gc
 import os
-import re
 import sys
-from typing import Annotated, Any
 
-import typer
+import click
 
-from levelflow.cli.buffers import app as buffers
-from levelflow.cli.comparing import app as comparing
-from levelflow.cli.convergence import app as convergence
-from levelflow.cli.demo import app as demo
-from levelflow.cli.inspecting import app as inspecting
-from levelflow.cli.lab import app as lab
-from levelflow.cli.replaying import app as replaying
-from levelflow.cli.running import app as running
-from levelflow.cli.study import app as study
-from levelflow.cli.theory import app as theory
-from levelflow.cli.topology import app as topology
-
-#: What is wrong with a command line; typer exports one kind of it only.
-UsageError: Any = typer.BadParameter.__mro__[1]
+from levelflow.cli.late import Late, LateGroup
 
 #: Old words of commands, which work for one release.
 RENAMED: dict[tuple[str, ...], tuple[str, str]] = {
     ("list", "protocols"): ("list", "laws"),
     ("list", "sizers"): ("list", "buffers"),
 }
-
-#: What the parser of arguments adds to a line that is clear without.
-PARSER = re.compile(r"Value error, |, unable to parse string as an? \w+")
-
-app = typer.Typer(
-    help="Explicit-rate congestion control that you can prove, simulate and deploy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help starts three times as fast
-    context_settings={"help_option_names": ["--help", "-h"]},
-)
-app.add_typer(demo)
-app.add_typer(running)
-app.add_typer(study)
-app.add_typer(comparing)
-app.add_typer(buffers)
-app.add_typer(lab)
-app.add_typer(replaying)
-app.add_typer(inspecting)
-app.add_typer(topology)
-app.add_typer(convergence, name="convergence")
-app.add_typer(theory, name="theory")
+COMMANDS = {
+    "demo": "levelflow.cli.demo:demo",
+    "run": "levelflow.cli.running:run",
+    "reproduce": "levelflow.cli.reproduce:reproduce",
+    "bench": "levelflow.cli.bench:bench",
+    "study": "levelflow.cli.study:study",
+    "compare": "levelflow.cli.comparing:compare",
+    "buffers": "levelflow.cli.buffers:buffers",
+    "lab": "levelflow.cli.lab:lab",
+    "replay": "levelflow.cli.replaying:replay",
+    "schema": "levelflow.cli.inspecting:schema",
+    "list": "levelflow.cli.inspecting:list_",
+    "topology": "levelflow.cli.topology:topology",
+    "convergence": "levelflow.cli.convergence:convergence",
+    "theory": "levelflow.cli.theory:theory",
+    "completion": "levelflow.cli.completion:completion",
+}
 
 
-def _version(wanted: bool) -> None:
+def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
         from levelflow import _core
 
-        typer.echo(_core.build())
-        raise typer.Exit
+        click.echo(_core.build())
+        context.exit()
 
 
-@app.callback()
-def levelflow(
-    version: Annotated[
-        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print version and build.")
-    ] = False,
-) -> None:
+@click.group(
+    "levelflow",
+    cls=LateGroup,
+    commands=Late(COMMANDS),
+    context_settings={"help_option_names": ["--help", "-h"], "show_default": True},
+)
+@click.option(
+    "--version",
+    "-V",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Print version and build.",
+)
+def app() -> None:
     """Explicit-rate congestion control that you can prove, simulate and deploy."""
 
 
@@ -82,10 +72,12 @@ def main() -> None:
         print(f"levelflow: {' '.join(words[:2])} is now {' '.join(renamed)}", file=sys.stderr)
         words[:2] = renamed
     try:
-        status = app(words, standalone_mode=False)
-    except typer.Abort:
-        sys.exit(1)
-    except (ValueError, UsageError) as error:
+        status = app(words, "levelflow", standalone_mode=False)
+    except click.Abort:  # Ctrl-C where no command waits for it
+        from levelflow.status import INTERRUPTED
+
+        sys.exit(INTERRUPTED)
+    except (ValueError, click.UsageError) as error:
         line = _line(error)
         if line is None:
             raise
@@ -98,13 +90,11 @@ def main() -> None:
 
 def _line(error: Exception) -> str | None:
     """Returns what to say of bad input, and nothing of a mistake of ours."""
-    if isinstance(error, UsageError):
-        text: str = error.format_message()
-        where = error.ctx
-        if where is not None and text == where.get_help():  # without a command, typer says what there is
-            return text
-        wrong = PARSER.sub("", " ".join(text.split())).replace("Input should be", "must be").rstrip(".")
-        command = "levelflow" if where is None else where.command_path
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        return error.format_message()
+    if isinstance(error, click.UsageError):
+        wrong = " ".join(error.format_message().split()).rstrip(".")
+        command = error.ctx.command_path if error.ctx else "levelflow"
         return f"levelflow: {wrong[0].lower()}{wrong[1:]}; see '{command} --help'"
     from levelflow import ScenarioError
     from levelflow.theory.errors import TheoryError

@@ -2,54 +2,62 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from levelflow.cli.choosing import Changes, ScenarioName, choose
+from levelflow.cli.choosing import PATH, Whole, choose, scenario_argument, set_option, workers_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from levelflow.buffers.choice import Question, Row
     from levelflow.buffers.queues import Discipline
 
-app = typer.Typer()
 EXAMPLE = "Example: levelflow buffers shared-line --utilisation 0.95 --loss 0.02"
 
 
-@app.command(epilog=EXAMPLE)
-def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
-    scenario: ScenarioName,
-    link: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The link, such as A->B [default: the one that carries data].")
-    ] = None,
-    utilisation: Annotated[
-        str,
-        typer.Option(
-            metavar="SHARE", help="Target: utilisation of the line, at least, as in 0.95 or 95%.", show_default=False
-        ),
-    ] = "0",
-    loss: Annotated[
-        str,
-        typer.Option(metavar="SHARE", help="Target: share of the bytes that may be dropped.", show_default=False),
-    ] = "0",
-    delay: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help='Target beside one of these: longest mean queueing delay, as in "20 ms".'),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each buffer, which differ in their seed.")] = 5,
-    largest: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest buffer to try, packets.")] = 10_000,
-    flows: Annotated[
-        float | None, typer.Option(metavar="N", help="Flows, for rules [default: those of the scenario].")
-    ] = None,
-    rtt: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Their round trip, for abs_log too [default: that of the scenario]."),
-    ] = None,
-    changes: Changes = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
-    json: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the rows to this file.")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw them into this file.")] = None,
+@click.command(epilog=EXAMPLE)
+@scenario_argument
+@click.option("--link", metavar="NAME", help="The link, such as A->B [default: the one that carries data].")
+@click.option(
+    "--utilisation",
+    metavar="SHARE",
+    default="0",
+    show_default=False,
+    help="Target: utilisation of the line, at least, as in 0.95 or 95%.",
+)
+@click.option(
+    "--loss",
+    metavar="SHARE",
+    default="0",
+    show_default=False,
+    help="Target: share of the bytes that may be dropped.",
+)
+@click.option("--delay", metavar="TIME", help='Target beside one of these: longest mean queueing delay, as in "20 ms".')
+@click.option("--seeds", type=Whole(1, 1000), default=5, help="Runs of each buffer, which differ in their seed.")
+@click.option("--largest", type=Whole(1, 1_000_000), default=10_000, help="Largest buffer to try, packets.")
+@click.option("--flows", type=float, metavar="N", help="Flows, for rules [default: those of the scenario].")
+@click.option("--rtt", metavar="TIME", help="Their round trip, for abs_log too [default: that of the scenario].")
+@set_option
+@workers_option
+@click.option("--json", type=PATH, metavar="FILE", help="Also write the rows to this file.")
+@click.option("--out", type=PATH, metavar="FILE.png", help="Draw them into this file.")
+def buffers(
+    scenario: str,
+    link: str | None,
+    utilisation: str,
+    loss: str,
+    delay: str | None,
+    seeds: int,
+    largest: int,
+    flows: float | None,
+    rtt: str | None,
+    changes: tuple[str, ...],
+    workers: int | None,
+    json: Path | None,
+    out: Path | None,
 ) -> None:
     """Compare buffer rules, buffer-sizing algorithms, the best fixed buffer and queue disciplines on your traffic.
 
@@ -76,8 +84,8 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     if not complete:
         from levelflow.status import INTERRUPTED
 
-        typer.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
-        raise typer.Exit(INTERRUPTED)
+        click.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
+        sys.exit(INTERRUPTED)
 
 
 def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
@@ -155,4 +163,4 @@ def _show(asked: Question, rows: list[Row], found: list[Discipline], complete: b
         show_table(*queue_table(asked, found))
     if complete:
         for line in [*shortest(asked, found), *advice(asked, rows), "", *boxes(asked, rows)]:
-            typer.echo(line)
+            click.echo(line)

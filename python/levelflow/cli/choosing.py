@@ -1,46 +1,54 @@
-"""Which scenario a command is about, and what its pictures are for."""
+"""Arguments and options that several commands have, and which scenario they choose."""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from levelflow.scenario import Scenario
 
 
-def _names(begun: str) -> list[str]:
+def _names(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
     """Returns the names of scenarios that a shell offers."""
     from levelflow.library import names
 
     return [name for name in names() if name.startswith(begun)]
 
 
-ScenarioName = Annotated[
-    str,
-    typer.Argument(
-        help="A scenario file, or a name that `levelflow list scenarios` shows.",
-        show_default=False,
-        autocompletion=_names,
-    ),
-]
-Changes = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s" or flow.*.law=rcp.'),
-]
+class Whole(click.IntRange):
+    """A whole number within limits; the library would call it an integer range."""
+
+    name = "integer"
 
 
-class Width(StrEnum):
-    """What a picture is drawn for."""
+#: A file or a directory, which a command looks at itself.
+PATH = click.Path(readable=False, path_type=Path)
 
-    SCREEN = "screen"
-    COLUMN = "column"
-    PAGE = "page"
+scenario_argument = click.argument(
+    "scenario", help="A scenario file, or a name that `levelflow list scenarios` shows.", shell_complete=_names
+)
+set_option = click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help='Change a value, as in flow.x1.start="3 s" or flow.*.law=rcp.',
+)
+width_option = click.option(
+    "--width",
+    type=click.Choice(["screen", "column", "page"]),
+    default="screen",
+    help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.",
+)
+workers_option = click.option("--workers", type=Whole(1), help="Runs side by side; one per processor.")
 
 
-def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Scenario:
+def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenario:
     """Returns the scenario of that name or file, with these changes.
 
     Raises:
@@ -54,7 +62,7 @@ def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Sce
     return chosen if seed is None else chosen.set("seed", seed)
 
 
-def read_changes(changes: list[str] | None) -> list[tuple[str, Any]]:
+def read_changes(changes: Sequence[str]) -> list[tuple[str, Any]]:
     """Returns paths and values.
 
     Raises:
@@ -64,7 +72,7 @@ def read_changes(changes: list[str] | None) -> list[tuple[str, Any]]:
     from levelflow.scenario import value_of
 
     read = []
-    for change in changes or []:
+    for change in changes:
         path, equals, text = change.partition("=")
         if not equals:
             raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'")

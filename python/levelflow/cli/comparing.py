@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import Width
+from levelflow.cli.choosing import PATH, width_option
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-@app.command()
-def compare(
-    results: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULT...", help="Result directories of `levelflow run` or `levelflow-net testbed`."),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="Picture to write [default: compare.png in the last directory].")
-    ] = None,
-    width: Annotated[
-        Width, typer.Option(help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.")
-    ] = Width.SCREEN,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON and nothing else.")] = False,
-) -> None:
+@click.command()
+@click.argument(
+    "results",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    metavar="RESULT...",
+    help="Result directories of `levelflow run` or `levelflow-net testbed`.",
+)
+@click.option("--out", type=PATH, help="Picture to write [default: compare.png in the last directory].")
+@width_option
+@click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON and nothing else.")
+def compare(results: tuple[Path, ...], out: Path | None, width: str, as_json: bool) -> None:
     """Put results beside each other: a simulation and a real network, laws, seeds, values of a parameter."""
     if len(results) < 2:
-        raise typer.BadParameter("needs at least two result directories", param_hint="RESULT")
+        raise click.BadParameter("needs at least two result directories", param_hint="RESULT")
     drawing.load()
     from levelflow import Result, ScenarioError
     from levelflow.report import compare as comparing
@@ -42,7 +41,7 @@ def compare(
     both = comparing.beside(loaded)
     target = out or results[-1] / "compare.png"
     try:
-        save(comparing.picture(both, width.value), target)
+        save(comparing.picture(both, width), target)
     except OSError as error:
         raise ScenarioError(f"--out {target}: {(error.strerror or str(error)).lower()}") from None
     except ValueError as error:
@@ -50,11 +49,11 @@ def compare(
     if as_json:
         import json
 
-        typer.echo(json.dumps(comparing.data(both), indent=2, sort_keys=True))
+        click.echo(json.dumps(comparing.data(both), indent=2, sort_keys=True))
         return
     from levelflow.cli.show import show_table
 
     show_table("Flows: in the steady window of each", *comparing.flow_table(both))
     show_table("Links: over the whole of each run", *comparing.link_table(both))
     show_table(f"All together; fairness: {comparing.fairness(both)}", *comparing.totals_table(both))
-    typer.echo(str(target))
+    click.echo(str(target))

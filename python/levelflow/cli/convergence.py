@@ -2,39 +2,46 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from levelflow.cli.choosing import Changes, read_changes
+from levelflow.cli.choosing import PATH, Whole, read_changes, set_option, workers_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from levelflow.convergence.network import Network
     from levelflow.convergence.records import Record
 
-app = typer.Typer(
-    help="Find out which laws come to their rates on networks at large.", no_args_is_help=True, rich_markup_mode=None
+
+@click.group()
+def convergence() -> None:
+    """Find out which laws come to their rates on networks at large."""
+
+
+@convergence.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
+@click.argument("laws", nargs=-1, metavar="[LAW]...", help="All laws whose routers write headers by default.")
+@click.option("--networks", type=Whole(1, 1_000_000), default=10, help="Networks of each family.")
+@click.option("--first", type=Whole(0, 2**31), default=0, help="Seed of the first network.")
+@click.option("--family", multiple=True, help="Only this one; may be given again.")
+@set_option
+@workers_option
+@click.option(
+    "--json", type=PATH, metavar="FILE.jsonl", help="Add a line per run; runs that it has are not made again."
 )
-Side = Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")]
-
-
-@app.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
-def run(  # noqa: PLR0913, PLR0917 - options of the command line
-    laws: Annotated[
-        list[str] | None, typer.Argument(metavar="[LAW]...", help="All laws whose routers write headers by default.")
-    ] = None,
-    networks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Networks of each family.")] = 10,
-    first: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first network.")] = 0,
-    family: Annotated[list[str] | None, typer.Option(help="Only this one; may be given again.")] = None,
-    changes: Changes = None,
-    workers: Side = None,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="Add a line per run; runs that it has are not made again.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the pictures into this directory.")] = None,
+@click.option("--out", type=PATH, metavar="DIR", help="Draw the pictures into this directory.")
+def run(
+    laws: tuple[str, ...],
+    networks: int,
+    first: int,
+    family: tuple[str, ...],
+    changes: tuple[str, ...],
+    workers: int | None,
+    json: Path | None,
+    out: Path | None,
 ) -> None:
     """Run laws on random networks and print, as Markdown, how many settle, how soon, and what is dropped.
 
@@ -59,30 +66,28 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
 
     records: list[Record] = []
     _leave(_stopped(made))
-    typer.echo("\n".join(table(records)))
+    click.echo("\n".join(table(records)))
     if out is not None:
         from levelflow.convergence.pictures import draw
 
         for path in draw(records, out):
-            typer.echo(path)
+            click.echo(path)
 
 
-@app.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
+@convergence.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
+@click.argument("law", help="The law.")
+@click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Runs at most.")
+@click.option("--minutes", type=click.FloatRange(0), help="Minutes at most.")
+@click.option("--seed", type=Whole(0, 2**31), default=1, help="Of the search.")
+@click.option(
+    "--start",
+    metavar="FAMILY-SEED",
+    help="Shrink this network of `run`, as in ties-5, in place of random ones.",
+)
+@workers_option
+@click.option("--out", type=PATH, metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
 def search(
-    law: Annotated[str, typer.Argument(help="The law.", show_default=False)],
-    runs: Annotated[int, typer.Option(min=1, max=100_000_000, help="Runs at most.")] = 1000,
-    minutes: Annotated[float | None, typer.Option(min=0, help="Minutes at most.", show_default=False)] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the search.")] = 1,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FAMILY-SEED", help="Shrink this network of `run`, as in ties-5, in place of random ones."
-        ),
-    ] = None,
-    workers: Side = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
-    ] = None,
+    law: str, runs: int, minutes: float | None, seed: int, start: str | None, workers: int | None, out: Path | None
 ) -> None:
     """Look for the smallest network on which a law fails.
 
@@ -111,9 +116,9 @@ def search(
 
     found = Search(law, trial(law, run_seed), runs, run_seed, until_s, workers)
     stopped = _stopped(made)
-    typer.echo("\n".join(report(found)))
+    click.echo("\n".join(report(found)))
     for path in write(found, out) if out else []:
-        typer.echo(path)
+        click.echo(path)
     _leave(stopped)
 
 
@@ -135,11 +140,11 @@ def _laws() -> list[str]:
     return laws()
 
 
-def _known(kind: str, asked: Sequence[str] | None, known: list[str]) -> list[str]:
+def _known(kind: str, asked: Sequence[str], known: list[str]) -> list[str]:
     from levelflow import ScenarioError
     from levelflow.scenario import nearest
 
-    for name in asked or []:
+    for name in asked:
         if name not in known:
             raise ScenarioError(f"{kind} {name!r}: none of that name here; {nearest(name, known)}")
     return list(dict.fromkeys(asked or known))
@@ -177,5 +182,5 @@ def _leave(stopped: bool) -> None:
     if stopped:
         from levelflow.status import INTERRUPTED
 
-        typer.echo("levelflow: interrupted", err=True)
-        raise typer.Exit(INTERRUPTED)
+        click.echo("levelflow: interrupted", err=True)
+        sys.exit(INTERRUPTED)

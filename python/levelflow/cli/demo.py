@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from levelflow.cli import drawing
 
@@ -20,10 +20,8 @@ NEXT = (
     "levelflow list laws                                 # the laws and their parameters",
 )
 
-app = typer.Typer()
 
-
-@app.command()
+@click.command()
 def demo() -> None:
     """Run topology T1 under three laws, compare them, and draw pictures into `results`."""
     drawing.load()
@@ -31,7 +29,7 @@ def demo() -> None:
     from levelflow.report import plots
     from levelflow.scenario import Scenario
 
-    typer.echo("T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n")
+    click.echo("T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n")
     pictures: list[Path] = []
     rows = []
     for law in LAWS:
@@ -40,7 +38,7 @@ def demo() -> None:
         rows.append(_row(law, result))
     show_table("Three laws on one bottleneck", HEAD, rows)
     for title, lines in (("Pictures:", map(str, pictures)), ("\nNext:", NEXT)):
-        typer.echo("\n  ".join([title, *lines]))
+        click.echo("\n  ".join([title, *lines]))
 
 
 def _row(law: str, result: Result) -> list[str]:

@@ -2,39 +2,26 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
-app = typer.Typer()
-
-
-class Kind(StrEnum):
-    """What `levelflow list` can list."""
-
-    LAWS = "laws"
-    QUEUES = "queues"
-    BUFFERS = "buffers"
-    TRAFFIC = "traffic"
-    SCENARIOS = "scenarios"
-    CLAIMS = "claims"
-    STUDIES = "studies"
+#: What `levelflow list` can list.
+KINDS = ("laws", "queues", "buffers", "traffic", "scenarios", "claims", "studies")
 
 
-@app.command()
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of scenario files."""
     from levelflow import _core
 
-    typer.echo(_core.schema())
+    click.echo(_core.schema())
 
 
-@app.command("list")
-def list_(
-    kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(Kind)}.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
-) -> None:
+@click.command("list")
+@click.argument("kind", type=click.Choice(KINDS), metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def list_(kind: str, as_json: bool) -> None:
     """List what there is to choose from."""
     from levelflow import library
     from levelflow.cli.show import show_table
@@ -42,44 +29,44 @@ def list_(
     if as_json:
         import json
 
-        typer.echo(json.dumps(_plain(kind), indent=2))
+        click.echo(json.dumps(_plain(kind), indent=2))
         return
-    if kind is Kind.LAWS:
+    if kind == "laws":
         for law in library.laws():
             _show_parameters(f"{law['name']}: {law['title']}\n{_facts(law)}", law["params"])
         return
-    if kind is Kind.QUEUES:
+    if kind == "queues":
         queues = library.queues()
         rows = [[queue["name"], queue["title"], queue["source"]] for queue in queues]
         show_table("Queue disciplines of [[link]]", ["queue", "meaning", "source"], rows, numbers=False)
         for queue in queues:
             if queue["params"]:
                 _show_parameters(f"Parameters of {queue['name']}", queue["params"])
-    if kind is Kind.BUFFERS:
+    if kind == "buffers":
         for way in library.algorithms():
             _show_parameters(f"{way['name']}: {way['title']}\nSource: {way['source']}", way["params"])
         return
     title, head, rows = {
-        Kind.QUEUES: library.buffers,
-        Kind.TRAFFIC: library.traffic,
-        Kind.SCENARIOS: library.scenarios,
-        Kind.CLAIMS: library.claims,
-        Kind.STUDIES: library.studies,
+        "queues": library.buffers,
+        "traffic": library.traffic,
+        "scenarios": library.scenarios,
+        "claims": library.claims,
+        "studies": library.studies,
     }[kind]()
     show_table(title, head, rows, numbers=False)
 
 
-def _plain(kind: Kind) -> list[dict[str, Any]]:
+def _plain(kind: str) -> list[dict[str, Any]]:
     """Returns a list as plain data: laws, queues and buffers with their parameters, the rest as in the table."""
     from levelflow import library
 
-    if kind in {Kind.LAWS, Kind.QUEUES, Kind.BUFFERS}:
-        return {Kind.LAWS: library.laws, Kind.QUEUES: library.queues, Kind.BUFFERS: library.algorithms}[kind]()
+    if kind in {"laws", "queues", "buffers"}:
+        return {"laws": library.laws, "queues": library.queues, "buffers": library.algorithms}[kind]()
     _, head, rows = {
-        Kind.TRAFFIC: library.traffic,
-        Kind.SCENARIOS: library.scenarios,
-        Kind.CLAIMS: library.claims,
-        Kind.STUDIES: library.studies,
+        "traffic": library.traffic,
+        "scenarios": library.scenarios,
+        "claims": library.claims,
+        "studies": library.studies,
     }[kind]()
     return [dict(zip(head, row, strict=True)) for row in rows]
 

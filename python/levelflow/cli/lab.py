@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-app = typer.Typer()
+from levelflow.cli.choosing import PATH, Whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-@app.command()
-def lab(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on the loopback interface; 0 for a free one.")] = 0,
-    open_: Annotated[
-        Path | None,
-        typer.Option("--open", metavar="RESULTS", help="Show this result directory, of a simulation or of a testbed."),
-    ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Only print the address.")] = False,
-) -> None:
+@click.command()
+@click.option("--port", type=Whole(0, 65535), default=0, help="Port on the loopback interface; 0 for a free one.")
+@click.option(
+    "--open",
+    "open_",
+    type=PATH,
+    metavar="RESULTS",
+    help="Show this result directory, of a simulation or of a testbed.",
+)
+@click.option("--no-open", is_flag=True, help="Only print the address.")
+def lab(port: int, open_: Path | None, no_open: bool) -> None:
     """Opens the lab in a browser: the simulator in a page, in which everything can be dragged.
 
     Runs until Ctrl-C. Only this machine reaches it, with the address that is printed.
@@ -30,12 +34,12 @@ def lab(
     try:
         server = Server(port, stored=open_)
     except LabError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise click.BadParameter(str(error)) from None
     with server:
-        typer.echo(server.url)
+        click.echo(server.url)
         if not no_open and not webbrowser.open(server.url):
-            typer.echo("open this address in a browser; Ctrl-C ends the lab", err=True)
+            click.echo("open this address in a browser; Ctrl-C ends the lab", err=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo("", err=True)
+            click.echo("", err=True)

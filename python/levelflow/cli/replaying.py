@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-app = typer.Typer()
+from levelflow.cli.choosing import PATH
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-@app.command()
-def replay(
-    log: Annotated[Path, typer.Argument(help="A log that `levelflow-net --journal` wrote.", show_default=False)],
-    as_json: Annotated[bool, typer.Option("--json", help="Print what came out as JSON and nothing else.")] = False,
-) -> None:
+@click.command()
+@click.argument("log", type=PATH, help="A log that `levelflow-net --journal` wrote.")
+@click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON and nothing else.")
+def replay(log: Path, as_json: bool) -> None:
     """Replay a log of a law's inputs on a real network, and demand the same headers and states, bit by bit.
 
     The law is the simulator's. At the first difference the exit status is 1, with the record and both values.
@@ -33,11 +35,11 @@ def replay(
         raise ScenarioError(f"{log}: {error}") from None
     done = json.loads(text)
     if as_json:
-        typer.echo(json.dumps(done, indent=2))
+        click.echo(json.dumps(done, indent=2))
     else:
         _show(done)
     if done["difference"]:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def _show(done: dict[str, Any]) -> None:
@@ -45,7 +47,7 @@ def _show(done: dict[str, Any]) -> None:
 
     laws = {(one["law"], tuple(one["params"].items())) for one in done["instances"]}
     for law, params in sorted(laws):
-        typer.echo(f"{law}: " + ", ".join(f"{name} {value}" for name, value in params) + "\n")
+        click.echo(f"{law}: " + ", ".join(f"{name} {value}" for name, value in params) + "\n")
     head = ["instance", "law", "start", "calls", "s", "headers alike", "states alike", "state at the end"]
     rows = [
         [
@@ -62,12 +64,12 @@ def _show(done: dict[str, Any]) -> None:
     ]
     show_table(f"{done['records']} records", head, rows, numbers=False)
     if done["truncated_at"] is not None:
-        typer.echo(f"The log ends within a record, at byte {done['truncated_at']}: it is good up to there.")
+        click.echo(f"The log ends within a record, at byte {done['truncated_at']}: it is good up to there.")
     differs = done["difference"]
     if differs is None:
-        typer.echo("Every header and every state came out as logged." if rows else "The log is empty.")
+        click.echo("Every header and every state came out as logged." if rows else "The log is empty.")
         return
-    typer.echo(
+    click.echo(
         f"Record {differs['record']}, instance {differs['instance']}: another {differs['what']}.\n"
         f"  logged:   {differs['logged']}\n"
         f"  replayed: {differs['replayed']}"

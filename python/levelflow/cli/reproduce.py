@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import json as json_format
 import shutil
+import sys
 from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
+import click
 
-from levelflow import ScenarioError, _core, dataplane, library
-from levelflow.cli.choosing import Changes, read_changes
-from levelflow.report.files import part, replace
-from levelflow.reproduce import model, report, runner, wording
-from levelflow.reproduce import testbed as testbed_runs
-from levelflow.reproduce.kept import Figures
-from levelflow.reproduce.model import ClaimError
-from levelflow.reproduce.verdict import FAILED
-from levelflow.status import BAD_INPUT, INTERRUPTED
-from levelflow.study.task import engine
+from levelflow.cli.choosing import PATH, Whole, read_changes, set_option, workers_option
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
     from levelflow.reproduce.runner import FigureOutcome, Outcome
 
@@ -34,34 +23,51 @@ if TYPE_CHECKING:
 WIDTH = 110
 
 
-def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
-    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims or figures; all if none.")] = None,
-    paper: Annotated[str | None, typer.Option(help="Only the figures of this paper.")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every figure; the default.")] = False,
-    full: Annotated[
-        bool, typer.Option(help="Also run the printed durations; of both tiers, the worse verdict counts.")
-    ] = False,
-    resume: Annotated[
-        bool, typer.Option(help="Keep what an interrupted run into the same directory has measured.")
-    ] = False,
-    json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
-    out: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("results/claims"),
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
-    changes: Changes = None,
-    testbed: Annotated[
-        bool,
-        typer.Option(
-            help="Run figures that were measured on Linux on a real network inside this machine, too; needs root."
-        ),
-    ] = False,
-    repeats: Annotated[int, typer.Option(min=1, help="Times that a real network runs each figure.")] = 3,
+@click.command()
+@click.argument("ids", nargs=-1, metavar="[ID]...", help="Claims or figures; all if none.")
+@click.option("--paper", help="Only the figures of this paper.")
+@click.option("--all", "all_", is_flag=True, help="Every figure; the default.")
+@click.option("--full/--no-full", help="Also run the printed durations; of both tiers, the worse verdict counts.")
+@click.option("--resume/--no-resume", help="Keep what an interrupted run into the same directory has measured.")
+@click.option("--json", type=PATH, help="Also write the verdicts to this file.")
+@click.option("--out", type=PATH, default="results/claims", help="Directory of the report.")
+@workers_option
+@set_option
+@click.option(
+    "--testbed/--no-testbed",
+    help="Run figures that were measured on Linux on a real network inside this machine, too; needs root.",
+)
+@click.option("--repeats", type=Whole(1), default=3, help="Times that a real network runs each figure.")
+def reproduce(
+    ids: tuple[str, ...],
+    paper: str | None,
+    all_: bool,
+    full: bool,
+    resume: bool,
+    json: Path | None,
+    out: Path,
+    workers: int | None,
+    changes: tuple[str, ...],
+    testbed: bool,
+    repeats: int,
 ) -> None:
-    """Measures what the papers claim and says what was reproduced."""
+    """Check the numbers that the papers print.
+
+    Measures what the papers claim and says what was reproduced.
+    """
+    from levelflow import ScenarioError, _core, dataplane, library
+    from levelflow.reproduce import model, report, runner
+    from levelflow.reproduce import testbed as testbed_runs
+    from levelflow.reproduce.kept import Figures
+    from levelflow.reproduce.verdict import FAILED
+    from levelflow.status import BAD_INPUT, INTERRUPTED
+    from levelflow.study.task import engine
+
     try:
         if all_ and (ids or paper):
-            raise ClaimError("--all cannot be combined with ids or --paper")
+            raise model.ClaimError("--all cannot be combined with ids or --paper")
         other = read_changes(changes)
-        claims = model.select(model.discover(library.PAPERS), ids or [], paper)
+        claims = model.select(model.discover(library.PAPERS), ids, paper)
         real, simulated = testbed_runs.split(claims) if testbed else ([], claims)
         program = dataplane.usable() if real else None
         for target in (json, out / "report.html"):
@@ -79,20 +85,19 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
             networks = testbed_runs.measure_all(real, program, repeats, kept=on_network, changes=other)
             measured = _in_turn(measured, networks)
         figures, interrupted = _measure(measured, len(claims), json)
-    except (ClaimError, ScenarioError, dataplane.DataPlaneError) as error:
-        typer.echo(f"levelflow: {error}", err=True)
-        raise typer.Exit(BAD_INPUT) from None
+    except (model.ClaimError, ScenarioError, dataplane.DataPlaneError) as error:
+        click.echo(f"levelflow: {error}", err=True)
+        sys.exit(BAD_INPUT)
     page = out / "report.html"
-    report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes or ())]))
+    report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes)]))
     if real:
         _print_beside([figure for figure in figures if figure.claim in real])
     _print(figures, page)
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
     if full and not (resume and (ids or paper)):  # other figures may go on with their runs
         shutil.rmtree(runs, ignore_errors=True)
-    failed = any(o.verdict in FAILED for figure in figures for o in figure.outcomes)
-    raise typer.Exit(1 if failed else 0)
+    sys.exit(int(any(outcome.verdict in FAILED for figure in figures for outcome in figure.outcomes)))
 
 
 def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOutcome, None, None]:
@@ -103,6 +108,9 @@ def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOu
 
 def _writable(target: Path | None) -> None:
     """Makes sure, by a file beside it, that ``target`` can be written; its folder need not exist yet."""
+    from levelflow.report.files import part
+    from levelflow.reproduce.model import ClaimError
+
     if target is None:
         return
     try:
@@ -117,6 +125,9 @@ def _writable(target: Path | None) -> None:
 
 
 def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
+    from levelflow.report.files import replace
+    from levelflow.reproduce import runner
+
     if json is not None:
         replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
 
@@ -125,6 +136,16 @@ def _measure(
     measured: Generator[FigureOutcome, None, None], count: int, json: Path | None
 ) -> tuple[list[FigureOutcome], bool]:
     """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     figures: list[FigureOutcome] = []
     _save(json, figures)
     columns = (
@@ -148,11 +169,17 @@ def _measure(
         except KeyboardInterrupt:
             interrupted = True
     if interrupted:  # said before the report is written: Ctrl-C may come again
-        typer.echo(f"levelflow: interrupted; {len(figures)} of {count} figures were measured", err=True)
+        click.echo(f"levelflow: interrupted; {len(figures)} of {count} figures were measured", err=True)
     return figures, interrupted
 
 
 def _print(figures: list[FigureOutcome], page: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from levelflow.reproduce import report
+    from levelflow.reproduce.verdict import FAILED
+
     console = Console()
     figures = sorted(figures, key=lambda figure: figure.claim.name)
     for figure in figures:
@@ -174,6 +201,11 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
 
 def _print_beside(figures: list[FigureOutcome]) -> None:
     """Each check as a network and the simulator at the same scale have it, in the units of the paper."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from levelflow.reproduce import wording
+
     table = Table(box=None)
     for head in ("check", "expected", "network", "", "simulator", ""):
         table.add_column(head, overflow="fold")
@@ -191,6 +223,8 @@ def _print_beside(figures: list[FigureOutcome]) -> None:
 
 
 def _line(outcome: Outcome) -> str:
+    from levelflow.reproduce import wording
+
     check, unit = outcome.check, wording.unit_of(outcome)
     at = f" ({check.at})" if check.at else ""
     value, seeds = wording.measured(outcome, unit)

@@ -1,4 +1,4 @@
-"""Commands that simulate: `run`, `reproduce`, `bench`."""
+"""The command `run`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import Changes, ScenarioName, Width, choose
+from levelflow.cli.choosing import PATH, Whole, choose, scenario_argument, set_option, width_option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
@@ -24,92 +26,74 @@ KINDS = ("png", "pdf", "svg")
 #: Letters of `--set` in the name of a directory.
 LONGEST_CHANGES = 80
 
-app = typer.Typer()
 
-
-@app.command()
-def run(  # noqa: PLR0913, PLR0917 - options of the command line
-    scenario: ScenarioName,
-    changes: Changes = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random streams.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-CHANGES-seedSEED].")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
-    formats: Annotated[
-        str,
-        typer.Option("--format", metavar="KINDS", help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg."),
-    ] = "png",
-    width: Annotated[
-        Width, typer.Option(help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.")
-    ] = Width.SCREEN,
-    log: Annotated[bool, typer.Option("--log", help="Draw rates, queues and losses on logarithmic axes.")] = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Threads; results are the same [default: as many as pay].")
-    ] = None,
-    pcap: Annotated[Path | None, typer.Option(help="Write the headers of packets to this file, for Wireshark.")] = None,
-    pcap_link: Annotated[
-        list[str] | None, typer.Option("--pcap-link", metavar="NAME", help="Only those of this link; may be repeated.")
-    ] = None,
+@click.command()
+@scenario_argument
+@set_option
+@click.option("--seed", type=Whole(0), help="Seed of all random streams.")
+@click.option("--out", type=PATH, help="Result directory [default: results/NAME-CHANGES-seedSEED].")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
+@click.option("--no-plots", is_flag=True, help="Write no pictures.")
+@click.option(
+    "--format",
+    "formats",
+    metavar="KINDS",
+    default="png",
+    help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg.",
+)
+@width_option
+@click.option("--log", is_flag=True, help="Draw rates, queues and losses on logarithmic axes.")
+@click.option("--threads", type=Whole(1, 64), help="Threads; results are the same [default: as many as pay].")
+@click.option("--pcap", type=PATH, help="Write the headers of packets to this file, for Wireshark.")
+@click.option("--pcap-link", multiple=True, metavar="NAME", help="Only those of this link; may be repeated.")
+def run(
+    scenario: str,
+    changes: tuple[str, ...],
+    seed: int | None,
+    out: Path | None,
+    as_json: bool,
+    no_plots: bool,
+    formats: str,
+    width: str,
+    log: bool,
+    threads: int | None,
+    pcap: Path | None,
+    pcap_link: tuple[str, ...],
 ) -> None:
     """Simulate a scenario; print and draw what came out."""
     kinds = _kinds(formats)
     if pcap_link and not pcap:
-        raise typer.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
+        raise click.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
     from levelflow.capture import Capture  # not before the scenario is known to be one: a typo gets its line at once
     from levelflow.running import Interrupted
 
-    target = out or Path("results") / directory(resolved["name"], changes or [], resolved["seed"])
+    target = out or Path("results") / directory(resolved["name"], changes, resolved["seed"])
     if replaced := _replaced(target, chosen, resolved):
-        typer.echo(f"levelflow: {target}: replaces {replaced}", err=True)
+        click.echo(f"levelflow: {target}: replaces {replaced}", err=True)
     try:
-        capture = Capture(pcap, pcap_link or ()) if pcap else None
+        capture = Capture(pcap, pcap_link) if pcap else None
         result = chosen.run(out=target, progress=sys.stderr.isatty(), capture=capture, threads=threads)
     except Interrupted as stopped:
-        typer.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
-        raise typer.Exit(128 + stopped.signal) from None
+        click.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
+        sys.exit(128 + stopped.signal)
     for line in resolved["warnings"]:
-        typer.echo(f"levelflow: warning: {line}", err=True)
+        click.echo(f"levelflow: warning: {line}", err=True)
     if seed is not None and not resolved["random"]:
-        typer.echo(
+        click.echo(
             "levelflow: warning: --seed: nothing here is drawn at random, so that all seeds come out the same", err=True
         )
     pictures = [] if no_plots else _draw(result, kinds, width, log, _command(scenario, changes, seed))
     if as_json:
-        typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
+        click.echo(json.dumps(result.summary, indent=2, sort_keys=True))
         return
     from levelflow.cli.show import show_result
 
     show_result(result, pictures)
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
-def reproduce(context: typer.Context) -> None:
-    """Check the numbers that the papers print."""
-    from levelflow.cli.reproduce import reproduce as command
-
-    short = {"help_option_names": ["--help", "-h"]}
-    claims = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=short)
-    claims.command()(command)
-    raise typer.Exit(claims(args=context.args, prog_name="levelflow reproduce", standalone_mode=False) or 0)
-
-
-@app.command()
-def bench() -> None:
-    """Measure the speed and size of the engine; needs a checkout of Levelflow."""
-    import subprocess
-
-    from levelflow import ScenarioError
-    from levelflow.library import checkout
-
-    root = checkout()
-    if root is None:
-        raise ScenarioError("bench is a tool of the source code: run it in a checkout of Levelflow, as make bench")
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "tools.bench"], cwd=root, check=False).returncode)
-
-
-def directory(name: str, changes: list[str], seed: int) -> str:
+def directory(name: str, changes: Sequence[str], seed: int) -> str:
     """Returns the name of the directory of a run: that of the scenario, what `--set` changes of it, and the seed.
 
     Spaces and quotes are left out; other signs that a file system may refuse become `_`, and a digest tells them apart.
@@ -143,18 +127,18 @@ def _kinds(formats: str) -> list[str]:
     kinds = [kind.strip() for kind in formats.split(",")]
     for kind in kinds:
         if kind not in KINDS:
-            raise typer.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}", param_hint="--format")
+            raise click.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}", param_hint="--format")
     return kinds
 
 
-def _command(scenario: str, changes: list[str] | None, seed: int | None) -> str:
+def _command(scenario: str, changes: Sequence[str], seed: int | None) -> str:
     """The command of a run, wherever it left its result."""
-    chosen = [word for change in changes or [] for word in ("--set", change)]
+    chosen = [word for change in changes for word in ("--set", change)]
     return shlex.join(["levelflow", "run", str(scenario), *chosen, *([] if seed is None else ["--seed", str(seed)])])
 
 
-def _draw(result: Result, kinds: list[str], width: Width, log: bool, command: str) -> list[Path]:
+def _draw(result: Result, kinds: list[str], width: str, log: bool, command: str) -> list[Path]:
     drawing.load()
     from levelflow.report import plots
 
-    return plots.write(result, kinds, width.value, log=log, command=command)
+    return plots.write(result, kinds, width, log=log, command=command)

@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import closing
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 from levelflow.cli import drawing
+from levelflow.cli.choosing import PATH, workers_option
 
-app = typer.Typer()
+if TYPE_CHECKING:
+    from pathlib import Path
+
 #: Rows of a table that are printed.
 MOST_ROWS = 60
 FAILED = 1
 
 
-@app.command()
+@click.command()
+@click.argument(
+    "file", metavar="STUDY", help="A file, STUDY.toml, or one of those that come along: levelflow list studies."
+)
+@click.option("--out", type=PATH, help="Directory of the study [default: results/NAME].")
+@click.option(
+    "--scheduler",
+    default="processes",
+    help="Where runs are made: processes, threads, or a Dask scheduler, as tcp://HOST:8786.",
+)
+@workers_option
+@click.option("--replace", is_flag=True, help="Take the place of another study.")
+@click.option("--no-cache", is_flag=True, help="Neither take nor keep runs in the cache.")
+@click.option("--no-plots", is_flag=True, help="Write no pictures.")
 def study(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY",
-            help="A file, STUDY.toml, or one of those that come along: levelflow list studies.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path | None, typer.Option(help="Directory of the study [default: results/NAME].")] = None,
-    scheduler: Annotated[
-        str, typer.Option(help="Where runs are made: processes, threads, or a Dask scheduler, as tcp://HOST:8786.")
-    ] = "processes",
-    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of another study.")] = False,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither take nor keep runs in the cache.")] = False,
-    no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
+    file: str, out: Path | None, scheduler: str, workers: int | None, replace: bool, no_cache: bool, no_plots: bool
 ) -> None:
     """Run a scenario with many values and seeds; print means with intervals. The same again goes on."""
     from levelflow import library
@@ -53,28 +54,28 @@ def study(
     except KeyboardInterrupt:
         from levelflow.status import INTERRUPTED
 
-        typer.echo("levelflow: interrupted; finished runs are kept, the same command goes on", err=True)
-        raise typer.Exit(INTERRUPTED) from None
+        click.echo("levelflow: interrupted; finished runs are kept, the same command goes on", err=True)
+        sys.exit(INTERRUPTED)
     from levelflow.cli.show import show_table
     from levelflow.study.table import differences, table
 
     if found.seeds_change_nothing:
-        typer.echo("levelflow: warning: all seeds come out the same; one replication is enough", err=True)
+        click.echo("levelflow: warning: all seeds come out the same; one replication is enough", err=True)
     head, rows = table(found)
     show_table(f"{asked.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
     if compared := differences(found):
         show_table(*compared)
-    typer.echo(str(found.path))
+    click.echo(str(found.path))
     if not no_plots and found.rows.height:
         from levelflow.study import pictures
 
         for picture in pictures.write(found):
-            typer.echo(f"  {picture}")
+            click.echo(f"  {picture}")
     for failure in found.failures:
-        typer.echo(f"levelflow: point {failure['point']}, seed {failure['seed']}: {failure['why']}", err=True)
+        click.echo(f"levelflow: point {failure['point']}, seed {failure['seed']}: {failure['why']}", err=True)
     if found.failures:
-        typer.echo(f"levelflow: {len(found.failures)} runs failed; the same command tries them again", err=True)
-        raise typer.Exit(FAILED)
+        click.echo(f"levelflow: {len(found.failures)} runs failed; the same command tries them again", err=True)
+        sys.exit(FAILED)
 
 
 def _load_pictures() -> None:

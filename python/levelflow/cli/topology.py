@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-app = typer.Typer()
+from levelflow.cli.choosing import PATH, Whole
 
 
-@app.command()
-def topology(  # noqa: PLR0913, PLR0917 - options of the command line
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE|KIND:NUMBERS",
-            help="A GraphML or GML file, or dumbbell:PAIRS, parking-lot:LINKS, star:HOSTS, "
-            "leaf-spine:LEAVESxSPINESxHOSTS, fat-tree:K, waxman:NODES, random-regular:NODESxDEGREE.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[Path | None, typer.Option(help="The scenario file [default: NAME.toml].")] = None,
-    traffic: Annotated[
-        str, typer.Option(help="Who sends to whom: all-to-all, permutation, incast, gravity, random.")
-    ] = "permutation",
-    flows: Annotated[int | None, typer.Option(min=1, help="How many, of gravity and random.")] = None,
-    law: Annotated[str, typer.Option(help="The law of all flows.")] = "level",
-    capacity: Annotated[str, typer.Option(help="Of links that say none.")] = "1 Gb/s",
-    delay: Annotated[str | None, typer.Option(help="Of links that say none, nor where they are.")] = None,
-    duration: Annotated[str, typer.Option(help="Of the run.")] = "10 s",
-    duplex: Annotated[
-        bool, typer.Option("--duplex", help="Take links of a directed file for both directions.")
-    ] = False,
-    ecmp: Annotated[bool, typer.Option("--ecmp", help="Flows share paths of equal weight.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of what is drawn.")] = 1,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace the file.")] = False,
+@click.command()
+@click.argument(
+    "what",
+    metavar="FILE|KIND:NUMBERS",
+    help="A GraphML or GML file, or dumbbell:PAIRS, parking-lot:LINKS, star:HOSTS, "
+    "leaf-spine:LEAVESxSPINESxHOSTS, fat-tree:K, waxman:NODES, random-regular:NODESxDEGREE.",
+)
+@click.option("--out", type=PATH, help="The scenario file [default: NAME.toml].")
+@click.option(
+    "--traffic", default="permutation", help="Who sends to whom: all-to-all, permutation, incast, gravity, random."
+)
+@click.option("--flows", type=Whole(1), help="How many, of gravity and random.")
+@click.option("--law", default="level", help="The law of all flows.")
+@click.option("--capacity", default="1 Gb/s", help="Of links that say none.")
+@click.option("--delay", help="Of links that say none, nor where they are.")
+@click.option("--duration", default="10 s", help="Of the run.")
+@click.option("--duplex", is_flag=True, help="Take links of a directed file for both directions.")
+@click.option("--ecmp", is_flag=True, help="Flows share paths of equal weight.")
+@click.option("--seed", type=Whole(0), default=1, help="Of what is drawn.")
+@click.option("--replace", is_flag=True, help="Replace the file.")
+def topology(
+    what: str,
+    out: Path | None,
+    traffic: str,
+    flows: int | None,
+    law: str,
+    capacity: str,
+    delay: str | None,
+    duration: str,
+    duplex: bool,
+    ecmp: bool,
+    seed: int,
+    replace: bool,
 ) -> None:
     """Write a scenario of a topology: of a file, such as those of the Topology Zoo, or generated."""
     from levelflow import ScenarioError
@@ -66,6 +72,6 @@ def topology(  # noqa: PLR0913, PLR0917 - options of the command line
     except OSError as error:
         raise ScenarioError(f"{target}: {(error.strerror or str(error)).lower()}") from None
     for note in [*notes, *(assumed if is_file else [])]:
-        typer.echo(f"levelflow: {note}", err=True)
+        click.echo(f"levelflow: {note}", err=True)
     nodes, edges, entries = graph.number_of_nodes(), len(scenario.raw["link"]), len(scenario.raw["flow"])
-    typer.echo(f"{target}: {nodes} nodes, {edges} links, {entries} flows; levelflow run {target}")
+    click.echo(f"{target}: {nodes} nodes, {edges} links, {entries} flows; levelflow run {target}")

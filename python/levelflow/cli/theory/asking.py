@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
+
+from levelflow.cli.choosing import PATH, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from matplotlib.figure import Figure, SubFigure
 
     from levelflow.theory.arrays import Floats
     from levelflow.theory.competition import Competition
 
-At = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help='Only the flows under way then, as in "45 s" [default: all listed flows].'),
-]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.png", help="Draw it into this file.")]
 #: How options describe laws; which ones have what is known once they are asked for.
 HAVE = "A law; `levelflow theory laws` lists those that have a"
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+at_option = click.option(
+    "--at", metavar="TIME", help='Only the flows under way then, as in "45 s" [default: all listed flows].'
+)
+out_option = click.option("--out", type=PATH, metavar="FILE.png", help="Draw it into this file.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
-def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
+def ask(name: str, changes: Sequence[str], at: str | None) -> Competition:
     """Returns who competes in a scenario.
 
     Raises:
         ScenarioError: if the scenario is not allowed.
         CompetitionError: if nobody competes, or `at` is not a time.
     """
-    from levelflow.cli.choosing import choose
     from levelflow.theory.competition import competition, listed
     from levelflow.theory.units import time
 
@@ -53,11 +54,11 @@ def reply(
     if out is not None and draw is not None:
         save(draw(), out)
     if as_json:
-        typer.echo(json.dumps(data, indent=2))
+        click.echo(json.dumps(data, indent=2))
         return
     show()
     if out is not None:
-        typer.echo(out)
+        click.echo(out)
 
 
 def finite(value: float) -> float | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import click
 
+
+@click.command(epilog="Example: levelflow theory bench")
 def bench() -> None:
     """Measure how long large questions take: the fastest of three runs, and what it may take at most."""
     from rich.console import Console

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from levelflow.cli.choosing import Changes, ScenarioName
-from levelflow.cli.theory.asking import AsJson, At, Out
+import click
+
+from levelflow.cli.choosing import scenario_argument, set_option
+from levelflow.cli.theory.asking import at_option, json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.networks.assignment import Assignment
 
 
-def bottlenecks(
-    scenario: ScenarioName,
-    changes: Changes = None,
-    at: At = None,
-    out: Out = None,
-    as_json: AsJson = False,
-) -> None:
+@click.command(epilog="Example: levelflow theory bottlenecks parking-lot --out bottlenecks.png")
+@scenario_argument
+@set_option
+@at_option
+@out_option
+@json_option
+def bottlenecks(scenario: str, changes: tuple[str, ...], at: str | None, out: Path | None, as_json: bool) -> None:
     """Which link limits each flow at max-min fair rates, and in which order links settle.
 
     A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.

@@ -5,19 +5,25 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from levelflow.cli.choosing import Changes, ScenarioName
-from levelflow.cli.theory.asking import AsJson, At
+import click
+
+from levelflow.cli.choosing import choose, scenario_argument, set_option
+from levelflow.cli.theory.asking import at_option, json_option
 
 if TYPE_CHECKING:
     from levelflow.theory.check import Prediction
 
 
-def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
+@click.command(epilog="Example: levelflow theory check t1-rcp --set law.rcp.alpha=1.2")
+@scenario_argument
+@set_option
+@at_option
+@json_option
+def check(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool) -> None:
     """What to expect of a scenario: rates, queues, whether they stay there, how soon, and what would upset them.
 
     A margin of 2 says that the gains of the law may be twice as large; 0.5, that they must be halved.
     """
-    from levelflow.cli.choosing import choose
     from levelflow.cli.theory.asking import reply
     from levelflow.theory.check import as_plain
     from levelflow.theory.check import check as predict
@@ -28,8 +34,6 @@ def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_jso
 
 
 def _show(found: Prediction) -> None:
-    import typer
-
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate
 
@@ -61,11 +65,11 @@ def _show(found: Prediction) -> None:
     for what, field in (("Why", "why"), ("Would make it unstable", "breaks")):
         for text, places in _by_text(found, field).items():
             where = f" ({', '.join(places)})" if len(found.judgements) > 1 else ""
-            typer.echo(f"{what}{where}: {text}.")
+            click.echo(f"{what}{where}: {text}.")
     soon = (
         "" if found.time is None else f"; within 2 % of the equilibrium {_time(found.time)} after the last flow started"
     )
-    typer.echo(f"All in all: {_word(found.stable)}{soon}.")
+    click.echo(f"All in all: {_word(found.stable)}{soon}.")
 
 
 def _by_text(found: Prediction, field: str) -> dict[str, list[str]]:

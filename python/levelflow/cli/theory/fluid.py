@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from levelflow.cli.choosing import Changes, ScenarioName
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.choosing import PATH, choose, scenario_argument, set_option
+from levelflow.cli.theory.asking import json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.results import Result
@@ -22,32 +23,31 @@ if TYPE_CHECKING:
 #: Samples of a run at least; more where the scenario asks for them.
 SAMPLES = 500
 
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="How long [default: the duration of the scenario].")]
-Step = Annotated[str | None, typer.Option(metavar="TIME", help="[default: a twentieth of the shortest round trip].")]
-Each = Annotated[
-    bool, typer.Option("--each-loss", help="Answer each loss by itself, as few flows do, not the mean of many.")
-]
-Beside = Annotated[
-    Path | None, typer.Option(metavar="RESULT", help="A result directory of the same scenario to compare with.")
-]
 
-
+@click.command(epilog='Example: levelflow theory fluid two-flows --until "5 s" --out fluid.png')
+@scenario_argument
+@set_option
+@click.option("--until", metavar="TIME", help="How long [default: the duration of the scenario].")
+@click.option("--step", metavar="TIME", help="[default: a twentieth of the shortest round trip].")
+@click.option("--each-loss", is_flag=True, help="Answer each loss by itself, as few flows do, not the mean of many.")
+@click.option("--beside", type=PATH, metavar="RESULT", help="A result directory of the same scenario to compare with.")
+@out_option
+@json_option
 def fluid(
-    scenario: ScenarioName,
-    changes: Changes = None,
-    until: Until = None,
-    step: Step = None,
-    each_loss: Each = False,
-    beside: Beside = None,
-    out: Out = None,
-    as_json: AsJson = False,
+    scenario: str,
+    changes: tuple[str, ...],
+    until: str | None,
+    step: str | None,
+    each_loss: bool,
+    beside: Path | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """How rates and queues go as a fluid: the differential equations of each law, on the whole network.
 
     Shown are means over the last fifth of the time since the last flow came or went. Flows that arrive at random and
     transfers have no fluid model.
     """
-    from levelflow.cli.choosing import choose
     from levelflow.cli.theory.asking import reply
     from levelflow.theory.fluid import from_scenario, simulate
     from levelflow.theory.units import time

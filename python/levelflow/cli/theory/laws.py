@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from levelflow.cli.theory.asking import AsJson
-
-Law = Annotated[str | None, typer.Argument(help="One law, with the reason for each no.", show_default=False)]
+from levelflow.cli.theory.asking import json_option
 
 
-def laws(law: Law = None, as_json: AsJson = False) -> None:
+@click.command(epilog="Example: levelflow theory laws jetmax")
+@click.argument("law", required=False, help="One law, with the reason for each no.")
+@json_option
+def laws(law: str | None, as_json: bool) -> None:
     """What theory knows of each law: yes, or no and why."""
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import reply

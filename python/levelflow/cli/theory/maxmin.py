@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from levelflow.cli.choosing import Changes, ScenarioName
-from levelflow.cli.theory.asking import AsJson, At
+import click
+
+from levelflow.cli.choosing import scenario_argument, set_option
+from levelflow.cli.theory.asking import at_option, json_option
 
 
-def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
+@click.command(epilog='Example: levelflow theory maxmin parking-lot --at "60 s"')
+@scenario_argument
+@set_option
+@at_option
+@json_option
+def maxmin(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool) -> None:
     """Max-min fair rates: no flow could gain without taking from one that has no more."""
     from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates
     from levelflow.theory.laws import weights

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.choosing import Whole
+from levelflow.cli.theory.asking import json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.stability.delay_batches import Experiment
 
-Count = Annotated[int, typer.Option(help="Matrices that are drawn.", min=1, max=100_000)]
-Size = Annotated[int, typer.Option(help="Their rows.")]
-Draws = Annotated[int, typer.Option(help="Delay vectors per matrix with rho(A) < 1.")]
-Longest = Annotated[int, typer.Option(help="Delays are from 1 to this, steps.")]
 
-
-def norms(
-    count: Count = 3000,
-    seed: Annotated[int, typer.Option(help="Of all random numbers.", min=0)] = 1,
-    size: Size = 2,
-    draws: Draws = 100,
-    longest: Longest = 30,
-    out: Out = None,
-    as_json: AsJson = False,
-) -> None:
+@click.command(epilog="Example: levelflow theory norms --count 1000 --out norms.png")
+@click.option("--count", type=Whole(1, 100_000), default=3000, help="Matrices that are drawn.")
+@click.option("--seed", type=Whole(0), default=1, help="Of all random numbers.")
+@click.option("--size", default=2, help="Their rows.")
+@click.option("--draws", default=100, help="Delay vectors per matrix with rho(A) < 1.")
+@click.option("--longest", default=30, help="Delays are from 1 to this, steps.")
+@out_option
+@json_option
+def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path | None, as_json: bool) -> None:
     """How well norms tell which random matrices random delays make unstable (Zhang 2008, figures 12 and 13).
 
     Every matrix that counts has rho(A) < 1, so all are stable without delay. A norm is safe if no unstable matrix
@@ -51,7 +49,7 @@ def norms(
     data = {"drawn": found.drawn, "kept": kept, "stable": stable, "unstable": kept - stable, "norms": rows}
 
     def show() -> None:
-        typer.echo(
+        click.echo(
             f"{found.drawn} matrices drawn, {kept} with rho(A) < 1: {stable} stable under {draws} draws of delays, "
             f"{kept - stable} not.\n"
         )

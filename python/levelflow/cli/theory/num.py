@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from levelflow.cli.choosing import Changes, ScenarioName
-from levelflow.cli.theory.asking import AsJson, At
+from levelflow.cli.choosing import scenario_argument, set_option
+from levelflow.cli.theory.asking import at_option, json_option
 
 if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.competition import Competition
 
-Exponent = Annotated[
-    float | None,
-    typer.Option(
-        metavar="NU",
-        help="What every flow wants: 0 is log x, above 0 is -1/x^NU, with rates in Mb/s [default: what its law wants].",
-    ),
-]
-Penalty = Annotated[
-    float | None,
-    typer.Option(
-        metavar="BETA", help="With --exponent: links charge BETA per lost Mbit [default: they are hard limits]."
-    ),
-]
 
-
+@click.command(epilog="Example: levelflow theory num parking-lot --exponent 0")
+@scenario_argument
+@set_option
+@at_option
+@click.option(
+    "--exponent",
+    type=float,
+    metavar="NU",
+    help="What every flow wants: 0 is log x, above 0 is -1/x^NU, with rates in Mb/s [default: what its law wants].",
+)
+@click.option(
+    "--penalty",
+    type=float,
+    metavar="BETA",
+    help="With --exponent: links charge BETA per lost Mbit [default: they are hard limits].",
+)
+@json_option
 def num(
-    scenario: ScenarioName,
-    changes: Changes = None,
-    at: At = None,
-    exponent: Exponent = None,
-    penalty: Penalty = None,
-    as_json: AsJson = False,
+    scenario: str,
+    changes: tuple[str, ...],
+    at: str | None,
+    exponent: float | None,
+    penalty: float | None,
+    as_json: bool,
 ) -> None:
     """Rates of the largest total utility (network utility maximisation), and the price of each link."""
     from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from levelflow.cli.theory.asking import HAVE, AsJson, Out
+from levelflow.cli.theory.asking import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.record import Loops
@@ -18,30 +20,42 @@ if TYPE_CHECKING:
 #: Roots that are shown.
 MOST_ROOTS = 6
 
-Law = Annotated[str | None, typer.Argument(help=f"{HAVE} loop; or none, with --num and --den.")]
-Rtt = Annotated[
-    str, typer.Option(metavar="TIME", help='Round-trip time; for maxnet also of several flows, "30 ms, 180 ms".')
-]
-Averaged = Annotated[
-    bool, typer.Option("--averaged", help="maxnet: receivers average prices over a round trip, as section VI says.")
-]
-Coefficients = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Coefficients, highest power first.")]
 
-
+@click.command(epilog='Example: levelflow theory nyquist rcp --alpha 0.4 --beta 0.3 --rtt "100 ms" --out nyquist.png')
+@click.argument("law", required=False, help=f"{HAVE} loop; or none, with --num and --den.")
+@click.option("--alpha", type=float, help="Gain of a law.")
+@click.option("--beta", type=float, help="rcp, xcp: gain on the queue.")
+@click.option("--eta", type=float, help="maxnet: speed of the slow part.")
+@click.option("--scale", type=float, help="maxnet: T, s.")
+@click.option("--mu", type=float, help="maxnet: target utilisation.")
+@click.option(
+    "--averaged", is_flag=True, help="maxnet: receivers average prices over a round trip, as section VI says."
+)
+@click.option(
+    "--rtt",
+    metavar="TIME",
+    default="100 ms",
+    help='Round-trip time; for maxnet also of several flows, "30 ms, 180 ms".',
+)
+@click.option("--num", metavar="NUMBERS", help="Coefficients, highest power first.")
+@click.option("--den", metavar="NUMBERS", help="Coefficients, highest power first.")
+@click.option("--delay", default=0.0, help="With --num: s.")
+@out_option
+@json_option
 def nyquist(
-    law: Law = None,
-    alpha: Annotated[float | None, typer.Option(help="Gain of a law.", show_default=False)] = None,
-    beta: Annotated[float | None, typer.Option(help="rcp, xcp: gain on the queue.", show_default=False)] = None,
-    eta: Annotated[float | None, typer.Option(help="maxnet: speed of the slow part.", show_default=False)] = None,
-    scale: Annotated[float | None, typer.Option(help="maxnet: T, s.", show_default=False)] = None,
-    mu: Annotated[float | None, typer.Option(help="maxnet: target utilisation.", show_default=False)] = None,
-    averaged: Averaged = False,
-    rtt: Rtt = "100 ms",
-    num: Coefficients = None,
-    den: Coefficients = None,
-    delay: Annotated[float, typer.Option(help="With --num: s.")] = 0.0,
-    out: Out = None,
-    as_json: AsJson = False,
+    law: str | None,
+    alpha: float | None,
+    beta: float | None,
+    eta: float | None,
+    scale: float | None,
+    mu: float | None,
+    averaged: bool,
+    rtt: str,
+    num: str | None,
+    den: str | None,
+    delay: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Is a loop with a pure delay stable, by how much, and where are its roots: of a law, or of your own fraction.
 
@@ -124,13 +138,13 @@ def _plain(loop: Loop) -> dict[str, Any]:
 def _show(name: str, data: dict[str, Any]) -> None:
     from levelflow.cli.show import show_table
 
-    typer.echo(f"Loop: {name}.")
+    click.echo(f"Loop: {name}.")
     times = data["encirclements"]
     around = (
         "passes through -1" if times is None else f"goes {times} times around -1" if times else "does not go around -1"
     )
     word = "Stable" if data["stable"] else "On the boundary" if times is None else "Unstable"
-    typer.echo(f"{word}: its Nyquist curve {around}, and the open loop has {data['unstable_poles']} unstable poles.\n")
+    click.echo(f"{word}: its Nyquist curve {around}, and the open loop has {data['unstable_poles']} unstable poles.\n")
     units = {"gain_margin": "times", "phase_margin_degrees": "degrees", "delay_margin_s": "s more"}
     rows = [
         [key.split("_")[0], "any" if data[key] is None else f"{data[key]:.6g}", unit] for key, unit in units.items()

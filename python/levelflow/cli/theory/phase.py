@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from levelflow.cli.theory.asking import HAVE, AsJson, Out
+from levelflow.cli.theory.asking import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from matplotlib.figure import Figure
 
@@ -27,17 +28,23 @@ FAIR = 0.01
 #: The most round trips.
 LONGEST = 10_000.0
 
-Law = Annotated[str, typer.Argument(help=f"{HAVE} phase portrait.", show_default=False)]
 
-
+@click.command(epilog="Example: levelflow theory phase rcp --alpha 0.1 --beta 1 --out phase.png")
+@click.argument("law", help=f"{HAVE} phase portrait.")
+@click.option("--alpha", type=float, help="rcp, emkc, aimd.")
+@click.option("--beta", type=float, help="rcp, emkc, aimd.")
+@click.option("--tau", type=float, help="jetmax.")
+@click.option("--duration", default=1000.0, help="rcp: round trips.")
+@out_option
+@json_option
 def phase(
-    law: Law,
-    alpha: Annotated[float | None, typer.Option(help="rcp, emkc, aimd.", show_default=False)] = None,
-    beta: Annotated[float | None, typer.Option(help="rcp, emkc, aimd.", show_default=False)] = None,
-    tau: Annotated[float | None, typer.Option(help="jetmax.", show_default=False)] = None,
-    duration: Annotated[float, typer.Option(help="rcp: round trips.")] = 1000.0,
-    out: Out = None,
-    as_json: AsJson = False,
+    law: str,
+    alpha: float | None,
+    beta: float | None,
+    tau: float | None,
+    duration: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """Where a law goes from several starts: RCP's rate against its queue, or the rates of two flows.
 
@@ -58,7 +65,7 @@ def phase(
     data, draw = _portrait(known, gains, duration) if isinstance(known, Portrait) else _pairs(known, gains)
 
     def show() -> None:
-        typer.echo(f"{law} with {_shown(gains)}. {data['verdict']}\n")
+        click.echo(f"{law} with {_shown(gains)}. {data['verdict']}\n")
         rows = [[*(f"{value:.4g}" for value in (*row["start"], *row["end"])), row["word"]] for row in data["starts"]]
         first, second = data["axes"]
         show_table("Starts and ends", [first, second, f"{first} at the end", second, ""], rows)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from levelflow.cli.theory.asking import HAVE, AsJson, Out
+from levelflow.cli.choosing import Whole
+from levelflow.cli.theory.asking import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.pictures.regions import Tried
@@ -19,19 +22,21 @@ if TYPE_CHECKING:
 #: Points along a side that may be tried.
 FINEST = 40
 
-Law = Annotated[str, typer.Argument(help=f"{HAVE} region.", show_default=False)]
-Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="maxnet: round-trip time of the flows [default: 1 s].")]
-Steps = Annotated[
-    str | None, typer.Option(metavar="STEPS", help='kelly, emkc_avq: delays, as in "1,3,10".', show_default=False)
-]
-Fluid = Annotated[
-    int, typer.Option(metavar="POINTS", help="rcp: run the fluid model with so many alphas and betas, up to 40.", min=0)
-]
 
-
-def region(
-    law: Law, rtt: Rtt = None, delays: Steps = None, fluid: Fluid = 0, out: Out = None, as_json: AsJson = False
-) -> None:
+@click.command(epilog="Example: levelflow theory region rcp --out region.png")
+@click.argument("law", help=f"{HAVE} region.")
+@click.option("--rtt", metavar="TIME", help="maxnet: round-trip time of the flows [default: 1 s].")
+@click.option("--delays", metavar="STEPS", help='kelly, emkc_avq: delays, as in "1,3,10".')
+@click.option(
+    "--fluid",
+    type=Whole(0),
+    metavar="POINTS",
+    default=0,
+    help="rcp: run the fluid model with so many alphas and betas, up to 40.",
+)
+@out_option
+@json_option
+def region(law: str, rtt: str | None, delays: str | None, fluid: int, out: Path | None, as_json: bool) -> None:
     """For which two gains a law is stable on one link, all delays equal: a table, and a picture of the boundary.
 
     Delays are pure delays: no approximation of them is in the boundary. Gains count for all capacities and numbers of
@@ -56,7 +61,7 @@ def _show(law: str, found: Region, tried: Tried | None) -> None:
 
     cells = [["none" if math.isnan(value) else f"{value:.4g}" for value in row] for row in found.rows]
     show_table(f"Stable region of {law}", list(found.head), cells)
-    typer.echo(found.note)
+    click.echo(found.note)
     if tried is not None:
         rows = zip(reversed(tried.y), reversed(_listed(tried)), strict=True)
         cells = [[f"{beta:g}", *("o" if good else "." for good in row)] for beta, row in rows]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.choosing import Whole
+from levelflow.cli.theory.asking import json_option, out_option
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.stability.delay_independence import Independence, Margin
@@ -21,25 +24,22 @@ ROUNDING = 1e-12
 #: Steps that delays are lengthened by, at most, and flows up to which that is tried.
 LONGER, FEW = 100, 12
 
-Given = Annotated[
-    str,
-    typer.Argument(
-        metavar="MATRIX",
-        help='A as a list of rows, "[[0.5, -0.8], [0.3, 0.4]]", or a .csv, .json or .txt file.',
-        show_default=False,
-    ),
-]
-Delays = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STEPS",
-        help='Ask for these delays, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
-    ),
-]
-Seed = Annotated[int, typer.Option(help="Of the search for delays that break the system.", min=0)]
 
-
-def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = None, as_json: AsJson = False) -> None:
+@click.command(epilog='Example: levelflow theory stability "[[0.5, -0.8], [0.3, 0.4]]" --delays 1,4')
+@click.argument(
+    "given",
+    metavar="MATRIX",
+    help='A as a list of rows, "[[0.5, -0.8], [0.3, 0.4]]", or a .csv, .json or .txt file.',
+)
+@click.option(
+    "--delays",
+    metavar="STEPS",
+    help='Ask for these delays, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
+)
+@click.option("--seed", type=Whole(0), default=1, help="Of the search for delays that break the system.")
+@out_option
+@json_option
+def stability(given: str, delays: str | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Whether x_i(n) = sum_j a_ij x_j(n - D_i) is stable: for the delays you give, and for all delays.
 
     A is the Jacobian of a control law in steps: what one flow's rate does to another's one round trip later. Without
@@ -69,7 +69,7 @@ def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = No
     def show() -> None:
         _show(a, bound, always, classes)
         if found is not None:
-            typer.echo(_verdict(f"With delays {delays}", found))
+            click.echo(_verdict(f"With delays {delays}", found))
             _show_margins(margins)
 
     reply(
@@ -104,15 +104,15 @@ def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Memb
     from levelflow.theory.stability.matrices import spectral_radius
 
     rho = spectral_radius(a)
-    typer.echo(f"Without delay: {'stable' if rho < 1 else 'unstable'}, rho(A) = {rho:.6g}.")
-    typer.echo(_for_all(always))
-    typer.echo("")
+    click.echo(f"Without delay: {'stable' if rho < 1 else 'unstable'}, rho(A) = {rho:.6g}.")
+    click.echo(_for_all(always))
+    click.echo("")
     rows = [[each.name, f"{each.value:.6g}", _yes(each.proves), each.of, each.source] for each in always.conditions]
     show_table("Below 1, each proves stability", ["what", "value", "proves", "for", "Zhang 2008"], rows, numbers=False)
     rows = [[name, _yes(each.holds), f"{each.residual:.2g}", _weights(each.scaling)] for name, each in classes.items()]
     show_table("Classes", ["class", "holds", "lacks", "scaling"], rows, numbers=False)
     reached = "" if bound.attained else "; nearer with weights farther apart"
-    typer.echo(f"||A||_s is between {bound.lower:.9g} and {bound.upper:.9g}: w = {_weights(bound.weights)}{reached}.")
+    click.echo(f"||A||_s is between {bound.lower:.9g} and {bound.upper:.9g}: w = {_weights(bound.weights)}{reached}.")
 
 
 def _for_all(always: Independence) -> str:
@@ -139,7 +139,7 @@ def _verdict(which: str, found: Stability) -> str:
 def _show_margins(margins: list[Margin]) -> None:
     for which, margin in zip(["all delays", *(f"delay {k + 1}" for k in range(len(margins)))], margins, strict=False):
         most = f"at least {LONGER}" if margin.steps == LONGER else f"{margin.steps:g}"
-        typer.echo(f"Steps that {which} may grow by: {'any number' if margin.steps == float('inf') else most}.")
+        click.echo(f"Steps that {which} may grow by: {'any number' if margin.steps == float('inf') else most}.")
 
 
 def _plain(
