@@ -15,12 +15,25 @@ main()
 """
 
 
-def loaded(folder, *words):
-    """Exit status of a command, and which of the heavy libraries it loaded."""
+def started(folder, *words):
+    """Exit status of a command, and which modules it loaded."""
     done = subprocess.run([sys.executable, "-c", CODE, *words], cwd=folder, capture_output=True, text=True, check=False)
     modules = done.stderr.splitlines()[-1]
     assert modules.startswith("loaded:"), done.stderr
-    return done.returncode, HEAVY & set(modules.split())
+    return done.returncode, set(modules.split())
+
+
+def loaded(folder, *words):
+    """Exit status of a command, and which of the heavy libraries it loaded."""
+    status, modules = started(folder, *words)
+    return status, HEAVY & modules
+
+
+@pytest.mark.parametrize(("words", "own"), [(["run", "-h"], "running"), (["theory", "laws", "-h"], "theory.laws")])
+def test_a_command_is_loaded_without_the_others(tmp_path, words, own):
+    commands = {"buffers", "reproduce", "running", "study", "theory.check", "theory.laws"}
+    _, modules = started(tmp_path, *words)
+    assert {name for name in commands if f"levelflow.cli.{name}" in modules} == {own}
 
 
 @pytest.mark.parametrize("kind", ["scenarios", "claims", "queues", "traffic"])
