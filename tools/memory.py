@@ -58,7 +58,9 @@ def main() -> None:
         print(f"| {law} | {flow:,.0f} | {packet:,.0f} |", flush=True)
     link = (_measured(links(2))[0] - _measured(links(1))[0]) / LINKS
     million = _measured(flows("jetmax", 10))[0] / 1e6
-    print(f"\nA link that nothing crosses takes {link:,.0f} bytes, a run of a million flows of JetMax {million:,.0f} MB.")
+    print(
+        f"\nA link that nothing crosses takes {link:,.0f} bytes, a run of a million flows of JetMax {million:,.0f} MB."
+    )
 
 
 def _measured(scenario: Scenario) -> tuple[int, int]:
