@@ -9,6 +9,7 @@ from conftest import network
 
 from levelflow import Result, ScenarioError, _core
 from levelflow.report import compare
+from levelflow.style import GREY
 
 
 @pytest.fixture
@@ -114,9 +115,20 @@ def test_a_picture_has_a_panel_per_flow_and_a_curve_per_result(finished):
     both = compare.beside([finished, network(duration="20 s", seed=2).run(), network(duration="20 s", seed=3).run()])
     axes = compare.picture(both).axes
     assert [each.get_title("left") for each in axes] == ["x1", "x2", "queue of R1->R2"]
-    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["seed 1", "seed 2", "seed 3"]
+    seeds = ["seed 1", "seed 2", "seed 3"]
+    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == [*seeds, "thin: max-min fair"]
     for each in axes:
-        assert len({str(line._dash_pattern) for line in each.get_lines()}) == len(each.get_lines()) == 3  # as drawn
+        curves = [line for line in each.get_lines() if line.get_color() != GREY]
+        assert len({str(line._dash_pattern) for line in curves}) == len(curves) == 3  # as drawn
+    fair = next(line for line in axes[0].get_lines() if line.get_color() == GREY)
+    assert fair.get_ydata()[-1] == pytest.approx(5)
+
+
+def test_a_fair_rate_that_results_do_not_share_has_no_line(finished):
+    other = network(duration="20 s")
+    other.raw["link"][0]["capacity"] = "8 Mb/s"
+    axes = compare.picture(compare.beside([finished, other.run()])).axes
+    assert all(line.get_color() != GREY for line in axes[0].get_lines())
 
 
 def test_tables_fit_100_columns(levelflow, finished):

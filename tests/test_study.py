@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
+from tools import CHECKOUT
 
 from levelflow import ScenarioError, Study, library
 from levelflow.study import pools, task
@@ -394,3 +395,32 @@ def test_another_build_of_the_engine_is_not_mixed_in(tmp_path):
     manifest.write_text(manifest.read_text().replace(task.engine(), "0" * 16))
     with pytest.raises(ScenarioError, match="was made by another build"):
         study(1).run(tmp_path / "a")
+
+
+def test_the_command_writes_pictures_for_a_paper(levelflow, tmp_path):
+    text = """
+        [study]
+        scenario = "web-search"
+        replications = 2
+        [[axis]]
+        path = "flow.*.law"
+        values = ["rcp", "cubic"]
+        [[axis]]
+        path = "duration"
+        values = ["200 ms", "300 ms"]
+        [measure]
+        metrics = ["fct_mean_s"]
+    """
+    (tmp_path / "paper.toml").write_text(text, encoding="utf-8")
+    done = levelflow("study", "paper.toml", "--format", "svg,pdf", "--width", "column", "--workers", "1")
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "paper"
+    names = ("response-fct_mean_s", "completion-times", "completion-by-size")
+    assert {path.name for path in folder.glob("*.*")} >= {f"{name}.{kind}" for name in names for kind in ("svg", "pdf")}
+    assert 'width="244.8pt"' in (folder / "response-fct_mean_s.svg").read_text(encoding="utf-8")
+
+
+def test_the_guide_lists_every_metric():
+    text = (CHECKOUT / "docs" / "guides" / "studies.md").read_text(encoding="utf-8")
+    listed = {line.split("`")[1]: line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| `")}
+    assert listed == task.METRICS

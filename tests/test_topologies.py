@@ -195,3 +195,13 @@ def test_bad_attributes_are_refused():
 def test_a_hundred_thousand_links_are_made():
     made, _ = links.scenario(graphs.generate("star:100000"), "star", capacity="1 Gb/s")
     assert len(made.raw["link"]) == 100_000
+
+
+def test_values_of_a_scenario_are_set_on_the_command_line(levelflow, tmp_path):
+    done = levelflow("topology", "star:4", "--set", 'flow.*.size="50 kB"', "--set", 'flow.*.arrivals={poisson="9 /s"}')
+    assert done.returncode == 0, done.stderr
+    flows = Scenario.load(tmp_path / "star-4.toml").raw["flow"]
+    assert [(flow["size"], flow["arrivals"]) for flow in flows] == [("50 kB", {"poisson": "9 /s"})] * 4
+    done = levelflow("topology", "star:5", "--set", "flow.*.sise=1")
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1

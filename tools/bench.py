@@ -126,7 +126,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
         yield "buffer", name, sized(buffer), None
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
-    for flows in (10, 1000, 100_000):
+    for flows in (10, 1000, 100_000, 1_000_000):
         yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
 
 

@@ -41,6 +41,7 @@ LOG_STYLE = STYLE | {"text.parse_math": True}
 #: Of a picture in a paper: letters of 8 pt.
 PAPER: dict[Any, Any] = STYLE | {
     "axes.linewidth": 0.6,
+    "axes.titlesize": 8,
     "figure.dpi": 300,
     "font.size": 8,
     "grid.linewidth": 0.5,

@@ -26,6 +26,19 @@ class Whole(click.IntRange):
     name = "integer"
 
 
+#: Kinds of pictures.
+KINDS = ("png", "pdf", "svg")
+
+
+def _kinds(_context: click.Context, _option: click.Parameter, text: str) -> list[str]:
+    """Reads kinds of pictures, such as `pdf,svg`."""
+    kinds = [kind.strip() for kind in text.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise click.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}")
+    return kinds
+
+
 #: A file or a directory, which a command looks at itself.
 PATH = click.Path(readable=False, path_type=Path)
 
@@ -44,6 +57,14 @@ width_option = click.option(
     type=click.Choice(["screen", "column", "page"]),
     default="screen",
     help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.",
+)
+format_option = click.option(
+    "--format",
+    "kinds",
+    metavar="KINDS",
+    default="png",
+    callback=_kinds,
+    help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg.",
 )
 workers_option = click.option("--workers", type=Whole(1), help="Runs side by side; one per processor.")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import PATH, Whole, choose, scenario_argument, set_option, width_option
+from levelflow.cli.choosing import PATH, Whole, choose, format_option, scenario_argument, set_option, width_option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Kinds of pictures.
-KINDS = ("png", "pdf", "svg")
 #: Letters of `--set` in the name of a directory.
 LONGEST_CHANGES = 80
 
@@ -34,13 +32,7 @@ LONGEST_CHANGES = 80
 @click.option("--out", type=PATH, help="Result directory [default: results/NAME-CHANGES-seedSEED].")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
 @click.option("--no-plots", is_flag=True, help="Write no pictures.")
-@click.option(
-    "--format",
-    "formats",
-    metavar="KINDS",
-    default="png",
-    help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg.",
-)
+@format_option
 @width_option
 @click.option("--log", is_flag=True, help="Draw rates, queues and losses on logarithmic axes.")
 @click.option("--threads", type=Whole(1, 64), help="Threads; results are the same [default: as many as pay].")
@@ -53,7 +45,7 @@ def run(
     out: Path | None,
     as_json: bool,
     no_plots: bool,
-    formats: str,
+    kinds: list[str],
     width: str,
     log: bool,
     threads: int | None,
@@ -61,7 +53,6 @@ def run(
     pcap_link: tuple[str, ...],
 ) -> None:
     """Simulate a scenario; print and draw what came out."""
-    kinds = _kinds(formats)
     if pcap_link and not pcap:
         raise click.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
@@ -120,15 +111,6 @@ def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str |
     if (scenario, seed) == (json.loads(chosen.to_json()), resolved["seed"]):
         return None
     return f"a result of {name}{' with other values' if name == resolved['name'] else ''}, seed {seed}"
-
-
-def _kinds(formats: str) -> list[str]:
-    """Reads kinds of pictures, such as `pdf,svg`."""
-    kinds = [kind.strip() for kind in formats.split(",")]
-    for kind in kinds:
-        if kind not in KINDS:
-            raise click.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}", param_hint="--format")
-    return kinds
 
 
 def _command(scenario: str, changes: Sequence[str], seed: int | None) -> str:

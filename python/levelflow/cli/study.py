@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import PATH, workers_option
+from levelflow.cli.choosing import PATH, format_option, width_option, workers_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +34,18 @@ FAILED = 1
 @click.option("--replace", is_flag=True, help="Take the place of another study.")
 @click.option("--no-cache", is_flag=True, help="Neither take nor keep runs in the cache.")
 @click.option("--no-plots", is_flag=True, help="Write no pictures.")
+@format_option
+@width_option
 def study(
-    file: str, out: Path | None, scheduler: str, workers: int | None, replace: bool, no_cache: bool, no_plots: bool
+    file: str,
+    out: Path | None,
+    scheduler: str,
+    workers: int | None,
+    replace: bool,
+    no_cache: bool,
+    no_plots: bool,
+    kinds: list[str],
+    width: str,
 ) -> None:
     """Run a scenario with many values and seeds; print means with intervals. The same again goes on."""
     from levelflow import library
@@ -69,7 +79,7 @@ def study(
     if not no_plots and found.rows.height:
         from levelflow.study import pictures
 
-        for picture in pictures.write(found):
+        for picture in pictures.write(found, kinds, width):
             click.echo(f"  {picture}")
     for failure in found.failures:
         click.echo(f"levelflow: point {failure['point']}, seed {failure['seed']}: {failure['why']}", err=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from levelflow.cli.choosing import PATH, Whole
+from levelflow.cli.choosing import PATH, Whole, read_changes, set_option
 
 
 @click.command()
@@ -28,6 +28,7 @@ from levelflow.cli.choosing import PATH, Whole
 @click.option("--duplex", is_flag=True, help="Take links of a directed file for both directions.")
 @click.option("--ecmp", is_flag=True, help="Flows share paths of equal weight.")
 @click.option("--seed", type=Whole(0), default=1, help="Of what is drawn.")
+@set_option
 @click.option("--replace", is_flag=True, help="Replace the file.")
 def topology(
     what: str,
@@ -41,6 +42,7 @@ def topology(
     duplex: bool,
     ecmp: bool,
     seed: int,
+    changes: tuple[str, ...],
     replace: bool,
 ) -> None:
     """Write a scenario of a topology: of a file, such as those of the Topology Zoo, or generated."""
@@ -59,6 +61,8 @@ def topology(
     if ecmp:
         scenario.set("routing", "ecmp")
     matrices.add(scenario, matrices.pairs(graph, traffic, flows, seed), law)
+    for key, value in read_changes(changes):
+        scenario.set(key, value)
     try:
         scenario.resolve()
     except ScenarioError as error:  # a mistake in an option is one of every link or flow

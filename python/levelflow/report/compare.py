@@ -12,13 +12,13 @@ from levelflow._core import ScenarioError
 from levelflow.report import series
 from levelflow.report.plots import arranged, figure_of, look
 from levelflow.report.tables import Table, fairness_of, percent, rate, settling, size, time
-from levelflow.style import style
+from levelflow.style import GREY, style
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from levelflow.picture import Picture
-    from levelflow.report.series import Curve
+    from levelflow.report.series import Curve, Panel
     from levelflow.results import Result
 
 #: Facts of each flow in the output for programs.
@@ -31,6 +31,8 @@ PARTS, LETTERS = 3, 44
 ASIDE = ("name", "description", "seed")
 #: Links whose longest queue waits no longer than this share of the longest have no panel.
 QUIET = 0.1
+#: A limit so many times above all curves has no line.
+FAR = 2
 
 
 @dataclass(frozen=True)
@@ -219,26 +221,33 @@ def data(both: Comparison) -> dict[str, Any]:
 def picture(both: Comparison, width: str = "screen") -> Picture:
     """Draws each flow, and the links where packets wait longest, against time: a panel each, a curve for each result.
 
-    Of many flows, those are drawn that the results differ in most.
+    Of many flows, those are drawn that the results differ in most. Fair rates and buffers are thin lines where all
+    results have the same.
     """
-    flows, links = list(_flows(both)), list(_links(both))
-    rates, times = (
-        series.unit_of(max((series.peak(curve.y) for _, own in some for _, curve in own), default=0), units)
-        for some, units in ((flows, series.RATES), (links, series.TIMES))
+    kinds = (
+        ("sending rate", list(_flows(both)), series.RATES, series.rates),
+        ("queue", list(_links(both)), series.TIMES, series.queues),
     )
     with mpl.rc_context(style(width)):
-        figure, panels = figure_of(len(flows) + len(links), width)
-        for axes, (name, own) in zip(panels, flows + links, strict=True):
-            is_flow = (name, own) in flows
-            unit = rates if is_flow else times
-            for number, curve in own:
-                axes.plot(
-                    curve.t, curve.y / unit[1], label=both.names[number] if axes is panels[0] else None, **look(number)
-                )
-            axes.set_ylabel(f"{'rate' if is_flow else 'queue'} ({unit[0]})")
-            axes.set_title(name)
-            axes.margins(x=0.01)
-            axes.set_ylim(bottom=0)
+        figure, panels = figure_of(sum(len(own) for _, own, _, _ in kinds), width)
+        left = iter(panels)
+        for quantity, shown, units, of in kinds:
+            unit = series.unit_of(max((_highest(own) for _, _, own in shown), default=0), units)
+            limits = [of(result, unit) for result in both.results]
+            label = f"thin: {limits[0].steps_label}"
+            for name, title, own in shown:
+                axes = next(left)
+                for number, curve in own:
+                    run = both.names[number] if axes is panels[0] else None
+                    axes.plot(curve.t, curve.y / unit[1], label=run, **look(number))
+                limit = _same(name, limits)
+                if limit is not None and limit.y[-1] <= FAR * _highest(own) / unit[1]:
+                    axes.plot(limit.t, limit.y, color=GREY, linewidth=0.8, zorder=1.5, label=label)
+                    label = ""
+                axes.set_ylabel(f"{quantity} ({unit[0]})")
+                axes.set_title(title)
+                axes.margins(x=0.01)
+                axes.set_ylim(bottom=0)
         panels[-1].set_xlabel("time (s)")
         arranged(figure, panels, width)
     return figure
@@ -247,7 +256,21 @@ def picture(both: Comparison, width: str = "screen") -> Picture:
 Own = list[tuple[int, "Curve"]]
 
 
-def _flows(both: Comparison) -> Iterator[tuple[str, Own]]:
+def _highest(own: Own) -> float:
+    return max(series.peak(curve.y) for _, curve in own)
+
+
+def _same(name: str, panels: Sequence[Panel]) -> Curve | None:
+    """The fair rate or the buffer of this name, if all results have the same."""
+    found = [curve for panel in panels for curve in panel.steps if curve.name == name and curve.y.size]
+    first = found[0] if len(found) == len(panels) and len({panel.steps_label for panel in panels}) == 1 else None
+    same = first is not None and all(
+        np.array_equal(curve.t, first.t) and np.array_equal(curve.y, first.y, equal_nan=True) for curve in found
+    )
+    return first if same else None
+
+
+def _flows(both: Comparison) -> Iterator[tuple[str, str, Own]]:
     curves = [{curve.name: curve for curve in series.each_rate(result)} for result in both.results]
     entries = both.of("flows")
     names = [name for name in entries if any(name in own for own in curves)]
@@ -255,14 +278,8 @@ def _flows(both: Comparison) -> Iterator[tuple[str, Own]]:
         names = sorted(names, key=lambda name: -_apart_by(entries[name]))[:MOST_FLOWS]
     for name in names:
         own = [(number, table[name]) for number, table in enumerate(curves) if name in table]
-        yield (
-            (
-                f"{name}, one of the {len(names)} of {len(entries)} that differ most"
-                if len(entries) > len(names)
-                else name
-            ),
-            own,
-        )
+        of_many = f", one of the {len(names)} of {len(entries)} that differ most" if len(entries) > len(names) else ""
+        yield name, name + of_many, own
 
 
 def _apart_by(flows: list[dict[str, Any] | None]) -> float:
@@ -270,7 +287,7 @@ def _apart_by(flows: list[dict[str, Any] | None]) -> float:
     return (max(got) - min(got)) / max(got) if got and max(got) else 0.0
 
 
-def _links(both: Comparison) -> Iterator[tuple[str, Own]]:
+def _links(both: Comparison) -> Iterator[tuple[str, str, Own]]:
     curves = [{curve.name: curve for curve in series.each_queue(result)} for result in both.results]
     longest: dict[str, float] = {}
     for table in curves:
@@ -279,4 +296,4 @@ def _links(both: Comparison) -> Iterator[tuple[str, Own]]:
     waited = max(longest.values(), default=0.0)
     names = [name for name in sorted(longest, key=lambda name: -longest[name]) if longest[name] > QUIET * waited]
     for name in names[:MOST_LINKS]:
-        yield f"queue of {name}", [(number, table[name]) for number, table in enumerate(curves) if name in table]
+        yield name, f"queue of {name}", [(number, table[name]) for number, table in enumerate(curves) if name in table]

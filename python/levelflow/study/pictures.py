@@ -15,9 +15,10 @@ from levelflow.scenario import nearest
 from levelflow.study.statistics import Interval, interval
 from levelflow.study.table import axis_label, metrics, unit
 from levelflow.study.task import METRICS
-from levelflow.style import STYLE
+from levelflow.style import WIDTHS, style
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from levelflow.study.study import StudyResult
@@ -29,24 +30,24 @@ WIDE = 30.0
 KINDS = ("response", "map", "completion times", "completion by size")
 
 
-def write(found: StudyResult) -> list[Path]:
-    """Writes the pictures that this study has into its directory; returns their paths."""
+def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
+    """Writes the pictures that this study has into its directory, as each kind; returns their paths."""
     numeric, _ = _axes(found)
-    drawn = {f"response-{metric}.png": ("response", metric) for metric in metrics(found)}
+    drawn = {f"response-{metric}": ("response", metric) for metric in metrics(found)}
     if len(numeric) > 1:
-        drawn |= {f"map-{metric}.png": ("map", metric) for metric in metrics(found)}
+        drawn |= {f"map-{metric}": ("map", metric) for metric in metrics(found)}
     if found.rows.filter(of="cdf").height:
-        drawn |= {
-            "completion-times.png": ("completion times", ""),
-            "completion-by-size.png": ("completion by size", ""),
-        }
+        drawn |= {"completion-times": ("completion times", ""), "completion-by-size": ("completion by size", "")}
+    written = []
     for name, (kind, metric) in drawn.items():
-        plots.save(draw(found, kind, metric), found.path / name)
-    return [found.path / name for name in drawn]
+        figure = draw(found, kind, metric, width)
+        for ending in kinds:
+            written.append(found.path / f"{name}.{ending}")
+            plots.save(figure, written[-1])
+    return written
 
 
-@mpl.rc_context(STYLE)
-def draw(found: StudyResult, kind: str, metric: str = "") -> Picture:
+def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen") -> Picture:
     """Draws a picture of a study.
 
     Args:
@@ -54,6 +55,7 @@ def draw(found: StudyResult, kind: str, metric: str = "") -> Picture:
         kind: one of `KINDS`: a metric over the axis with most numbers; its mean over two such axes; the distribution of
             completion times; their mean by size.
         metric: of the first two kinds, one of `METRICS`.
+        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt.
 
     Raises:
         ScenarioError: if there is no such picture or metric.
@@ -62,15 +64,20 @@ def draw(found: StudyResult, kind: str, metric: str = "") -> Picture:
         raise ScenarioError(f"plot: no picture {kind!r}; {nearest(kind, list(KINDS))}")
     if kind in {"response", "map"} and metric not in METRICS:
         raise ScenarioError(f"plot: no metric {metric!r}; {nearest(metric, list(METRICS))}")
+    with mpl.rc_context(style(width)):
+        return _drawn(found, kind, metric, width)
+
+
+def _drawn(found: StudyResult, kind: str, metric: str, width: str) -> Picture:
     numeric, others = _axes(found)
     lines = next((name for name in others if found.table[name].n_unique() <= MOST_LINES), None)
     if kind == "map":
         if len(numeric) < 2:
             raise ScenarioError("plot: a map needs two axes of numbers")
-        figure = Picture(figsize=(7.5, 4.2), layout="constrained")
+        figure = Picture(figsize=(WIDTHS[width], 0.56 * WIDTHS[width]), layout="constrained")
         _maps(figure, found, metric, (numeric[0], numeric[1]), lines)
         return figure
-    figure, columns = plots.figure_of(1, "screen")
+    figure, columns = plots.figure_of(1, width)
     axes: Any = columns[0]
     if kind == "response":
         _response(axes, found, metric, numeric[0] if numeric else None, lines)
@@ -78,7 +85,7 @@ def draw(found: StudyResult, kind: str, metric: str = "") -> Picture:
         _completions(axes, found, lines, "cdf")
     else:
         _completions(axes, found, lines, "size")
-    plots.arranged(figure, columns, "screen")
+    plots.arranged(figure, columns, width)
     return figure
 
 
@@ -119,7 +126,8 @@ def _response(axes: Any, found: StudyResult, metric: str, along: str | None, lin
         mean = factor * np.array([one.mean for _, one in points])
         half = factor * np.array([one.half for _, one in points])
         axes.plot(x, mean, marker="o", markersize=4, label=_label(lines, label), **plots.look(number))
-        axes.fill_between(x, mean - half, mean + half, alpha=0.2, linewidth=0, **_colour(number))
+        low = np.maximum(mean - half, 0)  # no metric is negative
+        axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, **_colour(number))
     axes.set_xlabel(along)
     if _is_wide(found.table[along]):
         plots.logarithmic(axes, "x")
@@ -159,14 +167,16 @@ def _completions(axes: Any, found: StudyResult, lines: str | None, of: str) -> N
         curve = times.group_by("at").agg(mean=mean, low=pl.min("value"), high=pl.max("value")).sort("at")
         x, y = (curve["at"], curve["mean"]) if of == "size" else (curve["mean"], curve["at"])
         axes.plot(x, y, label=_label(lines, label), **plots.look(number))
-        if of == "cdf":
-            axes.fill_betweenx(curve["at"], curve["low"], curve["high"], alpha=0.15, linewidth=0, **_colour(number))
+        band = axes.fill_between if of == "size" else axes.fill_betweenx
+        band(curve["at"], curve["low"], curve["high"], alpha=0.15, linewidth=0, **_colour(number))
     if of == "size":
+        axes.set_title("mean of each size over runs, and their range")
         axes.set_xlabel("size of the transfer, bytes")
         axes.set_ylabel("mean completion time, s")
         plots.logarithmic(axes, "x", "y")
     else:
-        axes.set_xlabel("completion time, s; the mean of each share over runs, and their range")
+        axes.set_title("mean of each share over runs, and their range")
+        axes.set_xlabel("completion time, s")
         axes.set_ylabel("share of transfers")
         plots.logarithmic(axes, "x")
 

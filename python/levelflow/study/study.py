@@ -277,8 +277,10 @@ class StudyResult:
             rows.append({**self.plan.design.point(int(point))[0], "mean": one.mean, "half": one.half, "runs": one.runs})
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, kind: str = "response", metric: str = "") -> Picture:
+    def plot(self, kind: str = "response", metric: str = "", width: str = "screen") -> Picture:
         """Draws a picture: a "response" or a "map" of a metric, "completion times", or "completion by size".
+
+        Its width is that of a "screen", or of a "column" or a "page" of a paper.
 
         Raises:
             ScenarioError: if there is no such picture or metric.
@@ -286,7 +288,7 @@ class StudyResult:
         from levelflow.study import pictures
         from levelflow.study.table import metrics
 
-        return pictures.draw(self, kind, metric or metrics(self)[0])
+        return pictures.draw(self, kind, metric or metrics(self)[0], width)
 
     def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:
         """Returns by how much a metric of one value of an axis exceeds that of another, with all else equal.
