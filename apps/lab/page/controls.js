@@ -249,7 +249,7 @@ export class Controls {
       return element("tr", { class: chosen ? "chosen" : null }, element("th", { scope: "row" }, button),
         element("td", { text: lawOf(flow) }), element("td", { "data-rate": i }), element("td", { "data-fair": i }));
     });
-    return element("table", { class: "rows" }, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
+    return element("table", { class: "rows" }, element("caption", { "data-time": true }), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
   }
 
   /** Builds what has changed in kind, and shows the values of everything. */

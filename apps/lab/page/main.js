@@ -314,6 +314,8 @@ function tellRates() {
   }
   const { t, entries } = tellRates.series;
   const sample = Math.max(sampleAt(t, clock.time), 0);
+  const caption = document.querySelector("#flows [data-time]");
+  if (caption) caption.textContent = `Rates at ${$("clock").textContent}`;
   for (const cell of document.querySelectorAll("#flows [data-rate], #flows [data-fair]")) {
     const entry = entries[Number(cell.dataset.rate ?? cell.dataset.fair)];
     const value = (cell.dataset.rate !== undefined ? entry?.rate : entry?.fair)?.[sample];
