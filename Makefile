@@ -17,7 +17,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo net lab test built programs page virtual virtual_rust virtual_python real check bench bench-peers tables gen site wheel deny
+.PHONY: help demo net lab test built programs page virtual virtual_rust virtual_python real check sanitize bench bench-peers tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -67,6 +67,10 @@ check: $(VENV)/installed ## format, lint, types, words
 	$(BIN)/ruff check python tools tests papers docs/*/draw.py
 	$(BIN)/mypy --num-workers 2
 	$(BIN)/python tools/check_words.py
+
+sanitize: ## data races between the threads of a run, a quarter of an hour; needs rustup component add rust-src
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/sanitize \
+		cargo test -Zbuild-std --target "$$(rustc --print host-tuple)" -p levelflow-sim --test engine threads::
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/python -m tools.bench
