@@ -115,6 +115,8 @@ type Key = u128;
 pub struct EventList {
     /// Events before the horizon.
     near: BinaryHeap<Reverse<Key>>,
+    /// The first of them is over: the next one that is added takes its place, which costs less than to remove one and add one.
+    vacant: bool,
     horizon: u64,
     /// Events of the slices of time from the horizon on.
     slices: VecDeque<Vec<Reverse<Key>>>,
@@ -145,6 +147,7 @@ impl EventList {
     fn with_at_most(many: usize) -> Self {
         Self {
             near: BinaryHeap::new(),
+            vacant: false,
             horizon: u64::MAX,
             slices: VecDeque::new(),
             sliced: 0,
@@ -160,6 +163,9 @@ impl EventList {
         if time(key) >= self.horizon {
             return self.put_off(key);
         }
+        if self.vacant {
+            return self.fill(key);
+        }
         self.near.push(Reverse(key));
         if self.near.len() > self.many {
             self.spill();
@@ -169,6 +175,10 @@ impl EventList {
     /// The next event.
     #[inline]
     pub fn peek(&mut self) -> Option<(Time, Target)> {
+        if self.vacant {
+            self.vacant = false;
+            self.near.pop();
+        }
         if self.near.is_empty() {
             self.refill();
         }
@@ -179,17 +189,26 @@ impl EventList {
     /// Removes the next event, which has been peeked at.
     #[inline]
     pub fn pop(&mut self) {
-        self.near.pop();
+        self.vacant = true;
     }
 
     /// Removes the next event, which has been peeked at, and adds another in one step.
     #[inline]
     pub fn replace(&mut self, at: Time, target: Target) {
+        self.vacant = true;
         let key = key(at, target);
         if time(key) >= self.horizon {
-            self.near.pop();
             self.put_off(key);
-        } else if let Some(mut top) = self.near.peek_mut() {
+        } else {
+            self.fill(key);
+        }
+    }
+
+    /// Puts an event in the place of the one that is over.
+    #[inline]
+    fn fill(&mut self, key: Key) {
+        self.vacant = false;
+        if let Some(mut top) = self.near.peek_mut() {
             *top = Reverse(key);
             drop::<PeekMut<'_, _>>(top);
         }
