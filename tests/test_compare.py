@@ -124,6 +124,13 @@ def test_a_picture_has_a_panel_per_flow_and_a_curve_per_result(finished):
     assert fair.get_ydata()[-1] == pytest.approx(5)
 
 
+def test_a_flow_that_stops_has_its_fair_rate_too():
+    runs = [network(duration="10 s").set("flow.x2.stop", "8 s").set("seed", seed).run() for seed in (1, 2)]
+    axes = compare.picture(compare.beside(runs)).axes
+    assert [axes.get_title("left") for axes in axes[:2]] == ["x1", "x2"]
+    assert all(any(line.get_color() == GREY for line in each.get_lines()) for each in axes[:2])
+
+
 def test_a_fair_rate_that_results_do_not_share_has_no_line(finished):
     other = network(duration="20 s")
     other.raw["link"][0]["capacity"] = "8 Mb/s"

@@ -124,6 +124,8 @@ result = Scenario.named("two-flows").set("duration", "2 s").run()
 for what in ("rates", "queues", "losses", "overview"):
     shown = result.plot(what)._repr_mimebundle_()
     assert list(shown) == ["image/svg+xml"] and shown["image/svg+xml"].rstrip().endswith("</svg>")
+wanted = {"include": {"image/png"}}, {"exclude": {"image/svg+xml"}}
+assert all(list(result.plot("rates")._repr_mimebundle_(**words)) == ["image/png"] for words in wanted)
 picture.LONGEST_SVG = 1000
 shown = result.plot("rates")._repr_mimebundle_()
 assert list(shown) == ["image/png"] and shown["image/png"].startswith(b"\\x89PNG")

@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from levelflow import ScenarioError, _core
+from levelflow import _core
 from tools.bench import EVENTS_PER_STEP, dumbbell
 
 LAWS = ("jetmax", "rcp", "newreno")
@@ -42,7 +42,7 @@ def main() -> None:
         _work(*sys.argv[1:])
         return
     if not shutil.which("valgrind"):
-        raise ScenarioError("profile: valgrind is not installed")
+        sys.exit("profile: valgrind is not installed")
     for case, (mbps, flows, seconds) in CASES.items():
         columns = {law: _profile(law, mbps, flows, seconds) for law in LAWS}
         print(f"\n| {case}, per packet-hop | {' | '.join(LAWS)} |\n|---|{'---|' * len(LAWS)}")

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from levelflow.style import LOG_STYLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
+SVG = "image/svg+xml"
 #: In characters, of a picture that a notebook keeps as SVG.
 LONGEST_SVG = 400_000
 
@@ -22,10 +23,13 @@ LONGEST_SVG = 400_000
 class Picture(Figure):
     """A figure that a notebook shows by itself: one of matplotlib takes pyplot for that."""
 
-    def _repr_mimebundle_(self, **_wanted: object) -> dict[str, str | bytes]:
-        """Lines, which stay sharp and small in a notebook's file; dots where there are too many lines."""
-        drawn = self._drawn("svg").decode()
-        return {"image/svg+xml": drawn} if len(drawn) <= LONGEST_SVG else {"image/png": self._drawn("png")}
+    def _repr_mimebundle_(self, include: Container[str] = (), exclude: Container[str] = ()) -> dict[str, str | bytes]:
+        """Lines, which stay sharp and small in a notebook's file; dots where lines are too many, or not wanted."""
+        if SVG not in (exclude or ()) and (not include or SVG in include):
+            drawn = self._drawn("svg").decode()
+            if len(drawn) <= LONGEST_SVG:
+                return {SVG: drawn}
+        return {"image/png": self._drawn("png")}
 
     def _drawn(self, kind: str) -> bytes:
         buffer = io.BytesIO()

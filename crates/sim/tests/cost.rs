@@ -69,7 +69,11 @@ fn starts(program: &str) -> Option<String> {
 }
 
 #[test]
-fn a_packet_hop_takes_no_more_instructions_than_it_did() {
+fn a_packet_hop_takes_as_many_instructions_as_before() {
+    let usual = cfg!(all(target_arch = "x86_64", debug_assertions)) && std::env::var_os("RUSTFLAGS").is_none();
+    if !usual {
+        return eprintln!("SKIPPED: the numbers are those of the usual build of tests");
+    }
     if starts("valgrind").is_none() {
         let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
         assert!(

@@ -241,7 +241,7 @@ def picture(both: Comparison, width: str = "screen") -> Picture:
                     run = both.names[number] if axes is panels[0] else None
                     axes.plot(curve.t, curve.y / unit[1], label=run, **look(number))
                 limit = _same(name, limits)
-                if limit is not None and limit.y[-1] <= FAR * _highest(own) / unit[1]:
+                if limit is not None and series.last(limit.y) <= FAR * _highest(own) / unit[1]:
                     axes.plot(limit.t, limit.y, color=GREY, linewidth=0.8, zorder=1.5, label=label)
                     label = ""
                 axes.set_ylabel(f"{quantity} ({unit[0]})")

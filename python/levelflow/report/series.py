@@ -91,7 +91,7 @@ class Panel:
         peaks = [peak(curve.y) for curve in shown] + [peak(curve.band[2]) for curve in shown if curve.band]
         highest = max(peaks, default=0.0)
         # An early fair rate that nobody came near, or a far buffer, may leave the picture.
-        ends = [curve.y[-1] for curve in self.steps if curve.y.size and curve.y[-1] <= 2 * highest]
+        ends = [end for curve in self.steps if (end := last(curve.y)) <= 2 * highest]
         return float(max([highest, *ends]))
 
     @property
@@ -108,6 +108,12 @@ def peak(values: Array) -> float:
     """The highest of some values; 0 of none."""
     known = values[np.isfinite(values)]
     return float(known.max()) if known.size else 0.0
+
+
+def last(values: Array) -> float:
+    """The last of some values that is known; NaN of none."""
+    known = values[np.isfinite(values)]
+    return float(known[-1]) if known.size else np.nan
 
 
 def unit_of(highest: float, units: Sequence[Unit]) -> Unit:

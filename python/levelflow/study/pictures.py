@@ -58,12 +58,14 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
         width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt.
 
     Raises:
-        ScenarioError: if there is no such picture or metric.
+        ScenarioError: if there is no such picture, metric or width.
     """
     if kind not in KINDS:
         raise ScenarioError(f"plot: no picture {kind!r}; {nearest(kind, list(KINDS))}")
     if kind in {"response", "map"} and metric not in METRICS:
         raise ScenarioError(f"plot: no metric {metric!r}; {nearest(metric, list(METRICS))}")
+    if width not in WIDTHS:
+        raise ScenarioError(f"plot: no width {width!r}; {nearest(width, list(WIDTHS))}")
     with mpl.rc_context(style(width)):
         return _drawn(found, kind, metric, width)
 
