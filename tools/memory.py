@@ -77,7 +77,7 @@ def _peak(scenario: str) -> tuple[int, int]:
     while not over:
         over = simulation.advance(simulation.duration, 20_000)
         simulation.take()
-        (flow,) = [one for one in json.loads(simulation.summary())["flows"] if one["name"] == "x"]
+        (flow,) = json.loads(simulation.summary())["flows"]
         acks = flow["acks"]
         now = flow["in_flight"] + acks["sent"] - acks["delivered"] - acks["dropped"] - acks["lost"]
         on_the_way = max(on_the_way, now)

@@ -23,7 +23,9 @@ LONGEST_SVG = 400_000
 class Picture(Figure):
     """A figure that a notebook shows by itself: one of matplotlib takes pyplot for that."""
 
-    def _repr_mimebundle_(self, include: Container[str] = (), exclude: Container[str] = ()) -> dict[str, str | bytes]:
+    def _repr_mimebundle_(
+        self, include: Container[str] | None = None, exclude: Container[str] | None = None
+    ) -> dict[str, str | bytes]:
         """Lines, which stay sharp and small in a notebook's file; dots where lines are too many, or not wanted."""
         if SVG not in (exclude or ()) and (not include or SVG in include):
             drawn = self._drawn("svg").decode()

@@ -1,5 +1,5 @@
-//! The queue of a link or a delay line: its capacity is a power of two, so that a place is found with one mask. A packet
-//! asks for four places at each link, and a `VecDeque` takes twice the instructions for one.
+//! The queue of a link or a delay line. Its capacity is a power of two, so that a place is found with one mask: a run of
+//! ten flows takes 1 % fewer instructions than with a `VecDeque`.
 
 use std::ops::Index;
 
@@ -88,7 +88,7 @@ impl<T: Copy + Default> Ring<T> {
         self.slots.resize((2 * self.len).max(4), T::default());
     }
 
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = &T> + '_ {
         (0..self.len).map(|place| &self[place])
     }
 

@@ -93,7 +93,7 @@ def _line(error: Exception) -> str | None:
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message()
     if isinstance(error, click.UsageError):
-        wrong = " ".join(error.format_message().split()).rstrip(".").replace(". (", " (").replace(". ", "; ")
+        wrong = " ".join(error.format_message().split()).rstrip(".")
         command = error.ctx.command_path if error.ctx else "levelflow"
         return f"levelflow: {wrong[0].lower()}{wrong[1:]}; see '{command} --help'"
     from levelflow import ScenarioError
