@@ -8,6 +8,7 @@
 //! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
 #![no_std]
+extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
@@ -66,18 +67,18 @@ pub use params::{ParamError, ParamSpec, Parameters, Unit};
 registry::laws! {
     jetmax => JetMax,
     level => Level,
-    sperc => Sperc,
+    sperc => Sperc boxed,
     emkc => Emkc,
     emkc_avq => EmkcAvq,
     kelly => Kelly,
     rcp => Rcp,
     maxnet => MaxNet,
     xcp => Xcp,
-    abc => Abc,
+    abc => Abc boxed,
     reno => Reno,
     newreno => NewReno,
     bic => Bic,
-    cubic => Cubic,
+    cubic => Cubic boxed,
     highspeed => HighSpeed,
     scalable => Scalable,
     htcp => Htcp,
@@ -90,7 +91,7 @@ registry::laws! {
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,
-    bbr => Bbr,
-    bbr3 => Bbr3,
+    bbr => Bbr boxed,
+    bbr3 => Bbr3 boxed,
     ks => Ks,
 }

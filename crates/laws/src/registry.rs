@@ -40,11 +40,19 @@ macro_rules! both {
 }
 pub(crate) use both;
 
+/// The state of a law in the sum of all: in a box where it says so.
+macro_rules! held {
+    ($state:ty) => { $state };
+    ($state:ty, boxed) => { alloc::boxed::Box<$state> };
+}
+pub(crate) use held;
+
 /// Given `folder => Law` lines, generates [`Any`](crate::Any), its parts, the list of laws, and the conformance
-/// tests of each law.
+/// tests of each law. Senders that are much larger than others are `boxed`, so that a flow of another law does not take
+/// their memory.
 macro_rules! laws {
-    ($($module:ident => $law:ident),+ $(,)?) => {
-        use crate::registry::{both, each};
+    ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
+        use crate::registry::{both, each, held};
         use levelflow_units::{Bytes as B, Duration as D, Rate as R, Time as T};
 
         /// The sum of all laws: any mix of them can run in one network.
@@ -64,7 +72,7 @@ macro_rules! laws {
         /// Sender of some law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
-        pub enum AnySender { $($law(<$module::$law as Protocol>::Sender)),+ }
+        pub enum AnySender { $($law(held!(<$module::$law as Protocol>::Sender $(, $boxed)?))),+ }
 
         /// Router half of some law.
         #[derive(Debug, Clone, PartialEq)]

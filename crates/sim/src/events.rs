@@ -172,15 +172,16 @@ impl EventList {
         }
     }
 
-    /// The next event.
+    /// The next event. Calls `soon` for each of those that are kept in order from now on.
     #[inline]
-    pub fn peek(&mut self) -> Option<(Time, Target)> {
+    pub fn peek(&mut self, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         if self.vacant {
             self.vacant = false;
             self.near.pop();
         }
-        if self.near.is_empty() {
+        if self.near.is_empty() && self.horizon < u64::MAX {
             self.refill();
+            self.near.iter().map(|&Reverse(key)| Target::from_code(key as u32)).for_each(soon);
         }
         let Reverse(key) = *self.near.peek()?;
         Some((Time::from_ps(time(key)), Target::from_code(key as u32)))
@@ -301,7 +302,7 @@ mod tests {
     }
 
     fn drained(mut list: EventList) -> Vec<(Time, Target)> {
-        std::iter::from_fn(|| list.peek().inspect(|_| list.pop())).collect()
+        std::iter::from_fn(|| list.peek(|_| ()).inspect(|_| list.pop())).collect()
     }
 
     proptest! {
@@ -318,9 +319,9 @@ mod tests {
         #[test]
         fn replacing_is_removing_and_adding(events in some_events(), later in some_time()) {
             let (mut replaced, mut removed) = (filled(&events), filled(&events));
-            let (next, _) = replaced.peek().unwrap();
+            let (next, _) = replaced.peek(|_| ()).unwrap();
             let at = next.as_ps() + later;
-            removed.peek();
+            removed.peek(|_| ());
             replaced.replace(Time::from_ps(at), Target::Link(7));
             removed.pop();
             removed.push(Time::from_ps(at), Target::Link(7));
@@ -336,7 +337,7 @@ mod tests {
                 *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
             }
             for (i, step) in steps.into_iter().enumerate() {
-                let Some((at, target)) = list.peek() else { break };
+                let Some((at, target)) = list.peek(|_| ()) else { break };
                 let mut first = sorted.first_entry().unwrap();
                 prop_assert_eq!(key(at, target), *first.key());
                 *first.get_mut() -= 1;

@@ -63,15 +63,15 @@ pub struct Flow<P: Protocol> {
     pub overhead: Option<Box<Overhead>>,
     /// When to send next.
     pub pace: Alarm,
-    pub sender: Sender<P>,
+    /// What its receiver got since the last sample.
+    pub delivered_bytes: u64,
     pub receiver: P::Receiver,
+    pub sender: Sender<P>,
     /// When to open the flow again, or to give up waiting for an ACK.
     pub timer: Alarm,
     pub started: Time,
     /// Its number in its entry, from 0.
     pub member: u32,
-    /// What its receiver got since the last sample.
-    pub delivered_bytes: u64,
     /// One-way delay from the host to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,

@@ -8,7 +8,11 @@ const AHEAD: usize = 4;
 /// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in the cache.
 #[inline]
 pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
-    line.get(AHEAD).map(|later| [packet(&line[0]), packet(later)])
+    let later = line.get(AHEAD)?;
+    if let Some(beyond) = line.get(2 * AHEAD + 4) {
+        prefetch(beyond);
+    }
+    Some([packet(&line[0]), packet(later)])
 }
 
 /// Asks for the memory of a value, and does not wait for it.

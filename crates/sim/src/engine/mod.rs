@@ -280,7 +280,7 @@ impl<P: Protocol> Sim<P> {
             // Whatever the budget, memory is looked at after the same events.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
             while self.processed < next {
-                let Some((at, target)) = self.events.peek().filter(|&(at, _)| at <= until) else {
+                let Some((at, target)) = self.next_event().filter(|&(at, _)| at <= until) else {
                     self.now = self.now.max(until);
                     let over = self.now == self.end;
                     if over && self.last_sample < self.end {
@@ -294,6 +294,17 @@ impl<P: Protocol> Sim<P> {
             }
         }
         Ok(false)
+    }
+
+    /// The next event.
+    #[inline]
+    pub(super) fn next_event(&mut self) -> Option<(Time, Target)> {
+        let Self { events, flows, .. } = self;
+        events.peek(|target| {
+            if let Target::Send(i) = target {
+                prefetch(&flows[i as usize]);
+            }
+        })
     }
 
     /// Whether flows and packets take as much memory as they may.
@@ -399,7 +410,11 @@ impl<P: Protocol> Sim<P> {
     fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
         if let Some([next, later]) = ahead {
             self.packets.prefetch(later);
-            prefetch(&self.flows[self.packets[next].flow as usize]);
+            let packet = &self.packets[next];
+            let [here, next] = [0, 1].map(|further| self.hops.get(packet.hop as usize + further));
+            if here.max(next) >= Some(&SENDER) {
+                prefetch(&self.flows[packet.flow as usize]);
+            }
         }
     }
 
