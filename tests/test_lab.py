@@ -24,7 +24,7 @@ from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.references import reference
 
 TESTS = CHECKOUT / "apps" / "lab" / "tests"
-T1_FILE = Scenario.load(CHECKOUT / "apps" / "lab" / "page" / "presets" / "t1.toml")
+T1_FILE = Scenario.load(CHECKOUT / "apps" / "lab" / "web" / "presets" / "t1.toml")
 T1 = T1_FILE.to_json()
 
 
@@ -32,8 +32,8 @@ T1 = T1_FILE.to_json()
 def page(tmp_path_factory):
     """A folder that looks like the page, whether or not it was built here."""
     folder = tmp_path_factory.mktemp("page")
-    (folder / "vendor").mkdir()
-    for name in ("engine.wasm", "vendor/uPlot.js", "index.html"):
+    (folder / "presets").mkdir()
+    for name in ("engine.wasm", "main.js", "index.html"):
         (folder / name).write_text("<html><head></head>", encoding="utf-8")
     (folder.parent / "secret.html").write_text("secret", encoding="utf-8")
     return folder
@@ -88,7 +88,7 @@ def test_other_origins_are_refused(server, headers):
 @pytest.mark.parametrize(
     "path",
     [
-        *("/../secret.html", "/%2e%2e/secret.html", "//etc/passwd", "/vendor", "/nothing.js"),
+        *("/../secret.html", "/%2e%2e/secret.html", "//etc/passwd", "/presets", "/nothing.js"),
         pytest.param("/" + 5000 * "a" + ".js", id="a name that no file can have"),
     ],
 )

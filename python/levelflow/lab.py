@@ -63,7 +63,7 @@ class Server(ThreadingHTTPServer):
         Raises:
             LabError: if the page was not built, the port cannot be had, or the result cannot be shown.
         """
-        missing = [name for name in ("engine.wasm", "vendor/uPlot.js") if not (page / name).is_file()]
+        missing = [name for name in ("engine.wasm", "main.js") if not (page / name).is_file()]
         if missing:
             raise LabError(f"the lab is not built here, {missing[0]} is missing; {BUILD}")
         self.page = page.resolve()
@@ -95,6 +95,7 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "levelflow"
     sys_version = ""
     timeout = IDLE_S
+    disable_nagle_algorithm = True  # a small body would wait 40 ms for the delayed ACK of its header
 
     def do_GET(self) -> None:
         """Sends a file of the page."""

@@ -1,7 +1,7 @@
 // Runs the scenarios (JSON, one a line) of standard input and prints, for each, the digest of every column and the summary.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { Engine, Mistake } from "../page/engine.js";
+import { Engine, Mistake } from "../web/engine.js";
 
 const module = new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url)));
 const engine = new Engine(module);

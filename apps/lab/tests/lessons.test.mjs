@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { Engine } from "../page/engine.js";
-import { jain, LESSONS } from "../page/lessons.js";
-import { outcome } from "../page/series.js";
+import { Engine } from "../web/engine.js";
+import { jain, LESSONS } from "../web/lessons.js";
+import { outcome } from "../web/series.js";
 
 const engine = new Engine(new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url))));
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { applied, drawn, field, launch, network, open, redraws, saved, type, url, words } from "./browser.mjs";
+import { look } from "../web/panels.js";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -281,10 +282,7 @@ for (const width of [390, 1440]) {
         return ["--ink", "--quiet", "--wrong", "--good", "--accent"].flatMap((ink) => ["--card", "--back"].map((back) => [ink, of(ink), of(back)]));
       });
       for (const [name, ink, back] of pairs) assert.ok(contrast(ink, back) >= 4.5, `${name} ${ink} on ${back}: ${contrast(ink, back)}`);
-      const curves = await page.evaluate(async () => {
-        const { look } = await import(new URL("panels.js", location.href));
-        return [...Array(7).keys()].map((i) => look(i, matchMedia("(prefers-color-scheme: dark)").matches).colour);
-      });
+      const curves = [...Array(7).keys()].map((i) => look(i, colorScheme === "dark").colour);
       for (const curve of curves) assert.ok(contrast(curve, pairs[0][2]) >= 3, curve);
       const small = await page.evaluate(() => [...document.querySelectorAll(".top button, .transport button, .tools button")].filter((one) => one.getBoundingClientRect().height < 24).length);
       assert.equal(small, 0);

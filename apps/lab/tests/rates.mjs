@@ -1,6 +1,6 @@
 // Max-min fair rates of the networks (JSON, one a line: room, routes, counts) of standard input.
 import { readFileSync } from "node:fs";
-import { maxmin } from "../page/fair.js";
+import { maxmin } from "../web/fair.js";
 
 for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
   const { room, routes, counts } = JSON.parse(line);

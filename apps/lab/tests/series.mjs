@@ -1,6 +1,6 @@
 // What the plots show of stored results (JSON, one a line, as `levelflow lab --open` serves them) of standard input.
 import { readFileSync } from "node:fs";
-import { flows, links } from "../page/series.js";
+import { flows, links } from "../web/series.js";
 
 function table(columns) {
   const arrays = Object.entries(columns).map(([name, values]) => [name, Float64Array.from(values, (x) => x ?? NaN)]);

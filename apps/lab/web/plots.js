@@ -1,6 +1,6 @@
 /** Plots on the screen: uPlot, a panel below the other, with one axis of time. */
 
-import uPlot from "./vendor/uPlot.js";
+import uPlot from "uplot";
 
 const HEIGHTS = { rates: 220, queues: 150, drops: 110, signals: 120 };
 

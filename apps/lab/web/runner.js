@@ -1,4 +1,7 @@
-/** The workers as the page sees them: one for runs, one for the positions of packets, so that neither waits. */
+/**
+ * The workers as the page sees them: one for runs, which compiles the engine while other modules load, and one for the
+ * positions of packets, so that neither waits.
+ */
 
 function open(script) {
   const worker = new Worker(new URL(script, import.meta.url), { type: "module" });
@@ -17,7 +20,8 @@ function open(script) {
 }
 
 const runs = open("worker.js");
-const plays = open("worker.js");
+const engine = small({ kind: "catalogue" });
+let plays = null;
 
 /** Rows of a table that comes in pieces. */
 function join(table, piece) {
@@ -51,6 +55,7 @@ export function run(side, scenario, show) {
 
 /** Where packets are between two times: the columns of their stays. */
 export function play(side, version, scenario, from, to, show) {
+  plays ??= open("worker.js");
   plays({ kind: "play", side, version, scenario, from, to }, (reply) => {
     if (!reply.dropped) show(reply);
   });
@@ -72,4 +77,4 @@ export const withTraces = async (scenario, files) => (await small({ kind: "trace
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 
 /** Laws, queue disciplines and buffer algorithms. */
-export const catalogue = async () => (await small({ kind: "catalogue" })).catalogue;
+export const catalogue = async () => (await engine).catalogue;
