@@ -181,7 +181,10 @@ impl EventList {
         }
         if self.near.is_empty() && self.horizon < u64::MAX {
             self.refill();
-            self.near.iter().map(|&Reverse(key)| Target::from_code(key as u32)).for_each(soon);
+            self.near
+                .iter()
+                .map(|&Reverse(key)| Target::from_code(key as u32))
+                .for_each(soon);
         }
         let Reverse(key) = *self.near.peek()?;
         Some((Time::from_ps(time(key)), Target::from_code(key as u32)))

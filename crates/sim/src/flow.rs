@@ -138,3 +138,18 @@ impl<P: Protocol> Flow<P> {
         self.sender.paced_departure(&LIMITS).min(stop).max(now)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use levelflow_laws::Any;
+
+    #[test]
+    fn a_flow_of_any_law_takes_seven_cache_lines() {
+        assert_eq!(
+            size_of::<Flow<Any>>(),
+            7 * 64,
+            "box the sender of a law that is larger, in `laws!`"
+        );
+    }
+}

@@ -4,13 +4,15 @@ use crate::ring::Ring;
 
 /// So many deliveries before a packet is due it is asked for: reading memory takes about as long.
 const AHEAD: usize = 4;
+/// So many before, the line itself is: by then, its place has come into the cache.
+const FURTHER: usize = 3 * AHEAD;
 
 /// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in the cache.
 #[inline]
 pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
     let later = line.get(AHEAD)?;
-    if let Some(beyond) = line.get(2 * AHEAD + 4) {
-        prefetch(beyond);
+    if let Some(further) = line.get(FURTHER) {
+        prefetch(further);
     }
     Some([packet(&line[0]), packet(later)])
 }

@@ -296,7 +296,7 @@ impl<P: Protocol> Sim<P> {
         Ok(false)
     }
 
-    /// The next event.
+    /// The next event; asks for flows that are to send soon.
     #[inline]
     pub(super) fn next_event(&mut self) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
@@ -411,8 +411,9 @@ impl<P: Protocol> Sim<P> {
         if let Some([next, later]) = ahead {
             self.packets.prefetch(later);
             let packet = &self.packets[next];
-            let [here, next] = [0, 1].map(|further| self.hops.get(packet.hop as usize + further));
-            if here.max(next) >= Some(&SENDER) {
+            let hop = packet.hop as usize;
+            let leaves = |hop: usize| self.hops.get(hop).is_some_and(|&to| to >= SENDER);
+            if leaves(hop) || leaves(hop + 1) {
                 prefetch(&self.flows[packet.flow as usize]);
             }
         }
