@@ -34,7 +34,7 @@ net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 
 lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 
-apps/lab/page/engine.wasm: $(RUST) $(wildcard apps/lab/web/*) apps/lab/build apps/lab/package-lock.json
+apps/lab/page/engine.wasm: $(RUST) $(wildcard apps/lab/web/* apps/lab/web/presets/*) apps/lab/build apps/lab/package-lock.json
 	apps/lab/build
 
 test: ## set up, run every test; with FULL=1 those that take minutes, too

@@ -12,7 +12,7 @@ from tools import CHECKOUT
 from levelflow import Scenario, ScenarioError, _core
 
 LAB = CHECKOUT / "apps" / "lab"
-PRESETS = sorted((LAB / "page" / "presets").glob("*.toml"))
+PRESETS = sorted((LAB / "web" / "presets").glob("*.toml"))
 #: A law of each kind: rates from routers, floats in routers, windows, delays, marks, delivery rates.
 LAWS = ("jetmax", "rcp", "emkc", "sperc", "cubic", "vegas", "bbr")
 KINDS = {"f8": np.float64, "u8": np.uint64, "u4": np.uint32, "i4": np.int32}

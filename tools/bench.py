@@ -19,6 +19,8 @@ from levelflow.cli.show import show_table
 from levelflow.library import laws
 from levelflow.measure.bottleneck import identical_flows, single_bottleneck
 from levelflow.scenario import Scenario
+from levelflow.topology import links, traffic
+from levelflow.topology.graphs import generate
 from tools import CHECKOUT
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ BUFFERS: dict[str, object] = {
     "abs": {"abs": {"initial": "300 packets", "gain": 1}},
     "abs_log": {"abs_log": {"initial": "300 packets", "gain": 1e-6}},
 }
+#: Groups whose cases grow; the first of each is the smallest.
+GROWING = {"links", "scale"}
 #: Marks packets as the laws that listen to marks expect; only their flows need it.
 MARKS = {"red": {"ecn": True}}
 
@@ -89,6 +93,21 @@ def poisson(seconds: float) -> Scenario:
     return scenario.flow("x", "rcp", "R0", "R1", rtt="100 ms", arrivals={"poisson": "10800 /s"}, size=size)
 
 
+def wide(seconds: float) -> Scenario:
+    """A thousand JetMax flows between routers of four links each: 1,000 links of 50 Mb/s and 2 ms, routes of 4.4."""
+    graph = generate("random-regular:250x4")
+    scenario, _ = links.scenario(graph, "wide", f"{seconds} s", capacity="50 Mb/s", delay="2 ms")
+    return traffic.add(scenario, traffic.pairs(graph, "random", 1000), "jetmax")
+
+
+def row(seconds: float) -> Scenario:
+    """The same load on three links in a row."""
+    scenario = Scenario("row", f"{seconds} s")
+    for i in range(3):
+        scenario.link(f"n{i}", f"n{i + 1}", "50 Mb/s", "2 ms", duplex=True)
+    return scenario.flow("x", "jetmax", "n0", "n3", count=20)
+
+
 def sized(buffer: object) -> Scenario:
     """16 NewReno flows at 100 Mb/s that meet at a drop-tail buffer."""
     return identical_flows(single_bottleneck(100, buffer, 20), 16, (30, 62))
@@ -126,6 +145,8 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
         yield "buffer", name, sized(buffer), None
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
+    yield "links", "3, 20 JetMax flows", row(20), None
+    yield "links", "1,000, 1,000 JetMax flows", wide(0.5), None
     for flows in (10, 1000, 100_000, 1_000_000):
         yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
 
@@ -175,18 +196,18 @@ def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
     median = {key: statistics.median(c.ns_per_hop for c in runs) for key, runs in costs.items()}
     jetmax = median["law", "jetmax"]
     fixed = median["buffer", "fixed"]
-    few = next(ns for (group, _), ns in median.items() if group == "scale")
+    few = {group: ns for (group, _), ns in reversed(median.items()) if group in GROWING}
     rows = []
     for (group, name), ns in median.items():
         run = costs[group, name][0]
         peer = median.get((group, "ns-2 sack"))
         speed = "" if peer is None else f"{peer / ns:.2f}"
-        cost = f"{ns / few:.2f}" if group == "scale" else ""
+        cost = f"{ns / few[group]:.2f}" if group in GROWING else ""
         beside = f"{ns / jetmax:.2f}" if group == "law" else ""
         algorithm = f"{ns / fixed:.2f}" if group == "buffer" else ""
         size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
         rows.append(
             [f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost, algorithm]
         )
-    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows", "x fixed"]
+    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x first", "x fixed"]
     show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)

@@ -1,4 +1,4 @@
-"""Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; a few minutes.
+"""Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; ten minutes.
 
 An instruction of an inlined function counts where that function stands; one of Rust's own library, where it was called.
 """
@@ -12,12 +12,17 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from levelflow import _core
-from tools.bench import EVENTS_PER_STEP, dumbbell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno")
-CASES = {"S1: 10 flows at 100 Mb/s": (100, 10, 1.0), "S3: 100 flows at 10 Gb/s": (10_000, 100, 0.1)}
+EVENTS_PER_STEP = 250_000
 #: The first whose pattern is in the path of a line, or in the name of the function that it was inlined into.
 AREAS = {
     "event list": r"sim/src/events|EventList|binary_heap",
@@ -43,34 +48,43 @@ def main() -> None:
         return
     if not shutil.which("valgrind"):
         sys.exit("profile: valgrind is not installed")
-    for case, (mbps, flows, seconds) in CASES.items():
-        columns = {law: _profile(law, mbps, flows, seconds) for law in LAWS}
-        print(f"\n| {case}, per packet-hop | {' | '.join(LAWS)} |\n|---|{'---|' * len(LAWS)}")
-        rows = ["instructions", *AREAS, "misses of the first cache", "misses of the second"]
-        for row in rows:
-            name = row if row not in AREAS else f"… {row}"
-            print(f"| {name} | {' | '.join(_shown(column[row]) for column in columns.values())} |", flush=True)
+    columns = {case: _profile(scenario) for case, scenario in _cases()}
+    print(f"| per packet-hop | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
+    for row in ("instructions", *AREAS, "misses of the first cache", "misses of the second"):
+        name = row if row not in AREAS else f"… {row}"
+        print(f"| {name} | {' | '.join(_shown(column[row]) for column in columns.values())} |")
+
+
+def _cases() -> Iterator[tuple[str, Scenario]]:
+    """Ten flows at 100 Mb/s and a hundred at 10 Gb/s, where all that moves outgrows a cache; a thousand links."""
+    from tools.bench import dumbbell, wide
+
+    for law in LAWS:
+        yield f"S1 {law}", dumbbell(law, 100, 10, 1)
+    for law in LAWS:
+        yield f"S3 {law}", dumbbell(law, 10_000, 100, 0.1)
+    yield "1,000 links", wide(0.2)
 
 
 def _shown(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _work(law: str, mbps: str, flows: str, seconds: str) -> None:
-    simulation = _core.Simulation(dumbbell(law, int(mbps), int(flows), float(seconds)).to_json())
+def _work(scenario: str) -> None:
+    simulation = _core.Simulation(Path(scenario).read_text(encoding="utf-8"))
     while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
         simulation.take()
     print(simulation.packet_hops)
 
 
-def _profile(law: str, mbps: int, flows: int, seconds: float) -> dict[str, float]:
+def _profile(scenario: Scenario) -> dict[str, float]:
     """Instructions in all and by area, and misses, per packet-hop."""
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "callgrind.out"
+        out, file = Path(folder) / "callgrind.out", Path(folder) / "scenario.json"
+        file.write_text(scenario.to_json(), encoding="utf-8")
         command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *CACHES]
         command += ["--toggle-collect=*Simulation*__pymethod_advance__*", sys.executable, "-m", "tools.profile"]
-        words = [law, str(mbps), str(flows), str(seconds)]
-        done = subprocess.run([*command, *words], capture_output=True, text=True, check=True)
+        done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=True)
         shown = ["callgrind_annotate", "--threshold=100", "--auto=no", f"--show={','.join(EVENTS)}", str(out)]
         text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
     found: Counter[str] = Counter()

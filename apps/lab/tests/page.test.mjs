@@ -271,6 +271,17 @@ test("what theory predicts comes from the server", async () => {
   await page.context().close();
 });
 
+for (const [file, line] of [["engine.wasm", "engine.wasm, is not there (404)"], ["worker.js", "worker.js cannot be loaded"]]) {
+  test(`without ${file}, the page says so`, async () => {
+    const context = await browser.newContext();
+    await context.route(`**/${file}`, (route) => route.fulfill({ status: 404 }));
+    const page = await context.newPage();
+    await page.goto(url);
+    await page.locator("#notice", { hasText: line }).waitFor();
+    await context.close();
+  });
+}
+
 for (const width of [390, 1440]) {
   for (const colorScheme of ["light", "dark"]) {
     test(`nothing sticks out and texts can be read at ${width} px, ${colorScheme}`, async () => {

@@ -1,6 +1,6 @@
 /**
- * The workers as the page sees them: one for runs, which compiles the engine while other modules load, and one for the
- * positions of packets, so that neither waits.
+ * The workers as the page sees them: one for runs, and one for the positions of packets, so that neither waits. The
+ * second begins when it is first asked, so that the first has compiled the engine by then.
  */
 
 function open(script) {
@@ -12,6 +12,12 @@ function open(script) {
     if (data.last) waiting.delete(data.id);
     listener?.(data);
   };
+  worker.onerror = (event) => {
+    event.preventDefault();
+    const wrong = [`${script} cannot be loaded; is the server gone?`];
+    for (const listener of waiting.values()) listener({ wrong, last: true });
+    waiting.clear();
+  };
   return (request, listener) => {
     number += 1;
     waiting.set(number, listener);
@@ -20,7 +26,6 @@ function open(script) {
 }
 
 const runs = open("worker.js");
-const engine = small({ kind: "catalogue" });
 let plays = null;
 
 /** Rows of a table that comes in pieces. */
@@ -77,4 +82,4 @@ export const withTraces = async (scenario, files) => (await small({ kind: "trace
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 
 /** Laws, queue disciplines and buffer algorithms. */
-export const catalogue = async () => (await engine).catalogue;
+export const catalogue = async () => (await small({ kind: "catalogue" })).catalogue;

@@ -6,11 +6,18 @@ const SLICE_EVENTS = 60_000; // some ten milliseconds of work
 const PATIENCE_MS = 150; // a run that takes longer gives way to a newer one
 const PIECE_MS = 60; // the first piece of a result is sent after so long, each further one after twice as long
 
-const ready = WebAssembly.compileStreaming(fetch(new URL("engine.wasm", import.meta.url)));
+const ready = compiled();
 const engines = new Map();
 const waiting = new Map();
 const players = new Map();
 let busy = false;
+
+/** Whatever type a server says that the file has. */
+async function compiled() {
+  const reply = await fetch(new URL("engine.wasm", import.meta.url));
+  if (!reply.ok) throw new Mistake(`the engine, engine.wasm, is not there (${reply.status})`);
+  return WebAssembly.compile(await reply.arrayBuffer());
+}
 
 async function engine(name) {
   const module = await ready;
@@ -32,8 +39,8 @@ function answer(request, reply) {
 }
 
 function wrong(request, error) {
-  if (!(error instanceof Mistake)) throw error;
-  answer(request, { wrong: error.message.split("\n"), last: true });
+  const lines = error instanceof Mistake ? error.message.split("\n") : [`the engine failed: ${error.message}`];
+  answer(request, { wrong: lines, last: true });
 }
 
 /** Simulates a scenario and sends what it records, piece by piece. */

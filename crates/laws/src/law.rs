@@ -1,6 +1,5 @@
 //! The traits a law implements and the inputs it sees.
 
-use alloc::boxed::Box;
 use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -415,63 +414,6 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     /// What limits the sender.
     fn bottleneck(&self) -> Bottleneck {
         Bottleneck::Unknown
-    }
-}
-
-impl<S: SenderLaw> SenderLaw for Box<S> {
-    type Params = S::Params;
-    type Header = S::Header;
-
-    fn new(params: &S::Params, flow: &FlowInfo) -> Self {
-        Self::new(S::new(params, flow))
-    }
-
-    fn rate(&self) -> Rate {
-        S::rate(self)
-    }
-
-    fn paces(&self) -> bool {
-        S::paces(self)
-    }
-
-    fn window(&self) -> u32 {
-        S::window(self)
-    }
-
-    fn packet_size(&self, params: &S::Params) -> Bytes {
-        S::packet_size(self, params)
-    }
-
-    fn on_send(&mut self, params: &S::Params, now: Time, packet: &Outgoing) -> S::Header {
-        S::on_send(self, params, now, packet)
-    }
-
-    fn on_feedback(&mut self, params: &S::Params, now: Time, feedback: &Feedback<S::Header>) {
-        S::on_feedback(self, params, now, feedback);
-    }
-
-    fn on_flight(&mut self, params: &S::Params, now: Time, flight: &Flight) {
-        S::on_flight(self, params, now, flight);
-    }
-
-    fn on_restart(&mut self, params: &S::Params, now: Time) {
-        S::on_restart(self, params, now);
-    }
-
-    fn on_loss(&mut self, params: &S::Params, now: Time, loss: &Loss) {
-        S::on_loss(self, params, now, loss);
-    }
-
-    fn on_timeout(&mut self, params: &S::Params, now: Time, next: u32) {
-        S::on_timeout(self, params, now, next);
-    }
-
-    fn proposal(&self) -> Rate {
-        S::proposal(self)
-    }
-
-    fn bottleneck(&self) -> Bottleneck {
-        S::bottleneck(self)
     }
 }
 

@@ -8,7 +8,6 @@
 //! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
 #![no_std]
-extern crate alloc;
 #[cfg(test)]
 extern crate std;
 

@@ -1,5 +1,8 @@
 //! The sum of all laws.
 
+extern crate alloc;
+pub use alloc::boxed::Box;
+
 /// A method without parameters, of the law that `self` is of.
 macro_rules! each {
     ([$($law:ident)+] $self:ident $half:ident: fn $name:ident() -> $result:ty) => {
@@ -40,10 +43,10 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// The state of a law in the sum of all: in a box where it says so.
+/// How `AnySender` holds the sender of a law: in a box if the list says `boxed`.
 macro_rules! held {
-    ($state:ty) => { $state };
-    ($state:ty, boxed) => { alloc::boxed::Box<$state> };
+    ($sender:ty) => { $sender };
+    ($sender:ty, boxed) => { crate::registry::Box<$sender> };
 }
 pub(crate) use held;
 
@@ -177,7 +180,9 @@ macro_rules! laws {
             type Header = AnyHeader;
 
             fn new(params: &AnyParams, flow: &FlowInfo) -> Self {
-                match params { $(AnyParams::$law(p) => Self::$law(SenderLaw::new(p, flow))),+ }
+                match params {
+                    $(AnyParams::$law(p) => Self::$law(<<$module::$law as Protocol>::Sender>::new(p, flow).into())),+
+                }
             }
             each! { [$($law)+] self s: fn rate() -> R }
             each! { [$($law)+] self s: fn paces() -> bool }

@@ -172,7 +172,7 @@ impl EventList {
         }
     }
 
-    /// The next event. Calls `soon` for each of those that are kept in order from now on.
+    /// The next event. When a slice of time comes into order, calls `soon` for each of its events.
     #[inline]
     pub fn peek(&mut self, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         if self.vacant {

@@ -145,11 +145,10 @@ mod tests {
     use levelflow_laws::Any;
 
     #[test]
-    fn a_flow_of_any_law_takes_seven_cache_lines() {
-        assert_eq!(
-            size_of::<Flow<Any>>(),
-            7 * 64,
-            "box the sender of a law that is larger, in `laws!`"
+    fn a_flow_fits_seven_cache_lines() {
+        assert!(
+            size_of::<Flow<Any>>() <= 7 * 64,
+            "a law with a larger sender says `boxed` in `laws!`"
         );
     }
 }

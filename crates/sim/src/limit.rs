@@ -12,8 +12,8 @@ use crate::packet::Packet;
 const SPARE: u64 = 2;
 /// What sender and receiver remember of a packet on its way, and its places in a queue, bytes.
 const PER_PACKET: u64 = 160;
-/// What a flow has beside itself, bytes: its path through recovery of losses, streams, lists.
-const PER_FLOW: u64 = 512;
+/// What a flow has beside itself, bytes: a large sender, its path through recovery of losses, streams, lists.
+const PER_FLOW: u64 = 1024;
 
 /// A run that needs more memory than it may take.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]

@@ -4,10 +4,11 @@ use crate::ring::Ring;
 
 /// So many deliveries before a packet is due it is asked for: reading memory takes about as long.
 const AHEAD: usize = 4;
-/// So many before, the line itself is: by then, its place has come into the cache.
+/// The place in the line is asked for so many deliveries earlier, as it has to be read to find the packet.
 const FURTHER: usize = 3 * AHEAD;
 
-/// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in the cache.
+/// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in
+/// the cache. Asks for a place of the line still further back.
 #[inline]
 pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
     let later = line.get(AHEAD)?;

@@ -298,7 +298,7 @@ impl<P: Protocol> Sim<P> {
 
     /// The next event; asks for flows that are to send soon.
     #[inline]
-    pub(super) fn next_event(&mut self) -> Option<(Time, Target)> {
+    fn next_event(&mut self) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
         events.peek(|target| {
             if let Target::Send(i) = target {
