@@ -98,6 +98,7 @@ def test_a_phase_of_no_length_is_refused_in_a_line(seconds, monkeypatch, capsys)
     assert capsys.readouterr().err.splitlines()[-1].endswith("allowed are 1 to 3600")
 
 
+@pytest.mark.real_time
 def test_traffic_arrives_and_short_flows_are_timed(capsys):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]

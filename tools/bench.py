@@ -100,7 +100,7 @@ def wide(seconds: float) -> Scenario:
     return traffic.add(scenario, traffic.pairs(graph, "random", 1000), "jetmax")
 
 
-def row(seconds: float) -> Scenario:
+def in_a_row(seconds: float) -> Scenario:
     """The same load on three links in a row."""
     scenario = Scenario("row", f"{seconds} s")
     for i in range(3):
@@ -145,7 +145,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
         yield "buffer", name, sized(buffer), None
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
-    yield "links", "3, 20 JetMax flows", row(20), None
+    yield "links", "6, 20 JetMax flows", in_a_row(20), None
     yield "links", "1,000, 1,000 JetMax flows", wide(0.5), None
     for flows in (10, 1000, 100_000, 1_000_000):
         yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
@@ -211,3 +211,7 @@ def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
         )
     head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x first", "x fixed"]
     show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -62,8 +62,8 @@ def _cases() -> Iterator[tuple[str, Scenario]]:
     for law in LAWS:
         yield f"S1 {law}", dumbbell(law, 100, 10, 1)
     for law in LAWS:
-        yield f"S3 {law}", dumbbell(law, 10_000, 100, 0.1)
-    yield "1,000 links", wide(0.2)
+        yield f"S3 {law}", dumbbell(law, 10_000, 100, 0.4)
+    yield "1,000 links", wide(0.5)
 
 
 def _shown(value: float) -> str:
