@@ -299,3 +299,12 @@ def test_nothing_that_git_ignores_is_tracked():
     listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
     done = subprocess.run(listed, cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert done.stdout == ""
+
+
+def test_what_runs_as_a_program_of_the_checkout_is_one():
+    texts = [path.read_text(encoding="utf-8") for path in (CHECKOUT / "Makefile", *CHECKOUT.glob("docs/*/*.md"))]
+    named = set(re.findall(r"python -m tools\.(\w+)", "".join(texts)))
+    tools = CHECKOUT / "tools"
+    programs = {path.stem for path in tools.glob("*.py") if "__main__" in path.read_text(encoding="utf-8")}
+    assert named <= programs | {path.parent.name for path in tools.glob("*/__main__.py")}
+    assert "bench" in named
