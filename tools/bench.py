@@ -18,6 +18,7 @@ from levelflow import _core
 from levelflow.cli.show import show_table
 from levelflow.library import laws
 from levelflow.measure.bottleneck import identical_flows, single_bottleneck
+from levelflow.running import EVENTS_PER_STEP
 from levelflow.scenario import Scenario
 from levelflow.topology import links, traffic
 from levelflow.topology.graphs import generate
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 LAWS = ("jetmax", "emkc", "rcp")
 ROUNDS = 3
-EVENTS_PER_STEP = 250_000
 S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
 #: Every law runs on this.
@@ -101,7 +101,7 @@ def wide(seconds: float) -> Scenario:
 
 
 def in_a_row(seconds: float) -> Scenario:
-    """The same load on three links in a row."""
+    """Twenty JetMax flows over three such links in a row."""
     scenario = Scenario("row", f"{seconds} s")
     for i in range(3):
         scenario.link(f"n{i}", f"n{i + 1}", "50 Mb/s", "2 ms", duplex=True)

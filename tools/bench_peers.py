@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from levelflow import _core
+from levelflow.running import EVENTS_PER_STEP
 from levelflow.topology import graphs, links, traffic
 from tools import CHECKOUT
-from tools.bench import EVENTS_PER_STEP, dumbbell
+from tools.bench import dumbbell
 from tools.peers import ns2, tcp
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; ten minutes.
+"""Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; a few minutes.
 
 An instruction of an inlined function counts where that function stands; one of Rust's own library, where it was called.
 """
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno")
-EVENTS_PER_STEP = 250_000
 #: The first whose pattern is in the path of a line, or in the name of the function that it was inlined into.
 AREAS = {
     "event list": r"sim/src/events|EventList|binary_heap",
@@ -72,8 +71,7 @@ def _shown(value: float) -> str:
 
 def _work(scenario: str) -> None:
     simulation = _core.Simulation(Path(scenario).read_text(encoding="utf-8"))
-    while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
-        simulation.take()
+    simulation.advance(simulation.duration, sys.maxsize)
     print(simulation.packet_hops)
 
 
