@@ -11,11 +11,13 @@ const UNIT_BITS: u32 = 8;
 /// How values are spread: quantiles to two digits, extremes and count exactly. Counting is a packet's work; a library's
 /// histogram is filled when quantiles are asked for.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Histogram {
-    /// Values in each bucket of the library's histogram.
-    counts: Vec<u64>,
     /// Values of zero, which are common and need no bucket.
     zeros: u64,
+    /// Values in each bucket of the library's histogram, from the first that has any.
+    counts: Vec<u64>,
+    first: usize,
     min: u64,
     max: u64,
 }
@@ -23,8 +25,9 @@ pub struct Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Self {
-            counts: Vec::new(),
             zeros: 0,
+            counts: Vec::new(),
+            first: 0,
             min: u64::MAX,
             max: 0,
         }
@@ -56,17 +59,24 @@ impl Histogram {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         let bucket = bucket(value);
-        match self.counts.get_mut(bucket) {
+        match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
             None => self.extend(bucket),
         }
     }
 
-    /// Counts the first value of a bucket beyond those that there are.
+    /// Counts the first value of a bucket before or beyond those that there are.
     #[cold]
     fn extend(&mut self, bucket: usize) {
-        self.counts.resize(bucket + 1, 0);
-        self.counts[bucket] = 1;
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        let before = self.first.saturating_sub(bucket);
+        self.counts.splice(..0, std::iter::repeat_n(0, before));
+        self.first -= before;
+        let place = bucket - self.first;
+        self.counts.resize(self.counts.len().max(place + 1), 0);
+        self.counts[place] = 1;
     }
 
     /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
@@ -78,8 +88,9 @@ impl Histogram {
     pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
         let mut all = hdrhistogram::Histogram::<u64>::new(DIGITS).expect("two digits are supported");
         all.record_n(0, self.zeros).expect("zero fits");
-        for (bucket, &count) in self.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
-            all.record_n(least(bucket), count).expect("the histogram grows");
+        for (place, &count) in self.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+            all.record_n(least(self.first + place), count)
+                .expect("the histogram grows");
         }
         let min = if self.zeros > 0 { 0 } else { self.min };
         let scaled = |value: u64| value as f64 * unit;

@@ -14,6 +14,8 @@ pub struct LinkCounters {
     pub arrived_bytes: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
+    /// Bytes that arriving packets found in the queue.
+    queue: Histogram,
     /// Packets that found no room.
     pub dropped: u64,
     /// Their bytes.
@@ -22,8 +24,6 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets that the wire lost.
     pub lost: u64,
-    /// Bytes that arriving packets found in the queue.
-    queue: Histogram,
 }
 
 impl LinkCounters {
@@ -82,23 +82,24 @@ impl LinkWindow {
     }
 }
 
-/// Counters of one flow entry.
+/// Counters of one flow entry; those that every packet changes come first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct EntryCounters {
-    /// Packets from senders: data, and what opens and closes flows.
-    pub data: Books,
-    /// ACKs of receivers.
-    pub acks: Books,
     /// Wire bytes sent.
     pub sent_bytes: u64,
     /// Wire bytes that reached receivers.
     pub delivered_bytes: u64,
+    /// Packets from senders: data, and what opens and closes flows.
+    pub data: Books,
+    /// ACKs of receivers.
+    pub acks: Books,
+    /// Round trips, nanoseconds.
+    rtt: Histogram,
     /// Flows begun.
     pub started: u64,
     /// Flows ended.
     pub finished: u64,
-    /// Round trips, nanoseconds.
-    rtt: Histogram,
 }
 
 impl EntryCounters {

@@ -10,6 +10,7 @@
 mod scheduled;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
@@ -18,6 +19,7 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
+use crate::interner::Interner;
 use crate::packet::{Packet, PacketId, Slab};
 use crate::prefetch::ahead;
 use crate::ring::Ring;
@@ -33,11 +35,12 @@ struct Transit {
     size: u32,
 }
 
-/// A router half at work.
+/// A router half at work; a cache line holds what most laws keep.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Port<P: Protocol> {
+    pub params: Arc<P::Params>,
     pub law: P::Router,
-    pub params: P::Params,
     /// Bytes dropped in the running interval.
     dropped: u64,
 }
@@ -99,25 +102,25 @@ pub struct Link<P: Protocol> {
     /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. All of them are
     /// where the transmitter says when it is done.
     transit: Ring<Transit>,
-    departed: usize,
-    delay: Duration,
-    free_at: Time,
-    /// Picoseconds per byte.
-    pace: f64,
-    buffer: Buffer,
-    queue_bytes: u64,
+    departed: u32,
     stamps: bool,
     /// Its far end is in another part of the network, which gets what has left.
     leads_elsewhere: bool,
     overflow: Overflow,
+    delay: Duration,
+    free_at: Time,
+    /// Picoseconds per byte.
+    pace: f64,
+    queue_bytes: u64,
+    buffer: Buffer,
+    /// When the first of `entering` comes to the queue, perhaps never.
+    pub first_entry: Time,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
     /// One that does more to packets than delay them evenly.
     wire: Option<Box<Wire>>,
     pub ports: Vec<Port<P>>,
-    /// When the first of `entering` comes to the queue, perhaps never.
-    pub first_entry: Time,
     pub window: LinkWindow,
     pub counters: LinkCounters,
     /// Of `counters.arrived_bytes`, those that came before the first port's running interval.
@@ -159,17 +162,17 @@ fn pace(capacity: Rate, slow: f64) -> f64 {
 
 impl<P: Protocol> Link<P> {
     /// An idle link; `id` is what its routers call themselves.
-    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64) -> Self {
+    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, interner: &mut Interner<P::Params>) -> Self {
         let info = PortInfo {
             id,
             capacity: spec.capacity,
         };
-        let port = |params: &P::Params| Port {
+        let mut port = |params: &P::Params| Port {
             law: P::Router::new(params, &info),
-            params: params.clone(),
+            params: interner.of(params.clone()),
             dropped: 0,
         };
-        let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
+        let ports: Vec<Port<P>> = spec.routers.iter().map(&mut port).collect();
         let overflow = spec.queue.overflow();
         let changes = !spec.changes.is_empty();
         let scheduler = Scheduler::new(&spec.queue, Stream::new(seed, "queue", &spec.name)).map(Box::new);
@@ -602,7 +605,7 @@ impl<P: Protocol> Link<P> {
 
     /// When the next packet leaves for another part, if no event is due then.
     pub fn next_departure(&self) -> Option<Time> {
-        let next = self.transit.get(self.departed)?;
+        let next = self.transit.get(self.departed as usize)?;
         Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
     }
 
@@ -616,7 +619,7 @@ impl<P: Protocol> Link<P> {
     /// Lets every packet leave the queue that has left by `now`.
     #[inline(always)]
     pub fn catch_up(&mut self, now: Time, packets: &mut Slab<P::Header>) {
-        while let Some(next) = self.transit.get(self.departed) {
+        while let Some(next) = self.transit.get(self.departed as usize) {
             if next.deliver > now + self.delay {
                 break;
             }
@@ -626,7 +629,7 @@ impl<P: Protocol> Link<P> {
 
     #[inline(always)]
     fn depart(&mut self, packets: &mut Slab<P::Header>) {
-        let Transit { packet, size, .. } = self.transit[self.departed];
+        let Transit { packet, size, .. } = self.transit[self.departed as usize];
         self.departed += 1;
         self.leave(packet, size, packets);
     }
@@ -783,13 +786,13 @@ impl<P: Protocol> Link<P> {
     #[inline]
     pub fn queue_packets(&self) -> usize {
         let served = self.served.as_ref().map_or(0, |served| served.packets());
-        self.transit.len() - self.departed + served
+        self.transit.len() - self.departed as usize + served
     }
 
     /// Bytes of the packet in service.
     fn in_service(&self) -> Bytes {
         let served = self.served.as_ref().and_then(|served| served.in_service);
-        let next = self.transit.get(self.departed).map(|next| next.size);
+        let next = self.transit.get(self.departed as usize).map(|next| next.size);
         Bytes::new(served.map(|served| served.size).or(next).unwrap_or(0).into())
     }
 

@@ -11,6 +11,7 @@ pub type PacketId = u32;
 
 /// One packet; a cache line holds it.
 #[derive(Debug, Clone)]
+#[repr(align(64))]
 pub struct Packet<H> {
     pub header: H,
     /// When the sender sent this packet or, for an ACK, the packet that it acknowledges.
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn a_packet_of_any_law_fits_a_cache_line() {
         assert!(
-            size_of::<Packet<AnyHeader>>() <= 64,
+            size_of::<Packet<AnyHeader>>() == 64,
             "{}",
             size_of::<Packet<AnyHeader>>()
         );

@@ -7,8 +7,8 @@ use std::ops::Index;
 #[derive(Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    head: usize,
-    len: usize,
+    head: u32,
+    len: u32,
 }
 
 impl<T> Default for Ring<T> {
@@ -24,7 +24,7 @@ impl<T> Default for Ring<T> {
 impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     #[inline]
@@ -34,12 +34,12 @@ impl<T: Copy + Default> Ring<T> {
 
     #[inline]
     fn slot(&self, place: usize) -> usize {
-        self.head.wrapping_add(place) & self.slots.len().wrapping_sub(1)
+        (self.head as usize + place) & self.slots.len().wrapping_sub(1)
     }
 
     #[inline]
     pub fn get(&self, place: usize) -> Option<&T> {
-        if place < self.len {
+        if place < self.len() {
             self.slots.get(self.slot(place))
         } else {
             None
@@ -53,10 +53,10 @@ impl<T: Copy + Default> Ring<T> {
 
     #[inline]
     pub fn push_back(&mut self, value: T) {
-        if self.len == self.slots.len() {
+        if self.len() == self.slots.len() {
             self.grow();
         }
-        let slot = self.slot(self.len);
+        let slot = self.slot(self.len());
         self.slots[slot] = value;
         self.len += 1;
     }
@@ -64,7 +64,7 @@ impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let front = self.front().copied()?;
-        self.head = self.slot(1);
+        self.head = self.slot(1) as u32;
         self.len -= 1;
         Some(front)
     }
@@ -72,7 +72,7 @@ impl<T: Copy + Default> Ring<T> {
     /// Puts a value before those of which `later` says that they come after it, which are all at the end; gives its place.
     pub fn insert_before(&mut self, value: T, later: impl Fn(&T) -> bool) -> usize {
         self.push_back(value);
-        let mut place = self.len - 1;
+        let mut place = self.len() - 1;
         while place > 0 && later(&self[place - 1]) {
             let (here, before) = (self.slot(place), self.slot(place - 1));
             self.slots.swap(here, before);
@@ -83,13 +83,13 @@ impl<T: Copy + Default> Ring<T> {
 
     #[cold]
     fn grow(&mut self) {
-        self.slots.rotate_left(self.head);
+        self.slots.rotate_left(self.head as usize);
         self.head = 0;
-        self.slots.resize((2 * self.len).max(4), T::default());
+        self.slots.resize((2 * self.len()).max(4), T::default());
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &T> + '_ {
-        (0..self.len).map(|place| &self[place])
+        (0..self.len()).map(|place| &self[place])
     }
 
     /// Bytes of memory held.

@@ -10,29 +10,28 @@ mod share;
 mod tracing;
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use levelflow_laws::{FlowInfo, Protocol, RouterLaw, SenderLaw, Transport};
-use levelflow_transport::{Ack, Limits, Rules, Transmit};
+use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
+use levelflow_transport::{Ack, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
 use crate::capture::{Capture, Whose};
-use crate::counters::{EntryCounters, EntryWindow};
 use crate::cut::Cut;
+use crate::entry::{Entry, Terms};
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
+use crate::interner::Interner;
 use crate::limit::{MemoryExceeded, packets_beside};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::prefetch::prefetch;
 use crate::trace::{Fate, Trace};
-use levelflow_random::Stream;
 use levelflow_results::{Books, CompletionRow, Recorder};
-use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
+use levelflow_scenario::{LinkSpec, MemorySpec, Network};
 
 use sessions::Session;
 pub use share::Crossing;
@@ -45,65 +44,6 @@ const NO_DELAY: u32 = u32::MAX;
 const MEMORY_EVERY: u64 = (1 << 8) - 1;
 /// So many packets, 512 KiB, are in a processor's second cache anyway.
 const IN_CACHE: usize = 8192;
-
-/// A flow entry at work.
-#[derive(Debug)]
-struct Entry<P: Protocol> {
-    spec: FlowSpec<P>,
-    info: FlowInfo,
-    /// A number made of its name.
-    identity: u32,
-    /// What its data say of marks.
-    flags: u8,
-    transport: Transport,
-    limits: Limits,
-    /// Where each of its paths begins in the table of hops.
-    hops: Vec<u32>,
-    /// Propagation delay of the links there and back, by path.
-    delays: Vec<[Duration; 2]>,
-    /// The plan of its routes in force.
-    plan: usize,
-    schedule: Schedule,
-    /// Flows, or sessions, of the next arrival.
-    batch: u32,
-    /// Flows begun whose receivers do not have everything.
-    active: u32,
-    /// Slots of flows that are over.
-    free_flows: BinaryHeap<Reverse<u32>>,
-    free_sessions: Vec<u32>,
-    counters: EntryCounters,
-    window: EntryWindow,
-    /// Pages, objects and think times.
-    sessions: Stream,
-}
-
-impl<P: Protocol> Entry<P> {
-    /// What the transport needs to know of the entry.
-    #[inline]
-    fn rules(&self) -> Rules<'_, P> {
-        Rules {
-            params: &self.spec.params,
-            transport: &self.transport,
-            limits: &self.limits,
-        }
-    }
-
-    /// The path that a flow takes under a plan of its routes.
-    fn path(&self, plan: usize, member: u32) -> usize {
-        let (_, paths) = &self.spec.routes.plans[plan];
-        paths[member as usize % paths.len()] as usize
-    }
-
-    /// When its routes change next.
-    fn next_plan(&self) -> Option<Time> {
-        self.spec.routes.plans.get(self.plan + 1).map(|&(from, _)| from)
-    }
-
-    /// Where the path of a flow begins in the table of hops.
-    fn hop(&self, member: u32) -> u32 {
-        self.hops[self.path(self.plan, member)]
-    }
-}
 
 /// A router that closes its interval now and then.
 #[derive(Debug)]
@@ -139,6 +79,7 @@ pub struct Sim<P: Protocol> {
     ack_delays: Vec<AckDelay>,
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
+    terms: Interner<Terms<P>>,
     flows: Vec<Flow<P>>,
     /// Flows that send nothing more, some packets of which may be on their way; their slots are free from the next sample on.
     ended: Vec<u32>,
@@ -176,10 +117,11 @@ impl<P: Protocol> Sim<P> {
             flows,
             memories,
         } = network;
+        let mut params = Interner::default();
         let links = specs
             .iter()
             .enumerate()
-            .map(|(i, l)| Link::new(l, i as u32 + 1, seed))
+            .map(|(i, l)| Link::new(l, i as u32 + 1, seed, &mut params))
             .collect();
         let mut sim = Self {
             now: Time::ZERO,
@@ -201,6 +143,7 @@ impl<P: Protocol> Sim<P> {
             ack_delays: Vec::new(),
             routers: Vec::new(),
             entries: Vec::new(),
+            terms: Interner::default(),
             flows: Vec::new(),
             ended: Vec::new(),
             sessions: Vec::new(),
@@ -459,7 +402,7 @@ impl<P: Protocol> Sim<P> {
             slot: packet.flow,
             started: flow.started,
         };
-        let params = &self.entries[flow.entry as usize].spec.params;
+        let params = &self.entries[flow.entry as usize].terms.params;
         if let Some(capture) = &mut self.capture {
             capture.pass(self.now, link, packet, params, whose);
         }
@@ -679,7 +622,7 @@ impl<P: Protocol> Sim<P> {
                 history,
             };
             let opened = !flow.sender.is_open();
-            flow.sender.handle_ack(&entry.rules(), self.now, &ack);
+            flow.sender.handle_ack(&entry.terms.rules(), self.now, &ack);
             if opened {
                 flow.timer.clear();
             }
@@ -712,7 +655,7 @@ impl<P: Protocol> Sim<P> {
             number: packet.number,
             hop: first_hop,
             size: packet.size,
-            label: Label::of(packet.kind, entry.flags),
+            label: Label::of(packet.kind, entry.terms.flags),
             acks: 1,
         });
         match &mut self.flows[i as usize].overhead {

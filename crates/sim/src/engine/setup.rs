@@ -3,14 +3,12 @@
 use std::collections::BinaryHeap;
 
 use levelflow_laws::{FlowInfo, Protocol, RouterLaw};
-use levelflow_transport::Limits;
 use levelflow_units::Time;
 
-use super::{Entry, RECEIVER, Router, SENDER, Sim};
+use super::{RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
+use crate::entry::{Entry, Terms};
 use crate::events::Target;
-use crate::flow::LIMITS;
-use crate::packet::Label;
 use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, Schedule};
 
@@ -59,18 +57,12 @@ impl<P: Protocol> Sim<P> {
         let sessions = Stream::new(self.seed, "session", &spec.name);
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
-        let transport = P::transport(&spec.params);
         let entry = Entry {
+            terms: self.terms.of(Terms::new(&spec)),
             info: FlowInfo {
                 packet_size: spec.packet,
             },
             identity: identity(&spec.name) as u32,
-            flags: Label::flags(&transport),
-            transport,
-            limits: Limits {
-                control: spec.control.get() as u16,
-                ..LIMITS
-            },
             hops,
             delays: spec.routes.paths.iter().map(|path| path.delays(&self.specs)).collect(),
             spec,
