@@ -23,7 +23,7 @@ def installed(tmp_path_factory):
     assert [name for name in zipfile.ZipFile(wheel).namelist() if "__pycache__" in name] == []
     subprocess.run([sys.executable, "-m", "venv", folder / "new"], check=True, timeout=300)
     programs = folder / "new" / "bin"
-    install = [programs / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel]
+    install = [programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:", wheel]
     subprocess.run(install, env=without_checkout(), check=True, timeout=600)
     return programs
 
