@@ -28,9 +28,13 @@ def installed(tmp_path_factory):
     return programs
 
 
+#: What leads back to this checkout, and what keeps Python from compiling a module only once.
+LEFT_OUT = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+
+
 def without_checkout():
-    """The environment less what leads back to this checkout."""
-    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    """The environment of somebody without this checkout."""
+    return {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
 
 
 def levelflow(installed, folder, *words):

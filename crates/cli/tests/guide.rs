@@ -73,7 +73,7 @@ fn two_namespaces_and_a_router_work_as_pasted() {
             .collect();
         assert!(lost.len() >= 2, "{all}");
         assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
-        // None on a quiet machine; on a busy one, the router's word comes late at times.
+        // None on a quiet machine.
         assert!(lost[1] * 50 < lost[0], "jetmax loses next to nothing: {all}");
     });
 }

@@ -16,7 +16,7 @@ use crate::packet::Label;
 
 /// What the flows of an entry have in common, and often with those of other entries.
 #[derive(Debug)]
-pub struct Terms<P: Protocol> {
+pub struct SharedRules<P: Protocol> {
     pub params: P::Params,
     pub transport: Transport,
     pub limits: Limits,
@@ -24,7 +24,7 @@ pub struct Terms<P: Protocol> {
     pub flags: u8,
 }
 
-impl<P: Protocol> Terms<P> {
+impl<P: Protocol> SharedRules<P> {
     pub fn new(spec: &FlowSpec<P>) -> Self {
         let transport = P::transport(&spec.params);
         Self {
@@ -40,7 +40,7 @@ impl<P: Protocol> Terms<P> {
 
     /// What the transport needs to know.
     #[inline]
-    pub fn rules(&self) -> Rules<'_, P> {
+    pub fn lend(&self) -> Rules<'_, P> {
         Rules {
             params: &self.params,
             transport: &self.transport,
@@ -49,7 +49,7 @@ impl<P: Protocol> Terms<P> {
     }
 }
 
-impl<P: Protocol> PartialEq for Terms<P> {
+impl<P: Protocol> PartialEq for SharedRules<P> {
     /// The rest follows from these.
     fn eq(&self, other: &Self) -> bool {
         self.params == other.params && self.limits.control == other.limits.control
@@ -60,7 +60,7 @@ impl<P: Protocol> PartialEq for Terms<P> {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Entry<P: Protocol> {
-    pub terms: Arc<Terms<P>>,
+    pub rules: Arc<SharedRules<P>>,
     pub window: EntryWindow,
     pub counters: EntryCounters,
     pub spec: FlowSpec<P>,

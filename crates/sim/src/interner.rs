@@ -1,24 +1,30 @@
-//! Values that many links or entries have in common are held once: that copy stays in the cache.
+//! What packets read of links and entries is shared where it is equal: that copy stays in the cache.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Gives one copy of values that are equal and follow each other.
+/// Values among which an equal one is sought: laws that run at a link, or flows of them, by turns.
+const RECENT: usize = 8;
+
+/// Gives one copy of values that are equal and near each other.
 #[derive(Debug)]
-pub struct Interner<T>(Option<Arc<T>>);
+pub struct Interner<T>(VecDeque<Arc<T>>);
 
 impl<T> Default for Interner<T> {
     fn default() -> Self {
-        Self(None)
+        Self(VecDeque::new())
     }
 }
 
 impl<T: PartialEq> Interner<T> {
-    /// The copy of a value: the last one, if it is equal.
+    /// The copy of a value: a recent one, if it is equal.
     pub fn of(&mut self, value: T) -> Arc<T> {
-        if let Some(last) = self.0.as_ref().filter(|last| ***last == value) {
-            return Arc::clone(last);
+        if let Some(equal) = self.0.iter().find(|held| ***held == value) {
+            return Arc::clone(equal);
         }
-        Arc::clone(self.0.insert(Arc::new(value)))
+        self.0.truncate(RECENT - 1);
+        self.0.push_front(Arc::new(value));
+        Arc::clone(&self.0[0])
     }
 }
 
@@ -27,10 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_in_a_row_are_one() {
-        let mut shared = Interner::default();
-        let [a, b, c, d] = [1, 1, 2, 1].map(|value| shared.of(value));
-        assert_eq!([*a, *b, *c, *d], [1, 1, 2, 1]);
-        assert!(Arc::ptr_eq(&a, &b) && !Arc::ptr_eq(&b, &d));
+    fn equal_values_by_turns_are_one() {
+        let mut interner = Interner::default();
+        let [a, b, c, d] = [1, 2, 1, 2].map(|value| interner.of(value));
+        assert_eq!([*a, *b, *c, *d], [1, 2, 1, 2]);
+        assert!(Arc::ptr_eq(&a, &c) && Arc::ptr_eq(&b, &d));
+        (3..3 + RECENT).for_each(|value| drop(interner.of(value)));
+        assert_eq!(interner.0.len(), RECENT);
+        assert!(!Arc::ptr_eq(&a, &interner.of(1)));
     }
 }

@@ -35,7 +35,7 @@ struct Transit {
     size: u32,
 }
 
-/// A router half at work; a cache line holds what most laws keep.
+/// A router half at work, from the beginning of a cache line: JetMax's, EMKC's and Kelly's take one.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Port<P: Protocol> {
@@ -162,17 +162,17 @@ fn pace(capacity: Rate, slow: f64) -> f64 {
 
 impl<P: Protocol> Link<P> {
     /// An idle link; `id` is what its routers call themselves.
-    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, interner: &mut Interner<P::Params>) -> Self {
+    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, shared: &mut Interner<P::Params>) -> Self {
         let info = PortInfo {
             id,
             capacity: spec.capacity,
         };
-        let mut port = |params: &P::Params| Port {
+        let port = |params: &P::Params| Port {
             law: P::Router::new(params, &info),
-            params: interner.of(params.clone()),
+            params: shared.of(params.clone()),
             dropped: 0,
         };
-        let ports: Vec<Port<P>> = spec.routers.iter().map(&mut port).collect();
+        let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         let overflow = spec.queue.overflow();
         let changes = !spec.changes.is_empty();
         let scheduler = Scheduler::new(&spec.queue, Stream::new(seed, "queue", &spec.name)).map(Box::new);

@@ -7,6 +7,7 @@ use std::ops::Index;
 #[derive(Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
+    /// Places of packets, which have numbers of 32 bits.
     head: u32,
     len: u32,
 }

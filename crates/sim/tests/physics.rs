@@ -277,6 +277,26 @@ fn acks_load_the_links_that_lead_back() {
     assert_close(mean(&series(&run.links, "link", 1, "throughput_bps", 1.0)), 0.8e6, 0.01);
 }
 
+/// Entries that are equal but for this.
+#[test]
+fn each_entry_has_acks_of_its_own_size() {
+    let run = run(r#"
+        name = "two"
+        duration = "5 s"
+        law.emkc = { interval = "100 s", initial_rate = "2 Mb/s" }
+        link = [{ from = "A", to = "B", capacity = "100 Mb/s", delay = "1 ms", duplex = true }]
+        flow = [
+            { name = "x", law = "emkc", from = "A", to = "B" },
+            { name = "y", law = "emkc", from = "A", to = "B", ack = "100 B" },
+            { name = "z", law = "emkc", from = "A", to = "B" },
+        ]"#);
+    let sent: Vec<u64> = run.summary.flows.iter().map(|flow| flow.acks.sent).collect();
+    assert_eq!(
+        run.summary.links[1].arrived_bytes,
+        40 * (sent[0] + sent[2]) + 100 * sent[1]
+    );
+}
+
 /// 1 Mb/s back carries 3125 ACKs of 40 B a second of the 25,000 that 200 Mb/s of data bring: a queue of 7 packets is full with 280 B.
 #[test]
 fn a_buffer_in_packets_counts_small_ones_as_whole() {

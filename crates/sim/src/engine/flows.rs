@@ -82,7 +82,7 @@ impl<P: Protocol> Sim<P> {
     /// Sends the next piece; false if there is none.
     fn send_data(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
-        let rules = self.entries[flow.entry as usize].terms.rules();
+        let rules = self.entries[flow.entry as usize].rules.lend();
         let before = self.share.as_ref().map(|_| flow.sender.totals().retransmitted);
         let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return false;
@@ -104,7 +104,7 @@ impl<P: Protocol> Sim<P> {
 
     fn set_timer(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        let Some(due) = flow.sender.timeout(&self.entries[flow.entry as usize].terms.transport) else {
+        let Some(due) = flow.sender.timeout(&self.entries[flow.entry as usize].rules.transport) else {
             return flow.timer.clear();
         };
         if let Some(at) = flow.timer.set(due.max(self.now)) {
@@ -160,8 +160,8 @@ impl<P: Protocol> Sim<P> {
     fn end_flow(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         let entry = &mut self.entries[flow.entry as usize];
-        if entry.terms.transport.opening == Opening::Handshake {
-            let end = flow.sender.transmit_end(&entry.terms.rules(), self.now, ());
+        if entry.rules.transport.opening == Opening::Handshake {
+            let end = flow.sender.transmit_end(&entry.rules.lend(), self.now, ());
             self.launch(i, end);
         }
         let flow = &mut self.flows[i as usize];
@@ -187,7 +187,7 @@ impl<P: Protocol> Sim<P> {
         if !flow.sender.is_open() {
             return self.open(i);
         }
-        let rules = self.entries[flow.entry as usize].terms.rules();
+        let rules = self.entries[flow.entry as usize].rules.lend();
         flow.sender.handle_timeout(&rules, self.now);
         self.resume(i);
     }
@@ -195,7 +195,7 @@ impl<P: Protocol> Sim<P> {
     /// Sends the packet that opens a flow, or gives up after the flow's stop.
     fn open(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        let rules = self.entries[flow.entry as usize].terms.rules();
+        let rules = self.entries[flow.entry as usize].rules.lend();
         let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return self.end_flow(i);
         };
@@ -235,8 +235,8 @@ impl<P: Protocol> Sim<P> {
         let Entry { spec, schedule, .. } = entry;
         let drawn = schedule.flow(spec, self.now);
         let rtt = RoundTrip::new(drawn.rtt, at_first);
-        let recovers = spec.reliable || entry.terms.transport.tracks_losses;
-        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovers);
+        let recovers = spec.reliable || entry.rules.transport.tracks_losses;
+        let mut flow = Flow::new(e, &entry.rules.params, &entry.info, self.now, recovers);
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         if let Some(application) = &spec.application {
@@ -267,7 +267,7 @@ impl<P: Protocol> Sim<P> {
         }
         entry.counters.started += 1;
         entry.active += 1;
-        let (opening, [source, destination]) = (entry.terms.transport.opening, entry.spec.ends);
+        let (opening, [source, destination]) = (entry.rules.transport.opening, entry.spec.ends);
         let identity = entry.identity.wrapping_add(member.wrapping_mul(APART));
         let i = self.place(flow);
         if self.classifies {

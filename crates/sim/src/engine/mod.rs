@@ -20,7 +20,7 @@ use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
 use crate::capture::{Capture, Whose};
 use crate::cut::Cut;
-use crate::entry::{Entry, Terms};
+use crate::entry::Entry;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::interner::Interner;
@@ -79,7 +79,6 @@ pub struct Sim<P: Protocol> {
     ack_delays: Vec<AckDelay>,
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
-    terms: Interner<Terms<P>>,
     flows: Vec<Flow<P>>,
     /// Flows that send nothing more, some packets of which may be on their way; their slots are free from the next sample on.
     ended: Vec<u32>,
@@ -142,8 +141,7 @@ impl<P: Protocol> Sim<P> {
             pipes: Pipes::default(),
             ack_delays: Vec::new(),
             routers: Vec::new(),
-            entries: Vec::new(),
-            terms: Interner::default(),
+            entries: Vec::with_capacity(flows.len()),
             flows: Vec::new(),
             ended: Vec::new(),
             sessions: Vec::new(),
@@ -156,7 +154,8 @@ impl<P: Protocol> Sim<P> {
         sim.lead_elsewhere();
         sim.start_routers();
         (0..sim.memories.len()).for_each(|m| sim.share_memory(m));
-        flows.into_iter().for_each(|spec| sim.add_entry(spec));
+        let mut rules = Interner::default();
+        flows.into_iter().for_each(|spec| sim.add_entry(spec, &mut rules));
         sim.await_routes();
         if sim.share.is_none() {
             sim.schedule(Time::ZERO + sample, Target::Sample);
@@ -402,7 +401,7 @@ impl<P: Protocol> Sim<P> {
             slot: packet.flow,
             started: flow.started,
         };
-        let params = &self.entries[flow.entry as usize].terms.params;
+        let params = &self.entries[flow.entry as usize].rules.params;
         if let Some(capture) = &mut self.capture {
             capture.pass(self.now, link, packet, params, whose);
         }
@@ -622,7 +621,7 @@ impl<P: Protocol> Sim<P> {
                 history,
             };
             let opened = !flow.sender.is_open();
-            flow.sender.handle_ack(&entry.terms.rules(), self.now, &ack);
+            flow.sender.handle_ack(&entry.rules.lend(), self.now, &ack);
             if opened {
                 flow.timer.clear();
             }
@@ -655,7 +654,7 @@ impl<P: Protocol> Sim<P> {
             number: packet.number,
             hop: first_hop,
             size: packet.size,
-            label: Label::of(packet.kind, entry.terms.flags),
+            label: Label::of(packet.kind, entry.rules.flags),
             acks: 1,
         });
         match &mut self.flows[i as usize].overhead {

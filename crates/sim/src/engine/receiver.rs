@@ -45,15 +45,15 @@ impl<P: Protocol> Sim<P> {
             };
         }
         packet.label = packet.label.acked();
-        packet.size = entry.terms.limits.control;
-        packet.header = P::reflect(&entry.terms.params, &mut flow.receiver, &arrived, &packet.header);
+        packet.size = entry.rules.limits.control;
+        packet.header = P::reflect(&entry.rules.params, &mut flow.receiver, &arrived, &packet.header);
         packet.hop += 1;
         if let Some(incoming) = &mut flow.incoming {
             incoming.history.on_arrival(packet.number);
             let history = incoming.history.below(packet.number);
             self.packets.set_history(id, history);
         }
-        let patient = entry.terms.transport.ack_every > 1 && kind == Kind::Data;
+        let patient = entry.rules.transport.ack_every > 1 && kind == Kind::Data;
         if complete && flow.active {
             self.complete(i);
         }
@@ -67,7 +67,7 @@ impl<P: Protocol> Sim<P> {
     /// Delayed ACKs: the receiver has one more ACK, which may wait unless it is urgent.
     fn hold_or_ack(&mut self, i: u32, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i as usize];
-        let transport = self.entries[flow.entry as usize].terms.transport;
+        let transport = self.entries[flow.entry as usize].rules.transport;
         let incoming = flow.incoming.as_mut().expect("losses are tracked");
         let marked = self.packets[id].label.is_marked();
         if let Some(held) = incoming.delayed.take() {

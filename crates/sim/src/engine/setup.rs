@@ -7,8 +7,9 @@ use levelflow_units::Time;
 
 use super::{RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
-use crate::entry::{Entry, Terms};
+use crate::entry::{Entry, SharedRules};
 use crate::events::Target;
+use crate::interner::Interner;
 use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, Schedule};
 
@@ -45,7 +46,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    pub(super) fn add_entry(&mut self, spec: FlowSpec<P>) {
+    pub(super) fn add_entry(&mut self, spec: FlowSpec<P>, rules: &mut Interner<SharedRules<P>>) {
         let mut hops = Vec::new();
         for path in &spec.routes.paths {
             hops.push(self.hops.len() as u32);
@@ -58,7 +59,7 @@ impl<P: Protocol> Sim<P> {
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
         let entry = Entry {
-            terms: self.terms.of(Terms::new(&spec)),
+            rules: rules.of(SharedRules::new(&spec)),
             info: FlowInfo {
                 packet_size: spec.packet,
             },
