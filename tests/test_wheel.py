@@ -33,7 +33,7 @@ LEFT_OUT = {"PYTHONPATH", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
 
 
 def without_checkout():
-    """The environment of somebody without this checkout."""
+    """The environment of a user who has no checkout."""
     return {name: value for name, value in os.environ.items() if name not in LEFT_OUT}
 
 
