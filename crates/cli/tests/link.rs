@@ -223,20 +223,15 @@ fn a_trace_is_replayed_on_time() {
         link.kill().unwrap();
         link.wait().unwrap();
         std::fs::remove_dir_all(folder).unwrap();
-        // One packet that a busy machine takes late says nothing of the line.
-        let filtered = times.windows(3).map(|three| {
-            let mut took = [three[0].1, three[1].1, three[2].1];
-            took.sort();
-            (three[1].0, took[1])
-        });
-        let (slow, fast): (Vec<_>, Vec<_>) = filtered.partition(|(_, took)| took.as_millis() >= 12);
+        let slow: Vec<_> = times.iter().filter(|(_, took)| took.as_millis() >= 12).collect();
         let (first, last) = (slow[0].0, slow[slow.len() - 1].0);
         assert!(
             (0.9..1.05).contains(&last.checked_sub(first).unwrap().as_secs_f64()),
             "slow from {first:?} to {last:?}"
         );
         assert!(median(slow.iter().map(|(_, took)| *took).collect()) < 23.5);
-        assert!((2.0..3.5).contains(&median(fast.iter().map(|(_, took)| *took).collect())));
+        let fast = times.iter().map(|(_, took)| *took).filter(|took| took.as_millis() < 12);
+        assert!((2.0..3.5).contains(&median(fast.collect())));
     });
 }
 
