@@ -312,7 +312,9 @@ def test_overrides_are_paths_or_a_function(tmp_path, monkeypatch):
     figure = Figure(load(folder), Runs(1), full=True)
     assert figure.scenario({"duration": "2 s"}, seed=7).raw == {**raw, "duration": "2 s", "seed": 7}
     assert figure.scenario(lambda s: s.raw.update(sample="10 ms")).raw["sample"] == "10 ms"
-    assert list(figure.seeds(3)) == [1, 2, 3]
+    assert list(figure.seeds(3)) == list(figure.seeds(3, quick=1)) == [1, 2, 3]
+    quick = Figure(load(folder), Runs(1), full=False, every_seed=False)
+    assert (list(quick.seeds(3)), list(quick.seeds(3, quick=1))) == ([1, 2, 3], [1])
 
 
 def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
@@ -464,6 +466,17 @@ def test_of_both_tiers_the_worse_verdict_counts(tmp_path, full, quick, worse):
     assert (record["other_tier"]["tier"], record["other_tier"]["measured"]) == (other, values[other])
 
 
+@pytest.mark.parametrize(("full", "seeds"), [(False, 1), (True, 3)])
+def test_with_full_every_seed_is_run_in_both_tiers(tmp_path, monkeypatch, full, seeds):
+    monkeypatch.setattr(runner, "available", lambda: LAWS)
+    count = "{'half': float(len(figure.seeds(3, quick=1))), 'wrong': 0.0, 'target': 0.0}"
+    folder_at(tmp_path, f"def measure(figure):\n    return {{'one': {count}}} if figure.full else {{'one': {count}}}\n")
+    (figure,) = runner.measure_all(discover(tmp_path / "papers"), full=full)
+    half = figure.outcomes[0]
+    assert {one.measured for one in (half, half.other) if one} == {float(seeds)}
+    assert bool(half.other) == full
+
+
 def test_a_figure_without_tiers_is_measured_once(tmp_path):
     figure = runner.measure_tiers(load(folder_at(tmp_path)), Runs(1), LAWS)
     assert all(outcome.other is None for outcome in figure.outcomes)
@@ -543,7 +556,7 @@ def test_a_run_that_was_stopped_is_made_again(tmp_path, monkeypatch):
         again.get(scenario)
 
 
-def test_full_keeps_runs_until_all_is_measured(tmp_path, checkout, monkeypatch):
+def test_runs_are_kept_until_all_is_measured(tmp_path, checkout, monkeypatch):
     monkeypatch.setattr(runner, "draw", lambda *_args: ())
     folder_at(
         tmp_path,
@@ -558,16 +571,22 @@ def measure(figure):
     return {"one": dict.fromkeys(("half", "wrong", "target"), kept)}
 """,
     )
-    for options, kept in (((), 0.0), (("--full",), 1.0)):
+    for options in ((), ("--full",)):
         checkout("--out", "out", "--json", "claims.json", *options)
         records = json.loads((tmp_path / "claims.json").read_text())
-        assert {record["measured"] for record in records} - {None} == {kept}
+        assert {record["measured"] for record in records} - {None} == {1.0}
         assert not (tmp_path / "out" / "runs").exists()
 
 
 def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):
     ran = []
-    monkeypatch.setattr(Scenario, "run", lambda self, **_options: ran.append(self.raw) or fake_result(self))
+
+    def run(self, out, **_options):
+        ran.append(self.raw)
+        out.mkdir(parents=True)
+        return fake_result(self)
+
+    monkeypatch.setattr(Scenario, "run", run)
     monkeypatch.setattr(runner, "draw", lambda *_args: ())
     folder_at(
         tmp_path,

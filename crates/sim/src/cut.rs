@@ -4,11 +4,11 @@
 //! delay among the links between them, a *window*, before they have to exchange packets. Senders and receivers belong to
 //! the nodes at the ends of their paths.
 
-use std::collections::VecDeque;
-
 use levelflow_laws::Protocol;
 use levelflow_scenario::Network;
 use levelflow_units::Duration;
+
+use crate::partition::Graph;
 
 /// Lengths of windows that are tried, at most.
 const WINDOWS: usize = 24;
@@ -145,12 +145,36 @@ impl Nodes {
 
     /// Cuts the network at links with at least this delay, into parts with about the same load; `None` if they are fewer.
     pub fn cut(&self, window: Duration, parts: usize, loads: &[u64]) -> Option<Cut> {
+        let mut sets = self.joined(window);
+        let part = graph(&mut sets, loads).assign(parts)?;
+        self.by(&mut sets, &part, parts, window)
+    }
+
+    /// A cut at links with at least the same delay, at which fewer packets cross; `None` if one of its parts has nothing.
+    pub fn refined(&self, cut: &Cut, loads: &[u64]) -> Option<Cut> {
+        let mut sets = self.joined(cut.window);
+        let mut part = vec![0; sets.0.len()];
+        for (i, ends) in cut.links.iter().chain(&cut.entries).enumerate() {
+            for (k, &end) in ends.iter().enumerate() {
+                part[sets.find((2 * i + k) as u32) as usize] = end;
+            }
+        }
+        graph(&mut sets, loads).refine(&mut part, cut.parts);
+        self.by(&mut sets, &part, cut.parts, cut.window)
+    }
+
+    /// What stays together if links with less delay are not cut.
+    fn joined(&self, window: Duration) -> Sets {
         let mut sets = self.sets.clone();
         let links = self.delays.len() as u32;
         for link in (0..links).filter(|&link| self.delays[link as usize].is_none_or(|delay| delay < window)) {
             sets.join(2 * link, 2 * link + 1);
         }
-        let part = assign(&mut sets, parts, loads)?;
+        sets
+    }
+
+    fn by(&self, sets: &mut Sets, part: &[u32], parts: usize, window: Duration) -> Option<Cut> {
+        let links = self.delays.len() as u32;
         let mut of = |pair: u32| [2 * pair, 2 * pair + 1].map(|i| part[sets.find(i) as usize]);
         let cut = Cut {
             parts,
@@ -164,54 +188,19 @@ impl Nodes {
     }
 }
 
+/// Sets, between which links lead.
+fn graph(sets: &mut Sets, loads: &[u64]) -> Graph {
+    let bound = sets.0.len();
+    let nodes = (0..bound as u32).filter(|&i| sets.find(i) == i).collect();
+    let mut graph = Graph::new(nodes, bound);
+    for (i, &load) in loads.iter().enumerate() {
+        graph.connect(sets.find(2 * i as u32), sets.find(2 * i as u32 + 1), load);
+    }
+    graph
+}
+
 /// The delay of a link at which a network can be cut.
 fn cuttable<P: Protocol>(link: &levelflow_scenario::LinkSpec<P>) -> Option<Duration> {
     let is_steady = link.changes.is_empty() && link.wire.is_even();
     Some(link.wire.delay).filter(|&delay| is_steady && delay > Duration::ZERO)
-}
-
-/// The part of each set: neighbours follow each other in the order in which the network is searched from its edge, and each
-/// part takes as many as make up its share.
-fn assign(sets: &mut Sets, parts: usize, loads: &[u64]) -> Option<Vec<u32>> {
-    let mut neighbours = vec![Vec::new(); sets.0.len()];
-    let mut weights = vec![0; sets.0.len()];
-    for (i, &load) in loads.iter().enumerate() {
-        let [a, b] = [2 * i as u32, 2 * i as u32 + 1].map(|i| sets.find(i));
-        weights[a as usize] += load;
-        weights[b as usize] += load;
-        if a != b {
-            neighbours[a as usize].push(b);
-            neighbours[b as usize].push(a);
-        }
-    }
-    let roots: Vec<u32> = (0..sets.0.len() as u32).filter(|&i| sets.find(i) == i).collect();
-    if roots.len() < parts {
-        return None;
-    }
-    let first = *searched(&roots, &neighbours, &[]).last()?;
-    let mut part = vec![0; sets.0.len()];
-    let (sum, mut before) = (weights.iter().sum::<u64>().max(1), 0);
-    for set in searched(&roots, &neighbours, &[first]) {
-        let middle = before + weights[set as usize] / 2;
-        part[set as usize] = ((u128::from(middle) * parts as u128 / u128::from(sum)) as u32).min(parts as u32 - 1);
-        before += weights[set as usize];
-    }
-    Some(part)
-}
-
-/// Sets in the order of a search in breadth, from the first ones given on.
-fn searched(roots: &[u32], neighbours: &[Vec<u32>], first: &[u32]) -> Vec<u32> {
-    let mut seen = vec![false; neighbours.len()];
-    let mut order = Vec::new();
-    for &root in first.iter().chain(roots) {
-        let mut queue = VecDeque::from([root]);
-        while let Some(set) = queue.pop_front() {
-            if std::mem::replace(&mut seen[set as usize], true) {
-                continue;
-            }
-            order.push(set);
-            queue.extend(neighbours[set as usize].iter().filter(|&&other| !seen[other as usize]));
-        }
-    }
-    order
 }

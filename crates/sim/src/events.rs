@@ -173,11 +173,10 @@ impl EventList {
     }
 
     /// The next event. When a slice of time comes into order, calls `soon` for each of its events.
-    #[inline]
+    #[inline(always)] // per event
     pub fn peek(&mut self, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         if self.vacant {
-            self.vacant = false;
-            self.near.pop();
+            self.remove_first();
         }
         if self.near.is_empty() && self.horizon < u64::MAX {
             self.refill();
@@ -188,6 +187,12 @@ impl EventList {
         }
         let Reverse(key) = *self.near.peek()?;
         Some((Time::from_ps(time(key)), Target::from_code(key as u32)))
+    }
+
+    #[inline(never)] // so that the rest is inlined
+    fn remove_first(&mut self) {
+        self.vacant = false;
+        self.near.pop();
     }
 
     /// Removes the next event, which has been peeked at.

@@ -18,6 +18,7 @@ mod limit;
 mod link;
 mod overhead;
 mod packet;
+mod partition;
 mod pipe;
 mod prefetch;
 pub mod replay;

@@ -109,22 +109,15 @@ where
     }
 
     fn exactly(network: Network<P>, parts: usize) -> Self {
-        let loads: Vec<u64> = pilot(&network).loads().collect();
-        let cuts = cuts(&network, &loads, parts);
-        let best = cuts.min_by(|a, b| slowness(a, &loads).total_cmp(&slowness(b, &loads)));
-        match best {
-            Some(cut) => Self::divided(network, cut),
+        match Cuts::of(&network, &pilot(&network)).best([parts]) {
+            Some((_, cut)) => Self::divided(network, cut),
             None => Self::whole(Sim::new(network), Division::Uncuttable),
         }
     }
 
     fn as_pays(network: Network<P>, processors: usize) -> Self {
         let sim = pilot(&network);
-        let (loads, simulated) = (sim.loads().collect::<Vec<_>>(), (sim.now() - Time::ZERO).as_secs_f64());
-        let rate = sim.events() as f64 / simulated.max(f64::MIN_POSITIVE);
-        let cuts = doubled(processors).flat_map(|parts| cuts(&network, &loads, parts));
-        let gains = cuts.map(|cut| (gain(&cut, &loads, rate), cut));
-        match gains.max_by(|(a, _), (b, _)| a.total_cmp(b)) {
+        match Cuts::of(&network, &sim).best(doubled(processors)) {
             None => Self::whole(sim, Division::Uncuttable),
             Some((gain, cut)) if gain >= LEAST_GAIN && sim.events() >= PILOT => Self::divided(network, cut),
             Some(_) => Self::whole(sim, Division::Unprofitable),
@@ -269,31 +262,51 @@ fn pilot<P: Protocol + Clone>(network: &Network<P>) -> Sim<P> {
     sim
 }
 
-/// Cuts of a network into so many parts.
-fn cuts<P: Protocol>(network: &Network<P>, loads: &[u64], parts: usize) -> impl Iterator<Item = Cut> {
-    let nodes = Nodes::of(network);
-    let windows = nodes.as_ref().map(Nodes::windows).unwrap_or_default();
-    windows
-        .into_iter()
-        .filter_map(move |window| nodes.as_ref()?.cut(window, parts, loads))
+/// Cuts of a network, and what they gain by what a pilot saw of it.
+struct Cuts {
+    nodes: Option<Nodes>,
+    /// Packets by link.
+    loads: Vec<u64>,
+    /// Events in a simulated second.
+    rate: f64,
 }
 
-/// What a cut costs when it is to be made: the load of its largest part, then short windows.
-fn slowness(cut: &Cut, loads: &[u64]) -> f64 {
-    let (largest, crossing) = cut.shares(loads);
-    largest + crossing / 4.0 - 1e-3 * cut.window().as_secs_f64().log10()
-}
+impl Cuts {
+    fn of<P: Protocol>(network: &Network<P>, pilot: &Sim<P>) -> Self {
+        let simulated = (pilot.now() - Time::ZERO).as_secs_f64();
+        Self {
+            nodes: Nodes::of(network),
+            loads: pilot.loads().collect(),
+            rate: pilot.events() as f64 / simulated.max(f64::MIN_POSITIVE),
+        }
+    }
 
-/// How many times as fast a cut is, with so many events per simulated second.
-fn gain(cut: &Cut, loads: &[u64], rate: f64) -> f64 {
-    let (largest, crossing) = cut.shares(loads);
-    let exits = (0..cut.parts())
-        .map(|part| cut.exits(part).len())
-        .max()
-        .unwrap_or_default();
-    let windows = 1.0 / cut.window().as_secs_f64();
-    let work = rate * (PER_EVENT * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
-    rate * PER_EVENT / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
+    /// The cut into one of these numbers of parts that gains most, and how many times as fast it is.
+    fn best(&self, parts: impl IntoIterator<Item = usize>) -> Option<(f64, Cut)> {
+        let nodes = self.nodes.as_ref()?;
+        let windows = nodes.windows();
+        let of = |parts| {
+            windows
+                .iter()
+                .filter_map(move |&window| nodes.cut(window, parts, &self.loads))
+        };
+        let cuts = parts.into_iter().flat_map(of);
+        let best = cuts.max_by(|a, b| self.gain(a).total_cmp(&self.gain(b)))?;
+        let best = nodes.refined(&best, &self.loads).unwrap_or(best);
+        Some((self.gain(&best), best))
+    }
+
+    /// How many times as fast a cut is.
+    fn gain(&self, cut: &Cut) -> f64 {
+        let (largest, crossing) = cut.shares(&self.loads);
+        let exits = (0..cut.parts())
+            .map(|part| cut.exits(part).len())
+            .max()
+            .unwrap_or_default();
+        let windows = 1.0 / cut.window().as_secs_f64();
+        let work = self.rate * (PER_EVENT * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
+        self.rate * PER_EVENT / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
+    }
 }
 
 /// What threads share while they run parts.

@@ -43,9 +43,9 @@ def variance_rank(runs, window):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    window = SETTING.window(figure)
+    window, count = SETTING.window(figure), len(figure.seeds(SETTING.seeds, quick=1))
     for i, law in enumerate(LAWS):
-        runs = figure.results[i * SETTING.seeds :][: SETTING.seeds]
+        runs = figure.results[i * count :][:count]
         tables = [completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=window) for run in runs]
         draw_seeds(left, [(table["bytes"] / PACKET, table["fct_s"]) for table in tables], law)
         if law == "RCP":

@@ -20,7 +20,7 @@ class Direction:
         self.flow = flow
         self.window = settled(duration)
         self.results = figure.runs(
-            [two_way(run, duration, seed, LAWS[law]) for seed in figure.seeds(3 if figure.full else 2)]
+            [two_way(run, duration, seed, LAWS[law]) for seed in figure.seeds(3 if figure.full else 2, quick=1)]
         )
         self.finished = [result.completions.filter(pl.col("flow").cast(pl.String) == flow) for result in self.results]
 

@@ -84,8 +84,8 @@ def delayed(result, reference):
 
 
 def measure(figure):
-    few = figure.seeds(5 if figure.full else 3)
-    handling = [figure.scenario(seed=seed) for seed in figure.seeds(5)]
+    few = figure.seeds(5 if figure.full else 3, quick=1)
+    handling = [figure.scenario(seed=seed) for seed in figure.seeds(5, quick=1)]
     none = [figure.scenario({"law.emkc.switch": "none", "duration": "160 s"}, seed=seed) for seed in few]
     spiky = [figure.scenario(seed=seed, name="random-delay.toml") for seed in few]
     hold, wild, random = figure.runs(handling), figure.runs(none), figure.runs(spiky)
@@ -104,7 +104,9 @@ def measure(figure):
 
 def plot(figure, canvas):
     titles = ("fig 23(a): hold and threshold", "fig 22(b): neither", "fig 23(b): random ACK delay")
-    draw_rates(canvas.subplots(1, 3), (figure.results[i] for i in (0, 5, -1)), titles, list(LIVES))
+    draw_rates(
+        canvas.subplots(1, 3), (figure.results[i] for i in (0, len(figure.seeds(5, quick=1)), -1)), titles, list(LIVES)
+    )
     for axes, top in zip(canvas.axes, (300, 800, 300), strict=True):
         axes.set_ylim(0, top)
     phases = [series.steady(*phase(k)) for k in range(PHASES)]

@@ -47,7 +47,7 @@ def with_loss(result):
 
 
 def measure(figure):
-    seeds = figure.seeds(5)
+    seeds = figure.seeds(5, quick=1)
     plain = [figure.scenario(options(seed), seed=seed) for seed in seeds]
     lossy = [figure.scenario(options(seed) | LOSS, seed=seed) for seed in seeds]
     results = figure.runs(plain + lossy)

@@ -45,7 +45,7 @@ def utilisation(result, capacity, begin):
 def measured(figure):
     """Per seed the pairs of capacity and result, and of round trip and result; round trips and starts are random."""
     points = [(of_capacity, c) for c in by_capacity(figure.full)] + [(of_rtt, d) for d in by_rtt(figure.full)]
-    seeds = figure.seeds(5 if figure.full else 3)
+    seeds = figure.seeds(5 if figure.full else 3, quick=1)
     results = iter(figure.runs([of(figure, value, seed) for seed in seeds for of, value in points]))
     for _ in seeds:
         pairs = [(value, next(results)) for _, value in points]

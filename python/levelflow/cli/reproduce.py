@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Columns of the table of verdicts, also where a terminal has fewer: nothing is cut.
 WIDTH = 110
+#: How long a figure that computes keeps the interpreter from the runs beside it, s; Python's default is longer than a step
+#: of a run.
+SWITCH_S = 0.5e-3
 
 
 @click.command()
@@ -55,6 +58,7 @@ def reproduce(
 
     Measures what the papers claim and says what was reproduced.
     """
+    sys.setswitchinterval(SWITCH_S)
     from levelflow import ScenarioError, _core, dataplane, library
     from levelflow.reproduce import model, report, runner
     from levelflow.reproduce import testbed as testbed_runs
@@ -76,9 +80,8 @@ def reproduce(
         kept, runs = Figures(out / "figures", made, full), out / "runs"
         if not resume:
             kept.forget()
-        if full and not resume:
             shutil.rmtree(runs, ignore_errors=True)
-        folder = runs / engine() if full else None  # figures share runs, more than memory holds
+        folder = runs / engine()  # figures share runs, more than memory holds
         measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
         if program:
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
@@ -95,7 +98,7 @@ def reproduce(
     _print(figures, page)
     if interrupted:
         sys.exit(INTERRUPTED)
-    if full and not (resume and (ids or paper)):  # other figures may go on with their runs
+    if not (resume and (ids or paper)):  # other figures may go on with their runs
         shutil.rmtree(runs, ignore_errors=True)
     sys.exit(int(any(outcome.verdict in FAILED for figure in figures for outcome in figure.outcomes)))
 

@@ -108,13 +108,21 @@ class Runs:
 
 
 class Figure:
-    """One figure while it is measured."""
+    """One figure while it is measured.
 
-    def __init__(self, claim: Claim, runs: Runs, *, full: bool) -> None:
+    Args:
+        claim: what it is to show.
+        runs: runs its scenarios.
+        full: whether they last as long as the paper's.
+        every_seed: whether it takes each seed, also where fewer do for the quick tier.
+    """
+
+    def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_seed: bool = True) -> None:
         self.claim = claim
         #: Whether this figure has other runs in the other tier: whether it has asked for `full`.
         self.has_tiers = False
         self._full = full
+        self._every_seed = every_seed
         #: Results of this figure, in the order in which they were asked for.
         self.results: list[Result] = []
         self._runs = runs
@@ -161,9 +169,9 @@ class Figure:
         """The scenarios of the results as TOML, in their order; equal ones once."""
         return tuple(dict.fromkeys(tomli_w.dumps(result.manifest["raw"]) for result in self.results))
 
-    def seeds(self, count: int) -> range:
-        """The first ``count`` seeds."""
-        return range(1, count + 1)
+    def seeds(self, count: int, quick: int | None = None) -> range:
+        """The first ``count`` seeds; in the quick tier ``quick``, where so many would take long."""
+        return range(1, (count if self._every_seed or quick is None else quick) + 1)
 
 
 def scenario_key(scenario: Scenario) -> str:

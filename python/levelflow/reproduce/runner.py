@@ -112,9 +112,9 @@ def measure_all(
 ) -> Generator[FigureOutcome, None, None]:
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
-    With ``full``, in both tiers: of each check, the worse verdict counts. What is ``kept`` is not measured again, and
-    what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results of runs are kept in
-    ``folder``, if there is one. An interruption ends the runs under way; what was yielded before stands.
+    With ``full``, in both tiers and with every seed: of each check, the worse verdict counts. What is ``kept`` is not
+    measured again, and what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results of
+    runs are kept in ``folder``, if there is one. An interruption ends the runs under way; what was yielded before stands.
     """
     workers = workers or os.cpu_count() or 1
     runs, laws = Runs(workers, changes, folder), available()
@@ -123,7 +123,7 @@ def measure_all(
         known = kept and kept.load(claim)
         if known:
             return known
-        found = measure_tiers(claim, runs, laws) if full else measure(claim, [runs], laws, full=False)
+        found = measure_tiers(claim, runs, laws) if full else measure(claim, [runs], laws, full=False, every_seed=False)
         if kept:
             kept.save(found)
         return found
@@ -165,7 +165,9 @@ def worse(one: Outcome, other: Outcome) -> Outcome:
     return replace(one, other=other)
 
 
-def measure(claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool) -> FigureOutcome:
+def measure(
+    claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool, every_seed: bool = True
+) -> FigureOutcome:
     """Measures one figure; whatever its code raises becomes the verdict "error" of its checks.
 
     Where there are several ``repeats``, each measures it, and the checks are judged over them as over seeds.
@@ -175,7 +177,7 @@ def measure(claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full
         ClaimError: when the names of its values are not those of its checks.
     """
     begin = time.monotonic()
-    figures = [Figure(claim, runs, full=full) for runs in repeats]
+    figures = [Figure(claim, runs, full=full, every_seed=every_seed) for runs in repeats]
     values: Mapping[str, Values] = {}
     images: tuple[Picture, ...] = ()
     failure = ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -53,21 +54,34 @@ class Past:
             ParameterError: if a lag is negative, beyond `longest` or not a number.
         """
         rows = self._rows if of is None else self._rows[..., of]
+        if isinstance(lag, float | int):
+            return self._whole_state(lag, rows)
         back = np.asarray(lag, dtype=np.float64) / self.step
         if not (back >= 0).all() or back.max(initial=0.0) > self._kept - 1:
-            raise ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
+            raise self._refused(lag)
         whole = np.ceil(back - 1e-9).astype(np.int64)
         part = np.maximum(whole - back, 0.0)
         early = (self._now - whole) % self._kept
-        if back.ndim == 0:
-            older: Floats = rows[early]
-            return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
         components = _components(rows.shape[1:])
-        older = rows[(early, *components)]
+        older: Floats = rows[(early, *components)]
         if not part.any():
             return older
         newer = rows[((early + 1) % self._kept, *components)]
         return np.where(part == 0, older, older + part * (newer - older))
+
+    def _whole_state(self, lag: float, rows: Floats) -> Floats:
+        """The same for one lag, without what arrays of them take."""
+        back = lag / self.step
+        if not 0 <= back <= self._kept - 1:
+            raise self._refused(lag)
+        whole = ceil(back - 1e-9)
+        part = max(whole - back, 0.0)
+        early = (self._now - whole) % self._kept
+        older: Floats = rows[early]
+        return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
+
+    def _refused(self, lag: ArrayLike) -> ParameterError:
+        return ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
 
     def advance(self, state: Floats) -> None:
         """Makes a state the present one."""

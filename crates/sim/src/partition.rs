@@ -1,0 +1,220 @@
+//! Divides a graph into parts with about the same load and little between them: as neighbours follow each other, then with
+//! single nodes moved (Fiduccia and Mattheyses, *A linear-time heuristic for improving network partitions*, DAC 1982).
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// Passes over the boundary, at most.
+const PASSES: usize = 8;
+/// Moves in a row that may lead nowhere before a pass ends.
+const FRUITLESS: usize = 200;
+/// What a part may have above the mean, as its inverse.
+const SLACK: u64 = 50;
+
+/// Nodes, some of which have load and neighbours; others are not there.
+#[derive(Debug)]
+pub struct Graph {
+    nodes: Vec<u32>,
+    /// By node, its load, and its neighbours with what passes between them.
+    loads: Vec<u64>,
+    neighbours: Vec<Vec<(u32, u64)>>,
+}
+
+/// A node that may go to another part: what that gains, which node, where to.
+type Move = (i64, Reverse<u32>, u32);
+
+impl Graph {
+    /// A graph with these nodes, each below `bound`, without neighbours.
+    pub fn new(nodes: Vec<u32>, bound: usize) -> Self {
+        Self {
+            nodes,
+            loads: vec![0; bound],
+            neighbours: vec![Vec::new(); bound],
+        }
+    }
+
+    /// So much passes between two nodes, or within one, and is work for both.
+    pub fn connect(&mut self, a: u32, b: u32, load: u64) {
+        self.loads[a as usize] += load;
+        self.loads[b as usize] += load;
+        if a != b {
+            self.neighbours[a as usize].push((b, load));
+            self.neighbours[b as usize].push((a, load));
+        }
+    }
+
+    /// The part of each node: they follow each other in the order in which the graph is searched from its edge, and each
+    /// part takes as many as make up its share. `None` if there are fewer nodes than parts.
+    pub fn assign(&self, parts: usize) -> Option<Vec<u32>> {
+        if self.nodes.len() < parts {
+            return None;
+        }
+        let first = *self.searched(&[]).last()?;
+        let mut part = vec![0; self.loads.len()];
+        let (sum, mut before) = (self.sum().max(1), 0);
+        for node in self.searched(&[first]) {
+            let middle = before + self.loads[node as usize] / 2;
+            part[node as usize] = ((u128::from(middle) * parts as u128 / u128::from(sum)) as u32).min(parts as u32 - 1);
+            before += self.loads[node as usize];
+        }
+        Some(part)
+    }
+
+    /// Moves nodes from part to part while less passes between parts, and none gets more load than the largest has or
+    /// slightly more than the mean.
+    pub fn refine(&self, part: &mut [u32], parts: usize) {
+        for _ in 0..PASSES {
+            if !self.pass(part, parts) {
+                return;
+            }
+        }
+    }
+
+    /// Moves each node at most once, the best first, and takes back what gained nothing in the end; whether anything did.
+    fn pass(&self, part: &mut [u32], parts: usize) -> bool {
+        let mut loads = vec![0; parts];
+        for &node in &self.nodes {
+            loads[part[node as usize] as usize] += self.loads[node as usize];
+        }
+        let mean = self.sum() / parts as u64;
+        let most = loads.iter().copied().max().unwrap_or_default().max(mean + mean / SLACK);
+        let heaviest = self.loads.iter().max().copied().unwrap_or_default();
+        let on_the_way = most.max(mean + heaviest); // two nodes cannot change places at once
+        let mut moves: BinaryHeap<Move> = self.nodes.iter().flat_map(|&node| self.moves(node, part)).collect();
+        let mut full: Vec<Vec<Move>> = vec![Vec::new(); parts];
+        let mut moved = vec![false; part.len()];
+        let (mut made, mut kept) = (Vec::new(), 0);
+        let (mut gained, mut best) = (0, 0);
+        while let Some((gain, Reverse(node), to)) = moves.pop() {
+            let (i, from) = (node as usize, part[node as usize]);
+            if moved[i] || gain != self.gain(node, to, part) {
+                continue;
+            }
+            if loads[to as usize] + self.loads[i] > on_the_way {
+                full[to as usize].push((gain, Reverse(node), to));
+                continue;
+            }
+            loads[from as usize] -= self.loads[i];
+            loads[to as usize] += self.loads[i];
+            (part[i], moved[i]) = (to, true);
+            made.push((i, from));
+            gained += gain;
+            if gained > best && loads.iter().all(|&load| load <= most) {
+                (best, kept) = (gained, made.len());
+            } else if made.len() - kept > FRUITLESS {
+                break;
+            }
+            moves.extend(full[from as usize].drain(..));
+            let beside = self.neighbours[i].iter().filter(|&&(other, _)| !moved[other as usize]);
+            moves.extend(beside.flat_map(|&(other, _)| self.moves(other, part)));
+        }
+        for (i, from) in made.drain(kept..).rev() {
+            part[i] = from;
+        }
+        best > 0
+    }
+
+    /// Moves of a node to parts of its neighbours.
+    fn moves<'a>(&'a self, node: u32, part: &'a [u32]) -> impl Iterator<Item = Move> + 'a {
+        let own = part[node as usize];
+        let mut others: Vec<u32> = self.neighbours[node as usize]
+            .iter()
+            .map(|&(other, _)| part[other as usize])
+            .collect();
+        others.sort_unstable();
+        others.dedup();
+        let others = others.into_iter().filter(move |&other| other != own);
+        others.map(move |to| (self.gain(node, to, part), Reverse(node), to))
+    }
+
+    /// By how much less passes between parts when a node goes to another.
+    fn gain(&self, node: u32, to: u32, part: &[u32]) -> i64 {
+        let own = part[node as usize];
+        let passes = |&(other, load): &(u32, u64)| match part[other as usize] {
+            at if at == to => load.cast_signed(),
+            at if at == own => -load.cast_signed(),
+            _ => 0,
+        };
+        self.neighbours[node as usize].iter().map(passes).sum()
+    }
+
+    fn sum(&self) -> u64 {
+        self.loads.iter().sum()
+    }
+
+    /// Nodes in the order of a search in breadth, from the first ones given on.
+    fn searched(&self, first: &[u32]) -> Vec<u32> {
+        let mut seen = vec![false; self.loads.len()];
+        let mut order = Vec::new();
+        for &root in first.iter().chain(&self.nodes) {
+            let mut queue = VecDeque::from([root]);
+            while let Some(node) = queue.pop_front() {
+                if std::mem::replace(&mut seen[node as usize], true) {
+                    continue;
+                }
+                order.push(node);
+                let neighbours = self.neighbours[node as usize].iter().map(|&(other, _)| other);
+                queue.extend(neighbours.filter(|&other| !seen[other as usize]));
+            }
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn graph(nodes: u32, edges: &[(u32, u32, u64)]) -> Graph {
+        let mut graph = Graph::new((0..nodes).collect(), nodes as usize);
+        for &(a, b, load) in edges {
+            graph.connect(a, b, load);
+        }
+        graph
+    }
+
+    fn crossing(edges: &[(u32, u32, u64)], part: &[u32]) -> u64 {
+        let crosses = |&&(a, b, _): &&(u32, u32, u64)| part[a as usize] != part[b as usize];
+        edges.iter().filter(crosses).map(|&(_, _, load)| load).sum()
+    }
+
+    fn largest(edges: &[(u32, u32, u64)], part: &[u32], parts: usize) -> u64 {
+        let of = |k| {
+            let ends = edges.iter().flat_map(|&(a, b, load)| [(a, load), (b, load)]);
+            ends.filter(|&(node, _)| part[node as usize] == k)
+                .map(|(_, load)| load)
+                .sum()
+        };
+        (0..parts as u32).map(of).max().unwrap_or_default()
+    }
+
+    /// Two cliques of six, joined by one edge, whose nodes are dealt out by turns: no move alone leads to the best cut.
+    #[test]
+    fn cliques_are_put_together() {
+        let pairs = |first: u32| (first..first + 6).flat_map(move |a| (a + 1..first + 6).map(move |b| (a, b, 1)));
+        let edges: Vec<_> = pairs(0).chain(pairs(6)).chain([(5, 6, 1)]).collect();
+        let mut part: Vec<u32> = (0..12).map(|i| i % 2).collect();
+        graph(12, &edges).refine(&mut part, 2);
+        assert_eq!(crossing(&edges, &part), 1, "{part:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn less_crosses_and_no_part_is_too_large(
+            edges in prop::collection::vec((0_u32..30, 0_u32..30, 0_u64..100), 1..120),
+            parts in 2_usize..6,
+        ) {
+            let graph = graph(30, &edges);
+            let before = graph.assign(parts).expect("more nodes than parts");
+            let mut after = before.clone();
+            graph.refine(&mut after, parts);
+            prop_assert!(crossing(&edges, &after) <= crossing(&edges, &before));
+            let mean = graph.sum() / parts as u64;
+            let most = largest(&edges, &before, parts).max(mean + mean / SLACK);
+            prop_assert!(largest(&edges, &after, parts) <= most);
+            prop_assert!(after.iter().all(|&part| (part as usize) < parts));
+        }
+    }
+}
