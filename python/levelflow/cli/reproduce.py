@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Columns of the table of verdicts, also where a terminal has fewer: nothing is cut.
 WIDTH = 110
-#: How long a figure that computes keeps the interpreter from the runs beside it, s; Python's default is longer than a step
-#: of a run.
+#: How long a figure that computes may keep the interpreter from the runs beside it, s; by default that is 5 ms, a third
+#: of what a run does between two looks at its progress.
 SWITCH_S = 0.5e-3
 
 

@@ -113,8 +113,9 @@ def measure_all(
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
     With ``full``, in both tiers and with every seed: of each check, the worse verdict counts. What is ``kept`` is not
-    measured again, and what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results of
-    runs are kept in ``folder``, if there is one. An interruption ends the runs under way; what was yielded before stands.
+    measured again, and what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results
+    of runs are kept in ``folder``, if there is one. An interruption ends the runs under way; what was yielded before
+    stands.
     """
     workers = workers or os.cpu_count() or 1
     runs, laws = Runs(workers, changes, folder), available()
