@@ -286,8 +286,7 @@ impl<T: Copy> Scoreboard<T> {
     /// What was sent three packets before the newest that arrived, or earlier, and has not arrived, is lost.
     fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
         let (newest, next) = (self.missing.newest(), self.next());
-        // What was sent after the newest is not looked at: it is under way, and out of the cache.
-        while before(self.decided, next) && !before(newest, self.decided) {
+        while before(self.decided, next) {
             let i = self.index(self.decided);
             if self.sent[i].state == State::UnderWay {
                 if before(newest, self.decided.wrapping_add(REORDERING)) {
