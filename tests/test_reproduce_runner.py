@@ -1,5 +1,6 @@
 """Measuring figures: verdicts, mistakes, sharing of runs, interruption, the report and the command."""
 
+import errno
 import json
 import re
 import threading
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from levelflow import library
 from levelflow.cli import reproduce as cli
+from levelflow.report import files
 from levelflow.reproduce import figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.kept import Figures
@@ -576,6 +578,28 @@ def measure(figure):
         records = json.loads((tmp_path / "claims.json").read_text())
         assert {record["measured"] for record in records} - {None} == {1.0}
         assert not (tmp_path / "out" / "runs").exists()
+
+
+def test_a_full_disk_ends_the_command_with_one_line(tmp_path, checkout, monkeypatch):
+    def run(self, **_options):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Scenario, "run", run)
+    code = "def measure(figure):\n    figure.runs([Scenario('a', '1 s')])\n"
+    folder_at(tmp_path, f"from levelflow.scenario import Scenario\n{code}")
+    ended = checkout("--out", "out")
+    assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
+    assert "cannot keep a run: No space left on device" in ended.stderr
+
+
+def test_a_directory_that_another_process_measures_into_is_refused(tmp_path, checkout):
+    folder_at(tmp_path)
+    holder = files.lock(tmp_path / "out")
+    refused = checkout("--out", "out")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "another process measures into it; --out names another directory" in refused.stderr
+    holder.close()
+    assert [checkout("--out", "out").exit_code for _ in range(2)] == [1, 1]
 
 
 def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):

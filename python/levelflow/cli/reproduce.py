@@ -58,7 +58,6 @@ def reproduce(
 
     Measures what the papers claim and says what was reproduced.
     """
-    sys.setswitchinterval(SWITCH_S)
     from levelflow import ScenarioError, _core, dataplane, library
     from levelflow.reproduce import model, report, runner
     from levelflow.reproduce import testbed as testbed_runs
@@ -76,6 +75,7 @@ def reproduce(
         program = dataplane.usable() if real else None
         for target in (json, out / "report.html"):
             _writable(target)
+        _hold(out)
         made = f"{_core.build()} {other}"
         kept, runs = Figures(out / "figures", made, full), out / "runs"
         if not resume:
@@ -127,6 +127,17 @@ def _writable(target: Path | None) -> None:
         raise ClaimError(f"{target}: cannot be written: {error.strerror}") from None
 
 
+def _hold(folder: Path) -> None:
+    """Keeps other processes out of a folder until the command ends."""
+    from levelflow.report.files import lock
+    from levelflow.reproduce.model import ClaimError
+
+    try:
+        click.get_current_context().call_on_close(lock(folder).close)
+    except BlockingIOError:
+        raise ClaimError(f"{folder}: another process measures into it; --out names another directory") from None
+
+
 def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
     from levelflow.report.files import replace
     from levelflow.reproduce import runner
@@ -149,6 +160,7 @@ def _measure(
         TimeRemainingColumn,
     )
 
+    sys.setswitchinterval(SWITCH_S)
     figures: list[FigureOutcome] = []
     _save(json, figures)
     columns = (

@@ -1,8 +1,9 @@
-"""Files that are written in one step."""
+"""Files that are written in one step, and folders that one process writes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TextIO
 
 
 def replace(path: Path, text: str) -> None:
@@ -16,3 +17,21 @@ def replace(path: Path, text: str) -> None:
 def part(path: Path) -> Path:
     """Where a file is written before it takes its place."""
     return path.with_name(f".{path.name}.part")
+
+
+def lock(folder: Path) -> TextIO:
+    """Keeps other processes out of a folder, which is made if need be, until what this returns is closed.
+
+    Raises:
+        BlockingIOError: if another process has it.
+    """
+    import fcntl  # not on Windows
+
+    folder.mkdir(parents=True, exist_ok=True)
+    held = open(folder / ".lock", "w")  # noqa: SIM115 - held as long as the folder is written
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise
+    return held

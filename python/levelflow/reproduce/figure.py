@@ -15,7 +15,7 @@ from typing import Any
 
 import tomli_w
 
-from levelflow.reproduce.model import SCENARIO_FILE, Claim
+from levelflow.reproduce.model import SCENARIO_FILE, Claim, ClaimError
 from levelflow.results import TABLES, Result
 from levelflow.scenario import Scenario
 
@@ -85,8 +85,11 @@ class Runs:
             return Result.load(place)
         unfinished = place.with_suffix(".part")
         shutil.rmtree(unfinished, ignore_errors=True)
-        made = scenario.run(progress=lambda _share: self._check(), out=unfinished)
-        unfinished.rename(place)
+        try:
+            made = scenario.run(progress=lambda _share: self._check(), out=unfinished)
+            unfinished.rename(place)
+        except OSError as error:
+            raise ClaimError(f"{place.parent}: cannot keep a run: {error.strerror or error}") from None
         return replace(made, path=place)
 
     def _simulate(self, scenario: Scenario) -> Result:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -68,11 +67,9 @@ class Store:
                 raise ScenarioError(f"--out {self.path}: {why}")
             if found != about and not replace:
                 raise ScenarioError(f"--out {self.path}: holds another study; choose another one, or --replace it")
-        self.path.mkdir(parents=True, exist_ok=True)
-        self._lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held as long as the study runs
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            self._lock = files.lock(self.path)
+        except BlockingIOError:
             raise ScenarioError(f"--out {self.path}: another process runs this study") from None
         if found is not None and found != about:
             shutil.rmtree(self.path / "runs", ignore_errors=True)
