@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.stability.equations import integrate, iterate
+from levelflow.theory.stability.equations import Past, integrate, iterate
 
 
 def test_a_delayed_decay_is_that_of_the_method_of_steps():
@@ -79,3 +79,11 @@ def test_lags_of_difference_equations_are_exact():
 def test_bad_numbers_are_refused(what, options):
     with pytest.raises(ParameterError, match=what):
         integrate(lambda t, x, past: past(2.0), [1.0], **{"duration": 1.0} | options)
+
+
+@pytest.mark.parametrize("lag", [0, 0.25, 0.3, 1, 1.7, 2])
+def test_one_lag_for_all_is_that_lag_for_each(lag):
+    past = Past(np.array([1.0, -2.0]), 0.25, 2.0)
+    for n in range(11):
+        past.advance(np.array([n**1.5, 1 / (n + 1)]))
+        assert past(lag).tolist() == past(np.full(2, lag)).tolist()

@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import sys
 import threading
 import time
 
@@ -569,7 +570,7 @@ from levelflow.scenario import Scenario
 def measure(figure):
     scenario = Scenario("n", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
     figure.runs([scenario])
-    kept = float(len(list(Path("out/runs").glob("*/*/manifest.json"))))
+    kept = float(len(list(Path("out").glob(".runs-*/*/*/manifest.json"))))
     return {"one": dict.fromkeys(("half", "wrong", "target"), kept)}
 """,
     )
@@ -577,7 +578,7 @@ def measure(figure):
         checkout("--out", "out", "--json", "claims.json", *options)
         records = json.loads((tmp_path / "claims.json").read_text())
         assert {record["measured"] for record in records} - {None} == {1.0}
-        assert not (tmp_path / "out" / "runs").exists()
+        assert not list((tmp_path / "out").glob(".runs-*"))
 
 
 def test_a_full_disk_ends_the_command_with_one_line(tmp_path, checkout, monkeypatch):
@@ -590,6 +591,23 @@ def test_a_full_disk_ends_the_command_with_one_line(tmp_path, checkout, monkeypa
     ended = checkout("--out", "out")
     assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
     assert "cannot keep a run: No space left on device" in ended.stderr
+
+
+def test_what_cannot_be_kept_of_a_figure_ends_the_command_with_one_line(tmp_path, checkout, monkeypatch):
+    def save(self, _figure):
+        raise OSError(errno.ENOSPC, "No space left on device", str(self.folder))
+
+    monkeypatch.setattr(Figures, "save", save)
+    folder_at(tmp_path)
+    ended = checkout("--out", "out")
+    assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
+    assert "out/figures: cannot be written: No space left on device" in ended.stderr
+
+
+def test_without_locks_a_directory_is_written_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    for held in (files.lock(tmp_path), files.lock(tmp_path)):
+        held.close()
 
 
 def test_a_directory_that_another_process_measures_into_is_refused(tmp_path, checkout):

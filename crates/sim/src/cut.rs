@@ -46,6 +46,15 @@ impl Cut {
         self.entries[entry as usize].map(|part| part as usize)
     }
 
+    /// The most links that a part has to others.
+    pub fn most_exits(&self) -> usize {
+        let mut exits = vec![0; self.parts];
+        for [queue, _] in self.links.iter().filter(|[queue, far_end]| queue != far_end) {
+            exits[*queue as usize] += 1;
+        }
+        exits.into_iter().max().unwrap_or_default()
+    }
+
     /// The links from a part to others.
     pub fn exits(&self, part: usize) -> Vec<u32> {
         let links = 0..self.links.len() as u32;

@@ -4,14 +4,16 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+/// Nodes that are moved at all, at most.
+const MOST: usize = 20_000;
 /// Passes over the boundary, at most.
 const PASSES: usize = 8;
 /// Moves in a row that may lead nowhere before a pass ends.
 const FRUITLESS: usize = 200;
-/// What a part may have above the mean, as its inverse.
+/// A part may have more load than the mean by one in so many.
 const SLACK: u64 = 50;
 
-/// Nodes, some of which have load and neighbours; others are not there.
+/// Nodes with loads, and what passes between them. Their numbers have gaps.
 #[derive(Debug)]
 pub struct Graph {
     nodes: Vec<u32>,
@@ -61,8 +63,11 @@ impl Graph {
     }
 
     /// Moves nodes from part to part while less passes between parts, and none gets more load than the largest has or
-    /// slightly more than the mean.
+    /// slightly more than the mean. A large graph stays as it is: the time grows faster than its size.
     pub fn refine(&self, part: &mut [u32], parts: usize) {
+        if self.nodes.len() > MOST {
+            return;
+        }
         for _ in 0..PASSES {
             if !self.pass(part, parts) {
                 return;

@@ -290,19 +290,17 @@ impl Cuts {
                 .iter()
                 .filter_map(move |&window| nodes.cut(window, parts, &self.loads))
         };
-        let cuts = parts.into_iter().flat_map(of);
-        let best = cuts.max_by(|a, b| self.gain(a).total_cmp(&self.gain(b)))?;
-        let best = nodes.refined(&best, &self.loads).unwrap_or(best);
-        Some((self.gain(&best), best))
+        let gained = |cut: Cut| (self.gain(&cut), cut);
+        let better = |a: &(f64, Cut), b: &(f64, Cut)| a.0.total_cmp(&b.0);
+        let (gain, cut) = parts.into_iter().flat_map(of).map(gained).max_by(better)?;
+        let refined = nodes.refined(&cut, &self.loads).map(gained);
+        Some(refined.filter(|refined| refined.0 > gain).unwrap_or((gain, cut)))
     }
 
     /// How many times as fast a cut is.
     fn gain(&self, cut: &Cut) -> f64 {
         let (largest, crossing) = cut.shares(&self.loads);
-        let exits = (0..cut.parts())
-            .map(|part| cut.exits(part).len())
-            .max()
-            .unwrap_or_default();
+        let exits = cut.most_exits();
         let windows = 1.0 / cut.window().as_secs_f64();
         let work = self.rate * (PER_EVENT * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
         self.rate * PER_EVENT / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))

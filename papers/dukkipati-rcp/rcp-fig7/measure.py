@@ -157,4 +157,4 @@ def plot(figure, canvas):
     draw_seeds(right, [completions.active_series(run.flows, [FLOWS]) for run in by_law["RCP"]], "active flows")
     offered = [series.link_series(run.links, LINK, "signal") for run in by_law["RCP"]]
     draw_seeds(right, [(t, PLAN.capacity / rate) for t, rate in offered], "C/R")
-    right.set(xlabel="time (s)", yscale="log", title=f"C/R counts flows with much to send; {len(offered)} seeds")
+    right.set(xlabel="time (s)", yscale="log", title=f"C/R counts flows with much to send; seeds: {len(offered)}")

@@ -51,7 +51,7 @@ def plot(figure, canvas):
         if law == "RCP":
             left.plot(tables[0]["bytes"] / PACKET, tables[0]["ps_s"], "k--", label="processor sharing")
             offered = [series.link_series(run.links, LINK, "signal") for run in runs]
-            draw_seeds(right, [(t, rate / PLAN.capacity) for t, rate in offered], f"RCP, {len(runs)} seeds")
+            draw_seeds(right, [(t, rate / PLAN.capacity) for t, rate in offered], f"RCP, seeds: {len(runs)}")
     left.set(
         xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 8", xscale="log", yscale="log"
     )

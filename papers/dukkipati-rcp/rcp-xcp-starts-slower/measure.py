@@ -15,9 +15,8 @@ HANDSHAKE, ROUND_TRIPS = 1, 3
 
 
 def measure(figure):
-    results = figure.runs([scenario(law, seed) for law in ("reno", "xcp") for seed in figure.seeds(SEEDS, quick=1)])
-    half = len(results) // 2
-    figure.sent = {"TCP": pooled(results[:half]), "XCP": pooled(results[half:])}
+    results = figure.runs([scenario(law, seed) for law in ("reno", "xcp") for seed in figure.seeds(SEEDS)])
+    figure.sent = {"TCP": pooled(results[:SEEDS]), "XCP": pooled(results[SEEDS:])}
     tcp, xcp = (np.median(sent) for sent in figure.sent.values())
     return {"rcp-xcp-starts-slower": {"packets_sent_in_first_3_rtts": Against(float(xcp), float(tcp))}}
 

@@ -11,19 +11,18 @@ from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
 
 NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
 INTERVAL = 0.2  # s, of ABS as printed
-QUICK = 0.5  # of the time of fast links
 
 
 def tables(figure):
     """Tables II and III: lines by name, by the value that a row has of its own."""
     if not hasattr(figure, "tables"):
         seeds = figure.seeds(5 if figure.full else 1)
-        names, part = ((*NAMES, BEST), 1.0) if figure.full else (NAMES, QUICK)
+        names = (*NAMES, BEST) if figure.full else NAMES
         figure.tables = tuple(
             {value(row): buffer_rows.measure(row, figure.runs, seeds, names) for row in rows}
             for rows, value in (
                 (buffer_rows.second(), lambda row: row.flows),
-                (buffer_rows.third(part), lambda row: row.capacity),
+                (buffer_rows.third(), lambda row: row.capacity),
             )
         )
     return figure.tables

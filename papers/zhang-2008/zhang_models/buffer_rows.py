@@ -60,10 +60,9 @@ def second() -> list[Row]:
     return [Row(n, CAPACITY, *(CROWD_SECONDS if n >= CROWD else SECONDS)) for n in counts]
 
 
-def third(part: float = 1.0) -> list[Row]:
-    """Rows of table III, buffers against capacity; fast links last only a part of their time."""
-    fast = tuple(part * seconds for seconds in FAST_SECONDS)
-    return [Row(FLOWS, c, *(fast if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
+def third() -> list[Row]:
+    """Rows of table III: buffers against capacity."""
+    return [Row(FLOWS, c, *(FAST_SECONDS if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
 
 
 def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:

@@ -77,7 +77,7 @@ def reproduce(
             _writable(target)
         _hold(out)
         made = f"{_core.build()} {other}"
-        kept, runs = Figures(out / "figures", made, full), out / "runs"
+        kept, runs = Figures(out / "figures", made, full), out / f".runs-{runner.FULL if full else runner.QUICK}"
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)
@@ -88,11 +88,11 @@ def reproduce(
             networks = testbed_runs.measure_all(real, program, repeats, kept=on_network, changes=other)
             measured = _in_turn(measured, networks)
         figures, interrupted = _measure(measured, len(claims), json)
-    except (model.ClaimError, ScenarioError, dataplane.DataPlaneError) as error:
-        click.echo(f"levelflow: {error}", err=True)
+        page = out / "report.html"
+        report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes)]))
+    except (model.ClaimError, ScenarioError, dataplane.DataPlaneError, OSError) as error:
+        click.echo(f"levelflow: {_said(error, out)}", err=True)
         sys.exit(BAD_INPUT)
-    page = out / "report.html"
-    report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes)]))
     if real:
         _print_beside([figure for figure in figures if figure.claim in real])
     _print(figures, page)
@@ -127,6 +127,11 @@ def _writable(target: Path | None) -> None:
         raise ClaimError(f"{target}: cannot be written: {error.strerror}") from None
 
 
+def _said(error: Exception, out: Path) -> str:
+    """What to say of an error; of one that the system had, which file could not be written."""
+    return f"{error.filename or out}: cannot be written: {error.strerror}" if isinstance(error, OSError) else str(error)
+
+
 def _hold(folder: Path) -> None:
     """Keeps other processes out of a folder until the command ends."""
     from levelflow.report.files import lock
@@ -136,6 +141,8 @@ def _hold(folder: Path) -> None:
         click.get_current_context().call_on_close(lock(folder).close)
     except BlockingIOError:
         raise ClaimError(f"{folder}: another process measures into it; --out names another directory") from None
+    except OSError as error:
+        raise ClaimError(f"{folder}: cannot be written: {error.strerror}") from None
 
 
 def _save(json: Path | None, figures: list[FigureOutcome]) -> None:

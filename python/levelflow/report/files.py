@@ -20,18 +20,21 @@ def part(path: Path) -> Path:
 
 
 def lock(folder: Path) -> TextIO:
-    """Keeps other processes out of a folder, which is made if need be, until what this returns is closed.
+    """Keeps other processes out of a folder, made if need be, until what this returns is closed; not on Windows.
 
     Raises:
         BlockingIOError: if another process has it.
+        OSError: if it cannot be written.
     """
-    import fcntl  # not on Windows
-
     folder.mkdir(parents=True, exist_ok=True)
     held = open(folder / ".lock", "w")  # noqa: SIM115 - held as long as the folder is written
     try:
+        import fcntl
+
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except ImportError:
+        pass
+    except OSError:
         held.close()
         raise
     return held

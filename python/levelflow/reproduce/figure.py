@@ -122,7 +122,7 @@ class Figure:
 
     def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_seed: bool = True) -> None:
         self.claim = claim
-        #: Whether this figure has other runs in the other tier: whether it has asked for `full`.
+        #: Whether this figure has runs of other lengths in the other tier: whether it has asked for `full`.
         self.has_tiers = False
         self._full = full
         self._every_seed = every_seed
