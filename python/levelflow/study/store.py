@@ -71,6 +71,8 @@ class Store:
             self._lock = files.lock(self.path)
         except BlockingIOError:
             raise ScenarioError(f"--out {self.path}: another process runs this study") from None
+        except OSError as error:
+            raise ScenarioError(f"--out {self.path}: cannot be written: {error.strerror}") from None
         if found is not None and found != about:
             shutil.rmtree(self.path / "runs", ignore_errors=True)
         files.replace(manifest, json.dumps(about, indent=1))
