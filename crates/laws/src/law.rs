@@ -33,6 +33,16 @@ pub trait Protocol: Debug + 'static {
     ) -> Self::Header {
         *header
     }
+    /// As [`reflect`](Self::reflect), in place.
+    #[inline]
+    fn reflect_in_place(
+        params: &Self::Params,
+        receiver: &mut Self::Receiver,
+        arrived: &Arrived,
+        header: &mut Self::Header,
+    ) {
+        *header = Self::reflect(params, receiver, arrived, header);
+    }
 }
 
 /// A protocol that is exactly one law: it has a name, a parameter table and a wire format.

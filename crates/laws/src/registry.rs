@@ -159,13 +159,20 @@ macro_rules! laws {
 
             #[inline]
             fn reflect(params: &AnyParams, receiver: &mut AnyReceiver, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
+                let mut header = *header;
+                Self::reflect_in_place(params, receiver, arrived, &mut header);
+                header
+            }
+
+            #[inline]
+            fn reflect_in_place(params: &AnyParams, receiver: &mut AnyReceiver, arrived: &Arrived, header: &mut AnyHeader) {
                 match (params, header) {
                     $((AnyParams::$law(p), AnyHeader::$law(h)) => {
                         if !matches!(receiver, AnyReceiver::$law(_)) {
                             *receiver = AnyReceiver::$law(Default::default());
                         }
                         let AnyReceiver::$law(r) = receiver else { unreachable!("just made so") };
-                        AnyHeader::$law($module::$law::reflect(p, r, arrived, h))
+                        $module::$law::reflect_in_place(p, r, arrived, h);
                     })+
                     #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => unreachable!("{MIXED}"),
@@ -206,9 +213,9 @@ macro_rules! laws {
 
             #[inline]
             fn on_feedback(&mut self, params: &AnyParams, now: T, feedback: &Feedback<AnyHeader>) {
-                match (self, params, feedback.header) {
+                match (self, params, &feedback.header) {
                     $((Self::$law(s), AnyParams::$law(p), AnyHeader::$law(header)) => {
-                        s.on_feedback(p, now, &feedback.map_header(|_| header));
+                        s.on_feedback(p, now, &feedback.map_header(|_| *header));
                     })+
                     #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => {}

@@ -50,9 +50,8 @@ impl LinkCounters {
     }
 }
 
-/// What happened at a link since the last sample; what every packet changes comes last, next to [`LinkCounters`].
+/// What happened at a link since the last sample.
 #[derive(Debug, Default)]
-#[repr(C)]
 pub struct LinkWindow {
     pub dropped: u32,
     pub marked: u32,

@@ -57,6 +57,19 @@ struct Aqm {
     since: Time,
 }
 
+impl Aqm {
+    fn new<P: Protocol>(spec: &LinkSpec<P>, info: &PortInfo, seed: u64) -> Self {
+        Self {
+            law: AnyQueue::new(&spec.queue, info),
+            ecn: spec.queue.ecn(),
+            params: spec.queue.clone(),
+            stream: Stream::new(seed, "queue", &spec.name),
+            dropped: 0,
+            since: Time::ZERO,
+        }
+    }
+}
+
 /// A packet that waits for the transmitter.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -103,6 +116,9 @@ pub struct Link<P: Protocol> {
     /// where the transmitter says when it is done.
     transit: Ring<Transit>,
     departed: u32,
+    /// It has none of what most links do without: a transmitter that says when it is done, a queue discipline, an algorithm
+    /// that sizes its buffer, a wire that does more than delay.
+    plain: bool,
     stamps: bool,
     /// Its far end is in another part of the network, which gets what has left.
     leads_elsewhere: bool,
@@ -112,17 +128,21 @@ pub struct Link<P: Protocol> {
     /// Picoseconds per byte.
     pace: f64,
     queue_bytes: u64,
+    /// The most that it was since the last sample.
+    queue_max: u64,
     buffer: Buffer,
     /// When the first of `entering` comes to the queue, perhaps never.
     pub first_entry: Time,
+    pub ports: Vec<Port<P>>,
+    pub counters: LinkCounters,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
     /// One that does more to packets than delay them evenly.
     wire: Option<Box<Wire>>,
-    pub ports: Vec<Port<P>>,
-    pub window: LinkWindow,
-    pub counters: LinkCounters,
+    window: LinkWindow,
+    /// Bytes that had arrived, and those that had left the queue, at the last sample.
+    sampled: [u64; 2],
     /// Of `counters.arrived_bytes`, those that came before the first port's running interval.
     arrived_before: u64,
     /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
@@ -182,14 +202,7 @@ impl<P: Protocol> Link<P> {
             || changes
             || !spec.wire.is_even();
         let changing = || Box::new(Changing::new(spec.capacity, &spec.changes, spec.measured, ports.len()));
-        let aqm = Aqm {
-            law: AnyQueue::new(&spec.queue, &info),
-            ecn: spec.queue.ecn(),
-            params: spec.queue.clone(),
-            stream: Stream::new(seed, "queue", &spec.name),
-            dropped: 0,
-            since: Time::ZERO,
-        };
+        let aqm = || Box::new(Aqm::new(spec, &info, seed));
         let wire = || Box::new(Wire::new(spec.wire, Stream::new(seed, "loss", &spec.name)));
         let sizing = spec
             .algorithm
@@ -199,9 +212,12 @@ impl<P: Protocol> Link<P> {
             Some(sizing) => Buffer::Packets(sizing.law.packets() as u64),
             None => spec.buffer,
         };
+        let aqm = (!spec.queue.discipline().params.is_empty() && scheduler.is_none()).then(aqm);
+        let wire = (served || spec.wire.loss != Loss::NONE).then(wire);
         Self {
+            plain: !served && aqm.is_none() && sizing.is_none() && wire.is_none(),
             sizing,
-            aqm: (!spec.queue.discipline().params.is_empty() && scheduler.is_none()).then(|| Box::new(aqm)),
+            aqm,
             changing: changes.then(changing),
             served: served.then(|| Box::new(Served::with(scheduler))),
             overflow,
@@ -217,10 +233,12 @@ impl<P: Protocol> Link<P> {
             entering: VecDeque::new(),
             queue_bytes: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
-            wire: (served || spec.wire.loss != Loss::NONE).then(wire),
+            wire,
             ports,
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
+            queue_max: 0,
+            sampled: [0; 2],
             arrived_before: 0,
         }
     }
@@ -259,12 +277,33 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// Whether it has nothing but a queue with routers and a wire that only delays.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     /// A packet comes to the queue.
     #[inline(always)]
     pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
-        let arriving = self.arrive(now, id, packets);
+        if !self.plain {
+            return self.offer_special(now, id, packets);
+        }
+        let arriving = self.arrive::<true>(now, id, packets);
         let size = arriving.size.get();
-        let full = !self.fits(size);
+        if !self.fits(size, arriving.packets) {
+            self.count_drop(size);
+            return Admission::Dropped;
+        }
+        self.join(now, id, size as u32)
+    }
+
+    /// A packet comes to the queue of a link that is not plain.
+    #[inline(never)]
+    fn offer_special(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
+        let arriving = self.arrive::<false>(now, id, packets);
+        let size = arriving.size.get();
+        let full = !self.fits(size, arriving.packets);
         if full && !self.can_make_room(size) {
             self.drop_for_lack_of_room(size);
             return Admission::Dropped;
@@ -276,20 +315,24 @@ impl<P: Protocol> Link<P> {
         if full && self.overflow == Overflow::Front {
             self.make_room(now, size);
         }
-        self.enqueue(now, id, size as u32, packets)
+        if self.served.is_some() {
+            return self.wait(now, id, size as u32, packets);
+        }
+        self.join(now, id, size as u32)
     }
 
     /// Routers and counters see a packet that comes, also one that is then dropped.
     #[inline(always)]
-    fn arrive(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
-        self.catch_up(now, packets);
+    fn arrive<const PLAIN: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
+        self.depart_by::<PLAIN>(now, packets);
         let packet = &mut packets[id];
         let size = u64::from(packet.size);
+        let waiting = if PLAIN { self.queued() } else { self.queue_packets() };
         let arriving = Arriving {
             now,
             size: Bytes::new(size),
             queue: Bytes::new(self.queue_bytes),
-            packets: self.queue_packets() as u32,
+            packets: waiting as u32,
         };
         for port in &mut self.ports {
             let own = if packet.label.is_ack() {
@@ -299,7 +342,6 @@ impl<P: Protocol> Link<P> {
             };
             port.law.on_arrival(&port.params, &arriving, own);
         }
-        self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
         arriving
     }
@@ -321,10 +363,7 @@ impl<P: Protocol> Link<P> {
 
     /// A packet for which there is room joins the queue.
     #[inline(always)]
-    fn enqueue(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
-        if self.served.is_some() {
-            return self.wait(now, id, size, packets);
-        }
+    fn join(&mut self, now: Time, id: PacketId, size: u32) -> Admission {
         self.account(now, size);
         let deliver = self.free_at.saturating_add(self.delay);
         self.transit.push_back(Transit {
@@ -349,7 +388,7 @@ impl<P: Protocol> Link<P> {
         }
         self.free_at = begin.saturating_add(transmission);
         self.queue_bytes += u64::from(size);
-        self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
+        self.queue_max = self.queue_max.max(self.queue_bytes);
     }
 
     /// A packet waits for the transmitter, which takes it at once if it is free.
@@ -435,7 +474,7 @@ impl<P: Protocol> Link<P> {
         if let Some(changing) = &mut self.changing {
             changing.sends(now, size);
         }
-        let lost = self.leave(packet, size, packets);
+        let lost = self.leave::<false>(packet, size, packets);
         let wire = self.wire.as_mut().expect("such a link has one");
         let deliver = if lost {
             now.saturating_add(self.delay)
@@ -534,7 +573,7 @@ impl<P: Protocol> Link<P> {
     /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
     /// for another.
     fn make_room(&mut self, now: Time, size: u64) {
-        while !self.fits(size) {
+        while !self.fits(size, self.queue_packets() as u32) {
             let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
             let packet = waiting.expect("there is room without those that wait");
             self.evict(now, packet);
@@ -566,12 +605,13 @@ impl<P: Protocol> Link<P> {
     /// The packet that is due reaches the far end.
     #[inline]
     pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
-        if self.departed == 0 {
-            self.depart(packets);
-        }
-        self.departed -= 1;
         let transit = self.transit.pop_front().expect("an event per packet");
-        let lost = self.wire.is_some() && packets[transit.packet].label.is_lost();
+        match self.departed.checked_sub(1) {
+            Some(departed) => self.departed = departed,
+            None if self.plain => _ = self.leave::<true>(transit.packet, transit.size, packets),
+            None => _ = self.leave::<false>(transit.packet, transit.size, packets),
+        }
+        let lost = !self.plain && self.wire.is_some() && packets[transit.packet].label.is_lost();
         if lost {
             self.counters.lost += 1;
         } else {
@@ -617,32 +657,30 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Lets every packet leave the queue that has left by `now`.
-    #[inline(always)]
+    #[inline]
     pub fn catch_up(&mut self, now: Time, packets: &mut Slab<P::Header>) {
-        while let Some(next) = self.transit.get(self.departed as usize) {
-            if next.deliver > now + self.delay {
-                break;
-            }
-            self.depart(packets);
-        }
+        self.depart_by::<false>(now, packets);
     }
 
     #[inline(always)]
-    fn depart(&mut self, packets: &mut Slab<P::Header>) {
-        let Transit { packet, size, .. } = self.transit[self.departed as usize];
-        self.departed += 1;
-        self.leave(packet, size, packets);
+    fn depart_by<const PLAIN: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
+        while let Some(&next) = self.transit.get(self.departed as usize) {
+            if next.deliver > now + self.delay {
+                break;
+            }
+            self.departed += 1;
+            self.leave::<PLAIN>(next.packet, next.size, packets);
+        }
     }
 
     /// A packet leaves the queue; gives whether the wire will lose it.
     #[inline(always)]
-    fn leave(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
+    fn leave<const PLAIN: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
         self.queue_bytes -= u64::from(size);
-        self.window.sent_bytes += u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
         }
-        let lost = self.wire.as_mut().is_some_and(|wire| wire.loses());
+        let lost = !PLAIN && self.wire.as_mut().is_some_and(|wire| wire.loses());
         if lost {
             packets[packet].label.lose();
         }
@@ -743,7 +781,7 @@ impl<P: Protocol> Link<P> {
     /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
-        self.served.is_none() || self.transit.front().is_some_and(|first| first.deliver <= now)
+        self.plain || self.served.is_none() || self.transit.front().is_some_and(|first| first.deliver <= now)
     }
 
     /// How long packets waited, s, if the link changes.
@@ -768,11 +806,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    fn fits(&self, size: u64) -> bool {
+    /// Whether there is room for `size` more bytes beside so many packets.
+    #[inline]
+    fn fits(&self, size: u64, packets: u32) -> bool {
         match self.buffer {
             Buffer::Unlimited => true,
             Buffer::Bytes(limit) => self.queue_bytes + size <= limit.get(),
-            Buffer::Packets(limit) => (self.queue_packets() as u64) < limit,
+            Buffer::Packets(limit) => u64::from(packets) < limit,
         }
     }
 
@@ -786,7 +826,12 @@ impl<P: Protocol> Link<P> {
     #[inline]
     pub fn queue_packets(&self) -> usize {
         let served = self.served.as_ref().map_or(0, |served| served.packets());
-        self.transit.len() - self.departed as usize + served
+        self.queued() + served
+    }
+
+    #[inline]
+    fn queued(&self) -> usize {
+        self.transit.len() - self.departed as usize
     }
 
     /// Bytes of the packet in service.
@@ -794,6 +839,23 @@ impl<P: Protocol> Link<P> {
         let served = self.served.as_ref().and_then(|served| served.in_service);
         let next = self.transit.get(self.departed as usize).map(|next| next.size);
         Bytes::new(served.map(|served| served.size).or(next).unwrap_or(0).into())
+    }
+
+    /// Bytes that left the queue for the wire.
+    pub fn sent_bytes(&self) -> u64 {
+        self.counters.arrived_bytes - self.counters.dropped_bytes - self.queue_bytes
+    }
+
+    /// What happened since the last sample.
+    pub fn take_window(&mut self) -> LinkWindow {
+        let totals = [self.counters.arrived_bytes, self.sent_bytes()];
+        let before = std::mem::replace(&mut self.sampled, totals);
+        LinkWindow {
+            arrived_bytes: totals[0] - before[0],
+            sent_bytes: totals[1] - before[1],
+            queue_max: std::mem::take(&mut self.queue_max).max(self.queue_bytes),
+            ..std::mem::take(&mut self.window)
+        }
     }
 
     /// Bytes waiting or in service.

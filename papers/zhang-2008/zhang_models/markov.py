@@ -16,6 +16,8 @@ from levelflow.theory.validate import explained, whole
 
 #: What the probabilities of a row may add up to beside 1.
 ROUNDING = 1e-9
+#: Up to so many states a step is fastest with all probabilities, also those that are 0.
+DENSE = 500
 #: Steps after which the likeliest state is not a rare one.
 WARM_UP = 100
 
@@ -118,6 +120,7 @@ def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
     now = np.asarray(law, dtype=np.float64)
     if now.shape != matrix.shape[:1] or not (now >= 0).all() or not abs(now.sum() - 1) <= ROUNDING:
         raise ChainError(f"a law of shape {now.shape} is not allowed; needs {matrix.shape[0]} probabilities of sum 1")
+    dense = matrix.toarray() if matrix.shape[0] <= DENSE else matrix
     for _ in range(steps):
-        now = now @ matrix
+        now = now @ dense
     return now

@@ -158,8 +158,10 @@ def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 
     @wraps(function)
     def guarded(*given: Given.args, **named: Given.kwargs) -> Answer:
-        if any(value is None for value in (*given, *named.values())):
-            _refuse_none(required, dict(zip(names, given, strict=False)) | named)
+        for value in (*given, *named.values()):
+            if value is None:
+                _refuse_none(required, dict(zip(names, given, strict=False)) | named)
+                break
         try:
             return function(*given, **named)
         except TheoryError as error:
@@ -261,12 +263,19 @@ _CHECKS: dict[str, Callable[[str, object, str], None]] = {
 
 
 def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> Floats:
-    fits = np.isfinite(value) & (low <= value if closed else low < value) & (value <= high)
+    size, least = np.abs(value), 0.0 if closed or low else 1 / LARGEST
+    fits = (low <= value if closed else low < value) & (value <= high)
+    if (fits & (least <= size) & (size <= LARGEST)).all():
+        return value
     above = "" if low == -np.inf else f" {'>=' if closed else '>'} {low:g}"
     below = "" if high == np.inf else f"{' and' if above else ''} <= {high:g}"
     between = closed and above and below
-    _refuse(name, value, fits, f"a number from {low:g} to {high:g}" if between else f"a finite number{above}{below}")
-    size, least = np.abs(value), 0.0 if closed or low else 1 / LARGEST
+    _refuse(
+        name,
+        value,
+        fits & np.isfinite(value),
+        f"a number from {low:g} to {high:g}" if between else f"a finite number{above}{below}",
+    )
     _refuse(name, value, (least <= size) & (size <= LARGEST), f"a size of {least:g} to {LARGEST:g}")
     return value
 

@@ -25,7 +25,7 @@ use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::interner::Interner;
 use crate::limit::{MemoryExceeded, packets_beside};
-use crate::link::{Admission, Link};
+use crate::link::{Admission, Delivery, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::prefetch::prefetch;
@@ -239,7 +239,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// The next event; asks for flows that are to send soon.
-    #[inline]
+    #[inline(always)] // per event
     fn next_event(&mut self) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
         events.peek(|target| {
@@ -369,26 +369,31 @@ impl<P: Protocol> Sim<P> {
         if !link.is_due(self.now) {
             return self.events.pop();
         }
-        let delivery = link.deliver(&mut self.packets);
-        self.reschedule(delivery.next, Target::Link(i));
-        if delivery.next.is_none() {
-            self.enter(i);
+        let Delivery { packet: id, lost, next } = link.deliver(&mut self.packets);
+        match next {
+            Some(at) => self.events.replace(at, Target::Link(i)),
+            None => self.events.pop(),
         }
         if self.packets.most() > IN_CACHE {
-            self.prefetch(self.links[i as usize].ahead());
+            let ahead = link.ahead();
+            self.prefetch(ahead);
         }
-        if delivery.lost {
-            self.discard(i, delivery.packet, Fate::Lost);
-        } else {
-            if self.capture.is_some() {
-                self.captured(i, delivery.packet);
-            }
-            if self.trace.is_some() {
-                self.traced(i, delivery.packet, Fate::Delivered);
-            }
-            self.packets[delivery.packet].hop += 1;
-            self.move_on(delivery.packet);
+        if next.is_none() {
+            self.enter(i);
         }
+        if lost {
+            return self.discard(i, id, Fate::Lost);
+        }
+        if self.capture.is_some() {
+            self.captured(i, id);
+        }
+        if self.trace.is_some() {
+            self.traced(i, id, Fate::Delivered);
+        }
+        let packet = &mut self.packets[id];
+        packet.hop += 1;
+        let (hop, flow) = (packet.hop, packet.flow);
+        self.move_on(id, hop, flow);
     }
 
     /// A packet that reaches the far end of a link goes into the capture.
@@ -409,15 +414,16 @@ impl<P: Protocol> Sim<P> {
 
     /// Moves a packet on to where its path says.
     fn forward(&mut self, id: PacketId) {
-        self.move_on(id);
+        let packet = &self.packets[id];
+        self.move_on(id, packet.hop, packet.flow);
     }
 
     /// See [`forward`](Self::forward): for deliveries, most of whose time it is.
     #[inline(always)]
-    fn move_on(&mut self, id: PacketId) {
-        match self.hops[self.packets[id].hop as usize] {
+    fn move_on(&mut self, id: PacketId, hop: u32, flow: u32) {
+        match self.hops[hop as usize] {
             RECEIVER => self.receive(id),
-            SENDER => match self.flows[self.packets[id].flow as usize].pipe {
+            SENDER => match self.flows[flow as usize].pipe {
                 NO_PIPE => self.feedback(id),
                 pipe => {
                     if let Some(at) = self.pipes.push(pipe, self.now, id) {
@@ -440,12 +446,21 @@ impl<P: Protocol> Sim<P> {
         if let Some(trace) = &mut self.trace {
             trace.arrives(at, id);
         }
-        match self.links[link as usize].offer(at, id, &mut self.packets) {
+        let to = &mut self.links[link as usize];
+        match to.offer(at, id, &mut self.packets) {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
             Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
             Admission::Follows => {}
-            Admission::Dropped => self.discard(link, id, Fate::Dropped),
+            Admission::Dropped => return self.dropped(link, id),
         }
+        if !to.is_plain() {
+            self.drop_evicted(link);
+        }
+    }
+
+    #[inline(never)]
+    fn dropped(&mut self, link: u32, id: PacketId) {
+        self.discard(link, id, Fate::Dropped);
         self.drop_evicted(link);
     }
 

@@ -46,7 +46,7 @@ impl<P: Protocol> Sim<P> {
         }
         packet.label = packet.label.acked();
         packet.size = entry.rules.limits.control;
-        packet.header = P::reflect(&entry.rules.params, &mut flow.receiver, &arrived, &packet.header);
+        P::reflect_in_place(&entry.rules.params, &mut flow.receiver, &arrived, &mut packet.header);
         packet.hop += 1;
         if let Some(incoming) = &mut flow.incoming {
             incoming.history.on_arrival(packet.number);

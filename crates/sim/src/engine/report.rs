@@ -126,7 +126,7 @@ impl<P: Protocol> Sim<P> {
             } = &mut parts[home];
             let link = &mut links[i];
             link.catch_up(*now, packets);
-            let window = std::mem::take(&mut link.window);
+            let window = link.take_window();
             let arrival_bps = window.arrived_bytes as f64 * 8.0 / elapsed;
             let (peak_bps, peak_loss) = if link.ports.is_empty() {
                 (arrival_bps, window.loss())
@@ -142,7 +142,7 @@ impl<P: Protocol> Sim<P> {
                 buffer_packets: link.buffer_packets(),
                 queue_bytes: link.queue_bytes(),
                 queue_packets: link.queue_packets() as u32,
-                queue_max_bytes: window.queue_max.max(link.queue_bytes()),
+                queue_max_bytes: window.queue_max,
                 dropped: window.dropped,
                 dropped_bytes: window.dropped_bytes,
                 marked: window.marked,
@@ -222,7 +222,7 @@ impl<P: Protocol> Sim<P> {
         let (link, spec) = (&links[i], &specs[i]);
         let c = &link.counters;
         balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
-        let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
+        let sent = link.sent_bytes() as f64 * 8.0;
         let utilisation = sent / spec.offered_bits(now.as_secs_f64()).max(f64::MIN_POSITIVE);
         Ok(c.summary(&spec.name, found, utilisation, link.waits()))
     }

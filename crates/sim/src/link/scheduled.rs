@@ -11,7 +11,7 @@ use crate::packet::{PacketId, Slab};
 impl<P: Protocol> Link<P> {
     /// A packet joins one of several queues, one of which may then have to make room.
     pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
-        let most = self.window.queue_max;
+        let most = self.queue_max;
         self.account(now, size);
         let queued = Queued {
             came: now,
@@ -25,7 +25,7 @@ impl<P: Protocol> Link<P> {
             self.with_scheduler(Scheduler::shed);
             self.evict_dropped(now, Self::drop_for_lack_of_room);
         }
-        self.window.queue_max = most.max(self.queue_bytes);
+        self.queue_max = most.max(self.queue_bytes);
     }
 
     pub(super) fn scheduler(&self) -> Option<&Scheduler<PacketId>> {

@@ -270,7 +270,7 @@ def fluid(
         load = arrivals(past(1.0)[0], sorted_link)
         q = state[1]
         changes = _rate_change(a, b, before, load, q, sorted_link), queue_change(load, q, sorted_link)
-        return np.asarray(d0 * np.stack(changes))
+        return d0 * np.array(changes)
 
     bounds = (
         np.array([np.full(a.size, -np.inf), np.zeros(a.size)]),

@@ -147,10 +147,10 @@ def integrate(
     with np.errstate(all="ignore"):
         for n in range(steps):
             first = np.asarray(change(n * step, state, past))
-            ahead = np.clip(state + step * first, low, high)
+            ahead = np.minimum(np.maximum(state + step * first, low), high)
             past.advance(ahead)
             second = np.asarray(change((n + 1) * step, ahead, past))
-            state = np.clip(state + step / 2 * (first + second), low, high)
+            state = np.minimum(np.maximum(state + step / 2 * (first + second), low), high)
             past.replace(state)
             if (n + 1) % every == 0:
                 recorded.append(state)
