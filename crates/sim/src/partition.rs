@@ -205,6 +205,16 @@ mod tests {
         assert_eq!(crossing(&edges, &part), 1, "{part:?}");
     }
 
+    /// Two hubs, whose leaves are dealt out by turns: each leaf that moves has its hub's gain computed anew.
+    #[test]
+    fn leaves_go_to_their_hubs() {
+        let nodes = 4000;
+        let edges: Vec<_> = (2..nodes).map(|leaf| (leaf / 2 % 2, leaf, 1)).collect();
+        let mut part: Vec<u32> = (0..nodes).map(|i| i % 2).collect();
+        graph(nodes, &edges).refine(&mut part, 2);
+        assert_eq!(crossing(&edges, &part), 0);
+    }
+
     proptest! {
         #[test]
         fn less_crosses_and_no_part_is_too_large(

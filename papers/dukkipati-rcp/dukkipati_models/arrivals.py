@@ -122,6 +122,10 @@ class Setting:
         """How long flows arrive in the tier of a figure, s."""
         return self.printed if figure.full else self.quick
 
+    def drawn(self, figure: Figure) -> range:
+        """The seeds that are run in the tier of a figure: one in the quick tier."""
+        return figure.seeds(self.seeds, quick=1)
+
     def window(self, figure: Figure) -> Window:
         """The part of the run whose flows count: all arrivals but those of the first fifth."""
         return settled(self.duration(figure))
@@ -130,7 +134,7 @@ class Setting:
         """One scenario per seed; the arrivals are the same for all laws."""
         duration = self.duration(figure)
         keys = {"law": law, "drain": self.drain * duration, **self.options}
-        return [self.plan.scenario(duration, seed, **keys) for seed in figure.seeds(self.seeds, quick=1)]
+        return [self.plan.scenario(duration, seed, **keys) for seed in self.drawn(figure)]
 
     def runs(self, figure: Figure, law: str = "rcp") -> list[Result]:
         """One result per seed."""
@@ -140,7 +144,7 @@ class Setting:
         """The results of each law that the paper compares, one per seed."""
         scenarios = [scenario for law in LAWS.values() for scenario in self.scenarios(figure, law)]
         results = iter(figure.runs(scenarios))
-        return {name: [next(results) for _ in figure.seeds(self.seeds, quick=1)] for name in LAWS}
+        return {name: [next(results) for _ in self.drawn(figure)] for name in LAWS}
 
 
 _SHORT = OneLink(2.4e9, 0.1, 0.8, 30)

@@ -62,7 +62,7 @@ def run(figure, law):
     """For each load one result per seed."""
     scenarios = [scenario for setting in POINTS.values() for scenario in setting.scenarios(figure, law)]
     results = iter(figure.runs(scenarios))
-    return [[next(results) for _ in figure.seeds(setting.seeds, quick=1)] for setting in POINTS.values()]
+    return [[next(results) for _ in setting.drawn(figure)] for setting in POINTS.values()]
 
 
 def by_seed(results):

@@ -43,7 +43,7 @@ def variance_rank(runs, window):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    window, count = SETTING.window(figure), len(figure.seeds(SETTING.seeds, quick=1))
+    window, count = SETTING.window(figure), len(SETTING.drawn(figure))
     for i, law in enumerate(LAWS):
         runs = figure.results[i * count :][:count]
         tables = [completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=window) for run in runs]

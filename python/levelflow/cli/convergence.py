@@ -77,7 +77,7 @@ def run(
 @convergence.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
 @click.argument("law", help="The law.")
 @click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Runs at most.")
-@click.option("--minutes", type=click.FloatRange(0), help="Minutes at most.")
+@click.option("--minutes", type=Whole(1, 1_000_000), help="Minutes at most.")
 @click.option("--seed", type=Whole(0, 2**31), default=1, help="Of the search.")
 @click.option(
     "--start",
@@ -87,7 +87,7 @@ def run(
 @workers_option
 @click.option("--out", type=PATH, metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
 def search(
-    law: str, runs: int, minutes: float | None, seed: int, start: str | None, workers: int | None, out: Path | None
+    law: str, runs: int, minutes: int | None, seed: int, start: str | None, workers: int | None, out: Path | None
 ) -> None:
     """Look for the smallest network on which a law fails.
 

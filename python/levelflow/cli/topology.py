@@ -68,7 +68,7 @@ def topology(
     except ScenarioError as error:  # a mistake in an option is one of every link or flow
         first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
         raise ScenarioError("\n".join(reversed(first.values()))) from None
-    target = out or Path(f"{name}.toml")
+    target = out or Path(f"{scenario.raw['name']}.toml")
     if target.exists() and not replace:
         raise ScenarioError(f"{target}: is there already; choose another --out, or --replace it")
     try:
