@@ -108,6 +108,17 @@ def in_a_row(seconds: float) -> Scenario:
     return scenario.flow("x", "jetmax", "n0", "n3", count=20)
 
 
+def around(seconds: float) -> Scenario:
+    """Two flows from each of twelve routers in a ring, four links one way and four the other: 24 of the same links."""
+    scenario = Scenario("ring", f"{seconds} s")
+    for i in range(12):
+        scenario.link(f"n{i}", f"n{(i + 1) % 12}", "50 Mb/s", "2 ms", duplex=True)
+    for i in range(12):
+        for way in (4, -4):
+            scenario.flow(f"x{i}{way:+}", "jetmax", f"n{i}", f"n{(i + way) % 12}")
+    return scenario
+
+
 def sized(buffer: object) -> Scenario:
     """16 NewReno flows at 100 Mb/s that meet at a drop-tail buffer."""
     return identical_flows(single_bottleneck(100, buffer, 20), 16, (30, 62))
@@ -146,6 +157,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
     yield "links", "6, 20 JetMax flows", in_a_row(20), None
+    yield "links", "24, 24 JetMax flows", around(5), None
     yield "links", "1,000, 1,000 JetMax flows", wide(0.5), None
     for flows in (10, 1000, 100_000, 1_000_000):
         yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
