@@ -94,14 +94,15 @@ def settle(
     read_number("zero", zero)
     who, random = np.arange(len(routes)), np.random.default_rng(seed)
     least = LEAST * target.min(initial=np.inf)
-    proposed, chosen, still = rate.copy(), _largest(crossings, emkc.price(rate @ crossings, target)), 0
+    elsewhere = np.where(crossings > 0, 0.0, -np.inf)
+    proposed, chosen, still = rate.copy(), (emkc.price(rate @ crossings, target) + elsewhere).argmax(axis=1), 0
     for step in range(1, most + 1):
         before, load = rate, proposed @ crossings
         price = emkc.price(load, target)
         share = _shares(crossings, proposed, load, target, chosen)
-        approved = np.where(crossings > 0, price, -np.inf).max(axis=1) <= zero
+        approved = (price + elsewhere).max(axis=1) <= zero
         rate = np.where(approved, proposed, rate)
-        better = _move(crossings, np.where(np.abs(price) <= zero, 0.0, price), share, chosen, rate, near)
+        better = _move(elsewhere, np.where(np.abs(price) <= zero, 0.0, price), share, chosen, rate, near)
         moved = np.where(random.random(who.size) < ready, better, chosen)
         wanted = (1 - gain) * rate + gain * np.maximum(share[who, moved], least)
         rate, proposed = np.minimum(rate, wanted), wanted
@@ -112,25 +113,19 @@ def settle(
     return Settled(rate, chosen, -1)
 
 
-def _largest(crossings: Floats, price: Floats) -> Ints:
-    return np.where(crossings > 0, price, -np.inf).argmax(axis=1)
-
-
 def _shares(crossings: Floats, proposed: Floats, load: Floats, target: Floats, chosen: Ints) -> Floats:
     """Returns `g`, flows by links."""
-    who = np.arange(chosen.size)
-    own = np.zeros(target.size)
-    np.add.at(own, chosen, crossings[who, chosen] * proposed)
-    number = np.zeros(target.size)
-    np.add.at(number, chosen, crossings[who, chosen])
+    times = crossings[np.arange(chosen.size), chosen]
+    own = np.bincount(chosen, times * proposed, target.size)
+    number = np.bincount(chosen, times, target.size)
     left = target - (load - own)
     return np.where(number > 0, left / np.maximum(number, 1.0), left + proposed[:, None])
 
 
-def _move(crossings: Floats, price: Floats, share: Floats, chosen: Ints, rate: Floats, near: float) -> Ints:
-    """Returns the bottleneck to which each flow would move."""
+def _move(elsewhere: Floats, price: Floats, share: Floats, chosen: Ints, rate: Floats, near: float) -> Ints:
+    """Returns the bottleneck to which each flow would move; `elsewhere` is -inf at links that it does not cross."""
     who = np.arange(chosen.size)
-    largest = np.where(crossings > 0, price, -np.inf)
+    largest = price + elsewhere
     among = largest == largest.max(axis=1, keepdims=True)
     best = np.where(among, share, np.inf).argmin(axis=1)
     own, other = share[who, chosen], share[who, best]
