@@ -109,7 +109,7 @@ def in_a_row(seconds: float) -> Scenario:
 
 
 def around(seconds: float) -> Scenario:
-    """Two flows from each of twelve routers in a ring, four links one way and four the other: 24 of the same links."""
+    """Two flows from each of twelve routers in a ring, over four links one way and the other: 24 such links."""
     scenario = Scenario("ring", f"{seconds} s")
     for i in range(12):
         scenario.link(f"n{i}", f"n{(i + 1) % 12}", "50 Mb/s", "2 ms", duplex=True)
@@ -157,7 +157,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
     yield "links", "6, 20 JetMax flows", in_a_row(20), None
-    yield "links", "24, 24 JetMax flows", around(5), None
+    yield "links", "24 in a ring, 24 JetMax flows", around(5), None
     yield "links", "1,000, 1,000 JetMax flows", wide(0.5), None
     for flows in (10, 1000, 100_000, 1_000_000):
         yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows

@@ -33,7 +33,7 @@ pub trait Protocol: Debug + 'static {
     ) -> Self::Header {
         *header
     }
-    /// As [`reflect`](Self::reflect), in place.
+    /// As [`reflect`](Self::reflect), in place: what the simulator calls. Laws have `reflect`; only the sum of laws has this.
     #[inline]
     fn reflect_in_place(
         params: &Self::Params,

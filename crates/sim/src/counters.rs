@@ -50,7 +50,7 @@ impl LinkCounters {
     }
 }
 
-/// What happened at a link since the last sample.
+/// What happened at a link since the last sample, beside what follows from [`LinkCounters`].
 #[derive(Debug, Default)]
 pub struct LinkWindow {
     pub dropped: u32,
@@ -60,9 +60,6 @@ pub struct LinkWindow {
     pub peak_rate: f64,
     /// Largest share of dropped bytes over a router interval.
     pub peak_loss: f64,
-    pub arrived_bytes: u64,
-    pub sent_bytes: u64,
-    pub queue_max: u64,
 }
 
 impl LinkWindow {
@@ -74,10 +71,21 @@ impl LinkWindow {
             self.peak_loss = self.peak_loss.max(dropped as f64 / arrived as f64);
         }
     }
+}
 
-    /// Share of dropped bytes over the sample, at most 1: a queue may drop what had come before.
+/// All that happened at a link since the last sample.
+#[derive(Debug)]
+pub struct LinkSample {
+    pub window: LinkWindow,
+    pub arrived_bytes: u64,
+    pub sent_bytes: u64,
+    pub queue_max: u64,
+}
+
+impl LinkSample {
+    /// Share of dropped bytes, at most 1: a queue may drop what had come before.
     pub(crate) fn loss(&self) -> f64 {
-        (self.dropped_bytes as f64 / self.arrived_bytes.max(1) as f64).min(1.0)
+        (self.window.dropped_bytes as f64 / self.arrived_bytes.max(1) as f64).min(1.0)
     }
 }
 

@@ -9,7 +9,8 @@
 
 mod scheduled;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
@@ -18,7 +19,7 @@ use levelflow_path::{Loss, Scheduler, Wire};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
-use crate::counters::{LinkCounters, LinkWindow};
+use crate::counters::{LinkCounters, LinkSample, LinkWindow};
 use crate::interner::Interner;
 use crate::packet::{Packet, PacketId, Slab};
 use crate::prefetch::ahead;
@@ -78,6 +79,9 @@ struct Waiting {
     size: u32,
 }
 
+/// When a packet that overtakes others reaches the far end, which of those that did so it is, and its index.
+type Overtaking = (Time, u64, PacketId);
+
 /// The queue in front of a transmitter that says when it is done.
 #[derive(Debug, Default)]
 struct Served {
@@ -89,6 +93,9 @@ struct Served {
     opens: Option<Time>,
     /// Packets that were dropped after they had joined the queue, to be discarded.
     evicted: Vec<PacketId>,
+    /// Packets on the wire that overtake others.
+    overtaking: BinaryHeap<Reverse<Overtaking>>,
+    overtaken: u64,
 }
 
 impl Served {
@@ -112,8 +119,8 @@ impl Served {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link<P: Protocol> {
-    /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. All of them are
-    /// where the transmitter says when it is done.
+    /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. Where the transmitter
+    /// says when it is done, these are all but those that overtake others.
     transit: Ring<Transit>,
     departed: u32,
     /// It has none of what most links do without: a transmitter that says when it is done, a queue discipline, an algorithm
@@ -141,8 +148,10 @@ pub struct Link<P: Protocol> {
     /// One that does more to packets than delay them evenly.
     wire: Option<Box<Wire>>,
     window: LinkWindow,
-    /// Bytes that had arrived, and those that had left the queue, at the last sample.
-    sampled: [u64; 2],
+    /// Bytes that had arrived at the last sample.
+    arrived_at_sample: u64,
+    /// Bytes that had left the queue at the last sample.
+    sent_at_sample: u64,
     /// Of `counters.arrived_bytes`, those that came before the first port's running interval.
     arrived_before: u64,
     /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
@@ -238,7 +247,8 @@ impl<P: Protocol> Link<P> {
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
             queue_max: 0,
-            sampled: [0; 2],
+            arrived_at_sample: 0,
+            sent_at_sample: 0,
             arrived_before: 0,
         }
     }
@@ -481,11 +491,47 @@ impl<P: Protocol> Link<P> {
         } else {
             wire.due(now)
         };
-        let transit = Transit { deliver, packet, size };
-        let place = self.transit.insert_before(transit, |other| other.deliver > deliver);
-        self.departed += 1;
-        let first = place == 0 && !self.leads_elsewhere;
+        let first = self.put_on_wire(Transit { deliver, packet, size }) && !self.leads_elsewhere;
         (first.then_some(deliver), self.serve(now, packets))
+    }
+
+    /// A packet has left, and may overtake others; gives whether it is the next to reach the far end.
+    fn put_on_wire(&mut self, transit: Transit) -> bool {
+        let first = self.next_delivery().is_none_or(|next| transit.deliver < next);
+        let overtakes = self.transit.back().is_some_and(|last| last.deliver > transit.deliver);
+        match &mut self.served {
+            Some(served) if overtakes => {
+                served.overtaken += 1;
+                let entry = (transit.deliver, served.overtaken, transit.packet);
+                served.overtaking.push(Reverse(entry));
+            }
+            _ => {
+                self.transit.push_back(transit);
+                self.departed += 1;
+            }
+        }
+        first
+    }
+
+    /// When the next packet reaches the far end.
+    fn next_delivery(&self) -> Option<Time> {
+        let served = self.served.as_ref();
+        let overtaking = served
+            .and_then(|served| served.overtaking.peek())
+            .map(|entry| entry.0.0);
+        let in_order = self.transit.front().map(|transit| transit.deliver);
+        overtaking.into_iter().chain(in_order).min()
+    }
+
+    /// The next packet at the far end, if it has overtaken another.
+    fn take_overtaking(&mut self) -> Option<PacketId> {
+        let overtaking = &mut self.served.as_mut()?.overtaking;
+        let &Reverse((deliver, _, packet)) = overtaking.peek()?;
+        if self.transit.front().is_some_and(|next| next.deliver <= deliver) {
+            return None;
+        }
+        overtaking.pop();
+        Some(packet)
     }
 
     /// Whether the packet in service has been sent: a link that changes may have put that off.
@@ -605,23 +651,45 @@ impl<P: Protocol> Link<P> {
     /// The packet that is due reaches the far end.
     #[inline]
     pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
-        let transit = self.transit.pop_front().expect("an event per packet");
-        match self.departed.checked_sub(1) {
-            Some(departed) => self.departed = departed,
-            None if self.plain => _ = self.leave::<true>(transit.packet, transit.size, packets),
-            None => _ = self.leave::<false>(transit.packet, transit.size, packets),
+        if !self.plain {
+            return self.deliver_special(packets);
         }
-        let lost = !self.plain && self.wire.is_some() && packets[transit.packet].label.is_lost();
+        let packet = self.next_in_order::<true>(packets);
+        self.counters.delivered += 1;
+        Delivery {
+            packet,
+            lost: false,
+            next: self.transit.front().map(|next| next.deliver),
+        }
+    }
+
+    /// The same for a link that is not plain.
+    #[inline(never)]
+    fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+        let overtaking = self.take_overtaking();
+        let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets));
+        let lost = self.wire.is_some() && packets[packet].label.is_lost();
         if lost {
             self.counters.lost += 1;
         } else {
             self.counters.delivered += 1;
         }
         Delivery {
-            packet: transit.packet,
+            packet,
             lost,
-            next: self.transit.front().map(|t| t.deliver),
+            next: self.next_delivery(),
         }
+    }
+
+    /// Takes the first packet, which leaves the queue if it has not.
+    #[inline(always)]
+    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> PacketId {
+        let Transit { packet, size, .. } = self.transit.pop_front().expect("an event per packet");
+        match self.departed.checked_sub(1) {
+            Some(departed) => self.departed = departed,
+            None => _ = self.leave::<PLAIN>(packet, size, packets),
+        }
+        packet
     }
 
     /// Packets to ask for: see [`ahead`].
@@ -664,6 +732,7 @@ impl<P: Protocol> Link<P> {
 
     #[inline(always)]
     fn depart_by<const PLAIN: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
+        debug_assert!(!PLAIN || self.plain);
         while let Some(&next) = self.transit.get(self.departed as usize) {
             if next.deliver > now + self.delay {
                 break;
@@ -781,7 +850,7 @@ impl<P: Protocol> Link<P> {
     /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
-        self.plain || self.served.is_none() || self.transit.front().is_some_and(|first| first.deliver <= now)
+        self.plain || self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
     }
 
     /// How long packets waited, s, if the link changes.
@@ -847,14 +916,13 @@ impl<P: Protocol> Link<P> {
     }
 
     /// What happened since the last sample.
-    pub fn take_window(&mut self) -> LinkWindow {
-        let totals = [self.counters.arrived_bytes, self.sent_bytes()];
-        let before = std::mem::replace(&mut self.sampled, totals);
-        LinkWindow {
-            arrived_bytes: totals[0] - before[0],
-            sent_bytes: totals[1] - before[1],
+    pub fn sample(&mut self) -> LinkSample {
+        let (arrived, sent) = (self.counters.arrived_bytes, self.sent_bytes());
+        LinkSample {
+            arrived_bytes: arrived - std::mem::replace(&mut self.arrived_at_sample, arrived),
+            sent_bytes: sent - std::mem::replace(&mut self.sent_at_sample, sent),
             queue_max: std::mem::take(&mut self.queue_max).max(self.queue_bytes),
-            ..std::mem::take(&mut self.window)
+            window: std::mem::take(&mut self.window),
         }
     }
 
@@ -872,7 +940,21 @@ impl<P: Protocol> Link<P> {
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
         let on_wire = self.transit.iter().map(|t| t.packet);
-        on_wire.chain(waiting.map(|w| w.packet)).chain(self.scheduled())
+        on_wire
+            .chain(self.overtaking().map(|(packet, _)| packet))
+            .chain(waiting.map(|w| w.packet))
+            .chain(self.scheduled())
+    }
+
+    /// Packets on the wire that overtake others, and when each reaches the far end.
+    fn overtaking(&self) -> impl Iterator<Item = (PacketId, Time)> + '_ {
+        let served = self.served.iter();
+        served.flat_map(|served| {
+            served
+                .overtaking
+                .iter()
+                .map(|&Reverse((deliver, _, packet))| (packet, deliver))
+        })
     }
 
     /// Propagation delay.
@@ -883,7 +965,8 @@ impl<P: Protocol> Link<P> {
     /// Packets here, and when each reaches the far end, if that is known.
     pub fn stays(&self) -> impl Iterator<Item = (PacketId, Option<Time>)> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.in_service.iter().chain(&s.waiting));
-        let on_wire = self.transit.iter().map(|t| (t.packet, Some(t.deliver)));
+        let in_order = self.transit.iter().map(|t| (t.packet, Some(t.deliver)));
+        let on_wire = in_order.chain(self.overtaking().map(|(packet, deliver)| (packet, Some(deliver))));
         let waiting = waiting.map(|w| w.packet).chain(self.scheduled());
         on_wire.chain(waiting.map(|packet| (packet, None)))
     }
@@ -892,6 +975,7 @@ impl<P: Protocol> Link<P> {
     pub fn memory(&self) -> usize {
         let queues = self.transit.memory() + self.entering.capacity() * size_of::<(Time, PacketId)>();
         let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);
-        size_of::<Self>() + queues + scheduler + self.counters.memory()
+        let overtaking = self.overtaking().count() * size_of::<Overtaking>();
+        size_of::<Self>() + queues + overtaking + scheduler + self.counters.memory()
     }
 }

@@ -289,6 +289,23 @@ proptest! {
         assert_same(&finish(sim), &run(&scenario));
     }
 
+    /// Links without extras take a path of their own through the engine: a wire that could lose packets, and never does, takes
+    /// the other.
+    #[test]
+    fn a_wire_that_never_loses_is_like_one_that_cannot(mut scenario in network()) {
+        let with = |scenario: &mut Value, loss: &Value| {
+            for link in scenario["link"].as_array_mut().unwrap() {
+                let plain = json!({ "queue": "drop_tail", "changes": [], "measured": false, "jitter": null, "reorder": false,
+                                    "slot": null, "loss": loss, "reverse": { "loss": loss } });
+                link.as_object_mut().unwrap().extend(plain.as_object().unwrap().clone());
+            }
+            scenario["reroute"] = Value::Null;
+            run(scenario)
+        };
+        let never = json!({ "gilbert_elliott": { "p": 0.5, "r": 0.5, "bad": 0.0 } });
+        assert_same(&with(&mut scenario, &json!(0.0)), &with(&mut scenario, &never));
+    }
+
     #[test]
     fn the_same_seed_gives_the_same_run(scenario in network()) {
         assert_same(&run(&scenario), &run(&scenario));

@@ -16,8 +16,8 @@ from levelflow.theory.validate import explained, whole
 
 #: What the probabilities of a row may add up to beside 1.
 ROUNDING = 1e-9
-#: Up to so many states a step is fastest with all probabilities, also those that are 0.
-DENSE = 500
+#: Up to so many states, a step with all probabilities is faster than a sparse one.
+DENSE = 250
 #: Steps after which the likeliest state is not a rare one.
 WARM_UP = 100
 

@@ -126,10 +126,11 @@ impl<P: Protocol> Sim<P> {
             } = &mut parts[home];
             let link = &mut links[i];
             link.catch_up(*now, packets);
-            let window = link.take_window();
-            let arrival_bps = window.arrived_bytes as f64 * 8.0 / elapsed;
+            let sample = link.sample();
+            let window = &sample.window;
+            let arrival_bps = sample.arrived_bytes as f64 * 8.0 / elapsed;
             let (peak_bps, peak_loss) = if link.ports.is_empty() {
-                (arrival_bps, window.loss())
+                (arrival_bps, sample.loss())
             } else {
                 (window.peak_rate, window.peak_loss)
             };
@@ -138,11 +139,11 @@ impl<P: Protocol> Sim<P> {
                 link: i as u32,
                 arrival_bps,
                 peak_bps,
-                throughput_bps: window.sent_bytes as f64 * 8.0 / elapsed,
+                throughput_bps: sample.sent_bytes as f64 * 8.0 / elapsed,
                 buffer_packets: link.buffer_packets(),
                 queue_bytes: link.queue_bytes(),
                 queue_packets: link.queue_packets() as u32,
-                queue_max_bytes: window.queue_max,
+                queue_max_bytes: sample.queue_max,
                 dropped: window.dropped,
                 dropped_bytes: window.dropped_bytes,
                 marked: window.marked,
