@@ -202,6 +202,7 @@ def test_values_of_a_scenario_are_set_on_the_command_line(levelflow, tmp_path):
     assert done.returncode == 0, done.stderr
     flows = Scenario.load(tmp_path / "star-4.toml").raw["flow"]
     assert [(flow["size"], flow["arrivals"]) for flow in flows] == [("50 kB", {"poisson": "9 /s"})] * 4
+    assert levelflow("topology", "star:4", "--set", "name=club").stdout.startswith("club.toml: ")
     done = levelflow("topology", "star:5", "--set", "flow.*.sise=1")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
