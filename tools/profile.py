@@ -33,9 +33,10 @@ AREAS = {
     "dispatch": r"sim/src/engine/mod|::advance",
     "links: queues, packets": r"",
 }
-#: A second cache of 1 MB, behind a first one of 32 kB.
-CACHES = ["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64"]
-EVENTS = ("Ir", "D1mr", "D1mw", "DLmr", "DLmw")
+#: A second cache of 1 MB, behind a first one of 32 kB, and callgrind's predictor of branches, a simple one.
+SIMULATED = ["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64", "--branch-sim=yes"]
+EVENTS = ("Ir", "D1mr", "D1mw", "DLmr", "DLmw", "Bcm", "Bim")
+MISSES = ("misses of the first cache", "misses of the second", "branches mispredicted")
 #: Counts of events, a file and a function.
 LINE = re.compile(r"\s*" + r"([\d,]+|\.)(?: \([^)]*\))?\s+" * len(EVENTS) + r"(\S[^:]*:\S.*)$")
 
@@ -49,19 +50,21 @@ def main() -> None:
         sys.exit("profile: valgrind is not installed")
     columns = {case: _profile(scenario) for case, scenario in _cases()}
     print(f"| per packet-hop | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    for row in ("instructions", *AREAS, "misses of the first cache", "misses of the second"):
+    for row in ("instructions", *AREAS, *MISSES):
         name = row if row not in AREAS else f"… {row}"
         print(f"| {name} | {' | '.join(_shown(column[row]) for column in columns.values())} |")
 
 
 def _cases() -> Iterator[tuple[str, Scenario]]:
-    """Ten flows at 100 Mb/s and a hundred at 10 Gb/s, where all that moves outgrows a cache; a thousand links."""
-    from tools.bench import dumbbell, wide
+    """Ten flows at 100 Mb/s and a hundred at 10 Gb/s, where all that moves outgrows a cache; few links, many links."""
+    from tools.bench import around, dumbbell, in_a_row, wide
 
     for law in LAWS:
         yield f"S1 {law}", dumbbell(law, 100, 10, 1)
     for law in LAWS:
         yield f"S3 {law}", dumbbell(law, 10_000, 100, 0.4)
+    yield "6 links", in_a_row(5)
+    yield "24 links", around(2)
     yield "1,000 links", wide(0.5)
 
 
@@ -80,7 +83,7 @@ def _profile(scenario: Scenario) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         out, file = Path(folder) / "callgrind.out", Path(folder) / "scenario.json"
         file.write_text(scenario.to_json(), encoding="utf-8")
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *CACHES]
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *SIMULATED]
         command += ["--toggle-collect=*Simulation*__pymethod_advance__*", sys.executable, "-m", "tools.profile"]
         done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=True)
         shown = ["callgrind_annotate", "--threshold=100", "--auto=no", f"--show={','.join(EVENTS)}", str(out)]
@@ -91,8 +94,8 @@ def _profile(scenario: Scenario) -> dict[str, float]:
         instructions, *misses = (0 if count == "." else int(count.replace(",", "")) for count in counts)
         found["instructions"] += instructions
         found[next(area for area, pattern in AREAS.items() if re.search(pattern, place))] += instructions
-        found["misses of the first cache"] += misses[0] + misses[1]
-        found["misses of the second"] += misses[2] + misses[3]
+        for row, pair in zip(MISSES, zip(misses[::2], misses[1::2], strict=True), strict=True):
+            found[row] += sum(pair)
     hops = int(done.stdout.split()[-1])
     return {what: count / hops for what, count in found.items()}
 
