@@ -8,9 +8,10 @@
 //! shaper may let the transmitter wait, and costs one more event then.
 
 mod scheduled;
+mod served;
+mod wire;
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
@@ -22,12 +23,15 @@ use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkSample, LinkWindow};
 use crate::interner::Interner;
 use crate::packet::{Packet, PacketId, Slab};
-use crate::prefetch::ahead;
 use crate::ring::Ring;
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
 use levelflow_results::Quantiles;
 use levelflow_scenario::LinkSpec;
+
+use served::Served;
+pub use wire::Delivery;
+use wire::Overtaking;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Transit {
@@ -68,50 +72,6 @@ impl Aqm {
             dropped: 0,
             since: Time::ZERO,
         }
-    }
-}
-
-/// A packet that waits for the transmitter.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    since: Time,
-    packet: PacketId,
-    size: u32,
-}
-
-/// When a packet that overtakes others reaches the far end, which of those that did so it is, and its index.
-type Overtaking = (Time, u64, PacketId);
-
-/// The queue in front of a transmitter that says when it is done.
-#[derive(Debug, Default)]
-struct Served {
-    waiting: VecDeque<Waiting>,
-    in_service: Option<Waiting>,
-    /// Several queues, instead of `waiting`.
-    scheduler: Option<Box<Scheduler<PacketId>>>,
-    /// When a shaper lets the next packet go; there is an event then.
-    opens: Option<Time>,
-    /// Packets that were dropped after they had joined the queue, to be discarded.
-    evicted: Vec<PacketId>,
-    /// Packets on the wire that overtake others.
-    overtaking: BinaryHeap<Reverse<Overtaking>>,
-    overtaken: u64,
-}
-
-impl Served {
-    /// Nothing waits, in one queue or in those of a scheduler.
-    fn with(scheduler: Option<Box<Scheduler<PacketId>>>) -> Self {
-        Self {
-            scheduler,
-            ..Self::default()
-        }
-    }
-
-    /// Packets waiting or in service.
-    #[inline(never)]
-    fn packets(&self) -> usize {
-        let scheduled = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.packets());
-        self.waiting.len() + usize::from(self.in_service.is_some()) + scheduled as usize
     }
 }
 
@@ -172,16 +132,6 @@ pub enum Admission {
     Follows,
     /// The buffer has no room for it, or the queue discipline dropped it.
     Dropped,
-}
-
-/// A packet at the far end of a link.
-#[derive(Debug)]
-pub struct Delivery {
-    pub packet: PacketId,
-    /// The wire lost it.
-    pub lost: bool,
-    /// When the next one is due.
-    pub next: Option<Time>,
 }
 
 /// Picoseconds per byte.
@@ -401,235 +351,6 @@ impl<P: Protocol> Link<P> {
         self.queue_max = self.queue_max.max(self.queue_bytes);
     }
 
-    /// A packet waits for the transmitter, which takes it at once if it is free.
-    #[inline(never)]
-    fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
-        match &mut self.served {
-            Some(served) if served.scheduler.is_none() => {
-                self.account(now, size);
-                if let Some(served) = &mut self.served {
-                    served.waiting.push_back(Waiting {
-                        since: now,
-                        packet: id,
-                        size,
-                    });
-                }
-            }
-            _ => self.schedule(now, id, size, packets),
-        }
-        match self.serve(now, packets) {
-            Some(done) => Admission::Served(done),
-            None => Admission::Follows,
-        }
-    }
-
-    /// The transmitter takes a packet; gives the time when it will be done with it.
-    fn begin(&mut self, now: Time, next: Waiting) -> Time {
-        if let Some(served) = &mut self.served {
-            served.in_service = Some(next);
-        }
-        let done = now.saturating_add(self.transmission(next.size));
-        if let Some(changing) = &mut self.changing {
-            changing.begins(now, next.since, done);
-        }
-        done
-    }
-
-    /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
-    fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
-        let served = self.served.as_mut()?;
-        if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
-            return None;
-        }
-        if served.scheduler.is_some() {
-            return self.serve_scheduled(now, packets);
-        }
-        loop {
-            let served = self.served.as_mut()?;
-            let next = served.waiting.pop_front()?;
-            let left = served.waiting.len() as u32;
-            if let Some(aqm) = &mut self.aqm {
-                let port = PortView {
-                    queue: Bytes::new(self.queue_bytes - u64::from(next.size)),
-                    packets: left,
-                    in_service: Bytes::ZERO,
-                    dropped: Bytes::ZERO,
-                };
-                match aqm.law.on_departure(&aqm.params, now, now - next.since, &port) {
-                    Verdict::Pass => {}
-                    Verdict::Notify if aqm.ecn && packets[next.packet].label.mark() => {
-                        self.window.marked += 1;
-                        self.counters.marked += 1;
-                    }
-                    Verdict::Notify | Verdict::Drop => {
-                        self.evict(now, next);
-                        self.count_drop(u64::from(next.size));
-                        continue;
-                    }
-                }
-            }
-            return Some(self.begin(now, next));
-        }
-    }
-
-    /// The transmitter is done with a packet, which goes on the wire, and takes the next one. Gives the time of delivery
-    /// if nothing else is on the wire, and the time when it will be done again. Or a shaper lets it have a packet.
-    pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
-        let served = self.served.as_mut().expect("only such a link has this event");
-        if served.opens == Some(now) && served.in_service.is_none() {
-            served.opens = None;
-            return (None, self.serve(now, packets));
-        }
-        let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
-        if let Some(changing) = &mut self.changing {
-            changing.sends(now, size);
-        }
-        let lost = self.leave::<false>(packet, size, packets);
-        let wire = self.wire.as_mut().expect("such a link has one");
-        let deliver = if lost {
-            now.saturating_add(self.delay)
-        } else {
-            wire.due(now)
-        };
-        let first = self.put_on_wire(Transit { deliver, packet, size }) && !self.leads_elsewhere;
-        (first.then_some(deliver), self.serve(now, packets))
-    }
-
-    /// A packet has left, and may overtake others; gives whether it is the next to reach the far end.
-    fn put_on_wire(&mut self, transit: Transit) -> bool {
-        let first = self.next_delivery().is_none_or(|next| transit.deliver < next);
-        let overtakes = self.transit.back().is_some_and(|last| last.deliver > transit.deliver);
-        match &mut self.served {
-            Some(served) if overtakes => {
-                served.overtaken += 1;
-                let entry = (transit.deliver, served.overtaken, transit.packet);
-                served.overtaking.push(Reverse(entry));
-            }
-            _ => {
-                self.transit.push_back(transit);
-                self.departed += 1;
-            }
-        }
-        first
-    }
-
-    /// When the next packet reaches the far end.
-    fn next_delivery(&self) -> Option<Time> {
-        let served = self.served.as_ref();
-        let overtaking = served
-            .and_then(|served| served.overtaking.peek())
-            .map(|entry| entry.0.0);
-        let in_order = self.transit.front().map(|transit| transit.deliver);
-        overtaking.into_iter().chain(in_order).min()
-    }
-
-    /// The next packet at the far end, if it has overtaken another.
-    fn take_overtaking(&mut self) -> Option<PacketId> {
-        let overtaking = &mut self.served.as_mut()?.overtaking;
-        let &Reverse((deliver, _, packet)) = overtaking.peek()?;
-        if self.transit.front().is_some_and(|next| next.deliver <= deliver) {
-            return None;
-        }
-        overtaking.pop();
-        Some(packet)
-    }
-
-    /// Whether the packet in service has been sent: a link that changes may have put that off.
-    pub fn has_sent(&self, now: Time) -> bool {
-        let served = |holds: fn(&Served, Time) -> bool| self.served.as_ref().is_some_and(|served| holds(served, now));
-        let opens = || served(|served, now| served.opens == Some(now));
-        let serves = || served(|served, _| served.in_service.is_some());
-        self.changing
-            .as_ref()
-            .is_none_or(|changing| opens() || (changing.is_done(now) && serves()))
-    }
-
-    /// When capacity, delay or loss change next.
-    pub fn next_change(&self) -> Option<Time> {
-        self.changing.as_ref().and_then(|changing| changing.due())
-    }
-
-    /// Capacity, delay and loss change; gives the time when the transmitter will be done with what it has or now takes.
-    pub fn change(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
-        let changing = self.changing.as_mut()?;
-        let (same, notified) = (changing.capacity(), changing.notifies());
-        let state = changing.enter();
-        self.delay = state.wire.delay;
-        if let Some(wire) = &mut self.wire {
-            wire.set(state.wire);
-        }
-        if state.capacity == same {
-            return None;
-        }
-        let before = self.pace;
-        if state.capacity > Rate::ZERO {
-            self.pace = pace(state.capacity, self.slow);
-            self.notify(now, state.capacity, notified);
-        }
-        let served = self.served.as_ref().expect("a link that changes serves packets");
-        match served.in_service {
-            Some(_) => self.changing.as_mut()?.repace(now, before, self.pace),
-            None => self.serve(now, packets),
-        }
-    }
-
-    /// The queue discipline and, if they do not measure it, router laws learn of another capacity.
-    fn notify(&mut self, now: Time, capacity: Rate, laws: bool) {
-        for port in self.ports.iter_mut().filter(|_| laws) {
-            port.law.on_capacity(&port.params, capacity);
-        }
-        if let Some(aqm) = &mut self.aqm {
-            aqm.law.on_capacity(&aqm.params, now, capacity);
-        }
-    }
-
-    /// A packet that was dropped after it had joined the queue, to be discarded.
-    #[inline]
-    pub fn next_evicted(&mut self) -> Option<PacketId> {
-        self.served.as_mut()?.evicted.pop()
-    }
-
-    /// Drops a packet that waits.
-    fn evict(&mut self, now: Time, packet: Waiting) {
-        let size = u64::from(packet.size);
-        self.queue_bytes -= size;
-        if let Some(served) = &mut self.served {
-            served.evicted.push(packet.packet);
-        }
-        let (left, transmission) = (self.work_left(now), self.transmission(packet.size));
-        if let Some(sizing) = &mut self.sizing {
-            sizing.work(left, -transmission.as_secs_f64());
-        }
-        self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
-    }
-
-    /// Whether `size` more bytes fit once nothing waits but the packet in service, where what waits makes room.
-    fn can_make_room(&self, size: u64) -> bool {
-        let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
-            return false;
-        };
-        let in_service = served.in_service.map_or(0, |packet| u64::from(packet.size));
-        match self.buffer {
-            Buffer::Unlimited => true,
-            Buffer::Bytes(limit) => in_service + size <= limit.get(),
-            Buffer::Packets(limit) => u64::from(served.in_service.is_some()) < limit,
-        }
-    }
-
-    /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
-    /// for another.
-    fn make_room(&mut self, now: Time, size: u64) {
-        while !self.fits(size, self.queue_packets() as u32) {
-            let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
-            let packet = waiting.expect("there is room without those that wait");
-            self.evict(now, packet);
-            self.drop_for_lack_of_room(u64::from(packet.size));
-            if matches!(self.buffer, Buffer::Packets(_)) {
-                break;
-            }
-        }
-    }
-
     /// Counts a drop against which a larger buffer helps: what buffer-sizing algorithms count.
     fn drop_for_lack_of_room(&mut self, size: u64) {
         if let Some(sizing) = &mut self.sizing {
@@ -646,82 +367,6 @@ impl<P: Protocol> Link<P> {
         self.window.dropped += 1;
         self.window.dropped_bytes += size;
         self.counters.dropped(size);
-    }
-
-    /// The packet that is due reaches the far end.
-    #[inline]
-    pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
-        if !self.plain {
-            return self.deliver_special(packets);
-        }
-        let packet = self.next_in_order::<true>(packets);
-        self.counters.delivered += 1;
-        Delivery {
-            packet,
-            lost: false,
-            next: self.transit.front().map(|next| next.deliver),
-        }
-    }
-
-    /// The same for a link that is not plain.
-    #[inline(never)]
-    fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
-        let overtaking = self.take_overtaking();
-        let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets));
-        let lost = self.wire.is_some() && packets[packet].label.is_lost();
-        if lost {
-            self.counters.lost += 1;
-        } else {
-            self.counters.delivered += 1;
-        }
-        Delivery {
-            packet,
-            lost,
-            next: self.next_delivery(),
-        }
-    }
-
-    /// Takes the first packet, which leaves the queue if it has not.
-    #[inline(always)]
-    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> PacketId {
-        let Transit { packet, size, .. } = self.transit.pop_front().expect("an event per packet");
-        match self.departed.checked_sub(1) {
-            Some(departed) => self.departed = departed,
-            None => _ = self.leave::<PLAIN>(packet, size, packets),
-        }
-        packet
-    }
-
-    /// Packets to ask for: see [`ahead`].
-    #[inline]
-    pub fn ahead(&self) -> Option<[PacketId; 2]> {
-        ahead(&self.transit, |t| t.packet)
-    }
-
-    /// Its far end is in another part of the network.
-    pub fn lead_elsewhere(&mut self) {
-        self.leads_elsewhere = true;
-    }
-
-    /// The next packet that has left for another part, and when it reaches the far end.
-    pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
-        self.departed = self.departed.checked_sub(1)?;
-        self.transit
-            .pop_front()
-            .map(|transit| (transit.deliver, transit.packet))
-    }
-
-    /// When the next packet leaves for another part, if no event is due then.
-    pub fn next_departure(&self) -> Option<Time> {
-        let next = self.transit.get(self.departed as usize)?;
-        Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
-    }
-
-    /// A packet has left in another part; gives whether it is the only one here.
-    pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
-        self.transit.push_back(Transit { deliver, packet, size });
-        self.departed += 1;
-        self.transit.len() == 1
     }
 
     /// Lets every packet leave the queue that has left by `now`.
@@ -847,12 +492,6 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
-    #[inline]
-    pub fn is_due(&self, now: Time) -> bool {
-        self.plain || self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
-    }
-
     /// How long packets waited, s, if the link changes.
     pub fn waits(&self) -> Option<Quantiles> {
         self.changing.as_ref().and_then(|changing| changing.waits())
@@ -944,17 +583,6 @@ impl<P: Protocol> Link<P> {
             .chain(self.overtaking().map(|(packet, _)| packet))
             .chain(waiting.map(|w| w.packet))
             .chain(self.scheduled())
-    }
-
-    /// Packets on the wire that overtake others, and when each reaches the far end.
-    fn overtaking(&self) -> impl Iterator<Item = (PacketId, Time)> + '_ {
-        let served = self.served.iter();
-        served.flat_map(|served| {
-            served
-                .overtaking
-                .iter()
-                .map(|&Reverse((deliver, _, packet))| (packet, deliver))
-        })
     }
 
     /// Propagation delay.

@@ -5,7 +5,8 @@ use levelflow_path::Scheduler;
 use levelflow_path::scheduler::{Next, Queued};
 use levelflow_units::{Buffer, Time};
 
-use super::{Link, Waiting};
+use super::Link;
+use super::served::Waiting;
 use crate::packet::{PacketId, Slab};
 
 impl<P: Protocol> Link<P> {

@@ -1,0 +1,247 @@
+//! Links whose transmitter says when it is done with a packet, since a queue drops from its front or decides on departure, has
+//! several queues, or the link changes.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use levelflow_laws::aqm::{Overflow, Verdict};
+use levelflow_laws::{PortView, Protocol, RouterLaw};
+use levelflow_path::Scheduler;
+use levelflow_units::{Buffer, Bytes, Rate, Time};
+
+use super::wire::Overtaking;
+use super::{Admission, Link, Transit, pace};
+use crate::packet::{PacketId, Slab};
+
+/// A packet that waits for the transmitter.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) since: Time,
+    pub(super) packet: PacketId,
+    pub(super) size: u32,
+}
+
+/// The queue in front of a transmitter that says when it is done.
+#[derive(Debug, Default)]
+pub(super) struct Served {
+    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) in_service: Option<Waiting>,
+    /// Several queues, instead of `waiting`.
+    pub(super) scheduler: Option<Box<Scheduler<PacketId>>>,
+    /// When a shaper lets the next packet go; there is an event then.
+    pub(super) opens: Option<Time>,
+    /// Packets that were dropped after they had joined the queue, to be discarded.
+    pub(super) evicted: Vec<PacketId>,
+    /// Packets on the wire that overtake others.
+    pub(super) overtaking: BinaryHeap<Reverse<Overtaking>>,
+    pub(super) overtaken: u64,
+}
+
+impl Served {
+    /// Nothing waits, in one queue or in those of a scheduler.
+    pub(super) fn with(scheduler: Option<Box<Scheduler<PacketId>>>) -> Self {
+        Self {
+            scheduler,
+            ..Self::default()
+        }
+    }
+
+    /// Packets waiting or in service.
+    #[inline(never)]
+    pub(super) fn packets(&self) -> usize {
+        let scheduled = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.packets());
+        self.waiting.len() + usize::from(self.in_service.is_some()) + scheduled as usize
+    }
+}
+
+impl<P: Protocol> Link<P> {
+    /// A packet waits for the transmitter, which takes it at once if it is free.
+    #[inline(never)]
+    pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
+        match &mut self.served {
+            Some(served) if served.scheduler.is_none() => {
+                self.account(now, size);
+                if let Some(served) = &mut self.served {
+                    served.waiting.push_back(Waiting {
+                        since: now,
+                        packet: id,
+                        size,
+                    });
+                }
+            }
+            _ => self.schedule(now, id, size, packets),
+        }
+        match self.serve(now, packets) {
+            Some(done) => Admission::Served(done),
+            None => Admission::Follows,
+        }
+    }
+
+    /// The transmitter takes a packet; gives the time when it will be done with it.
+    pub(super) fn begin(&mut self, now: Time, next: Waiting) -> Time {
+        if let Some(served) = &mut self.served {
+            served.in_service = Some(next);
+        }
+        let done = now.saturating_add(self.transmission(next.size));
+        if let Some(changing) = &mut self.changing {
+            changing.begins(now, next.since, done);
+        }
+        done
+    }
+
+    /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
+    pub(super) fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+        let served = self.served.as_mut()?;
+        if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
+            return None;
+        }
+        if served.scheduler.is_some() {
+            return self.serve_scheduled(now, packets);
+        }
+        loop {
+            let served = self.served.as_mut()?;
+            let next = served.waiting.pop_front()?;
+            let left = served.waiting.len() as u32;
+            if let Some(aqm) = &mut self.aqm {
+                let port = PortView {
+                    queue: Bytes::new(self.queue_bytes - u64::from(next.size)),
+                    packets: left,
+                    in_service: Bytes::ZERO,
+                    dropped: Bytes::ZERO,
+                };
+                match aqm.law.on_departure(&aqm.params, now, now - next.since, &port) {
+                    Verdict::Pass => {}
+                    Verdict::Notify if aqm.ecn && packets[next.packet].label.mark() => {
+                        self.window.marked += 1;
+                        self.counters.marked += 1;
+                    }
+                    Verdict::Notify | Verdict::Drop => {
+                        self.evict(now, next);
+                        self.count_drop(u64::from(next.size));
+                        continue;
+                    }
+                }
+            }
+            return Some(self.begin(now, next));
+        }
+    }
+
+    /// The transmitter is done with a packet, which goes on the wire, and takes the next one. Gives the time of delivery
+    /// if nothing else is on the wire, and the time when it will be done again. Or a shaper lets it have a packet.
+    pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
+        let served = self.served.as_mut().expect("only such a link has this event");
+        if served.opens == Some(now) && served.in_service.is_none() {
+            served.opens = None;
+            return (None, self.serve(now, packets));
+        }
+        let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
+        if let Some(changing) = &mut self.changing {
+            changing.sends(now, size);
+        }
+        let lost = self.leave::<false>(packet, size, packets);
+        let wire = self.wire.as_mut().expect("such a link has one");
+        let deliver = if lost {
+            now.saturating_add(self.delay)
+        } else {
+            wire.due(now)
+        };
+        let first = self.put_on_wire(Transit { deliver, packet, size }) && !self.leads_elsewhere;
+        (first.then_some(deliver), self.serve(now, packets))
+    }
+
+    /// Whether the packet in service has been sent: a link that changes may have put that off.
+    pub fn has_sent(&self, now: Time) -> bool {
+        let served = |holds: fn(&Served, Time) -> bool| self.served.as_ref().is_some_and(|served| holds(served, now));
+        let opens = || served(|served, now| served.opens == Some(now));
+        let serves = || served(|served, _| served.in_service.is_some());
+        self.changing
+            .as_ref()
+            .is_none_or(|changing| opens() || (changing.is_done(now) && serves()))
+    }
+
+    /// When capacity, delay or loss change next.
+    pub fn next_change(&self) -> Option<Time> {
+        self.changing.as_ref().and_then(|changing| changing.due())
+    }
+
+    /// Capacity, delay and loss change; gives the time when the transmitter will be done with what it has or now takes.
+    pub fn change(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+        let changing = self.changing.as_mut()?;
+        let (same, notified) = (changing.capacity(), changing.notifies());
+        let state = changing.enter();
+        self.delay = state.wire.delay;
+        if let Some(wire) = &mut self.wire {
+            wire.set(state.wire);
+        }
+        if state.capacity == same {
+            return None;
+        }
+        let before = self.pace;
+        if state.capacity > Rate::ZERO {
+            self.pace = pace(state.capacity, self.slow);
+            self.notify(now, state.capacity, notified);
+        }
+        let served = self.served.as_ref().expect("a link that changes serves packets");
+        match served.in_service {
+            Some(_) => self.changing.as_mut()?.repace(now, before, self.pace),
+            None => self.serve(now, packets),
+        }
+    }
+
+    /// The queue discipline and, if they do not measure it, router laws learn of another capacity.
+    fn notify(&mut self, now: Time, capacity: Rate, laws: bool) {
+        for port in self.ports.iter_mut().filter(|_| laws) {
+            port.law.on_capacity(&port.params, capacity);
+        }
+        if let Some(aqm) = &mut self.aqm {
+            aqm.law.on_capacity(&aqm.params, now, capacity);
+        }
+    }
+
+    /// A packet that was dropped after it had joined the queue, to be discarded.
+    #[inline]
+    pub fn next_evicted(&mut self) -> Option<PacketId> {
+        self.served.as_mut()?.evicted.pop()
+    }
+
+    /// Drops a packet that waits.
+    pub(super) fn evict(&mut self, now: Time, packet: Waiting) {
+        let size = u64::from(packet.size);
+        self.queue_bytes -= size;
+        if let Some(served) = &mut self.served {
+            served.evicted.push(packet.packet);
+        }
+        let (left, transmission) = (self.work_left(now), self.transmission(packet.size));
+        if let Some(sizing) = &mut self.sizing {
+            sizing.work(left, -transmission.as_secs_f64());
+        }
+        self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
+    }
+
+    /// Whether `size` more bytes fit once nothing waits but the packet in service, where what waits makes room.
+    pub(super) fn can_make_room(&self, size: u64) -> bool {
+        let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
+            return false;
+        };
+        let in_service = served.in_service.map_or(0, |packet| u64::from(packet.size));
+        match self.buffer {
+            Buffer::Unlimited => true,
+            Buffer::Bytes(limit) => in_service + size <= limit.get(),
+            Buffer::Packets(limit) => u64::from(served.in_service.is_some()) < limit,
+        }
+    }
+
+    /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
+    /// for another.
+    pub(super) fn make_room(&mut self, now: Time, size: u64) {
+        while !self.fits(size, self.queue_packets() as u32) {
+            let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
+            let packet = waiting.expect("there is room without those that wait");
+            self.evict(now, packet);
+            self.drop_for_lack_of_room(u64::from(packet.size));
+            if matches!(self.buffer, Buffer::Packets(_)) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The wire of a link, in its own part of the network or towards another, and what reaches the far end.
+
+use std::cmp::Reverse;
+
+use levelflow_laws::Protocol;
+use levelflow_units::Time;
+
+use super::{Link, Transit};
+use crate::packet::{PacketId, Slab};
+use crate::prefetch::ahead;
+
+/// When a packet that overtakes others reaches the far end, which of those that did so it is, and its index.
+pub(super) type Overtaking = (Time, u64, PacketId);
+
+/// A packet at the far end of a link.
+#[derive(Debug)]
+pub struct Delivery {
+    pub packet: PacketId,
+    /// The wire lost it.
+    pub lost: bool,
+    /// When the next one is due.
+    pub next: Option<Time>,
+}
+
+impl<P: Protocol> Link<P> {
+    /// A packet has left, and may overtake others; gives whether it is the next to reach the far end.
+    pub(super) fn put_on_wire(&mut self, transit: Transit) -> bool {
+        let first = self.next_delivery().is_none_or(|next| transit.deliver < next);
+        let overtakes = self.transit.back().is_some_and(|last| last.deliver > transit.deliver);
+        match &mut self.served {
+            Some(served) if overtakes => {
+                served.overtaken += 1;
+                let entry = (transit.deliver, served.overtaken, transit.packet);
+                served.overtaking.push(Reverse(entry));
+            }
+            _ => {
+                self.transit.push_back(transit);
+                self.departed += 1;
+            }
+        }
+        first
+    }
+
+    /// When the next packet reaches the far end.
+    pub(super) fn next_delivery(&self) -> Option<Time> {
+        let served = self.served.as_ref();
+        let overtaking = served
+            .and_then(|served| served.overtaking.peek())
+            .map(|entry| entry.0.0);
+        let in_order = self.transit.front().map(|transit| transit.deliver);
+        overtaking.into_iter().chain(in_order).min()
+    }
+
+    /// The next packet at the far end, if it has overtaken another.
+    fn take_overtaking(&mut self) -> Option<PacketId> {
+        let overtaking = &mut self.served.as_mut()?.overtaking;
+        let &Reverse((deliver, _, packet)) = overtaking.peek()?;
+        if self.transit.front().is_some_and(|next| next.deliver <= deliver) {
+            return None;
+        }
+        overtaking.pop();
+        Some(packet)
+    }
+
+    /// The packet that is due reaches the far end.
+    #[inline]
+    pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+        if !self.plain {
+            return self.deliver_special(packets);
+        }
+        let packet = self.next_in_order::<true>(packets);
+        self.counters.delivered += 1;
+        Delivery {
+            packet,
+            lost: false,
+            next: self.transit.front().map(|next| next.deliver),
+        }
+    }
+
+    /// The same for a link that is not plain.
+    #[inline(never)]
+    pub(super) fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+        let overtaking = self.take_overtaking();
+        let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets));
+        let lost = self.wire.is_some() && packets[packet].label.is_lost();
+        if lost {
+            self.counters.lost += 1;
+        } else {
+            self.counters.delivered += 1;
+        }
+        Delivery {
+            packet,
+            lost,
+            next: self.next_delivery(),
+        }
+    }
+
+    /// Takes the first packet, which leaves the queue if it has not.
+    #[inline(always)]
+    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> PacketId {
+        let Transit { packet, size, .. } = self.transit.pop_front().expect("an event per packet");
+        match self.departed.checked_sub(1) {
+            Some(departed) => self.departed = departed,
+            None => _ = self.leave::<PLAIN>(packet, size, packets),
+        }
+        packet
+    }
+
+    /// Packets to ask for: see [`ahead`].
+    #[inline]
+    pub fn ahead(&self) -> Option<[PacketId; 2]> {
+        ahead(&self.transit, |t| t.packet)
+    }
+
+    /// Its far end is in another part of the network.
+    pub fn lead_elsewhere(&mut self) {
+        self.leads_elsewhere = true;
+    }
+
+    /// The next packet that has left for another part, and when it reaches the far end.
+    pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
+        self.departed = self.departed.checked_sub(1)?;
+        self.transit
+            .pop_front()
+            .map(|transit| (transit.deliver, transit.packet))
+    }
+
+    /// When the next packet leaves for another part, if no event is due then.
+    pub fn next_departure(&self) -> Option<Time> {
+        let next = self.transit.get(self.departed as usize)?;
+        Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
+    }
+
+    /// A packet has left in another part; gives whether it is the only one here.
+    pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
+        self.transit.push_back(Transit { deliver, packet, size });
+        self.departed += 1;
+        self.transit.len() == 1
+    }
+
+    /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.plain || self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
+    }
+
+    /// Packets on the wire that overtake others, and when each reaches the far end.
+    pub(super) fn overtaking(&self) -> impl Iterator<Item = (PacketId, Time)> + '_ {
+        let served = self.served.iter();
+        served.flat_map(|served| {
+            served
+                .overtaking
+                .iter()
+                .map(|&Reverse((deliver, _, packet))| (packet, deliver))
+        })
+    }
+}
