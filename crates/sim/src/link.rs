@@ -603,7 +603,7 @@ impl<P: Protocol> Link<P> {
     pub fn memory(&self) -> usize {
         let queues = self.transit.memory() + self.entering.capacity() * size_of::<(Time, PacketId)>();
         let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);
-        let overtaking = self.overtaking().count() * size_of::<Overtaking>();
-        size_of::<Self>() + queues + overtaking + scheduler + self.counters.memory()
+        let overtaking = self.served.as_ref().map_or(0, |served| served.overtaking.capacity());
+        size_of::<Self>() + queues + overtaking * size_of::<Overtaking>() + scheduler + self.counters.memory()
     }
 }

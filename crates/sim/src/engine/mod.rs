@@ -370,14 +370,9 @@ impl<P: Protocol> Sim<P> {
             return self.events.pop();
         }
         let Delivery { packet: id, lost, next } = link.deliver(&mut self.packets);
-        match next {
-            Some(at) => self.events.replace(at, Target::Link(i)),
-            None => self.events.pop(),
-        }
-        if self.packets.most() > IN_CACHE {
-            let ahead = link.ahead();
-            self.prefetch(ahead);
-        }
+        let ahead = (self.packets.most() > IN_CACHE).then(|| link.ahead()).flatten();
+        self.reschedule(next, Target::Link(i));
+        self.prefetch(ahead);
         if next.is_none() {
             self.enter(i);
         }
@@ -447,21 +442,16 @@ impl<P: Protocol> Sim<P> {
             trace.arrives(at, id);
         }
         let to = &mut self.links[link as usize];
-        match to.offer(at, id, &mut self.packets) {
+        let (admission, plain) = (to.offer(at, id, &mut self.packets), to.is_plain());
+        match admission {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
             Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
             Admission::Follows => {}
-            Admission::Dropped => return self.dropped(link, id),
+            Admission::Dropped => self.discard(link, id, Fate::Dropped),
         }
-        if !to.is_plain() {
+        if !plain {
             self.drop_evicted(link);
         }
-    }
-
-    #[inline(never)]
-    fn dropped(&mut self, link: u32, id: PacketId) {
-        self.discard(link, id, Fate::Dropped);
-        self.drop_evicted(link);
     }
 
     /// Packets of hosts come to a link, up to now: before anything else looks at it.

@@ -42,7 +42,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// When the next packet reaches the far end.
-    pub(super) fn next_delivery(&self) -> Option<Time> {
+    fn next_delivery(&self) -> Option<Time> {
         let served = self.served.as_ref();
         let overtaking = served
             .and_then(|served| served.overtaking.peek())
@@ -79,7 +79,7 @@ impl<P: Protocol> Link<P> {
 
     /// The same for a link that is not plain.
     #[inline(never)]
-    pub(super) fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+    fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
         let overtaking = self.take_overtaking();
         let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets));
         let lost = self.wire.is_some() && packets[packet].label.is_lost();

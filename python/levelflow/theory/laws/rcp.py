@@ -101,17 +101,13 @@ def rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, q
 
 
 def _rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
-    d = link.d0 + queue / link.capacity
+    d = delay(queue, link)
     return before * (alpha * (link.capacity - load) - beta * queue / d) / (link.capacity * d)
 
 
 @explained
 def queue_change(load: Numbers, queue: Numbers, link: Link) -> Numbers:
     """Growth of the queue, q', from arrivals and queue, eq 7: an empty one does not fall, bit/s."""
-    return _queue_change(load, queue, link)
-
-
-def _queue_change(load: Numbers, queue: Numbers, link: Link) -> Numbers:
     growth = load - link.capacity
     return np.where(np.asarray(queue) > 0, growth, np.maximum(growth, 0.0))
 
@@ -271,9 +267,9 @@ def fluid(
     def change(_: float, state: Floats, past: Past) -> Floats:
         parts = [past(lag, of=which)[0] for lag, which in groups]
         before = np.concatenate(parts) if len(parts) > 1 else parts[0]
-        load = flows * past(1.0)[0]
+        load = arrivals(past(1.0)[0], sorted_link)
         q = state[1]
-        changes = _rate_change(a, b, before, load, q, sorted_link), _queue_change(load, q, sorted_link)
+        changes = _rate_change(a, b, before, load, q, sorted_link), queue_change(load, q, sorted_link)
         return d0 * np.array(changes)
 
     bounds = (
