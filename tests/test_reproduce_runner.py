@@ -316,8 +316,10 @@ def test_overrides_are_paths_or_a_function(tmp_path, monkeypatch):
     assert figure.scenario({"duration": "2 s"}, seed=7).raw == {**raw, "duration": "2 s", "seed": 7}
     assert figure.scenario(lambda s: s.raw.update(sample="10 ms")).raw["sample"] == "10 ms"
     assert list(figure.seeds(3)) == list(figure.seeds(3, quick=1)) == [1, 2, 3]
-    quick = Figure(load(folder), Runs(1), full=False, every_seed=False)
+    quick = Figure(load(folder), Runs(1), full=False, every_draw=False)
     assert (list(quick.seeds(3)), list(quick.seeds(3, quick=1))) == ([1, 2, 3], [1])
+    assert (figure.draws(500, quick=100), quick.draws(500, quick=100)) == (500, 100)
+    assert not figure.has_tiers
 
 
 def test_the_report_is_one_page_that_fetches_nothing(tmp_path):

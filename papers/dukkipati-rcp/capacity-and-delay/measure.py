@@ -1,6 +1,6 @@
 import numpy as np
 
-from dukkipati_models.arrivals import CAPACITIES, LATER, LAWS, LINK, RTPDS
+from dukkipati_models.arrivals import LATER, LAWS, LINK
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Against, Noted
 from levelflow.reproduce.drawing import draw_expected
@@ -20,9 +20,13 @@ class Sweep:
     """A line of settings, each run under every law."""
 
     def __init__(self, figure, settings):
-        self.settings = settings
-        self.windows = [setting.window(figure) for setting in settings]
-        self.runs = [setting.beside(figure) for setting in settings]
+        self.settings = [setting for setting in settings if setting.runs_in(figure)]
+        self.windows = [setting.window(figure) for setting in self.settings]
+        self.runs = [setting.beside(figure) for setting in self.settings]
+
+    def points(self, name):
+        """What the plans of the settings have by this name."""
+        return np.array([getattr(setting.plan, name) for setting in self.settings])
 
     def over_seeds(self, metric):
         """For each setting the mean over seeds of ``metric(results by law, plan, window)``."""
@@ -110,7 +114,8 @@ def afct_small(by_law, _plan, window):
 def measure(figure):
     by_capacity, by_delay = figure.sweeps = Sweep(figure, FIG20), Sweep(figure, FIG21)
     small = np.array(by_delay.over_seeds(afct_small))
-    excess = small - ROUND_TRIPS * np.array(RTPDS)
+    delays = by_delay.points("rtpd")
+    excess = small - ROUND_TRIPS * delays
     queue = {law: by_capacity.queue(law) for law in LAWS}
     middle, large = (by_capacity.to_sharing("RCP", sizes) for sizes in (MIDDLE, LARGE))
     return {
@@ -132,7 +137,7 @@ def measure(figure):
             "afct_ratio[TCP/RCP and XCP/RCP, below 500]": by_delay.to_rcp("TCP", SMALL) + by_delay.to_rcp("XCP", SMALL),
             "afct_ratio[TCP/RCP, above 500, geometric mean over RTPD]": beside(by_delay, "TCP", LARGE),
             "afct_ratio[XCP/RCP, above 500, geometric mean over RTPD]": beside(by_delay, "XCP", LARGE),
-            "afct_slope_over_rtpd": float(np.polyfit(RTPDS, small, 1)[0]),
+            "afct_slope_over_rtpd": float(np.polyfit(delays, small, 1)[0]),
             "afct_minus_1.5rtpd_variation": float(np.ptp(excess) / excess.mean()),
             "afct_ratio_to_ps[RCP, below 500, RTPD from 0.02 s on]": by_delay.to_ps("RCP", SMALL)[1:],
             "afct_ratio_to_sharing": by_delay.to_sharing("RCP", LARGE)[:SHORT_DELAYS],
@@ -144,8 +149,8 @@ def measure(figure):
 def plot(figure, canvas):
     canvas.set_size_inches(9, 8)
     columns = (
-        (figure.sweeps[0], [c / 1e9 for c in CAPACITIES], "capacity (Gb/s)"),
-        (figure.sweeps[1], RTPDS, "RTPD (s)"),
+        (figure.sweeps[0], figure.sweeps[0].points("capacity") / 1e9, "capacity (Gb/s)"),
+        (figure.sweeps[1], figure.sweeps[1].points("rtpd"), "RTPD (s)"),
     )
     grid = canvas.subplots(3, 2, sharex="col")
     for (small, large, below), (sweep, x, label) in zip(grid.T, columns, strict=True):

@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 
 from dukkipati_models.arrivals import LAWS, PACKET, settled
-from dukkipati_models.networks import CASCADE, LINKS, THROUGH, cascade
+from dukkipati_models.networks import CASCADE, LINKS, QUICK_LINKS, THROUGH, cascade
 from levelflow.measure import completions
 from levelflow.reproduce import Against
 from levelflow.theory.queues.bounds import fct_bound
@@ -17,9 +17,10 @@ MIDDLE = (100_000, 2_000_000)  # bytes
 
 def run_all(figure):
     """Results per law, one for each number of links."""
-    duration = PRINTED if figure.full else QUICK
-    results = iter(figure.runs([cascade(links, duration, law) for law in LAWS.values() for links in LINKS]))
-    return {law: [next(results) for _ in LINKS] for law in LAWS}
+    duration, numbers = (PRINTED, LINKS) if figure.full else (QUICK, QUICK_LINKS)
+    figure.numbers = numbers
+    results = iter(figure.runs([cascade(links, duration, law) for law in LAWS.values() for links in numbers]))
+    return {law: [next(results) for _ in numbers] for law in LAWS}
 
 
 def through(figure, result):
@@ -81,7 +82,7 @@ def measure(figure):
 def plot(figure, canvas):
     grid = canvas.subplots(1, len(LAWS), sharey=True)
     for axes, (law, by_links) in zip(grid, figure.done.items(), strict=True):
-        for links, rows in zip(LINKS, by_links, strict=True):
+        for links, rows in zip(figure.numbers, by_links, strict=True):
             sizes = completions.by_size(rows, C, 0.0)
             axes.loglog(sizes["bytes"] / 1000, sizes["fct_s"], "o-", label=f"n = {links}")
         axes.loglog(sizes["bytes"] / 1000, sizes["ps_s"], "k--", label="1.5 RTPD + L/C")

@@ -23,7 +23,7 @@ PHASES = (((35.0, 40.0), 5), ((95.0, 100.0), 10), ((135.0, 140.0), 5))
 WITHIN = 0.05
 ALPHAS = grid(0.1, 2.0, 0.1)
 BETAS = grid(0.1, 1.0, 0.1)
-QUICK_BETAS = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0]
+QUICK_BETAS = [0.1, 0.4, 0.6, 1.0]
 
 
 def settles(result: Result) -> bool:

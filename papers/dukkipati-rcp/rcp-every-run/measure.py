@@ -1,7 +1,7 @@
 """No run of the other figures drops a packet, and no flow is faster than light and line allow."""
 
 from dukkipati_models.arrivals import LATER, LAWS, LINK, SETTINGS
-from dukkipati_models.networks import LINKS, LOADS, cascade, groups, two_way
+from dukkipati_models.networks import LINKS, LOADS, QUICK_LINKS, cascade, groups, two_way
 from levelflow.measure import queues
 from levelflow.reproduce import Noted
 from levelflow.reproduce.drawing import draw_expected
@@ -46,10 +46,14 @@ def losses(results):
 
 def losses_later(figure, law):
     """Share of dropped packets, the worst link of each run of figures 17 to 30."""
-    scenarios = [setting.scenarios(figure, law)[0] for name, setting in LATER.items() if name not in APPENDIX]
+    scenarios = [
+        setting.scenarios(figure, law)[0]
+        for name, setting in LATER.items()
+        if name not in APPENDIX and setting.runs_in(figure)
+    ]
     scenarios += [two_way(name, run[3], 1, law) for name, run in LOADS.items()]
     scenarios += [figure.scenario(groups(GROUPS_QUICK, law, GROUPS_DRAIN), seed=1, name=GROUPS)]
-    scenarios += [cascade(links, CASCADE_QUICK, law) for links in LINKS]
+    scenarios += [cascade(links, CASCADE_QUICK, law) for links in (LINKS if figure.full else QUICK_LINKS)]
     results = figure.runs(scenarios)
     return [
         max(queues.loss_rate(result.summary, link["name"]) for link in result.summary["links"]) for result in results

@@ -17,9 +17,11 @@ SEEDS = 5
 
 def measure(figure):
     duration = 200 if figure.full else 100
-    by_seed = figure.runs([scenario(duration, seed, PRINTED) for seed in figure.seeds(SEEDS)])
+    seeds = figure.seeds(SEEDS, quick=1)
+    by_seed = figure.runs([scenario(duration, seed, PRINTED) for seed in seeds])
     by_start = figure.runs([scenario(duration, 1, start) for start in STARTS])
-    deep = figure.runs([unlimited(scenario(duration, seed, PRINTED)) for seed in figure.seeds(SEEDS)])
+    deep = figure.runs([unlimited(scenario(duration, seed, PRINTED)) for seed in seeds])
+    figure.count = len(seeds)
     shares, deep_shares = ([offered(run) for run in runs] for runs in (by_seed, deep))
     lowest = ", ".join(f"{share.min():.3f}" for share in deep_shares)
     return {
@@ -55,10 +57,10 @@ def offered(run):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    offered = [series.link_series(run.links, LINK, "signal") for run in figure.results[:SEEDS]]
+    offered = [series.link_series(run.links, LINK, "signal") for run in figure.results[: figure.count]]
     draw_seeds(left, [(t, rate / PLAN.capacity) for t, rate in offered], linewidth=0.8)
-    left.set(xlabel="time (s)", ylabel="R/C", yscale="log", title=f"Figure 5; band: {SEEDS} seeds")
-    for start, run in zip(STARTS, figure.results[SEEDS:], strict=False):
+    left.set(xlabel="time (s)", ylabel="R/C", yscale="log", title=f"Figure 5; seeds: {figure.count}")
+    for start, run in zip(STARTS, figure.results[figure.count :], strict=False):
         t, rate = series.link_series(run.links, LINK, "signal", (0, 2 * WARM_UP))
         right.semilogy(t, rate / PLAN.capacity, label=f"R(0) = {start:g} C")
     right.set(xlabel="time (s)", title="same arrivals, other R(0)")

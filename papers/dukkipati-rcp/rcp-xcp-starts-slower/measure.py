@@ -8,23 +8,24 @@ from levelflow.reproduce import Against
 
 PLAN = SETTINGS["fig7"].plan
 DURATION = 30
-STARTS = range(round(WARM_UP * DURATION), DURATION - 1)
+STARTS = np.arange(WARM_UP * DURATION, DURATION - 1, 0.2)  # s
 TAGGED = 100  # packets
 SEEDS = 5
 HANDSHAKE, ROUND_TRIPS = 1, 3
 
 
 def measure(figure):
-    results = figure.runs([scenario(law, seed) for law in ("reno", "xcp") for seed in figure.seeds(SEEDS)])
-    figure.sent = {"TCP": pooled(results[:SEEDS]), "XCP": pooled(results[SEEDS:])}
+    seeds = figure.seeds(SEEDS, quick=1)
+    results = figure.runs([scenario(law, seed) for law in ("reno", "xcp") for seed in seeds])
+    figure.sent = {"TCP": pooled(results[: len(seeds)]), "XCP": pooled(results[len(seeds) :])}
     tcp, xcp = (np.median(sent) for sent in figure.sent.values())
     return {"rcp-xcp-starts-slower": {"packets_sent_in_first_3_rtts": Against(float(xcp), float(tcp))}}
 
 
 def scenario(law, seed):
     result = PLAN.scenario(DURATION, seed, law=law)
-    for start in STARTS:
-        result.flow(f"tag{start}", law, "A", "B", size=f"{TAGGED} packets", start=f"{start} s")
+    for number, start in enumerate(STARTS):
+        result.flow(f"tag{number}", law, "A", "B", size=f"{TAGGED} packets", start=f"{start:.1f} s")
     return result
 
 
@@ -34,11 +35,12 @@ def pooled(results):
 
 def counts(result):
     """Packets that each tagged flow sends in its first three round trips after the handshake."""
-    return [data_packets(result, start, start + (HANDSHAKE + ROUND_TRIPS) * PLAN.rtpd) for start in STARTS]
+    return [data_packets(result, f"tag{number}", start) for number, start in enumerate(STARTS)]
 
 
-def data_packets(result, start, end):
-    _, rate = series.flow_series(result.flows, f"tag{start}", "sent_bps", (start, end))
+def data_packets(result, name, start):
+    window = (start, start + (HANDSHAKE + ROUND_TRIPS) * PLAN.rtpd)
+    _, rate = series.flow_series(result.flows, name, "sent_bps", window)
     return int(rate.sum() * PLAN.rtpd / 8 // PACKET)
 
 

@@ -11,6 +11,12 @@ from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
 
 NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
 INTERVAL = 0.2  # s, of ABS as printed
+SLOWEST = {(256, CAPACITY), (512, CAPACITY), (FLOWS, 512), (FLOWS, 1024)}  # rows only under --full: flows and Mb/s
+
+
+def rows(figure, table):
+    """The rows of a table that are run in the tier of a figure."""
+    return [row for row in table if figure.full or (row.flows, row.capacity) not in SLOWEST]
 
 
 def tables(figure):
@@ -19,8 +25,8 @@ def tables(figure):
         seeds = figure.seeds(5 if figure.full else 1)
         names = (*NAMES, BEST) if figure.full else NAMES
         figure.tables = tuple(
-            {value(row): buffer_rows.measure(row, figure.runs, seeds, names) for row in rows}
-            for rows, value in (
+            {value(row): buffer_rows.measure(row, figure.runs, seeds, names) for row in rows(figure, table)}
+            for table, value in (
                 (buffer_rows.second(), lambda row: row.flows),
                 (buffer_rows.third(), lambda row: row.capacity),
             )
@@ -29,14 +35,14 @@ def tables(figure):
 
 
 def of(table, names, keys, what):
-    """Use, loss or buffer of some lines: one list per seed, or the list of the only one."""
-    lines = [table[key][name] for name in names for key in keys]
+    """Use, loss or buffer of some lines, where they were run: one list per seed, or the list of the only one."""
+    lines = [table[key][name] for name in names for key in keys if key in table]
     runs = [[getattr(used, what) for used in run] for run in zip(*(item.each for item in lines), strict=True)]
     return Seeds(runs) if len(runs) > 1 else runs[0]
 
 
 def means(table, name, keys, what):
-    return [getattr(table[key][name].used, what) for key in keys]
+    return [getattr(table[key][name].used, what) for key in keys if key in table]
 
 
 def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
@@ -79,7 +85,7 @@ def rising(figure, row):
 
 def second(figure, table):
     small, large = (2, 4, 8), (128, 256, 512, 1024)
-    crowded = [row for row in buffer_rows.second() if row.flows > 32]
+    crowded = [row for row in rows(figure, buffer_rows.second()) if row.flows > 32]
     ratios = [list(seed) for seed in zip(*(mean_of_ratios(figure, row) for row in crowded), strict=True)]
     return {
         "utilisation[BDP and Stanford, small N]": of(table, (BDP, STANFORD), small, "utilisation"),
@@ -109,7 +115,12 @@ def second(figure, table):
 
 def third(table):
     slow, fast, every = (1, 2, 4), (256, 512, 1024), tuple(table)
-    ratio = [table[c][name].used.buffer / table[c][PRINTED].used.buffer for name in (BDP, STANFORD) for c in fast]
+    ratio = [
+        table[c][name].used.buffer / table[c][PRINTED].used.buffer
+        for name in (BDP, STANFORD)
+        for c in fast
+        if c in table
+    ]
     return {
         "loss_rate[BDP and Stanford, C <= 4 Mb/s]": of(table, (BDP, STANFORD), slow, "loss"),
         "loss_rate[BDP and Stanford, C >= 256 Mb/s]": of(table, (BDP, STANFORD), fast, "loss"),

@@ -70,7 +70,7 @@ def fast_mean(result, window=series.ALL):
 
 
 def measure(figure):
-    seeds = figure.seeds(5)
+    seeds = figure.seeds(5, quick=1)
     scenarios = [figure.scenario(name="t1.toml"), figure.scenario({"law.emkc_avq.alpha": "2 Mb/s"}, name="t1.toml")]
     for build in (t2, users):
         scenarios += [build(figure, seed) for seed in seeds]

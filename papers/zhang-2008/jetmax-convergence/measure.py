@@ -16,7 +16,7 @@ C = 1e9  # bit/s, of figure 42
 
 def measure(figure):
     runs = {capacity: figure.runs(one_link(figure, capacity)) for capacity in CAPACITIES}
-    groups = {n: figure.runs([together(n, seed) for seed in figure.seeds(3)]) for n in NUMBERS}
+    groups = {n: figure.runs([together(n, seed) for seed in figure.seeds(3, quick=1)]) for n in NUMBERS}
     values, other = over_capacities(runs), over_capacities(crossed(figure))
     beside = {
         name: Noted(

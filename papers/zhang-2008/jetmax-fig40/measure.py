@@ -8,13 +8,13 @@ DISCARD, OBSERVE = 20.0, 20.0  # s
 
 
 def by_capacity(full):
-    """Capacities, bit/s: 16 Mb/s to 16 Gb/s, or to 1 Gb/s in the quick tier."""
-    return [16e6 * 2**k for k in range(11 if full else 7)]
+    """Capacities, bit/s: 16 Mb/s to 16 Gb/s, or to 512 Mb/s in the quick tier."""
+    return [16e6 * 2**k for k in range(11 if full else 6)]
 
 
 def by_rtt(full):
-    """Round trips, s: 10 to 2560 ms, or every other one in the quick tier."""
-    return [0.01 * 2**k for k in range(0, 9, 1 if full else 2)]
+    """Round trips, s: 10 to 2560 ms, or every fourth one in the quick tier."""
+    return [0.01 * 2**k for k in range(0, 9, 1 if full else 4)]
 
 
 def after(rtt):

@@ -8,8 +8,8 @@ from levelflow.scenario import Scenario
 from levelflow.theory.networks.maxmin import maxmin
 
 FIRST = 101  # seed of the first network; the rules of switching were settled while looking at networks 1 to 12
-NETWORKS, MANY = 6, 40  # the paper speaks of "a dozen of additional topologies"
-WORST = (129, 134)  # of the 40, beside 105: the quick tier runs them, too
+MANY = 40  # the paper speaks of "a dozen of additional topologies"
+QUICK = (102, 105, 129, 134)  # of the 40, with the two that never settle and the one that overshoots most
 DURATION = 240.0  # s
 RANDOM_ACK_DELAY = {
     "every": {"uniform": [5000, 10000]},
@@ -62,7 +62,7 @@ def shares(scenario):
 
 
 def measure(figure):
-    seeds = range(FIRST, FIRST + MANY) if figure.full else [*range(FIRST, FIRST + NETWORKS), *WORST]
+    seeds = range(FIRST, FIRST + MANY) if figure.full else QUICK
     scenarios = [network(seed) for seed in seeds]
     errors, drops, overshoots = [], 0, []
     for scenario, result in zip(scenarios, figure.runs(scenarios), strict=True):

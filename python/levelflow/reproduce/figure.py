@@ -117,15 +117,15 @@ class Figure:
         claim: what it is to show.
         runs: runs its scenarios.
         full: whether they last as long as the paper's.
-        every_seed: whether it takes each seed, also where fewer do for the quick tier.
+        every_draw: whether it takes every seed and random case, also where fewer do for the quick tier.
     """
 
-    def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_seed: bool = True) -> None:
+    def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_draw: bool = True) -> None:
         self.claim = claim
         #: Whether this figure has runs of other lengths in the other tier: whether it has asked for `full`.
         self.has_tiers = False
         self._full = full
-        self._every_seed = every_seed
+        self._every_draw = every_draw
         #: Results of this figure, in the order in which they were asked for.
         self.results: list[Result] = []
         self._runs = runs
@@ -172,9 +172,13 @@ class Figure:
         """The scenarios of the results as TOML, in their order; equal ones once."""
         return tuple(dict.fromkeys(tomli_w.dumps(result.manifest["raw"]) for result in self.results))
 
+    def draws(self, count: int, quick: int) -> int:
+        """How many random cases to try: ``count``, or ``quick`` in the quick tier, where so many would take long."""
+        return count if self._every_draw else quick
+
     def seeds(self, count: int, quick: int | None = None) -> range:
         """The first ``count`` seeds; in the quick tier ``quick``, where so many would take long."""
-        return range(1, (count if self._every_seed or quick is None else quick) + 1)
+        return range(1, (count if quick is None else self.draws(count, quick)) + 1)
 
 
 def scenario_key(scenario: Scenario) -> str:

@@ -124,7 +124,7 @@ def measure_all(
         known = kept and kept.load(claim)
         if known:
             return known
-        found = measure_tiers(claim, runs, laws) if full else measure(claim, [runs], laws, full=False, every_seed=False)
+        found = measure_tiers(claim, runs, laws) if full else measure(claim, [runs], laws, full=False, every_draw=False)
         if kept:
             kept.save(found)
         return found
@@ -167,7 +167,7 @@ def worse(one: Outcome, other: Outcome) -> Outcome:
 
 
 def measure(
-    claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool, every_seed: bool = True
+    claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool, every_draw: bool = True
 ) -> FigureOutcome:
     """Measures one figure; whatever its code raises becomes the verdict "error" of its checks.
 
@@ -178,7 +178,7 @@ def measure(
         ClaimError: when the names of its values are not those of its checks.
     """
     begin = time.monotonic()
-    figures = [Figure(claim, runs, full=full, every_seed=every_seed) for runs in repeats]
+    figures = [Figure(claim, runs, full=full, every_draw=every_draw) for runs in repeats]
     values: Mapping[str, Values] = {}
     images: tuple[Picture, ...] = ()
     failure = ""
