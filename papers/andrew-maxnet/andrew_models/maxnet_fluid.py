@@ -161,8 +161,6 @@ class _Motion:
         self.flow, self.link, starts = read_crossings(network.routes, links)
         self.starts = starts[:-1]
         self.delay = read_each("delay", network.delays, flows)
-        self.there = network.ways
-        self.back = self.delay[self.flow] - self.there
         self.since = read_each("start", 0.0 if start.since is None else start.since, flows, closed=True)
         prices = maxnet.floor(self.capacity, law)
         if start.prices is not None:
@@ -177,6 +175,9 @@ class _Motion:
         longest = float(self.delay.max())
         self.told = Past(prices[self.link], step, longest)
         self.sent = Past(sent[self.flow], step, longest)
+        there = network.ways
+        self.there, self.back = self.sent.steps(there), self.told.steps(self.delay[self.flow] - there)
+        self.latest = float(self.since.max())
         self.load = np.bincount(self.link, weights=sent[self.flow], minlength=links)
         self.spare = np.full(flows, np.nan)
         self.time = 0.0
@@ -201,13 +202,15 @@ class _Motion:
         load = np.bincount(self.link, weights=self.sent(self.there), minlength=links)
         self.load = load if self.cross is None else load + np.asarray(self.cross(t))
         moved = maxnet.source_change(states, heard, self.delay, self.law)
-        # Who has not come yet is on the demand curve of what it hears.
-        follows = (maxnet.source_at_rest(heard, self.delay, self.law) - states) / (2 * self.step)
+        if t < self.latest:
+            # Who has not come yet is on the demand curve of what it hears.
+            follows = (maxnet.source_at_rest(heard, self.delay, self.law) - states) / (2 * self.step)
+            moved = np.where(t < self.since, follows, moved)
         return np.concatenate(
             [
                 maxnet.price_change(self.load, queues, self.capacity, self.law),
                 maxnet.queue_change(self.load, self.capacity),
-                np.where(t < self.since, follows, moved),
+                moved,
             ]
         )
 
@@ -215,7 +218,7 @@ class _Motion:
         """Returns the rates of flows that have come, on the ramp of MaxStart for a while after."""
         here = t >= self.since
         if not self.ramp or (t >= self.since + RAMP * self.delay).all():
-            return np.where(here, wanted, 0.0)
+            return np.where(here, wanted, 0.0) if t < self.latest else wanted
         new = here & np.isnan(self.spare) & (self.since > 0)
         if new.any():
             left = (self.law.mu + (1 - self.law.mu) / 4) * self.capacity - self.load

@@ -97,7 +97,7 @@ def below_capacity(scenario):
 
 
 def measure(figure):
-    seeds = figure.seeds(3)
+    seeds = figure.seeds(3, quick=1)
     results = figure.runs([figure.scenario(add_users, seed=seed) for seed in seeds])
     below = figure.runs([figure.scenario(below_capacity, seed=seed) for seed in seeds])
     found = [rise for result in results for rise in ranks(result)]

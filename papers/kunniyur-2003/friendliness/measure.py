@@ -1,7 +1,6 @@
 """Who takes more than TCP: utilities that belong to throughputs (section IV)."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
@@ -15,7 +14,8 @@ NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
 LOSS = np.array([0.001, 0.003, 0.01, 0.02, 0.05])
 DELAY = 1.5
 TAKEN = 0.1  # of the window of rest, by a nack
-ANSWERS, COPIES = 40_000, 200
+ANSWERS = 40_000
+COPIES, QUICK_COPIES = 200, 100
 
 
 def beside_tcp(loss_exponent, weight=1.0):
@@ -26,20 +26,20 @@ def beside_tcp(loss_exponent, weight=1.0):
     return rates[0], rates[-1]
 
 
-@cache
-def window_rates():
+def window_rates(copies):
     """Mean rates of windows by exponent and loss."""
     users = Users(exponents=NU[..., None], delays=DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)
-    start = np.repeat(rest * DELAY / 2, COPIES, axis=-1)
+    start = np.repeat(rest * DELAY / 2, copies, axis=-1)
     return random_windows(users, TCP_BETA, LOSS[:, None], start, acks=ANSWERS, seed=2).mean(axis=-1)
 
 
 def measure(figure):
     log, beside_log = beside_tcp(1.0)
     square, beside_square = beside_tcp(1 / 3)
-    exponents = np.polyfit(np.log(LOSS), np.log(window_rates()).T, 1)[0]
+    figure.window_rates = window_rates(figure.draws(COPIES, QUICK_COPIES))
+    exponents = np.polyfit(np.log(LOSS), np.log(figure.window_rates).T, 1)[0]
     return {
         "ks-friendly-log": {"rate_log_user": log, "rate_tcp_user": beside_log, "tcp_friendly": bool(log <= beside_log)},
         "ks-friendly-nu2": {"rate_nu2_user": square, "rate_tcp_user": beside_square},
@@ -51,7 +51,7 @@ def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
     losses, slopes = np.geomspace(1e-3, 0.1, 100), np.linspace(0.2, 1.0, 41)
     utilities = ("log x", "-1/x^0.5", "-1/x (TCP)", "-1/x^2")
-    for number, (nu, name, rates) in enumerate(zip(NU[:, 0], utilities, window_rates(), strict=True)):
+    for number, (nu, name, rates) in enumerate(zip(NU[:, 0], utilities, figure.window_rates, strict=True)):
         left.loglog(losses, equilibrium_rate(Users(exponents=nu), TCP_BETA, losses), label=name)
         left.plot(LOSS, rates, "o", color=f"C{number}")
     right.plot(slopes, [beside_tcp(e, 1 / (utility_exponent(e) or 1.0)) for e in slopes])

@@ -114,7 +114,7 @@ class Network:
 
     def told(self, shares: Floats) -> Floats:
         """Returns the sum of shares along each route."""
-        return _times(np.swapaxes(self.crossings, -1, -2), shares)
+        return _times(self.crossings.swapaxes(-1, -2), shares)
 
     def change(self, rates: Floats, foreign: Numbers = 0.0, levels: Numbers | None = None) -> Floats:
         """Returns `x'` without delays.
@@ -273,8 +273,8 @@ def run_adaptive(
     duration: float,
     *,
     step: float,
-    gain: float,
-    target: float = 1.0,
+    gain: Numbers,
+    target: Numbers = 1.0,
     levels: ArrayLike | None = None,
 ) -> Marked:
     """Returns how rates and levels go where each link moves its own (section V-D), without delays.
@@ -287,7 +287,7 @@ def run_adaptive(
         start: rates at time 0.
         duration: in units of time.
         step: a small part of the shortest time constant.
-        gain: `a`.
+        gain: `a`, of all links or of each.
         target: `gamma`, of the capacities.
         levels: at time 0; the targets by default.
 

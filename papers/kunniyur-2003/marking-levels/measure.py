@@ -1,6 +1,7 @@
 """Levels at which links mark so that nothing is lost (section V)."""
 
 from dataclasses import fields, replace
+from functools import cache
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from levelflow.theory.queues.marking import LevelError, alone_on_a_link, excess_
 
 N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, short flows
 PERIOD = 200.0
-NETWORKS = 1200  # drawn for proposition 3, of which 105 have levels
+NETWORKS, QUICK_NETWORKS = 1200, 400  # drawn for proposition 3, of which 105 and 34 have levels
 #: Propositions 5 and V-D: users of log x and -1/x over two links.
 ROUTES = [[0]] * 8 + [[1]] * 6 + [[0, 1]] * 6 + [[0]] * 5 + [[1]] * 5
 EXPONENTS = [0.0] * 20 + [1.0] * 10
@@ -42,10 +43,10 @@ def levels_of(network, case):
         return None
 
 
-def no_loss():
+def no_loss(drawn):
     """Largest loads over capacities in the random networks that have levels: with equality in (27), and below it."""
-    networks = random_network(5, 8, seed=4, batch=(NETWORKS,), marks=True)
-    levels = {case: found for case in range(NETWORKS) if (found := levels_of(networks, case)) is not None}
+    networks = random_network(5, 8, seed=4, batch=(drawn,), marks=True)
+    levels = {case: found for case in range(drawn) if (found := levels_of(networks, case)) is not None}
     cases, highest = list(levels), np.array(list(levels.values()))
     own = {field.name: getattr(networks.users, field.name) for field in fields(Users)}
     users = Users(**{name: values[cases] for name, values in own.items() if name != "kept"})
@@ -73,6 +74,7 @@ def bound():
     return violations
 
 
+@cache
 def with_short_flows(beta):
     """Ten log users and short flows on a link.
 
@@ -119,29 +121,38 @@ def poisson_flows():
     come = random.poisson(ARRIVALS * step, (steps, LINKS.size))
     present = np.empty((steps, LINKS.size))
     present[0] = random.poisson(ARRIVALS, LINKS.size)
+    stay = np.exp(-step)
     for n in range(1, steps):
-        present[n] = random.binomial(present[n - 1].astype(int), np.exp(-step)) + come[n]
+        present[n] = random.binomial(present[n - 1].astype(int), stay) + come[n]
     went = run(network, network.rest(), duration, step=step, foreign=lambda time: present[round(time / step)])
     load = network.loads(went.states) + present
     return (load[load.shape[0] // 3 :].mean(axis=0) / LINKS).tolist()
 
 
-def settled(control, *, capacity=1.0, received=False):
-    """Largest distance of users who respond to marks from the optimum of (42), or (43).
+def networks_of_marks(control):
+    return random_network(4, 6, seed=7, batch=(20,), control=control, marks=True)
 
-    Args:
-        control: of the rate or of the window.
-        capacity: C in the optimum, over the level at which links mark.
-        received: whether `z` are the unmarked packets that are received.
-    """
-    networks = random_network(4, 6, seed=7, batch=(20,), control=control, marks=True)
-    optimum = replace(networks, capacities=capacity * networks.capacities).rest()
-    if received:
-        # Then alpha (x - z) = alpha (1 - alpha + alpha share) x: (9) and (10) with w/alpha, losses included.
-        users = networks.users
-        networks = replace(networks, marks=False, users=replace(users, weights=users.weights / users.kept))
+
+def settled(networks, *optima):
+    """Largest distance of users from each of some optima, where they settle."""
     start = np.random.default_rng(7).uniform(0.1, 5.0, (20, 6))
-    return np.abs(run(networks, start, 200.0, step=0.05, every=100).states[-1] / optimum - 1).max()
+    rates = run(networks, start, 200.0, step=0.05, every=100).states[-1]
+    return [np.abs(rates / optimum - 1).max() for optimum in optima]
+
+
+def only_marks(control):
+    """Distances of users who respond to marks from the optimum of (42), or (43): with C~, and as printed, with C."""
+    networks = networks_of_marks(control)
+    return settled(networks, networks.rest(), replace(networks, capacities=1 / 0.9 * networks.capacities).rest())
+
+
+def received():
+    """Distance from the optimum of (42), with C~, if `z` are the unmarked packets that are received."""
+    networks = networks_of_marks("rate")
+    # Then alpha (x - z) = alpha (1 - alpha + alpha share) x: (9) and (10) with w/alpha, losses included.
+    users = networks.users
+    losses = replace(networks, marks=False, users=replace(users, weights=users.weights / users.kept))
+    return settled(losses, networks.rest())[0]
 
 
 def change_by_losses():
@@ -151,48 +162,49 @@ def change_by_losses():
     return [float(np.abs(rates(nu, 0.95) / rates(nu, 1.0) - 1).max()) for nu in (0.0, 0.5, 1.0, 2.0)]
 
 
-def adaptive(routes, capacities, users, beta, gain, gamma=1.0, step=0.03):
+def adaptive(network, gain, gamma=1.0, step=0.03):
     """Loads over capacities, and levels, at the end."""
-    network = Network.of_routes(routes, capacities, users, beta, marks=True)
-    went = run_adaptive(network, np.ones(len(routes)), 200.0, step=step, gain=gain, target=gamma)
-    return network.loads(went.rates[-1]) / capacities, went.levels[-1]
+    users = network.crossings.shape[-1]
+    went = run_adaptive(network, np.ones(users), 200.0, step=step, gain=gain, target=gamma)
+    return network.loads(went.rates[-1]) / network.capacities, went.levels[-1]
 
 
 def own_levels():
-    one, users = [[0]] * 30, Users(exponents=EXPONENTS)
-    loads = [
-        adaptive(one, [100.0], users, BETA, gain, gamma)[0][0] / gamma for gain, gamma in ((0.1, 0.9), (1.0, 0.98))
-    ]
-    chain = [[0, 1, 2], [0], [1], [2]]
-    loads += list(adaptive(chain, [4.0, 6.0, 8.0], Users(exponents=[0.0, 1.0, 0.0, 2.0]), BETA, 0.1)[0])
-    level = adaptive(one, [100.0], users, BETA, 1.0)[1][0]
-    expected = marking_levels(one, [100.0], beta=BETA, exponents=EXPONENTS)[0]
-    full, none = adaptive([[0]] * 100, [100.0], Users(), 0.5, 1.0)
+    gains, gammas = np.array([[0.1], [1.0], [1.0]]), np.array([[0.9], [0.98], [1.0]])
+    one = Network(np.ones((1, 30)), np.full((3, 1), 100.0), Users(exponents=EXPONENTS), BETA, marks=True)
+    loads, levels = adaptive(one, gains, gammas)
+    users = Users(exponents=[0.0, 1.0, 0.0, 2.0])
+    chain = Network.of_routes([[0, 1, 2], [0], [1], [2]], [4.0, 6.0, 8.0], users, BETA, marks=True)
+    shares = [*(loads / gammas)[:2, 0], *adaptive(chain, 0.1)[0]]
+    expected = marking_levels([[0]] * 30, [100.0], beta=BETA, exponents=EXPONENTS)[0]
+    full, none = adaptive(Network.of_routes([[0]] * 100, [100.0], Users(), 0.5, marks=True), 1.0)
     if full[0] < 1.99:
         raise ArithmeticError(f"the load is {full[0]} of the capacity")
     return {
-        "load_over_capacity": Against(loads, [1.0] * len(loads)),
-        "c_tilde[one link]": Against(level, expected),
+        "load_over_capacity": Against(shares, [1.0] * len(shares)),
+        "c_tilde[one link]": Against(levels[2, 0], expected),
         "c_tilde[no feasible level: load stays above gamma C]": none[0],
     }
 
 
 def measure(figure):
+    rates, printed_rates = only_marks("rate")
+    windows, printed_windows = only_marks("blind window")
     return {
         "ks-ecn-single-link": single_link(),
-        "ks-prop3": {"load_over_capacity_max": no_loss()},
+        "ks-prop3": {"load_over_capacity_max": no_loss(figure.draws(NETWORKS, QUICK_NETWORKS))},
         "ks-lemma1": {"bound_violations": bound()},
         "ks-prop4": short_flows(),
         "ks-prop5": {"mean_load_over_capacity": poisson_flows()},
         "ks-prop6": {
-            "solution_rel_difference[ODE against solver of (42) with C~]": settled("rate"),
+            "solution_rel_difference[ODE against solver of (42) with C~]": rates,
             "rate_change": change_by_losses(),
-            "solution_rel_difference[(42) as printed, with C; C~ = 0.9 C]": settled("rate", capacity=1 / 0.9),
-            "solution_rel_difference[z as printed: unmarked packets received]": settled("rate", received=True),
+            "solution_rel_difference[(42) as printed, with C; C~ = 0.9 C]": printed_rates,
+            "solution_rel_difference[z as printed: unmarked packets received]": received(),
         },
         "ks-remark4": {
-            "solution_rel_difference": settled("blind window"),
-            "solution_rel_difference[(43) as printed, with C; C~ = 0.9 C]": settled("blind window", capacity=1 / 0.9),
+            "solution_rel_difference": windows,
+            "solution_rel_difference[(43) as printed, with C; C~ = 0.9 C]": printed_windows,
         },
         "ks-adaptive-marking": own_levels(),
     }
@@ -212,8 +224,8 @@ def plot(figure, canvas):
         levels = [marking_levels([[0]] * n, [CAPACITY], beta=beta)[0] for n in possible]
         right.plot(possible, levels, color=f"C{number}", label=f"beta = {beta:g}")
         for n in (10, 40):
-            found = adaptive([[0]] * n, [CAPACITY], Users(), beta, 0.5, step=0.2)[1][0]
-            right.plot(n, found, "o", color=f"C{number}")
+            network = Network.of_routes([[0]] * n, [CAPACITY], Users(), beta, marks=True)
+            right.plot(n, adaptive(network, 0.5, step=0.2)[1][0], "o", color=f"C{number}")
     right.set(xlabel="log users on a link of 100", ylabel="marking level")
     right.set_title("Proposition 3; dots: links on their own")
     right.legend(loc="lower left")

@@ -21,21 +21,21 @@ from levelflow.theory.stability.equations import integrate
 from zhang_models import jetmax_choice, mkc_network
 
 RANDOM = 1
-NETWORKS, FLOWS, LINKS = 500, 50, 10
+NETWORKS, QUICK_NETWORKS, FLOWS, LINKS = 500, 100, 50, 10
 SMALL = 10, 5  # flows and links of networks of which some settle by theorem 16's equations alone
 LOOKS = 1000
 
 
-def networks(count=NETWORKS, flows=FLOWS, links=LINKS, longest=5):
+def networks(count, flows=FLOWS, links=LINKS, longest=5):
     random = np.random.default_rng(RANDOM)
     for _ in range(count):
         yield random, random_routes(random, flows, links, 1, longest), random.uniform(1, 100, links)
 
 
-def definition_6():
+def definition_6(count):
     """Every flow has a bottleneck at max-min rates, and only there."""
     fair, others = [], []
-    for random, routes, capacities in networks():
+    for random, routes, capacities in networks(count):
         rates = maxmin(routes, capacities)
         fair.append(all(bottleneck_sets(routes, capacities, rates)))
         modest = rates * np.where(np.arange(FLOWS) == random.integers(FLOWS), 0.5, 1)
@@ -49,9 +49,9 @@ def definition_6():
     }
 
 
-def at_rest():
+def at_rest(count):
     """Assignments by the largest price in equilibrium of EMKC, and by a common order of links."""
-    for random, routes, capacities in networks():
+    for random, routes, capacities in networks(count):
         ratio = 10 ** random.uniform(-2, 1)
         resting = emkc.equilibrium(routes, capacities, alpha_over_beta=ratio)
         if resting.residual > 1e-9:
@@ -60,14 +60,14 @@ def at_rest():
         yield random_consistent(random, routes)
 
 
-def lemmas_17_and_18():
-    found = list(at_rest())
+def lemmas_17_and_18(count):
+    found = list(at_rest(count))
     acyclic = [assignment.cycle() is None for assignment in found]
     clean = [any(not assignment.unresponsive(link).size for link in assignment.links) for assignment in found]
     return {"lemma17": {"acyclic_share": float(np.mean(acyclic))}, "lemma18": {"exists_clean_router": all(clean)}}
 
 
-def theorem_14(count=40, flows=12, links=5):
+def theorem_14(count, flows=12, links=5):
     """The spectrum of the whole is that of its links, and the whole is stable if they are, whatever the delays."""
     same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # as many stable ones as others
     random = np.random.default_rng(RANDOM)
@@ -128,9 +128,8 @@ def signals(oscillating, duration=120.0, step=0.01):
 PERIOD = 6.0
 
 
-def looks(oscillating):
+def looks(went):
     """When the flows look, s, and the assignment after each time: the second looks half a period after the first."""
-    went = signals(oscillating)
     first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
     seen = [
         [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first
@@ -138,9 +137,8 @@ def looks(oscillating):
     return first, [by_price([[0, 1], [0, 1]], prices) for prices in seen]
 
 
-def drawn_looks(oscillating):
+def drawn_looks(went):
     """Share of the pairs of flows that disagree in the end, if both look at moments drawn from the last period."""
-    went = signals(oscillating)
     random = np.random.default_rng(RANDOM)
     moments = np.searchsorted(went.times, went.times[-1] - PERIOD * random.random((LOOKS, 2)))
     pairs = [by_price([[0, 1], [0, 1]], went.states[pair]) for pair in moments]
@@ -148,19 +146,20 @@ def drawn_looks(oscillating):
 
 
 def corollary_7():
-    monotone, swinging = looks(False)[1], looks(True)[1]
+    rising, turning = signals(False), signals(True)
+    monotone, swinging = looks(rising)[1], looks(turning)[1]
     healed = monotone[-1].consistent and set(monotone[-1].bottlenecks) == {1}
     cycles = all(not assignment.consistent for assignment in swinging)
     return {
-        name: Noted(holds, f"of flows that look at random moments, {drawn_looks(oscillating):.0%} disagree in the end")
-        for name, holds, oscillating in (
-            ("final_assignment_agrees[a]", healed, False),
-            ("cycle_persists[b]", cycles, True),
+        name: Noted(holds, f"of flows that look at random moments, {drawn_looks(went):.0%} disagree in the end")
+        for name, holds, went in (
+            ("final_assignment_agrees[a]", healed, rising),
+            ("cycle_persists[b]", cycles, turning),
         )
     }
 
 
-def settled(count=NETWORKS, **words):
+def settled(count, **words):
     """Of networks, the steps until they rest, or -1, and the largest error of a rate."""
     found = []
     for random, routes, targets in networks(count):
@@ -169,7 +168,7 @@ def settled(count=NETWORKS, **words):
     return np.array(found).T
 
 
-def plainly(count=50, most=3000):
+def plainly(count, most=3000):
     """Where networks converge without the additions to the law, in words."""
     steps, errors = settled(count, ready=1.0, zero=1e-12, most=most)
     rest, other = errors[steps > 0], errors[steps < 0]
@@ -180,20 +179,25 @@ def plainly(count=50, most=3000):
     )
 
 
-def printed(flows, links, count=NETWORKS, **rules):
-    """Which networks settle by eq 133-136 as printed, all flows in step, and how far from max-min rates."""
+def in_step(count, flows, links):
+    """Networks whose flows move all at once."""
     drawn = [(routes, targets) for _, routes, targets in networks(count, flows, links)]
     routes, targets = zip(*drawn, strict=True)
-    batch = Batch(routes, np.array(targets), np.ones(flows, dtype=np.int64))
+    return Batch(routes, np.array(targets), np.ones(flows, dtype=np.int64))
+
+
+def printed(batch, **rules):
+    """Which networks settle by eq 133-136 as printed, and how far from max-min rates."""
     found = rest(replace(EQUATIONS, **rules), batch, rounds=400, longest=60)
     return ~found.moves & (found.period == 1), found.distance
 
 
-def theorem_16():
-    resting, errors = printed(*SMALL)
-    many, _ = printed(FLOWS, LINKS)
-    banded = {zero: printed(*SMALL, eps_p=zero)[0].mean() for zero in (0.01, 0.05)}
-    steps, added = settled()
+def theorem_16(count, plain):
+    small = in_step(count, *SMALL)
+    resting, errors = printed(small)
+    many, _ = printed(in_step(count, FLOWS, LINKS))
+    banded = {zero: printed(small, eps_p=zero)[0].mean() for zero in (0.01, 0.05)}
+    steps, added = settled(count)
     return {
         "max_rel_error_vs_waterfill": Noted(
             errors[resting].max(), f"{resting.sum()} of {resting.size} networks settle; the others are left out"
@@ -204,18 +208,19 @@ def theorem_16():
             + " and ".join(f"{share:.0%} (band {zero:g})" for zero, share in banded.items()),
         ),
         "max_rel_error_vs_waterfill_with_additions": Noted(
-            float(added.max()) if (steps > 0).all() else float("inf"), plainly()
+            float(added.max()) if (steps > 0).all() else float("inf"), plainly(plain)
         ),
     }
 
 
 def measure(figure):
+    count = figure.draws(NETWORKS, quick=QUICK_NETWORKS)
     return {
-        "bottleneck-def6": definition_6(),
-        **lemmas_17_and_18(),
-        "thm14": theorem_14(),
+        "bottleneck-def6": definition_6(count),
+        **lemmas_17_and_18(count),
+        "thm14": theorem_14(figure.draws(40, quick=20)),
         "cor7-fig31": corollary_7(),
-        "jetmax-thm16": theorem_16(),
+        "jetmax-thm16": theorem_16(count, plain=figure.draws(50, quick=20)),
     }
 
 
@@ -224,7 +229,7 @@ def plot(figure, canvas):
         went = signals(oscillating, 40.0)
         for link, p in enumerate(went.states.T, 1):
             axes.plot(went.times, p, label=f"price of link {link}")
-        times, found = looks(oscillating)
+        times, found = looks(signals(oscillating))
         for flow, (offset, marker) in enumerate(((0.0, "o"), (PERIOD / 2, "s"))):
             at = times[times < 35] + offset
             heard = [

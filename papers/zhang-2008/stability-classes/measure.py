@@ -13,9 +13,10 @@ CLASSES = ("N", "DN", "P", "DP", "R", "DR")
 INCLUSIONS = (("N", "DN"), ("DN", "DR"), ("N", "R"), ("R", "DR"), ("P", "DP"), ("DP", "DR"))
 REDUCIBLE = [[0.5, 1.0], [0.0, 0.5]]
 SIZES = range(2, 7)
+MEMBERS, QUICK_MEMBERS = 100, 40  # of a class and size
 
 
-def members(name, rng, count=100):
+def members(name, rng, count):
     """Members of each size, half of them with rho(A) below 1 and half above."""
     for size in SIZES:
         drawn = [random_member(name, size, rng) for _ in range(count)]
@@ -25,25 +26,25 @@ def members(name, rng, count=100):
         yield np.array(drawn) * scale[:, None, None], below
 
 
-def iff(name, rng):
+def iff(name, rng, count):
     """Whether all members are stable under all draws if rho(A) < 1, and not otherwise."""
     outcomes = []
-    for matrices, below in members(name, rng):
+    for matrices, below in members(name, rng, count):
         delays = rng.integers(1, 31, (len(matrices), 21, matrices.shape[-1]))
         delays[:, 0] = delays[:, 0, :1]
         outcomes.append((are_stable(matrices, delays).all(axis=1) == below).all())
     return all(map(bool, outcomes))
 
 
-def radial(rng):
+def radial(rng, count):
     """||A||_2 = rho(A) for normal matrices (eq 52)."""
-    every = [matrix for matrices, _ in members("N", rng) for matrix in matrices]
+    every = [matrix for matrices, _ in members("N", rng, count) for matrix in matrices]
     return all(abs(norm(matrix) / spectral_radius(matrix) - 1) <= 1e-9 for matrix in every)
 
 
-def included(rng):
+def included(rng, count):
     """Whether each sample that is of a class is of those that include it; general matrices are samples, too."""
-    samples = [random_member(name, size, rng) for name in CLASSES for size in SIZES for _ in range(3)]
+    samples = [random_member(name, size, rng) for name in CLASSES for size in SIZES for _ in range(count)]
     samples += [rng.normal(size=(2, 2)) for _ in range(20)]
     found = [{name for name, member in classify(sample).items() if member.holds} for sample in samples]
     return [all(inner not in some or outer in some for some in found) for inner, outer in INCLUSIONS]
@@ -64,13 +65,14 @@ def counterexample():
 
 def measure(figure):
     rng = np.random.default_rng(RANDOM)
+    count = figure.draws(MEMBERS, quick=QUICK_MEMBERS)
     return {
         "lemma8-12-thm5-classes": {
-            "stable_iff_rho_below_1": [iff(name, rng) for name in CLASSES],
-            "norm2_equals_rho_for_normal_A": radial(rng),
+            "stable_iff_rho_below_1": [iff(name, rng, count) for name in CLASSES],
+            "norm2_equals_rho_for_normal_A": radial(rng, count),
         },
         "thm6-fig11-inclusions": {
-            "inclusions_hold_on_samples": included(rng),
+            "inclusions_hold_on_samples": included(rng, figure.draws(3, quick=1)),
             "counterexample_reducible_documented": counterexample(),
             "inclusions_hold_without_exception": all_included(REDUCIBLE),
         },

@@ -5,8 +5,7 @@ from levelflow.theory.pictures import norms
 from levelflow.theory.stability.delay_batches import experiment
 
 
-def figure12(seed):
-    found = experiment(seed, 3000)
+def figure12(found):
     stable, two, rows = found.stable, found.norm2, found.norm_inf
     return {
         "count_rho_below_1": len(stable),
@@ -22,8 +21,7 @@ def figure12(seed):
     }
 
 
-def figure13(seed):
-    found = experiment(seed, 10_000)
+def figure13(found, larger):
     stable, scaled = found.stable, found.norm_s
     return {
         "count_rho_below_1": len(stable),
@@ -31,7 +29,7 @@ def figure13(seed):
         "max_norm_s_stable": scaled[stable].max(),
         "min_norm_s_unstable": scaled[~stable].min(),
         "unstable_with_norm_s_below_1": int((scaled[~stable] < 1).sum()),
-        "extension_3x3_separates": separates(experiment(seed, 10_000, 3)),
+        "extension_3x3_separates": separates(larger),
     }
 
 
@@ -40,14 +38,15 @@ def separates(found):
 
 
 def measure(figure):
-    return {
-        "mc-fig12": over_seeds(map(figure12, figure.seeds(5, quick=1))),
-        "mc-fig13": over_seeds(map(figure13, figure.seeds(5, quick=1))),
-    }
+    seeds = figure.seeds(5, quick=1)
+    few, many, larger = ([experiment(seed, *size) for seed in seeds] for size in ((3000,), (10_000,), (10_000, 3)))
+    figure.shown = few[0], many[0]
+    return {"mc-fig12": over_seeds(map(figure12, few)), "mc-fig13": over_seeds(map(figure13, many, larger))}
 
 
 def plot(figure, canvas):
     canvas.set_size_inches(9, 8)
     upper, lower = canvas.subfigures(2, 1)
-    norms.scatter(experiment(1, 3000), "norm2", upper)
-    norms.scatter(experiment(1, 10_000), "norm_s", lower)
+    few, many = figure.shown
+    norms.scatter(few, "norm2", upper)
+    norms.scatter(many, "norm_s", lower)

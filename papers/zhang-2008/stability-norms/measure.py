@@ -11,11 +11,11 @@ from levelflow.theory.stability.scaled_norm import scaled_norm, scaled_norms
 
 RANDOM = 1
 DRAWS, LONGEST = 20, 30
-SIZES = range(2, 9)
+SIZES, MORE_SIZES = range(2, 9), range(2, 11)
 ROTATION = 0.9 * np.array([[0.8, -0.6], [0.6, 0.8]])
 
 
-def matrices(rng, size, count=100):
+def matrices(rng, size, count):
     return rng.normal(size=(count, size, size)) / np.sqrt(size)
 
 
@@ -32,20 +32,20 @@ def to_norm(batch, values, level=0.99):
     return batch * (level / np.asarray(values))[:, None, None]
 
 
-def ways_and_trips(rng):
+def ways_and_trips(rng, count):
     """Lemma 7: the share of systems on which the verdicts for directional and for round-trip delays agree."""
     agree = []
     for size in range(2, 7):
-        for matrix in matrices(rng, size, 40):
+        for matrix in matrices(rng, size, count):
             there, back = rng.integers(0, 16, size), rng.integers(1, 16, size)
             trips = are_stable(matrix[None], (there + back)[None, None])[0, 0]
             agree.append(is_stable(matrix, directional(there, back)) == trips)
     return {"verdict_agreement": float(np.mean(agree))}
 
 
-def asynchronous(rng):
+def asynchronous(rng, count):
     """Section IV.2.2: delays that change all the time; eq 37; what diagonal delays allow beyond."""
-    drawn = [rng.normal(size=(size, size)) for size in rng.integers(2, 11, 200)]
+    drawn = [rng.normal(size=(size, size)) for size in rng.integers(2, 11, count)]
     drawn = [matrix * rng.uniform(0.5, 0.95) / absolute_radius(matrix).upper for matrix in drawn]
     bounds = [absolute_radius(matrix) for matrix in drawn]
     gaps = [abs(bound.upper - spectral_radius(np.abs(a))) for a, bound in zip(drawn, bounds, strict=True)]
@@ -76,10 +76,11 @@ def dies_out(rng, drawn, bounds, longest=8, steps=2000):
     return bool((np.abs(weights * end).max(axis=1) < 1e-3 * np.abs(weights * start).max(axis=1)).all())
 
 
-def symmetric(rng):
-    """Theorem 1: the largest root of 1000 matrices with 50 draws each."""
+def symmetric(rng, every):
+    """Theorem 1: the largest root of so many matrices of all sizes with 50 draws each."""
     largest = []
-    for size, count in zip(SIZES, (143, 143, 143, 143, 143, 143, 142), strict=True):
+    for size, part in zip(SIZES, np.array_split(np.arange(every), len(SIZES)), strict=True):
+        count = part.size
         free = matrices(rng, size, count)
         batch = free + free.swapaxes(1, 2)
         batch = to_norm(batch, norm_2(batch), 1.0) * rng.uniform(0.5, 0.99, count)[:, None, None]
@@ -91,12 +92,12 @@ def norm_2(batch):
     return np.linalg.norm(batch, 2, axis=(1, 2))
 
 
-def monotonic(rng):
+def monotonic(rng, each):
     """Theorem 2: counterexamples for four norms, and whether rho(A) is below each."""
     count, below = 0, []
     for order in (1, 2, np.inf, "weighted"):
         for size in SIZES:
-            batch = matrices(rng, size)
+            batch = matrices(rng, size, each)
             weights = (
                 np.exp(rng.normal(size=(len(batch), size))) if order == "weighted" else np.ones((len(batch), size))
             )
@@ -109,25 +110,31 @@ def monotonic(rng):
     return {"counterexamples": count, "rho_le_norm": all(map(bool, below))}
 
 
-def induced(rng, steps=3000):
+def induced(rng, count=200, steps=3000):
     """Theorem 3: the largest ||W A x|| / ||W x|| that power iteration finds is ||W A W^-1||_2."""
-    ratios = []
-    for size in rng.integers(2, 7, 200):
+    sizes = rng.integers(2, 7, count)
+    drawn, pulls, x = [], np.zeros((count, 6, 6)), np.zeros((count, 6, 1))
+    for size, pull, start in zip(sizes, pulls, x, strict=True):
         matrix, w = rng.normal(size=(size, size)), np.exp(rng.normal(size=size))
-        pull = matrix.T * w**2 @ matrix / (w**2)[:, None]  # its eigenvalues are squares of the ratio
-        x = rng.normal(size=size)
-        for _ in range(steps):
-            x = pull @ x
-            x /= np.abs(x).max()
-        ratios.append(np.linalg.norm(w * (matrix @ x)) / np.linalg.norm(w * x) / norm(scaled(matrix, w)))
+        # Its eigenvalues are squares of the ratio.
+        pull[:size, :size] = matrix.T * w**2 @ matrix / (w**2)[:, None]
+        start[:size, 0] = rng.normal(size=size)
+        drawn.append((matrix, w))
+    for _ in range(steps):
+        x = pulls @ x
+        x /= np.abs(x).max(axis=1, keepdims=True)
+    ratios = [
+        np.linalg.norm(w * (matrix @ end[: w.size])) / np.linalg.norm(w * end[: w.size]) / norm(scaled(matrix, w))
+        for (matrix, w), end in zip(drawn, x[:, :, 0], strict=True)
+    ]
     return {"sup_ratio_equals_norm": bool(np.allclose(ratios, 1.0, rtol=1e-6, atol=0))}
 
 
-def ordering(rng):
+def ordering(rng, count):
     """Theorem 4: rho(A) <= ||A||_s <= rho(|A|), equal on the right for matrices without negative elements."""
     over, under, apart = [], [], []
-    for size in range(2, 11):
-        batch = matrices(rng, size, 50)
+    for size in MORE_SIZES:
+        batch = matrices(rng, size, count)
         values, absolute = scaled_norms(batch), [absolute_radius(matrix).upper for matrix in batch]
         over += [spectral_radius(matrix) - value for matrix, value in zip(batch, values, strict=True)]
         under += list(values - absolute)
@@ -142,17 +149,18 @@ def ordering(rng):
 
 def measure(figure):
     rng = np.random.default_rng(RANDOM)
-    spectral = (to_norm(batch, norm_2(batch)) for batch in (matrices(rng, size) for size in SIZES))
-    best = (to_norm(batch, scaled_norms(batch), 0.999) for batch in (matrices(rng, n, 50) for n in range(2, 11)))
+    many, some = figure.draws(100, quick=40), figure.draws(50, quick=20)  # matrices of each size
+    spectral = (to_norm(batch, norm_2(batch)) for batch in (matrices(rng, size, many) for size in SIZES))
+    best = (to_norm(batch, scaled_norms(batch), 0.999) for batch in (matrices(rng, n, some) for n in MORE_SIZES))
     return {
-        "lemma7-directional": ways_and_trips(rng),
-        "async-spectral-abs": asynchronous(rng),
-        "thm1-symmetric": symmetric(rng),
+        "lemma7-directional": ways_and_trips(rng, figure.draws(40, quick=20)),
+        "async-spectral-abs": asynchronous(rng, figure.draws(200, quick=80)),
+        "thm1-symmetric": symmetric(rng, figure.draws(1000, quick=350)),
         "cor1-spectral-norm": {"counterexamples": counterexamples(rng, spectral)},
-        "thm2-monotonic-norm": monotonic(rng),
+        "thm2-monotonic-norm": monotonic(rng, many),
         "thm3-weighted-2norm": induced(rng),
         "cor2-norm-s": {"counterexamples": counterexamples(rng, best)},
-        "thm4-norm-ordering": ordering(rng),
+        "thm4-norm-ordering": ordering(rng, some),
     }
 
 

@@ -11,6 +11,7 @@ The windows of TCP as a chain that hears of its losses are in `zhang_models.wind
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ class Arrivals:
         if not self.mean > 0:
             raise ParameterError("nothing ever arrives; needs a state with packets to which the chain returns")
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """Mean number of packets per slot."""
         return float(stationary(self.moves).law @ self.packets)

@@ -91,7 +91,7 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     if len(classes) > 1:
         raise ChainError(f"the chain ends in one of {len(classes)} sets of states; needs a chain with one")
     states = classes[0]
-    inner = matrix[states][:, states]
+    inner = matrix if states.size == matrix.shape[0] else matrix[states][:, states]
     law = np.zeros(matrix.shape[0])
     # A state that is not rare is given the weight 1, and the others follow from what enters and leaves them.
     given = int(np.argmax(evolve(inner, np.full(states.size, 1 / states.size), WARM_UP)))
@@ -120,7 +120,12 @@ def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
     now = np.asarray(law, dtype=np.float64)
     if now.shape != matrix.shape[:1] or not (now >= 0).all() or not abs(now.sum() - 1) <= ROUNDING:
         raise ChainError(f"a law of shape {now.shape} is not allowed; needs {matrix.shape[0]} probabilities of sum 1")
-    dense = matrix.toarray() if matrix.shape[0] <= DENSE else matrix
+    if matrix.shape[0] <= DENSE:
+        dense = matrix.toarray()
+        for _ in range(steps):
+            now = now @ dense
+        return now
+    transposed = matrix.T  # once: a product from the left would do it again in each step
     for _ in range(steps):
-        now = now @ dense
+        now = transposed @ now
     return now

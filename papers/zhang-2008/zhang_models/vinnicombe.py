@@ -160,11 +160,10 @@ def follow(
     """
     rates = read_numbers("rate", np.atleast_1d(start))
     delay = read_each("delay", delays, rates.size)
-    lags = np.repeat(delay[:, None], rates.size, axis=1)
-    own = np.arange(rates.size)
+    lags, own = delay.tolist(), np.arange(rates.size)
 
     def motion(_: float, rate: Floats, past: Past) -> Numbers:
-        seen = past(lags)
+        seen = np.array([past(lag) for lag in lags])
         return law(rate, seen[own, own], price(seen.sum(axis=1), *link), delay)
 
     return integrate(motion, rates, duration, step=step, longest=float(delay.max()))

@@ -40,6 +40,9 @@ Values = Mapping[str, Measured | Noted]
 
 QUICK, FULL = "quick", "full"
 
+#: Figures under way beyond the runs side by side: while some compute, which Python does one at a time, others simulate.
+MORE_FIGURES = 2
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -110,7 +113,7 @@ def measure_all(
     changes: Sequence[tuple[str, Any]] = (),
     folder: Path | None = None,
 ) -> Generator[FigureOutcome, None, None]:
-    """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
+    """Measures the figures, with ``workers`` runs side by side (one per processor by default); yields each when done.
 
     With ``full``, in both tiers and with every seed: of each check, the worse verdict counts. What is ``kept`` is not
     measured again, and what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results
@@ -129,7 +132,7 @@ def measure_all(
             kept.save(found)
         return found
 
-    pool = ThreadPoolExecutor(workers)
+    pool = ThreadPoolExecutor(workers + MORE_FIGURES)
     try:
         for done in as_completed([pool.submit(one, claim) for claim in claims]):
             yield done.result()

@@ -263,10 +263,13 @@ _CHECKS: dict[str, Callable[[str, object, str], None]] = {
 
 
 def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> Floats:
-    size, least = np.abs(value), 0.0 if closed or low else 1 / LARGEST
-    fits = (low <= value if closed else low < value) & (value <= high)
-    if (fits & (least <= size) & (size <= LARGEST)).all():
+    least = 0.0 if closed or low else 1 / LARGEST
+    smallest, largest = (value.min(initial=np.inf), value.max(initial=-np.inf)) if value.ndim else (float(value),) * 2
+    above_low = low <= smallest if closed else low < smallest
+    if above_low and (least or -LARGEST) <= smallest and largest <= min(high, LARGEST):
         return value
+    size = np.abs(value)
+    fits = (low <= value if closed else low < value) & (value <= high)
     above = "" if low == -np.inf else f" {'>=' if closed else '>'} {low:g}"
     below = "" if high == np.inf else f"{' and' if above else ''} <= {high:g}"
     between = closed and above and below

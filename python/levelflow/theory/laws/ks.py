@@ -17,6 +17,7 @@ several losses halve several times (section III-A).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -62,14 +63,14 @@ class Users:
         not_negative(exponent=self.exponents)
         share(kept=self.kept)
 
-    @property
+    @cached_property
     def slopes(self) -> Floats:
         """`s`, so that `U'(x) = s x^-(nu+1)`."""
         return np.where(self.exponents > 0, self.exponents, 1.0)
 
     def felt_weights(self, blind: bool) -> Floats:
         """Weights of the rates in equilibrium: over `d^(nu+1)` if windows ignore the delay (remark 3)."""
-        return np.asarray(self.weights / (self.delays ** (self.exponents + 1) if blind else 1.0))
+        return np.asarray(self.weights / self.delays ** (self.exponents + 1) if blind else self.weights)
 
 
 @explained
@@ -117,9 +118,10 @@ def rate_change(
     [0.75, 0.0]
     """
     rate = np.asarray(rates, dtype=np.float64)
-    answered = 1.0 if acks is None else acks / rate
-    up = users.slopes * users.felt_weights(blind) * answered
-    speed = users.gains * (users.delays ** (users.exponents - 1) if blind else 1.0)
+    up = users.slopes * users.felt_weights(blind)
+    if acks is not None:
+        up = up * (acks / rate)
+    speed = users.gains * users.delays ** (users.exponents - 1) if blind else users.gains
     return np.asarray(speed * (up - beta * rate**users.exponents * nacks))
 
 

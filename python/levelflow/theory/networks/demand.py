@@ -66,7 +66,8 @@ class Powers:
         """Returns the logarithm of `U'` at logarithms of rates."""
         from scipy.special import logsumexp
 
-        return logsumexp(self.height - self.order * rates, axis=0)
+        terms = self.height - self.order * rates
+        return logsumexp(terms, axis=0) if len(terms) > 1 else terms[0]
 
     def at(self, prices: Floats) -> Wanted:
         """Returns what is wanted at logarithms of prices.

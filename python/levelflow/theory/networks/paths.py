@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.routes import Routes, crossing_matrix, read_crossings
-from levelflow.theory.stability.equations import iterate
+from levelflow.theory.stability.equations import Past, iterate
 from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
 
 #: The next rates, from the last ones, those of a round trip ago, and what each flow hears of each link.
@@ -126,18 +126,22 @@ def run(
     flows, links = network.crossings.shape
     first = read_each("start", start, flows, -np.inf, closed=True)
     rates, signals, kept = slice(0, flows), slice(flows, flows + links), slice(flows + links, None)
-    at_once = network.forward == 0
+    crosses, at_once = network.crosses, network.forward == 0
     there = np.maximum(network.forward, 1).T
-    back = np.where(network.crosses, network.delays[:, None] - network.forward, 1)
+    back = np.where(crosses, network.delays[:, None] - network.forward, 1)
+    # All that a step looks up: what links said, rates of a round trip ago, and those that arrive at links.
+    lags = np.concatenate((back.ravel(), network.delays, there.ravel()))
+    elements = np.concatenate((np.tile(np.arange(flows, flows + links), flows), np.tile(np.arange(flows), 1 + links)))
+    own = slice(back.size, back.size + flows)
 
     def received(now: Floats, before: Floats) -> Floats:
         arriving: Floats = np.where(at_once, now[:, None], before) * network.crossings
-        return np.where(network.crosses, arriving, 0.0)
+        return np.where(crosses, arriving, 0.0)
 
-    def update(n: int, past: Callable[..., Floats]) -> Floats:  # noqa: ARG001
-        heard = past(back, of=signals)
-        now = sender(past(1, of=rates), past(network.delays, of=rates), heard)
-        said, remembered = router(received(now, past(there, of=rates).T), past(1, of=kept))
+    def update(n: int, past: Past) -> Floats:  # noqa: ARG001
+        seen = past.elements(lags, elements)
+        now = sender(past(1, of=rates), seen[own], seen[: own.start].reshape(back.shape))
+        said, remembered = router(received(now, seen[own.stop :].reshape(there.shape).T), past(1, of=kept))
         return np.concatenate((now, said, remembered))
 
     with np.errstate(all="ignore"):

@@ -17,6 +17,7 @@ primal-dual interior-point method.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,9 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
-    from scipy.sparse import csr_array
 
-    from levelflow.theory.arrays import Floats
+    from levelflow.theory.arrays import Floats, Ints
     from levelflow.theory.networks.demand import Demand
     from levelflow.theory.networks.routes import Routes
 
@@ -194,8 +194,6 @@ def _solve(
 
     `demand` takes the logarithm of the unit of rate to what flows want and the logarithm of the unit of utility.
     """
-    from scipy.sparse import csr_array
-
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     count = len(routes)
@@ -210,10 +208,12 @@ def _solve(
         return Optimum(np.zeros(0), np.zeros(capacity.size), Residuals(0.0, 0.0, 0.0))
     available = capacity[crossed]
     typical = float(np.log(available).mean())
+    crossing, of_crossing = np.unique(row * count + flow, return_inverse=True)
     with np.errstate(all="ignore"):
         wanted, largest = demand(typical)
         problem = _Problem(
-            share=csr_array((np.exp(typical) / capacity[link], (row, flow)), shape=(crossed.size, count)),
+            *np.divmod(crossing, count),
+            share=_sums(of_crossing, np.exp(typical) / capacity[link], crossing.size),
             demand=wanted,
             cost=np.exp(np.log(cost) + typical - largest),
             limit=np.exp(np.log(available * (np.inf if penalty is None else penalty)) - largest),
@@ -249,19 +249,32 @@ class _Problem:
     infinite, and `t` is what the link earns.
     """
 
-    #: Links by flows: how often they cross, over the capacity.
-    share: csr_array
+    #: Link, flow, and how often they cross, over the capacity; in the order of links, and of flows at each.
+    link: Ints
+    flow: Ints
+    share: Floats
     demand: Demand
     cost: Floats
     limit: Floats
 
+    @cached_property
+    def pairs(self) -> tuple[Ints, Ints]:
+        """Two crossings each of the same flow, all that there are, in the order of the first."""
+        by_flow = np.argsort(self.flow, kind="stable")
+        counts = np.bincount(self.flow)
+        others = counts[self.flow]
+        first = np.repeat(np.arange(self.flow.size), others)
+        number = np.arange(first.size) - np.repeat(np.cumsum(others) - others, others)
+        return first, by_flow[(np.cumsum(counts) - counts)[self.flow[first]] + number]
+
     def at(self, guess: Floats) -> _State:
         room = 1 + guess / self.limit
         earned = guess / room
-        paid = self.share.T @ earned + self.cost
+        paid = _sums(self.flow, self.share * earned[self.link], self.cost.size) + self.cost
         wanted = self.demand.at(np.log(paid))
         rates = np.exp(wanted.rates)
-        return _State(earned, paid, rates, wanted.steepness, room, self.share @ rates)
+        load = _sums(self.link, self.share * rates[self.flow], guess.size)
+        return _State(earned, paid, rates, wanted.steepness, room, load)
 
     def solve(self) -> tuple[_State, Residuals]:
         """Follows the path on which guess times slack is the same on every link, to where it is nothing."""
@@ -309,10 +322,10 @@ class _Problem:
         from scipy.linalg import cho_factor, cho_solve
 
         root = np.sqrt(guess)
-        matrix = self.share.multiply(root[:, None]).multiply(
-            np.sqrt(state.rates / (state.steepness * state.paid))[None, :]
-        )
-        system = (matrix @ matrix.T).toarray()
+        matrix = self.share * root[self.link] * np.sqrt(state.rates / (state.steepness * state.paid))[self.flow]
+        first, second = self.pairs
+        place = self.link[first] * guess.size + self.link[second]
+        system = _sums(place, matrix[first] * matrix[second], guess.size**2).reshape(guess.size, guess.size)
         diagonal = np.diag_indices_from(system)
         system[diagonal] += (slack + guess / self.limit) * state.room**2
         system[diagonal] *= 1 + SEPARATE
@@ -326,18 +339,21 @@ class _Problem:
 
     def residuals(self, state: _State) -> Residuals:
         """Evaluates the conditions of optimality."""
-        entries = self.share.tocoo()
-        link, flow = entries.coords
         decisive = np.zeros_like(state.load)
         # Who wants nothing would want something at a price of 0, so prices matter to it, too.
         stiff = np.where(np.isfinite(state.steepness), np.maximum(state.steepness, 1.0), 1.0)
-        np.maximum.at(decisive, link, entries.data * state.earned[link] / (state.paid * stiff)[flow])
+        np.maximum.at(decisive, self.link, self.share * state.earned[self.link] / (state.paid * stiff)[self.flow])
         filled = state.load / state.room
         return Residuals(
             stationarity=float(np.max(self.demand.misfit(np.log(state.rates), np.log(state.paid)))),
             overload=max(float(np.max(filled)) - 1, 0.0),
             slackness=float(np.max(np.minimum(np.abs(1 - filled), decisive))),
         )
+
+
+def _sums(places: Ints, values: Floats, count: int) -> Floats:
+    """Adds up the values of each place."""
+    return np.asarray(np.bincount(places, values, count), dtype=np.float64)
 
 
 def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:

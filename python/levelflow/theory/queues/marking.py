@@ -21,6 +21,8 @@ from levelflow.theory.validate import explained, finite, positive, read_each, wh
 
 #: Newton's steps, and the share of a price by which the last one changes it at most.
 MOST_STEPS, CLOSE = 100, 1e-12
+#: Loads are taken to be at least and at most this, so that of none nothing is lost, and all of an infinite one.
+SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
 
 class LevelError(TheoryError):
@@ -37,9 +39,8 @@ def excess_share(level: Numbers, load: Numbers) -> Floats:
     [0.0, 0.0, 0.1]
     """
     load = np.asarray(load, dtype=np.float64)
-    excess = np.maximum(load - level, 0.0)
-    least = np.where(excess == np.inf, 1.0, 0.0)
-    return np.asarray(np.divide(excess, load, out=least, where=(excess > 0) & (excess < np.inf)))
+    excess = np.fmax(load - level, 0.0)
+    return np.asarray(np.fmin(excess, LARGEST) / np.fmin(np.fmax(load, SMALLEST), LARGEST))
 
 
 @explained
@@ -181,7 +182,7 @@ def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) 
     level = np.asarray(level, dtype=np.float64)
     change = gain * (np.asarray(target, dtype=np.float64) - load)
     low, high = np.where(level <= 0, 0.0, -np.inf), np.where(level >= target, 0.0, np.inf)
-    return np.asarray(np.clip(change, low, high))
+    return np.asarray(np.minimum(np.maximum(change, low), high))
 
 
 def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:

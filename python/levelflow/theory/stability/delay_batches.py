@@ -117,22 +117,8 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
     positive(within=within)
     a = read_matrices(matrices)
     steps = _read_draws(delays, a)
-    coefficients = _minors(a)
-    subsets = _subsets(a.shape[-1])
-    flat = steps.reshape(-1, a.shape[-1])
     owner = np.repeat(np.arange(len(a)), steps.shape[1])
-    total = flat.sum(axis=1)
-    order = np.argsort(total, kind="stable")
-    result = np.empty(len(flat), dtype=bool)
-    start = 0
-    while start < len(order):
-        end = start + max(1, _CHUNK // (int(total[order[start]]) + 1))
-        some = order[start:end]
-        powers = flat[some] @ subsets.T
-        values = coefficients[owner[some]] * within ** -powers.astype(np.float64)
-        result[some] = _schur_cohn(_spread_out(values, powers))
-        start = end
-    return result.reshape(steps.shape[:2])
+    return _all_inside(_minors(a), owner, steps.reshape(-1, a.shape[-1]), within).reshape(steps.shape[:2])
 
 
 @explained
@@ -154,6 +140,7 @@ def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tu
     a = read_matrices(matrices)
     steps = _read_draws(delays, a)
     rng = np.random.default_rng(seed)
+    coefficients = _minors(a)
     left = np.indices(steps.shape[:2]).reshape(2, -1).T
     record, holder = -1.0, (0, 0)
     while len(left):
@@ -162,8 +149,32 @@ def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tu
         if modulus > record:
             record, holder = modulus, (k, draw)
         beyond = max(record, 1e-3) * (1 + 1e-9)
-        left = left[~are_stable(a[left[:, 0]], steps[left[:, 0], left[:, 1]][:, None], beyond)[:, 0]]
+        left = left[~_all_inside(coefficients, left[:, 0], steps[left[:, 0], left[:, 1]], beyond)]
     return record, holder
+
+
+def _all_inside(coefficients: Matrix, owner: Ints, delays: Ints, within: float) -> NDArray[np.bool_]:
+    """Returns whether all roots lie inside a circle, for each row of delays and the matrix that it is for.
+
+    Args:
+        coefficients: `_minors` of the matrices.
+        owner: per row of delays, which matrix.
+        delays: D_i in steps, rows by flows.
+        within: radius of the circle.
+    """
+    subsets = _subsets(delays.shape[1])
+    total = delays.sum(axis=1)
+    order = np.argsort(total, kind="stable")
+    result = np.empty(len(delays), dtype=bool)
+    start = 0
+    while start < len(order):
+        end = start + max(1, _CHUNK // (int(total[order[start]]) + 1))
+        some = order[start:end]
+        powers = delays[some] @ subsets.T
+        values = coefficients[owner[some]] * within ** -powers.astype(np.float64)
+        result[some] = _schur_cohn(_spread_out(values, powers))
+        start = end
+    return result
 
 
 def _first_unstable(matrices: Floats, delays: Ints) -> Ints:
@@ -228,5 +239,7 @@ def _schur_cohn(polynomials: Matrix) -> NDArray[np.bool_]:
             k = rows[-1] / rows[0].conj()
             rest = 1 - np.abs(k) ** 2
             stable &= rest > 0
-            rows = (rows[:-1] - k * rows[:0:-1].conj()) / rest
+            reverse = k * rows[:0:-1].conj()
+            rows = np.subtract(rows[:-1], reverse, out=reverse)
+            rows /= rest
     return stable

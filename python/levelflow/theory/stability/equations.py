@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, finite, not_negative, positive, shown, whole
 
@@ -31,6 +31,22 @@ class Trajectory(NamedTuple):
     states: Floats
 
 
+class Lags(NamedTuple):
+    """Times ago, as `Past.steps` tells them.
+
+    Attributes:
+        whole: steps to the state at or before it.
+        part: of a step, from there on.
+        exact: whether that is nothing, for each.
+        all_exact: whether it is for all.
+    """
+
+    whole: Ints
+    part: Floats
+    exact: Bools
+    all_exact: bool
+
+
 class Past:
     """What a state was some time ago, between two steps on the straight line."""
 
@@ -41,13 +57,13 @@ class Past:
         self._rows = np.broadcast_to(start, (self._kept, *start.shape)).copy()
         self._now = 0
 
-    def __call__(self, lag: ArrayLike, of: slice | int | None = None) -> Floats:
+    def __call__(self, lag: ArrayLike | Lags, of: slice | int | None = None) -> Floats:
         """Returns what the state was.
 
         Args:
-            lag: how long ago, from 0 to `longest`: a number for the whole state, or an array whose last axes are those
-                of the state; each element is then that component at its own lag. Axes in front are added to the
-                result: lags of shape (links, flows) give what each link sees of each flow.
+            lag: how long ago, from 0 to `longest`: a number for the whole state, or an array, or `steps` of it,
+                whose last axes are those of the state; each element is then that component at its own lag. Axes in
+                front are added to the result: lags of shape (links, flows) give what each link sees of each flow.
             of: components along the last axis of the state; all by default.
 
         Raises:
@@ -56,18 +72,27 @@ class Past:
         rows = self._rows if of is None else self._rows[..., of]
         if isinstance(lag, float | int):
             return self._whole_state(lag, rows)
+        back = lag if isinstance(lag, Lags) else self.steps(lag)
+        early = (self._now - back.whole) % self._kept
+        components = _components(rows.shape[1:])
+        older: Floats = rows[(early, *components)]
+        if back.all_exact:
+            return older
+        newer = rows[((early + 1) % self._kept, *components)]
+        return np.where(back.exact, older, older + back.part * (newer - older))
+
+    def steps(self, lag: ArrayLike) -> Lags:
+        """Returns an array of lags as it can be asked for again and again.
+
+        Raises:
+            ParameterError: if a lag is negative, beyond `longest` or not a number.
+        """
         back = np.asarray(lag, dtype=np.float64) / self.step
         if not (back >= 0).all() or back.max(initial=0.0) > self._kept - 1:
             raise self._refused(lag)
         whole = np.ceil(back - 1e-9).astype(np.int64)
         part = np.maximum(whole - back, 0.0)
-        early = (self._now - whole) % self._kept
-        components = _components(rows.shape[1:])
-        older: Floats = rows[(early, *components)]
-        if not part.any():
-            return older
-        newer = rows[((early + 1) % self._kept, *components)]
-        return np.where(part == 0, older, older + part * (newer - older))
+        return Lags(whole, part, part == 0, not part.any())
 
     def _whole_state(self, lag: float, rows: Floats) -> Floats:
         """The same for one lag, without what arrays of them take."""
@@ -79,6 +104,11 @@ class Past:
         early = (self._now - whole) % self._kept
         older: Floats = rows[early]
         return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
+
+    def elements(self, lags: Ints, of: Ints) -> Floats:
+        """Returns elements of a flat state, each so many steps ago; the lags, from 0 to `longest`, are not checked."""
+        width = self._rows.shape[-1]
+        return self._rows.ravel().take((self._now - lags) % self._kept * width + of)
 
     def _refused(self, lag: ArrayLike) -> ParameterError:
         return ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
@@ -144,13 +174,20 @@ def integrate(
     past = Past(state, step, longest)
     steps = round(duration / step)
     recorded = [state]
+    floored, capped = np.greater(low, -np.inf).any(), np.less(high, np.inf).any()
+
+    def cut(state: Floats) -> Floats:
+        if floored:
+            state = np.maximum(state, low)
+        return np.minimum(state, high) if capped else state
+
     with np.errstate(all="ignore"):
         for n in range(steps):
             first = np.asarray(change(n * step, state, past))
-            ahead = np.minimum(np.maximum(state + step * first, low), high)
+            ahead = cut(state + step * first)
             past.advance(ahead)
             second = np.asarray(change((n + 1) * step, ahead, past))
-            state = np.minimum(np.maximum(state + step / 2 * (first + second), low), high)
+            state = cut(state + step / 2 * (first + second))
             past.replace(state)
             if (n + 1) % every == 0:
                 recorded.append(state)

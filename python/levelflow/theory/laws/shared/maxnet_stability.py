@@ -284,8 +284,12 @@ def general(s: ArrayLike, delay: ArrayLike, zero: ArrayLike, ratio: ArrayLike) -
     positive(delay=delay)
     positive(s=np.abs(np.asarray(s, dtype=np.complex128)))
     finite(zero=zero, ratio=ratio)
-    at, tau, z = np.asarray(s, dtype=np.complex128), np.asarray(delay), np.asarray(zero)
-    return np.exp(-at * tau) / (at * tau) * (at + z) / (at + z * np.asarray(ratio))
+    z = np.asarray(zero)
+    return _general(np.asarray(s, dtype=np.complex128), np.asarray(delay), z, z * np.asarray(ratio))
+
+
+def _general(at: Complexes, tau: Floats, zero: Floats, pole: Floats) -> Complexes:
+    return np.exp(-at * tau) / (at * tau) * (at + zero) / (at + pole)
 
 
 def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: float) -> Floats:
@@ -354,25 +358,27 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
     """
     positive(alpha=alpha)
     tau, weight = _flows(delays, shares, alpha)
+    zero, ratio = compensator.eta / tau, compensator.ratio(tau)
+    pole = zero * ratio
 
-    def one_and_loop(log: Floats) -> Complexes:
-        return 1 + compensator.response(np.exp(log)[..., None], tau) @ weight
+    def response(log: Floats) -> Complexes:
+        return _general(1j * np.exp(log)[..., None], tau, zero, pole)
 
-    def slope(low: Floats, high: Floats) -> Floats:
+    def slope(size: Floats, high: Floats) -> Floats:
         """Bounds the slope by the logarithm of the frequency: the size of `F` falls, its factor grows."""
-        size = np.abs(compensator.response(np.exp(low)[:, None], tau))
         return (size * (3 + np.exp(high)[:, None] * tau)) @ weight
 
     # Below, the loop is much like 1/s and large; above, it is too small to matter.
-    corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / compensator.ratio(tau))
+    corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / ratio)
     first = np.log(NEAR_ORIGIN / max(corner.max(), compensator.alpha_t / weight.sum()))
     last = np.log(FAR_OUT * (1 + weight.sum()) * (1 + compensator.eta) / tau.min())
     cuts = np.linspace(first, last, int(STEPS_EACH * (last - first)) + 2)
     low, high, grown = cuts[:-1], cuts[1:], 0.0
     while low.size:
         middle = (low + high) / 2
-        values = one_and_loop(np.stack([low, middle, high]))
-        sure = np.abs(values[1]) > slope(low, high) * (high - low) / 2
+        found = response(np.stack([low, middle, high]))
+        values = 1 + found @ weight
+        sure = np.abs(values[1]) > slope(np.abs(found[0]), high) * (high - low) / 2
         grown += float(np.angle(values[2, sure] / values[0, sure]).sum())
         if (high - low)[~sure].min(initial=1.0) < SHORTEST_STEP:
             raise AxisError("1 + L", float(np.exp(middle[~sure][0])))

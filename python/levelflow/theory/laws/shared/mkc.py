@@ -108,12 +108,11 @@ def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flo
 
     powers = np.ldexp(1.0, np.arange(-LARGEST, LARGEST + 1))
     with np.errstate(all="ignore"):
-        above = np.array([excess(load) > 0 for load in powers])
-    if not above.any() or above[0]:
+        first = next((n for n, load in enumerate(powers) if excess(load) > 0), 0)
+    if not first:
         raise ParameterError(
             "the price is not allowed; needs one that increases with the load, from below 0 or 0 to above 0"
         )
-    first = int(np.argmax(above))
     load = float(brentq(excess, powers[first - 1], powers[first], xtol=powers[first - 1] * 1e-15, rtol=1e-15))
     return ratio * (load / total)
 
