@@ -12,12 +12,13 @@ SMALL = (0, 500_000)  # bytes
 def measure(figure):
     rcp = SETTING.runs(figure)
     plain = figure.runs(maxnet(figure, max_start=False))
-    (start,) = figure.runs(maxnet(figure, max_start=True)[:1])
     window = SETTING.window(figure)
     ratios = [
         completions.afct_ratio(a.completions, b.completions, SMALL, window) for a, b in zip(plain, rcp, strict=True)
     ]
-    figure.shown = {"RCP": rcp[0], "MaxNet": plain[0], "MaxNet with MaxStart": start}
+    figure.shown = {"RCP": rcp[0], "MaxNet": plain[0]}
+    if figure.full:
+        figure.shown["MaxNet with MaxStart"] = figure.runs(maxnet(figure, max_start=True)[:1])[0]
     return {"rcp-related-maxnet-short-flows": {"afct_ratio": Seeds(ratios)}}
 
 

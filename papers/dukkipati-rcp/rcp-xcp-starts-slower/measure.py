@@ -7,7 +7,7 @@ from levelflow.measure import series
 from levelflow.reproduce import Against
 
 PLAN = SETTINGS["fig7"].plan
-DURATION = 30
+DURATION = 15
 STARTS = np.arange(WARM_UP * DURATION, DURATION - 1, 0.2)  # s
 TAGGED = 100  # packets
 SEEDS = 5
