@@ -8,7 +8,7 @@ from levelflow.reproduce import Against
 
 PLAN = SETTINGS["fig7"].plan
 DURATION = 15
-STARTS = np.arange(WARM_UP * DURATION, DURATION - 1, 0.2)  # s
+STARTS = np.arange(round(5 * WARM_UP * DURATION), 5 * (DURATION - 1)) / 5  # s
 TAGGED = 100  # packets
 SEEDS = 5
 HANDSHAKE, ROUND_TRIPS = 1, 3

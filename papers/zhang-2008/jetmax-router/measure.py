@@ -302,7 +302,7 @@ def refuses_nan(wire, at):
 def measure(figure):
     return {
         "jetmax-n-estimation": n_estimation(),
-        "jetmax-router-cost": router_cost(figure.draws(5, quick=1)),
+        "jetmax-router-cost": router_cost(figure.draws(5, quick=3)),
         "jetmax-membership": membership(),
         "jetmax-fig35b-header": header(),
     }

@@ -87,7 +87,8 @@ def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
 
 def _tier(tiers: set[str]) -> str:
     simulated = tiers & {"full", "quick"}
-    words = ["printed durations (--full)" if "full" in tiers else "quick tier"] if simulated else []
+    quick = "quick tier: fewer seeds, points and random cases than stated"
+    words = ["printed durations (--full)" if "full" in tiers else quick] if simulated else []
     return ", ".join([*words, *(["on a real network (--testbed)"] if tiers - simulated else [])])
 
 

@@ -372,6 +372,7 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
     corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / ratio)
     first = np.log(NEAR_ORIGIN / max(corner.max(), compensator.alpha_t / weight.sum()))
     last = np.log(FAR_OUT * (1 + weight.sum()) * (1 + compensator.eta) / tau.min())
+    positive(frequency=np.exp([first, last]))
     cuts = np.linspace(first, last, int(STEPS_EACH * (last - first)) + 2)
     low, high, grown = cuts[:-1], cuts[1:], 0.0
     while low.size:
