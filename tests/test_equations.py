@@ -39,6 +39,20 @@ def test_each_component_has_its_own_lag_and_each_link_sees_it_at_another():
     assert part == pytest.approx(slopes[1:] * (t - 0.1))
 
 
+def test_prepared_lags_and_elements_give_what_lags_give():
+    seen = []
+
+    def update(n, past):
+        lags = np.array([1, 3, 2])
+        seen.append((past(lags), past(past.steps(lags)), past.elements(lags[[2, 0, 0]], np.array([2, 0, 1]))))
+        return np.array([1.0, 10.0, 100.0]) * n
+
+    iterate(update, np.zeros(3), 9, longest=3)
+    plain, prepared, elements = seen[-1]
+    assert plain.tolist() == prepared.tolist() == [8.0, 60.0, 700.0]
+    assert elements.tolist() == [700.0, 8.0, 80.0]
+
+
 def test_a_batch_advances_as_its_members_do():
     rates = np.array([[0.5], [1.0], [1.4]])
     lags = np.array([[0.1], [0.5], [1.0]])

@@ -280,6 +280,11 @@ def test_bad_questions_get_a_typed_exception(ask):
         ask()
 
 
+def test_delays_whose_frequencies_have_no_numbers_are_refused():
+    with pytest.raises(ParameterError, match="frequency"):
+        unstable_roots([1e-140, 1e140], [0.3, 0.3], PAPER, 0.66)
+
+
 def test_a_loop_on_the_boundary_is_told():
     with pytest.raises(AxisError):
         unstable_roots([1.0], [1.0], PAPER, PAPER.gain(1.0))

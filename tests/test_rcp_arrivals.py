@@ -1,14 +1,24 @@
 """The shared builder of random transfers over one link."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from dukkipati_models.arrivals import LINK, OneLink, settled
+from dukkipati_models.arrivals import LATER, LINK, OneLink, settled
 from levelflow.measure import queues
 
 
 def test_arrival_rates_are_the_printed_ones():
     assert OneLink(2.4e9, 0.1, 0.9, 25).arrivals == pytest.approx(10800)
     assert OneLink(150e6, 1.6, 0.9, 25).arrivals == pytest.approx(675)
+
+
+def test_what_the_quick_tier_leaves_out_has_no_length_there():
+    quick, full = SimpleNamespace(full=False), SimpleNamespace(full=True)
+    setting = LATER["fig20 9.6 Gb/s"]
+    assert (setting.runs_in(quick), setting.runs_in(full), setting.duration(full)) == (False, True, 20)
+    with pytest.raises(ValueError, match="leaves this run out"):
+        setting.duration(quick)
 
 
 def test_the_link_carries_the_offered_load():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
 from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks import utility
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.networks.utility import optimum
@@ -27,6 +28,16 @@ def problems(draw):
         "weights": np.array(draw(st.lists(st.floats(0.1, 10), **each))),
         "exponents": np.array(draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0]), **each))),
     }
+
+
+def test_many_crossings_of_a_flow_make_no_difference(monkeypatch):
+    rng = np.random.default_rng(1)
+    routes = [rng.choice(12, 8, replace=False).tolist() for _ in range(40)]
+    capacities, exponents = rng.uniform(1, 10, 12), rng.choice([0.0, 1.0, 2.0], 40)
+    listed = optimum(routes, capacities, exponents=exponents)
+    monkeypatch.setattr(utility, "MOST_PAIRS", 0)
+    sparse = optimum(routes, capacities, exponents=exponents)
+    assert sparse.rates == pytest.approx(listed.rates, rel=1e-9)
 
 
 def incidence(routes, links):

@@ -173,10 +173,10 @@ class _Motion:
         self.first = np.concatenate([prices, np.zeros(links), states])
         sent = np.where(self.since > 0, 0.0, rates)
         longest = float(self.delay.max())
-        self.told = Past(prices[self.link], step, longest)
+        self.signalled = Past(prices[self.link], step, longest)
         self.sent = Past(sent[self.flow], step, longest)
         there = network.ways
-        self.there, self.back = self.sent.steps(there), self.told.steps(self.delay[self.flow] - there)
+        self.there, self.back = self.sent.steps(there), self.signalled.steps(self.delay[self.flow] - there)
         self.latest = float(self.since.max())
         self.load = np.bincount(self.link, weights=sent[self.flow], minlength=links)
         self.spare = np.full(flows, np.nan)
@@ -192,8 +192,8 @@ class _Motion:
         links = self.capacity.size
         prices, queues, states = state[:links], state[links : 2 * links], state[2 * links :]
         later = t > self.time + self.step / 2
-        _next(self.told, prices[self.link], later)
-        heard = np.maximum.reduceat(self.told(self.back), self.starts)
+        _next(self.signalled, prices[self.link], later)
+        heard = np.maximum.reduceat(self.signalled(self.back), self.starts)
         wait = np.add.reduceat((queues / self.capacity)[self.link], self.starts)
         rates = self._opened(t, maxnet.rate(states, heard, self.delay, self.law)) * self.delay / (self.delay + wait)
         _next(self.sent, rates[self.flow], later)

@@ -123,8 +123,15 @@ class Setting:
         return figure.full or self.quick is not None
 
     def duration(self, figure: Figure) -> float:
-        """How long flows arrive in the tier of a figure, s."""
-        return self.printed if figure.full or self.quick is None else self.quick
+        """How long flows arrive in the tier of a figure, s.
+
+        Raises:
+            ValueError: where the tier leaves it out.
+        """
+        duration = self.printed if figure.full else self.quick
+        if duration is None:
+            raise ValueError("the quick tier leaves this run out; ask runs_in first")
+        return duration
 
     def drawn(self, figure: Figure) -> range:
         """The seeds that are run in the tier of a figure: one in the quick tier."""

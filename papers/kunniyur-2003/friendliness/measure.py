@@ -14,7 +14,7 @@ NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
 LOSS = np.array([0.001, 0.003, 0.01, 0.02, 0.05])
 DELAY = 1.5
 TAKEN = 0.1  # of the window of rest, by a nack
-ANSWERS = 40_000
+ACKS = 40_000
 COPIES, QUICK_COPIES = 200, 100
 
 
@@ -32,7 +32,7 @@ def window_rates(copies):
     rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)
     start = np.repeat(rest * DELAY / 2, copies, axis=-1)
-    return random_windows(users, TCP_BETA, LOSS[:, None], start, acks=ANSWERS, seed=2).mean(axis=-1)
+    return random_windows(users, TCP_BETA, LOSS[:, None], start, acks=ACKS, seed=2).mean(axis=-1)
 
 
 def measure(figure):

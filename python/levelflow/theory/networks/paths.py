@@ -121,7 +121,7 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number or a delay is not allowed.
     """
     flows, links = network.crossings.shape
     first = read_each("start", start, flows, -np.inf, closed=True)
@@ -133,6 +133,9 @@ def run(
     lags = np.concatenate((back.ravel(), network.delays, there.ravel()))
     elements = np.concatenate((np.tile(np.arange(flows, flows + links), flows), np.tile(np.arange(flows), 1 + links)))
     own = slice(back.size, back.size + flows)
+    longest = int(network.delays.max(initial=1))
+    if (lags < 0).any() or lags.max(initial=0) > longest:
+        raise ParameterError(f"lags of {lags.min()} to {lags.max()} steps are not allowed; needs 0 to {longest}")
 
     def received(now: Floats, before: Floats) -> Floats:
         arriving: Floats = np.where(at_once, now[:, None], before) * network.crossings
@@ -147,5 +150,5 @@ def run(
     with np.errstate(all="ignore"):
         said, remembered = router(received(first, first[:, None]), read_each("memory", memory, links, -np.inf))
         state = np.concatenate((first, said, remembered))
-        went = iterate(update, state, steps, longest=int(network.delays.max(initial=1)), every=every)
+        went = iterate(update, state, steps, longest=longest, every=every)
     return Run(went.times, went.states[:, rates], went.states[:, signals], went.states[:, kept])

@@ -47,6 +47,8 @@ SHORT_OF_ZERO = 0.99
 DESCENT, SHORTEST = 0.01, 1e-15
 #: So many steps in a row that do not matter are the end, where demand jumps.
 MOST_STUCK = 10
+#: Pairs of crossings that are listed; beyond, a sparse product takes less memory.
+MOST_PAIRS = 2_000_000
 #: Prices of full links that the same flows cross are not unique; this tells them apart.
 SEPARATE = 1e-13
 #: The logarithms of numbers lie within this; so many halvings find one to a fifth.
@@ -258,11 +260,13 @@ class _Problem:
     limit: Floats
 
     @cached_property
-    def pairs(self) -> tuple[Ints, Ints]:
-        """Two crossings each of the same flow, all that there are, in the order of the first."""
-        by_flow = np.argsort(self.flow, kind="stable")
+    def pairs(self) -> tuple[Ints, Ints] | None:
+        """All pairs of crossings of the same flow, in the order of the first; None where they are too many to list."""
         counts = np.bincount(self.flow)
         others = counts[self.flow]
+        if others.sum() > MOST_PAIRS:
+            return None
+        by_flow = np.argsort(self.flow, kind="stable")
         first = np.repeat(np.arange(self.flow.size), others)
         number = np.arange(first.size) - np.repeat(np.cumsum(others) - others, others)
         return first, by_flow[(np.cumsum(counts) - counts)[self.flow[first]] + number]
@@ -323,9 +327,7 @@ class _Problem:
 
         root = np.sqrt(guess)
         matrix = self.share * root[self.link] * np.sqrt(state.rates / (state.steepness * state.paid))[self.flow]
-        first, second = self.pairs
-        place = self.link[first] * guess.size + self.link[second]
-        system = _sums(place, matrix[first] * matrix[second], guess.size**2).reshape(guess.size, guess.size)
+        system = self.squared(matrix, guess.size)
         diagonal = np.diag_indices_from(system)
         system[diagonal] += (slack + guess / self.limit) * state.room**2
         system[diagonal] *= 1 + SEPARATE
@@ -336,6 +338,17 @@ class _Problem:
             raise ConvergenceError("no prices were found; the numbers differ by too much") from None
         by_guess: Floats = root * step * state.room**2
         return by_guess, (aim - guess * slack - slack * by_guess) / guess
+
+    def squared(self, matrix: Floats, links: int) -> Floats:
+        """Returns a matrix, of links by flows and given at the crossings, times its transpose."""
+        if self.pairs is None:
+            from scipy.sparse import csr_array
+
+            sparse = csr_array((matrix, (self.link, self.flow)), shape=(links, self.cost.size))
+            return np.asarray((sparse @ sparse.T).toarray())
+        first, second = self.pairs
+        place = self.link[first] * links + self.link[second]
+        return _sums(place, matrix[first] * matrix[second], links**2).reshape(links, links)
 
     def residuals(self, state: _State) -> Residuals:
         """Evaluates the conditions of optimality."""

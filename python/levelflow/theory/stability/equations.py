@@ -32,7 +32,7 @@ class Trajectory(NamedTuple):
 
 
 class Lags(NamedTuple):
-    """Times ago, as `Past.steps` tells them.
+    """Times ago, as `Past.steps` prepares them for the same past.
 
     Attributes:
         whole: steps to the state at or before it.
