@@ -80,7 +80,8 @@ mod tests {
 
     proptest! {
         /// In any period `t`, no more than `rate t + burst` passes (the arrival curve of a token bucket), and a packet is
-        /// dropped only where it would exceed that.
+        /// dropped only where it would exceed that. What is within 0.05 bit of the curve, more than rounding takes, may do
+        /// either.
         #[test]
         fn what_passes_is_bounded_by_the_arrival_curve(
             packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
@@ -99,9 +100,10 @@ mod tests {
                     sum += bits;
                     room = room.min(32_000.0 + 1e6 * now.since(at).as_secs_f64() - sum);
                 }
-                let fits = size.as_bits_f64() <= room + 0.05;
-                prop_assert_eq!(verdict == Verdict::Pass, fits, "{} of {}", size, room);
-                if fits {
+                let passes = verdict == Verdict::Pass;
+                let spare = room - size.as_bits_f64();
+                prop_assert!(spare.abs() < 0.05 || passes == (spare > 0.0), "{size} of {room} bits: {verdict:?}");
+                if passes {
                     passed.push((now, size.as_bits_f64()));
                 }
             }
