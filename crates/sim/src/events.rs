@@ -1,5 +1,5 @@
-//! The event list: small, because a link or a delay line has one pending event however much is in flight. With very
-//! many flows, each of which has one too, only the next of them are kept in order.
+//! The event list: small, because a link or a delay line has one pending event however much is in flight. Links have a
+//! heap of their own. With very many flows, each of which has an event too, only the next of them are kept in order.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -110,13 +110,57 @@ const SLICES: usize = 8192;
 /// Time, then target, in one number.
 type Key = u128;
 
+/// Events in order, of which the first may be over: the next one that is added takes its place, which costs less than to
+/// remove one and add one.
+#[derive(Debug, Default)]
+struct Heap {
+    events: BinaryHeap<Reverse<Key>>,
+    vacant: bool,
+}
+
+impl Heap {
+    #[inline]
+    fn push(&mut self, key: Key) {
+        if self.vacant {
+            self.fill(key);
+        } else {
+            self.events.push(Reverse(key));
+        }
+    }
+
+    /// Puts an event in the place of the first one.
+    #[inline]
+    fn fill(&mut self, key: Key) {
+        self.vacant = false;
+        if let Some(mut top) = self.events.peek_mut() {
+            *top = Reverse(key);
+            drop::<PeekMut<'_, _>>(top);
+        }
+    }
+
+    /// The first event, or what comes instead.
+    #[inline]
+    fn first(&mut self, otherwise: Key) -> Key {
+        if self.vacant {
+            self.remove_first();
+        }
+        self.events.peek().map_or(otherwise, |&Reverse(key)| key)
+    }
+
+    #[inline(never)] // so that the rest is inlined
+    fn remove_first(&mut self) {
+        self.vacant = false;
+        self.events.pop();
+    }
+}
+
 /// Pending events in the order of time, then target: an order that does not depend on when they were scheduled.
 #[derive(Debug)]
 pub struct EventList {
-    /// Events before the horizon.
-    near: BinaryHeap<Reverse<Key>>,
-    /// The first of them is over: the next one that is added takes its place, which costs less than to remove one and add one.
-    vacant: bool,
+    /// Deliveries of links: most of all events, and few at a time. They do not sift through those of thousands of flows.
+    links: Heap,
+    /// Other events before the horizon.
+    near: Heap,
     horizon: u64,
     /// Events of the slices of time from the horizon on.
     slices: VecDeque<Vec<Reverse<Key>>>,
@@ -134,20 +178,20 @@ impl Default for EventList {
 
 #[inline]
 fn key(at: Time, target: Target) -> Key {
-    Key::from(at.as_ps()) << 32 | Key::from(target.code())
+    Key::from(at.as_ps()) << 64 | Key::from(target.code())
 }
 
 #[inline]
 fn time(key: Key) -> u64 {
-    (key >> 32) as u64
+    (key >> 64) as u64
 }
 
 impl EventList {
     /// An empty list that keeps about so many events in order.
     fn with_at_most(many: usize) -> Self {
         Self {
-            near: BinaryHeap::new(),
-            vacant: false,
+            links: Heap::default(),
+            near: Heap::default(),
             horizon: u64::MAX,
             slices: VecDeque::new(),
             sliced: 0,
@@ -160,66 +204,57 @@ impl EventList {
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
         let key = key(at, target);
+        if let Target::Link(_) = target {
+            return self.links.push(key);
+        }
         if time(key) >= self.horizon {
             return self.put_off(key);
         }
-        if self.vacant {
-            return self.fill(key);
-        }
-        self.near.push(Reverse(key));
-        if self.near.len() > self.many {
+        self.near.push(key);
+        if self.near.events.len() > self.many {
             self.spill();
         }
     }
 
-    /// The next event. When a slice of time comes into order, calls `soon` for each of its events.
+    /// The next event before `end`. When a slice of time comes into order, calls `soon` for each of its events.
     #[inline(always)] // per event
-    pub fn peek(&mut self, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
-        if self.vacant {
-            self.remove_first();
+    pub fn next_before(&mut self, end: Time, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
+        let link = self.links.first(Key::MAX);
+        let mut key = self.near.first(Key::from(self.horizon) << 64);
+        if link < key {
+            // Most events are of links: the processor foresees this branch and goes on before it has compared.
+            let at = Time::from_ps(time(link));
+            return (at < end).then_some((at, Target::Link(link as u32)));
         }
-        if self.near.is_empty() && self.horizon < u64::MAX {
-            self.refill();
-            self.near
-                .iter()
-                .map(|&Reverse(key)| Target::from_code(key as u32))
-                .for_each(soon);
+        if time(key) >= self.horizon {
+            self.refill(soon);
+            key = self.near.first(Key::MAX).min(link);
         }
-        let Reverse(key) = *self.near.peek()?;
-        Some((Time::from_ps(time(key)), Target::from_code(key as u32)))
+        let at = Time::from_ps(time(key));
+        (at < end).then(|| (at, Target::from_code(key as u32)))
     }
 
-    #[inline(never)] // so that the rest is inlined
-    fn remove_first(&mut self) {
-        self.vacant = false;
-        self.near.pop();
-    }
-
-    /// Removes the next event, which has been peeked at.
+    /// Removes the next event, whose target this is.
     #[inline]
-    pub fn pop(&mut self) {
-        self.vacant = true;
+    pub fn pop(&mut self, target: Target) {
+        match target {
+            Target::Link(_) => self.links.vacant = true,
+            _ => self.near.vacant = true,
+        }
     }
 
-    /// Removes the next event, which has been peeked at, and adds another in one step.
+    /// Removes the next event, whose target this is, and adds one of the same target in one step.
     #[inline]
     pub fn replace(&mut self, at: Time, target: Target) {
-        self.vacant = true;
         let key = key(at, target);
+        if let Target::Link(_) = target {
+            return self.links.fill(key);
+        }
         if time(key) >= self.horizon {
+            self.near.vacant = true;
             self.put_off(key);
         } else {
-            self.fill(key);
-        }
-    }
-
-    /// Puts an event in the place of the one that is over.
-    #[inline]
-    fn fill(&mut self, key: Key) {
-        self.vacant = false;
-        if let Some(mut top) = self.near.peek_mut() {
-            *top = Reverse(key);
-            drop::<PeekMut<'_, _>>(top);
+            self.near.fill(key);
         }
     }
 
@@ -238,14 +273,14 @@ impl EventList {
     /// Too many events to keep in order: puts off those after the next slice, unless that has been done.
     #[cold]
     fn spill(&mut self) {
-        let Some(&Reverse(next)) = self.near.peek().filter(|_| self.horizon == u64::MAX) else {
+        let Some(&Reverse(next)) = self.near.events.peek().filter(|_| self.horizon == u64::MAX) else {
             return;
         };
         self.horizon = time(next).saturating_add(SLICE);
         self.slices.resize_with(SLICES, Vec::new);
-        for Reverse(key) in std::mem::take(&mut self.near) {
+        for Reverse(key) in std::mem::take(&mut self.near.events) {
             if time(key) < self.horizon {
-                self.near.push(Reverse(key));
+                self.near.push(key);
             } else {
                 self.put_off(key);
             }
@@ -254,8 +289,14 @@ impl EventList {
 
     /// Moves the horizon past the next slice that has events.
     #[cold]
-    fn refill(&mut self) {
-        while self.near.is_empty() {
+    fn refill(&mut self, soon: impl FnMut(Target)) {
+        self.next_slice();
+        let events = self.near.events.iter();
+        events.map(|&Reverse(key)| Target::from_code(key as u32)).for_each(soon);
+    }
+
+    fn next_slice(&mut self) {
+        while self.near.events.is_empty() {
             if self.sliced == 0 {
                 let Some(&Reverse(next)) = self.far.peek() else {
                     self.horizon = u64::MAX;
@@ -268,7 +309,7 @@ impl EventList {
                 return;
             };
             self.sliced -= events.len();
-            self.near.extend(events.drain(..));
+            self.near.events.extend(events.drain(..));
             self.slices.push_back(events);
             self.horizon = self.horizon.saturating_add(SLICE);
             self.take_from_far();
@@ -310,7 +351,11 @@ mod tests {
     }
 
     fn drained(mut list: EventList) -> Vec<(Time, Target)> {
-        std::iter::from_fn(|| list.peek(|_| ()).inspect(|_| list.pop())).collect()
+        std::iter::from_fn(|| {
+            list.next_before(Time::NEVER, |_| ())
+                .inspect(|&(_, target)| list.pop(target))
+        })
+        .collect()
     }
 
     proptest! {
@@ -327,12 +372,12 @@ mod tests {
         #[test]
         fn replacing_is_removing_and_adding(events in some_events(), later in some_time()) {
             let (mut replaced, mut removed) = (filled(&events), filled(&events));
-            let (next, _) = replaced.peek(|_| ()).unwrap();
+            let (next, target) = replaced.next_before(Time::NEVER, |_| ()).unwrap();
             let at = next.as_ps() + later;
-            removed.peek(|_| ());
-            replaced.replace(Time::from_ps(at), Target::Link(7));
-            removed.pop();
-            removed.push(Time::from_ps(at), Target::Link(7));
+            removed.next_before(Time::NEVER, |_| ());
+            replaced.replace(Time::from_ps(at), target);
+            removed.pop(target);
+            removed.push(Time::from_ps(at), target);
             prop_assert_eq!(drained(replaced), drained(removed));
         }
 
@@ -345,7 +390,7 @@ mod tests {
                 *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
             }
             for (i, step) in steps.into_iter().enumerate() {
-                let Some((at, target)) = list.peek(|_| ()) else { break };
+                let Some((at, target)) = list.next_before(Time::NEVER, |_| ()) else { break };
                 let mut first = sorted.first_entry().unwrap();
                 prop_assert_eq!(key(at, target), *first.key());
                 *first.get_mut() -= 1;
@@ -355,14 +400,14 @@ mod tests {
                 let next = Time::from_ps(at.as_ps().saturating_add(step));
                 let late = i % 4 == 3 && next > at; // an event may be added before the one that is handled goes
                 if !late {
-                    list.pop();
+                    list.pop(target);
                 }
                 for target in [Target::Send(i as u32), Target::Link(1)].into_iter().take(i % 3) {
                     list.push(next, target);
                     *sorted.entry(key(next, target)).or_default() += 1;
                 }
                 if late {
-                    list.pop();
+                    list.pop(target);
                 }
             }
         }

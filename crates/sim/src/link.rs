@@ -378,6 +378,11 @@ impl<P: Protocol> Link<P> {
     #[inline(always)]
     fn depart_by<const PLAIN: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
         debug_assert!(!PLAIN || self.plain);
+        if PLAIN && self.free_at <= now && !self.stamps {
+            self.departed = self.transit.len() as u32;
+            self.queue_bytes = 0;
+            return;
+        }
         while let Some(&next) = self.transit.get(self.departed as usize) {
             if next.deliver > now + self.delay {
                 break;

@@ -139,7 +139,7 @@ impl<P: Protocol> Sim<P> {
 
     /// An application may have something to send.
     pub(super) fn write(&mut self, i: u32) {
-        self.events.pop();
+        self.events.pop(Target::Write(i));
         let flow = &mut self.flows[i as usize];
         let Some(writes) = &mut flow.writes else { return };
         match writes.alarm.fire(self.now) {

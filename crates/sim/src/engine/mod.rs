@@ -214,6 +214,7 @@ impl<P: Protocol> Sim<P> {
     /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
     pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
         let until = until.min(self.end);
+        let after = until.saturating_add(Duration::from_ps(1));
         let stop = self.processed.saturating_add(budget);
         while self.processed < stop {
             if self.is_full() {
@@ -222,7 +223,7 @@ impl<P: Protocol> Sim<P> {
             // Whatever the budget, memory is looked at after the same events.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
             while self.processed < next {
-                let Some((at, target)) = self.next_event().filter(|&(at, _)| at <= until) else {
+                let Some((at, target)) = self.next_event(after) else {
                     self.now = self.now.max(until);
                     let over = self.now == self.end;
                     if over && self.last_sample < self.end {
@@ -238,11 +239,11 @@ impl<P: Protocol> Sim<P> {
         Ok(false)
     }
 
-    /// The next event; asks for flows that are to send soon.
+    /// The next event before then; asks for flows that are to send soon.
     #[inline(always)] // per event
-    fn next_event(&mut self) -> Option<(Time, Target)> {
+    fn next_event(&mut self, before: Time) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
-        events.peek(|target| {
+        events.next_before(before, |target| {
             if let Target::Send(i) = target {
                 prefetch(&flows[i as usize]);
             }
@@ -292,7 +293,7 @@ impl<P: Protocol> Sim<P> {
                 self.forward(packet);
             }
             Target::Send(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 match self.flows[i as usize].pace.fire(self.now) {
                     Fired::Now => self.transmit(i),
                     Fired::Later(at) => self.schedule(at, target),
@@ -300,7 +301,7 @@ impl<P: Protocol> Sim<P> {
                 }
             }
             Target::Timer(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 match self.flows[i as usize].timer.fire(self.now) {
                     Fired::Now => self.timeout(i),
                     Fired::Later(at) => self.schedule(at, target),
@@ -308,7 +309,7 @@ impl<P: Protocol> Sim<P> {
                 }
             }
             Target::Arrival(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 self.arrival(i);
             }
             Target::Interval(i) => self.close_interval(i),
@@ -316,22 +317,22 @@ impl<P: Protocol> Sim<P> {
             Target::Buffer(i) => self.size_buffer(i),
             Target::Transmitter(i) => self.transmitted(i),
             Target::Ack(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 self.delayed_ack(i);
             }
             Target::Change(i) => self.change(i),
             Target::Write(i) => self.write(i),
             Target::Session(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 self.next_page(i);
             }
             Target::Entry(i) => {
-                self.events.pop();
+                self.events.pop(target);
                 self.enter(i);
             }
             Target::Routes => self.change_routes(),
             Target::Sample => {
-                self.events.pop();
+                self.events.pop(target);
                 Self::record(std::slice::from_mut(self));
                 self.schedule(self.now + self.sample, target);
             }
@@ -343,7 +344,7 @@ impl<P: Protocol> Sim<P> {
     fn reschedule(&mut self, next: Option<Time>, target: Target) {
         match next {
             Some(at) => self.events.replace(at, target),
-            None => self.events.pop(),
+            None => self.events.pop(target),
         }
     }
 
@@ -362,12 +363,13 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn link_delivers(&mut self, i: u32) {
-        if self.links[i as usize].first_entry <= self.now {
+        let mut link = &mut self.links[i as usize];
+        if link.first_entry <= self.now {
             self.let_in(i);
+            link = &mut self.links[i as usize];
         }
-        let link = &mut self.links[i as usize];
         if !link.is_due(self.now) {
-            return self.events.pop();
+            return self.events.pop(Target::Link(i));
         }
         let Delivery { packet: id, lost, next } = link.deliver(&mut self.packets);
         let ahead = (self.packets.most() > IN_CACHE).then(|| link.ahead()).flatten();
@@ -487,7 +489,7 @@ impl<P: Protocol> Sim<P> {
     /// A transmitter is done with a packet.
     fn transmitted(&mut self, i: u32) {
         if !self.links[i as usize].has_sent(self.now) {
-            return self.events.pop();
+            return self.events.pop(Target::Transmitter(i));
         }
         self.let_in(i);
         let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);

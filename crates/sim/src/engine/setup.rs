@@ -94,7 +94,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Packets that hosts send from now on take the new routes; those under way keep theirs.
     pub(super) fn change_routes(&mut self) {
-        self.events.pop();
+        self.events.pop(Target::Routes);
         for entry in &mut self.entries {
             if entry.next_plan().is_some_and(|at| at <= self.now) {
                 entry.plan += 1;

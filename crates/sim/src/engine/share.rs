@@ -144,7 +144,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Handles the events before `end`, at most the shortest delay to another part after the first that any part has.
     pub(crate) fn run_before(&mut self, end: Time) {
-        while let Some((at, target)) = self.next_event().filter(|&(at, _)| at < end) {
+        while let Some((at, target)) = self.next_event(end) {
             self.now = at;
             self.processed += u64::from(self.is_first() || !matches!(target, Target::Arrival(_) | Target::Routes));
             if let Some(share) = &mut self.share {
@@ -157,7 +157,7 @@ impl<P: Protocol> Sim<P> {
     /// Collects the packets that left for other parts before `end`; gives the earliest time at which something happens after
     /// that, here or where they arrive.
     pub(crate) fn depart(&mut self, end: Time) -> Time {
-        let mut next = self.next_event().map_or(Time::NEVER, |(at, _)| at);
+        let mut next = self.next_event(Time::NEVER).map_or(Time::NEVER, |(at, _)| at);
         let Some(share) = &mut self.share else { return next };
         let last = Time::from_ps(end.as_ps() - 1);
         for &i in &share.exits {
