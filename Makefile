@@ -6,6 +6,8 @@ CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
+# With `rustup component add llvm-tools`, a wheel's engine is compiled with a profile of its own runs (tools/train.py).
+PROFILED = $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata),--pgo)
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 # Tests that take minutes, and more examples of properties.
@@ -92,7 +94,7 @@ site: $(VENV)/created lab ## build the documentation into target/site/html, stri
 
 wheel: $(VENV)/installed lab ## build the wheel with the licences of what it holds, into target/wheels
 	$(BIN)/python tools/licences.py
-	$(BIN)/maturin build --release
+	$(BIN)/maturin build --release $(PROFILED)
 
 deny: ## licences, sources and known faults of the crates; needs cargo-deny
 	cargo deny check
