@@ -6,7 +6,8 @@ CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
-# With `rustup component add llvm-tools`, a wheel's engine is compiled with a profile of its own runs (tools/train.py).
+# With `rustup component add llvm-tools`, a wheel's engine is compiled twice, the second time with a profile of its own runs
+# (tools/train.py).
 PROFILED = $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata),--pgo)
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tools.bench import cases, measure
 
-#: Packets of more flows do not differ in their ways.
+#: With more flows, packets take the same paths, but longer.
 MOST_FLOWS = 100_000
 
 

@@ -102,7 +102,7 @@ impl Target {
 
 /// Above so many pending events, later ones are put off unsorted.
 const MANY: usize = 4096;
-/// Length of a slice of time, 268 us: shorter ones are more than the cache holds.
+/// Length of a slice of time, 268 us: with shorter ones, the ends of so many vectors would not fit the cache.
 const SLICE: u64 = 1 << 28;
 /// Slices ahead, 550 ms in all: retransmission timers are mostly within.
 const SLICES: usize = 2048;
@@ -157,7 +157,7 @@ impl Heap {
 /// Pending events in the order of time, then target: an order that does not depend on when they were scheduled.
 #[derive(Debug)]
 pub struct EventList {
-    /// Deliveries of links: most of all events, and few at a time. They do not sift through those of thousands of flows.
+    /// Deliveries of links, which are most events: they do not sift through those of thousands of flows.
     links: Heap,
     /// Other events before the horizon.
     near: Heap,
@@ -222,7 +222,7 @@ impl EventList {
         let link = self.links.first(Key::MAX);
         let mut key = self.near.first(Key::from(self.horizon) << 64);
         if link < key {
-            // Most events are of links: the processor foresees this branch and goes on before it has compared.
+            // Most events are of links: the processor predicts this branch and goes on before the comparison is done.
             let at = Time::from_ps(time(link));
             return (at < end).then_some((at, Target::Link(link as u32)));
         }
@@ -237,6 +237,7 @@ impl EventList {
     /// Removes the next event, whose target this is.
     #[inline]
     pub fn pop(&mut self, target: Target) {
+        debug_assert!(self.is_next(target));
         match target {
             Target::Link(_) => self.links.vacant = true,
             _ => self.near.vacant = true,
@@ -246,6 +247,7 @@ impl EventList {
     /// Removes the next event, whose target this is, and adds one of the same target in one step.
     #[inline]
     pub fn replace(&mut self, at: Time, target: Target) {
+        debug_assert!(self.is_next(target));
         let key = key(at, target);
         if let Target::Link(_) = target {
             return self.links.fill(key);
@@ -256,6 +258,16 @@ impl EventList {
         } else {
             self.near.fill(key);
         }
+    }
+
+    fn is_next(&self, target: Target) -> bool {
+        let heap = if let Target::Link(_) = target {
+            &self.links
+        } else {
+            &self.near
+        };
+        let first = heap.events.peek().filter(|_| !heap.vacant);
+        first.is_some_and(|&Reverse(key)| key as u32 == target.code())
     }
 
     /// Keeps an event at or after the horizon for later.
@@ -381,7 +393,8 @@ mod tests {
             prop_assert_eq!(drained(replaced), drained(removed));
         }
 
-        /// As in a run: events are handled in order, and each adds others that come later.
+        /// As in a run: events are handled in order, and each adds others that come later. Before some, the run waits for events
+        /// that other parts of the network add.
         #[test]
         fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
             let mut list = filled(&events);
@@ -389,8 +402,19 @@ mod tests {
             for &(at, code) in &events {
                 *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
             }
+            let mut now = 0;
             for (i, step) in steps.into_iter().enumerate() {
+                if let Some(entry) = sorted.first_entry().filter(|_| i % 5 == 4) {
+                    let first = time(*entry.key());
+                    prop_assert_eq!(list.next_before(Time::from_ps(first), |_| ()), None);
+                    let between = Time::from_ps(now + (first - now) / 2);
+                    for target in [Target::Send(77), Target::Link(2)] {
+                        list.push(between, target);
+                        *sorted.entry(key(between, target)).or_default() += 1;
+                    }
+                }
                 let Some((at, target)) = list.next_before(Time::NEVER, |_| ()) else { break };
+                now = at.as_ps();
                 let mut first = sorted.first_entry().unwrap();
                 prop_assert_eq!(key(at, target), *first.key());
                 *first.get_mut() -= 1;

@@ -379,6 +379,8 @@ impl<P: Protocol> Link<P> {
     fn depart_by<const PLAIN: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
         debug_assert!(!PLAIN || self.plain);
         if PLAIN && self.free_at <= now && !self.stamps {
+            // The transmitter is idle: all have left.
+            debug_assert!(self.transit.back().is_none_or(|last| last.deliver <= now + self.delay));
             self.departed = self.transit.len() as u32;
             self.queue_bytes = 0;
             return;

@@ -80,8 +80,8 @@ mod tests {
 
     proptest! {
         /// In any period `t`, no more than `rate t + burst` passes (the arrival curve of a token bucket), and a packet is
-        /// dropped only where it would exceed that. What is within 0.05 bit of the curve, more than rounding takes, may do
-        /// either.
+        /// dropped only where it would exceed that. What is within 0.05 bit of the curve may do either: the policer allows
+        /// for rounding.
         #[test]
         fn what_passes_is_bounded_by_the_arrival_curve(
             packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
