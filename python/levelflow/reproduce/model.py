@@ -152,6 +152,11 @@ class Claim:
         return f"{self.paper}/{self.folder.name}"
 
     @property
+    def is_theory(self) -> bool:
+        """Whether its verdicts stand on no packets and no code: it computes, and simulates little."""
+        return all(entry.ground == "theory" for entry in self.entries)
+
+    @property
     def checks(self) -> dict[str, Check]:
         """The checks by their names, such as ``fig35a[0]``."""
         return {f"{entry.id}[{i}]": check for entry in self.entries for i, check in enumerate(entry.check)}

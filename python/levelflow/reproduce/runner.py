@@ -40,9 +40,6 @@ Values = Mapping[str, Measured | Noted]
 
 QUICK, FULL = "quick", "full"
 
-#: Figures under way beyond the runs side by side: while some compute, which Python does one at a time, others simulate.
-MORE_FIGURES = 2
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -132,13 +129,16 @@ def measure_all(
             kept.save(found)
         return found
 
-    pool = ThreadPoolExecutor(workers + MORE_FIGURES)
+    # While one figure is judged or drawn, others simulate. Python computes one at a time, so theory waits for theory alone.
+    simulated, computed = ThreadPoolExecutor(workers + 1), ThreadPoolExecutor(1)
     try:
-        for done in as_completed([pool.submit(one, claim) for claim in claims]):
+        figures = [(computed if claim.is_theory else simulated).submit(one, claim) for claim in claims]
+        for done in as_completed(figures):
             yield done.result()
     finally:
         runs.stop()
-        pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (simulated, computed):
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 class Kept(Protocol):
