@@ -129,7 +129,7 @@ def measure_all(
             kept.save(found)
         return found
 
-    # While one figure is judged or drawn, others simulate. Python computes one at a time, so theory waits for theory alone.
+    # While one figure is judged or drawn, others simulate. Python computes one at a time: theory waits for theory.
     simulated, computed = ThreadPoolExecutor(workers + 1), ThreadPoolExecutor(1)
     try:
         figures = [(computed if claim.is_theory else simulated).submit(one, claim) for claim in claims]
