@@ -46,16 +46,18 @@ fn run(namespace: &Namespace, args: &[&str]) -> Output {
     finish(namespace.spawn(abs(args)).unwrap())
 }
 
-/// Datagrams at twice the rate of a leaf, until told to stop.
+/// Datagrams at twice the rate of a leaf, until told to stop; a thread that wakes late sends what it owes.
 fn overload(namespace: &Namespace, leaf: u32, stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
     let send = move || {
         let socket = UdpSocket::bind("10.9.8.1:0").unwrap();
         // A class of HTB takes what has its number as priority.
         socket2::SockRef::from(&socket).set_priority(0x4_0000 | leaf).unwrap();
+        let (begun, mut sent) = (Instant::now(), 0);
         while !stop.load(Relaxed) {
-            for _ in 0..5 {
+            while sent < begun.elapsed().as_millis() / 2 {
                 let _ = socket.send_to(&[0; 958], "10.9.8.2:9"); // a full queue may say so here
+                sent += 1;
             }
             sleep(Span::from_millis(10));
         }
