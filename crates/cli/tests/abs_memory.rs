@@ -46,7 +46,7 @@ fn run(namespace: &Namespace, args: &[&str]) -> Output {
     finish(namespace.spawn(abs(args)).unwrap())
 }
 
-/// Datagrams at twice the rate of a leaf, until told to stop; a thread that wakes late sends what it owes.
+/// Datagrams at twice the rate of a leaf, until stopped; a thread that wakes late sends what it owes.
 fn overload(namespace: &Namespace, leaf: u32, stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
     let send = move || {

@@ -220,6 +220,7 @@ impl EventList {
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first(Key::MAX);
+        // Where none is near, one may come at the horizon.
         let mut key = self.near.first(Key::from(self.horizon) << 64);
         if link < key {
             // Most events are of links: the processor predicts this branch and goes on before the comparison is done.

@@ -1,21 +1,19 @@
 //! The sending half of a flow: handshake, pacing, window, loss recovery and the end.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use levelflow_laws::bytes::before;
 use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Kind, Loss, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{LoggedSender, Sink};
 
-use crate::cumulative::{Cumulative, Step};
+use crate::cumulative::Step;
 use crate::pacer::{Limits, Pacer};
-use crate::rtt::RttEstimator;
+use crate::recovery::{Recovery, Totals};
+use crate::scoreboard::{Acked, Change};
 #[cfg(test)]
-use crate::scoreboard::MAX_PACKETS;
-use crate::scoreboard::{Acked, Change, Scoreboard};
+use crate::scoreboard::{MAX_PACKETS, Scoreboard};
 use crate::stream::Chunk;
 
 /// A transfer without end.
@@ -154,128 +152,6 @@ pub struct Ack<H> {
     pub history: u128,
 }
 
-/// What a sender has heard of its data in all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Data packets and bytes known to have arrived.
-    pub delivered: u64,
-    /// See `delivered`.
-    pub delivered_bytes: u64,
-    /// Data packets and bytes taken for lost.
-    pub lost: u64,
-    /// See `lost`.
-    pub lost_bytes: u64,
-    /// Of `lost`, packets that turned out to have arrived.
-    pub returned: u64,
-    /// Packets with data that had been sent before.
-    pub retransmitted: u32,
-    /// Times that no ACK came in time.
-    pub timeouts: u32,
-}
-
-/// What a sender keeps of packets under way. Flows do without that need not hear of losses.
-#[derive(Debug)]
-struct Recovery<T> {
-    board: Scoreboard<T>,
-    rtt: RttEstimator,
-    /// When the timer was started: at an ACK, or when a packet left while none was under way; of a law that need not hear of
-    /// losses, at each packet, since it waits only after the last.
-    armed: Time,
-    repair: Repair,
-    /// What recovery without selective ACKs keeps; none for flows that have them.
-    cumulative: Option<Box<Cumulative>>,
-}
-
-impl<T: Copy> Recovery<T> {
-    /// Data packets under way, as far as is known.
-    #[inline]
-    fn outstanding(&self) -> u32 {
-        match &self.cumulative {
-            None => self.board.outstanding(),
-            Some(cumulative) => cumulative.outstanding(self.repair.queue.len()),
-        }
-    }
-
-    /// Whether an ACK of data is to come.
-    #[inline]
-    fn waits(&self) -> bool {
-        match &self.cumulative {
-            None => self.board.outstanding() > 0,
-            Some(cumulative) => cumulative.waits(),
-        }
-    }
-
-    /// Whether a piece is to be sent again at once, whatever the window.
-    fn must_resend(&self) -> bool {
-        let recovers = self.cumulative.as_ref().is_some_and(|c| c.is_recovering());
-        recovers && !self.repair.queue.is_empty()
-    }
-}
-
-/// Lost data on their way to be sent again.
-#[derive(Debug, Default)]
-struct Repair {
-    /// Whether they are.
-    retransmits: bool,
-    queue: VecDeque<Chunk>,
-    /// What was lost is on its way again in packets up to this number.
-    until: Option<u32>,
-    /// What the latest ACK showed to have arrived that had been taken for lost: how many packets wait no longer to be sent again,
-    /// and the data of those that are on their way again.
-    spared: u32,
-    resent: Vec<Chunk>,
-    totals: Totals,
-}
-
-impl Repair {
-    fn take(&mut self, change: Change) {
-        match change {
-            Change::Arrived(_) => {}
-            Change::Lost { chunk, .. } => self.lose(chunk),
-            Change::Returned(chunk) => {
-                self.totals.returned += 1;
-                if let Some(i) = self.queue.iter().position(|waiting| *waiting == chunk) {
-                    self.queue.remove(i);
-                    self.until = self.until.map(|number| number.wrapping_sub(1));
-                    self.spared += 1;
-                } else if self.retransmits {
-                    self.resent.push(chunk);
-                }
-            }
-        }
-    }
-
-    fn lose(&mut self, chunk: Chunk) {
-        self.totals.lost += 1;
-        self.totals.lost_bytes += u64::from(chunk.length);
-        if self.retransmits {
-            self.queue.push_back(chunk);
-        }
-    }
-
-    /// What came before this byte has arrived.
-    fn forget_before(&mut self, acked: u64) {
-        while self.queue.front().is_some_and(|chunk| chunk.offset < acked) {
-            self.queue.pop_front();
-        }
-    }
-
-    /// Losses were found; retransmissions take the numbers from `next` on.
-    fn begin(&mut self, next: u32) {
-        let more = (self.queue.len() as u32).saturating_sub(1);
-        self.until = Some(next.wrapping_add(more));
-    }
-
-    /// Whether something that was sent before this packet, and lost, may be on its way again behind it.
-    fn is_under_way(&mut self, number: u32) -> bool {
-        let under_way = self.until.is_some_and(|until| before(number, until));
-        if !under_way {
-            self.until = None;
-        }
-        under_way
-    }
-}
-
 /// One flow at its sender. It has no clock and no socket: `now` never goes back.
 ///
 /// A host asks [`poll_timeout`](Self::poll_timeout) when to call next, [`poll_transmit`](Self::poll_transmit) for what leaves,
@@ -356,17 +232,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// selective ACKs.
     #[must_use]
     pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
-        let cumulative = Cumulative::new(transport.recovery);
-        self.recovery = Some(Box::new(Recovery {
-            board: Scoreboard::new(self.next_number, most),
-            rtt: RttEstimator::new(transport.min_timeout),
-            armed: Time::ZERO,
-            repair: Repair {
-                retransmits: retransmits || cumulative.is_some(),
-                ..Repair::default()
-            },
-            cumulative,
-        }));
+        self.recovery = Some(Box::new(Recovery::new(transport, retransmits, self.next_number, most)));
         self
     }
 

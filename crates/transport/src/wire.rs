@@ -9,8 +9,9 @@ use levelflow_wire::shim::{LENGTH, Shim};
 
 use crate::history::HISTORY;
 use crate::pacer::Limits;
+use crate::recovery::Totals;
 use crate::scoreboard::MAX_PACKETS;
-use crate::sender::{Ack, Rules, Sender, Totals, Transmit};
+use crate::sender::{Ack, Rules, Sender, Transmit};
 use crate::validate::{Rejected, Rejections};
 
 /// What a flow has sent and heard.

@@ -16,6 +16,7 @@ use crate::flow::{Flow, LIMITS, NO_SESSION, Phase, Writes};
 use crate::limit::packets_beside;
 use crate::overhead::Overhead;
 use levelflow_random::Stream;
+use levelflow_results::CompletionRow;
 use levelflow_scenario::{Application, RoundTrip};
 
 /// What tells the flows of an entry apart: an odd number, so that none of 2^32 are the same.
@@ -299,5 +300,65 @@ impl<P: Protocol> Sim<P> {
         self.flows.push(flow);
         self.most_packets = packets_beside::<P>(self.flows.len(), self.memory_limit);
         (self.flows.len() - 1) as u32
+    }
+
+    /// Frees the slots of flows that have ended and have no packets on their way.
+    pub(super) fn release(parts: &mut [Self]) {
+        let mut over = Vec::new();
+        for part in 0..parts.len() {
+            let mut ended = std::mem::take(&mut parts[part].ended);
+            ended.retain(|&i| {
+                let in_flight = parts.iter().map(|part| part.flows[i as usize].in_flight);
+                let is_over = in_flight.fold(0, u32::wrapping_add) == 0;
+                if is_over {
+                    over.push(i);
+                }
+                !is_over
+            });
+            parts[part].ended = ended;
+        }
+        over.sort_unstable();
+        for part in parts {
+            over.iter().for_each(|&i| part.free(i));
+        }
+    }
+
+    fn free(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        (flow.phase, flow.in_flight) = (Phase::Free, 0);
+        self.pipes.leave(flow.pipe);
+        self.entries[flow.entry as usize].free_flows.push(Reverse(i));
+        if self.is_first() {
+            self.no_longer_active(i);
+        }
+    }
+
+    pub(super) fn no_longer_active(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        if std::mem::take(&mut flow.active) {
+            let entry = &mut self.entries[flow.entry as usize];
+            entry.active -= 1;
+            entry.counters.finished += 1;
+        }
+    }
+
+    /// A receiver has everything.
+    pub(super) fn complete(&mut self, i: u32) {
+        let flow = &self.flows[i as usize];
+        let fct = (self.now - flow.started) + flow.host_delay;
+        let row = CompletionRow {
+            flow: flow.entry,
+            start_s: flow.started.as_secs_f64(),
+            fct_s: fct.as_secs_f64(),
+            bytes: flow.sender.size(),
+            rtt_s: flow.base_rtt.as_secs_f64(),
+            retransmitted: flow.sender.totals().retransmitted,
+        };
+        if self.share.is_some() {
+            return self.close(i, Some(row));
+        }
+        self.no_longer_active(i);
+        self.recorder.completion(&row);
+        self.object_is_there(i);
     }
 }

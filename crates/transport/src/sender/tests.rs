@@ -1,6 +1,8 @@
 //! Loss recovery: of a sender whose law sets no window, so that tests decide what leaves when, and of Reno and NewReno without
 //! selective ACKs.
 
+use std::collections::VecDeque;
+
 use levelflow_laws::{AnySender, FlowInfo};
 use proptest::prelude::*;
 
