@@ -82,10 +82,12 @@ macro_rules! laws {
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyRouter { $($law(<$module::$law as Protocol>::Router)),+ }
 
-        /// What a receiver remembers of a flow of some law; nothing before its first packet.
+        /// What a receiver remembers of a flow of some law: nothing before its first packet, and of most laws never.
         #[derive(Debug, Clone, Default, PartialEq)]
-        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
-        pub enum AnyReceiver { #[default] New, $($law(<$module::$law as Protocol>::Receiver)),+ }
+        pub struct AnyReceiver(Option<crate::registry::Box<Remembered>>);
+
+        #[derive(Debug, Clone, PartialEq)]
+        enum Remembered { $($law(<$module::$law as Protocol>::Receiver)),+ }
 
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
@@ -168,10 +170,13 @@ macro_rules! laws {
             fn reflect_in_place(params: &AnyParams, receiver: &mut AnyReceiver, arrived: &Arrived, header: &mut AnyHeader) {
                 match (params, header) {
                     $((AnyParams::$law(p), AnyHeader::$law(h)) => {
-                        if !matches!(receiver, AnyReceiver::$law(_)) {
-                            *receiver = AnyReceiver::$law(Default::default());
+                        if const { size_of::<<$module::$law as Protocol>::Receiver>() == 0 } {
+                            return $module::$law::reflect_in_place(p, &mut Default::default(), arrived, h);
                         }
-                        let AnyReceiver::$law(r) = receiver else { unreachable!("just made so") };
+                        if !matches!(receiver.0.as_deref(), Some(Remembered::$law(_))) {
+                            receiver.0 = Some(crate::registry::Box::new(Remembered::$law(Default::default())));
+                        }
+                        let Some(Remembered::$law(r)) = receiver.0.as_deref_mut() else { unreachable!("just made so") };
                         $module::$law::reflect_in_place(p, r, arrived, h);
                     })+
                     #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]

@@ -18,11 +18,14 @@ pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> 
     Some([packet(&line[0]), packet(later)])
 }
 
-/// Asks for the memory of a value, and does not wait for it.
+/// Cache lines of a value that are asked for: what most laws need of a flow.
+const LINES: usize = 4;
+
+/// Asks for the memory of a value, or the beginning of a large one, and does not wait for it.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
-    for line in (0..size_of::<T>()).step_by(64) {
+    for line in (0..size_of::<T>()).step_by(64).take(LINES) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
         // SAFETY: a prefetch accesses nothing that a program can see, and every x86-64 processor has it.

@@ -75,8 +75,9 @@ impl<P: Protocol> Sim<P> {
         if let Some(at) = flow.pace.set(flow.departure(self.now)) {
             self.schedule(at, Target::Send(i));
         }
-        if !self.flows[i as usize].timer.is_set() {
-            self.wait(i);
+        let flow = &self.flows[i as usize];
+        if flow.incoming.is_some() && !flow.timer.is_set() {
+            self.set_timer(i);
         }
     }
 
