@@ -192,6 +192,8 @@ pub struct Transport {
     /// The sender hears under which circumstances packets left, by [`SenderLaw::on_flight`] and
     /// [`SenderLaw::on_restart`].
     pub tells_flights: bool,
+    /// ACKs say how fast packets arrive: [`Feedback::delivery`].
+    pub measures_delivery: bool,
 }
 
 /// How a sender finds what was lost and sends it again.
@@ -218,7 +220,14 @@ impl Transport {
         min_timeout: Duration::from_ms(200),
         recovery: Recovery::Selective,
         tells_flights: false,
+        measures_delivery: false,
     };
+
+    /// Whether a sender remembers how much had been sent and had arrived when each packet left.
+    #[must_use]
+    pub fn remembers_circumstances(&self) -> bool {
+        self.tells_flights || self.measures_delivery
+    }
 }
 
 /// How a flow begins.
@@ -294,8 +303,8 @@ pub struct Feedback<H> {
     /// Whether the receiver misses something sent before the packet that is acknowledged. Never unless losses are
     /// tracked or what is lost is sent again.
     pub gap: bool,
-    /// Packets that arrived since the acknowledged packet was sent, and in which time they did; none unless losses are tracked or
-    /// what is lost is sent again.
+    /// Packets that arrived since the acknowledged packet was sent, and in which time they did. Only where the law
+    /// [asks](Transport::measures_delivery).
     pub delivery: Option<Delivery>,
 }
 

@@ -447,7 +447,7 @@ impl<L: Law> Network<L> {
         if packet.kind == Kind::Data {
             flow.take(&self.params, now, packet);
             let sending = packet.sent.since(packet.first_sent);
-            feedback.delivery = Some(Delivery {
+            feedback.delivery = self.transport.measures_delivery.then(|| Delivery {
                 total: flow.delivered,
                 prior: packet.delivered,
                 interval: sending.max(now.since(packet.delivered_at)),

@@ -20,6 +20,7 @@ mod pacer;
 mod receiver;
 mod recovery;
 mod rtt;
+mod samples;
 mod scoreboard;
 mod sender;
 pub mod starvation;

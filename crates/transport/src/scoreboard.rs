@@ -7,6 +7,7 @@ use levelflow_laws::{Delivery, Flight, Kind};
 use levelflow_units::{Duration, Time};
 
 use crate::history::Missing;
+use crate::samples::Samples;
 use crate::stream::Chunk;
 
 /// A packet counts as lost once this many sent after it have been acked (RFC 5681's three duplicates).
@@ -37,18 +38,22 @@ enum State {
 /// A packet under way; `T` is what a host remembers of it for its own purposes.
 #[derive(Debug, Clone, Copy)]
 struct Sent<T> {
-    chunk: Chunk,
+    offset: u64,
     at: Time,
-    /// What was known when it was sent; see [`Scoreboard::delivered`] and so on.
-    delivered_at: Time,
-    first_sent: Time,
-    delivered: u32,
-    lost: u32,
-    outstanding: u32,
-    limited: bool,
+    length: u16,
     kind: Kind,
     state: State,
     tag: T,
+}
+
+impl<T> Sent<T> {
+    #[inline]
+    fn chunk(&self) -> Chunk {
+        Chunk {
+            offset: self.offset,
+            length: self.length,
+        }
+    }
 }
 
 /// What an ACK says.
@@ -105,22 +110,14 @@ pub struct Scoreboard<T> {
     missing: Missing,
     /// Data packets under way.
     outstanding: u32,
-    /// Packets known to have arrived; when that became known; when the packet was sent whose ACK said so
-    /// (draft-ietf-ccwg-bbr, section 4.1).
-    delivered: u32,
-    delivered_at: Time,
-    first_sent: Time,
-    /// Packets taken for lost so far.
-    lost: u32,
-    /// Packets delivered when the last one will be that left under the limit of the application (draft-ietf-ccwg-bbr, section
-    /// 4.1.2.4); none while the application is no limit.
-    limited_until: Option<u32>,
+    /// Where the law asks for them.
+    samples: Option<Box<Samples>>,
 }
 
 impl<T: Copy> Scoreboard<T> {
-    /// Nothing was sent; the next packet has the number `first`, and `most` packets are remembered.
+    /// Nothing was sent; the next packet has the number `first`, and `most` packets are remembered. Takes samples if it `samples`.
     #[must_use]
-    pub fn new(first: u32, most: usize) -> Self {
+    pub fn new(first: u32, most: usize, samples: bool) -> Self {
         Self {
             sent: VecDeque::new(),
             most,
@@ -128,11 +125,7 @@ impl<T: Copy> Scoreboard<T> {
             decided: first,
             missing: Missing::new(first),
             outstanding: 0,
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            first_sent: Time::ZERO,
-            lost: 0,
-            limited_until: None,
+            samples: samples.then(Box::default),
         }
     }
 
@@ -159,20 +152,22 @@ impl<T: Copy> Scoreboard<T> {
 
     /// The application has nothing to send now: that limits what is on its way, and what will be until it has arrived.
     pub fn mark_limited(&mut self) {
-        self.limited_until = Some(self.delivered.wrapping_add(self.outstanding));
+        if let Some(samples) = &mut self.samples {
+            samples.mark_limited(self.outstanding);
+        }
     }
 
     /// Whether the next packet leaves under the limit of the application.
     #[inline]
     #[must_use]
     pub fn is_limited(&self) -> bool {
-        self.limited_until.is_some()
+        self.samples.as_ref().is_some_and(|samples| samples.is_limited())
     }
 
     /// The next packet leaves. One that has to be forgotten for it counts as lost.
     pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
-        if self.outstanding == 0 {
-            (self.first_sent, self.delivered_at) = (now, now);
+        if let Some(samples) = self.samples.as_mut().filter(|_| self.outstanding == 0) {
+            samples.restart(now);
         }
         let mut forgotten = None;
         if self.sent.len() >= self.most {
@@ -180,15 +175,13 @@ impl<T: Copy> Scoreboard<T> {
             self.forget();
         }
         self.outstanding += u32::from(kind == Kind::Data);
+        if let Some(samples) = &mut self.samples {
+            samples.on_send(self.outstanding);
+        }
         self.sent.push_back(Sent {
-            chunk,
+            offset: chunk.offset,
             at: now,
-            delivered_at: self.delivered_at,
-            first_sent: self.first_sent,
-            delivered: self.delivered,
-            lost: self.lost,
-            outstanding: self.outstanding,
-            limited: self.limited_until.is_some(),
+            length: chunk.length,
             kind,
             state: State::UnderWay,
             tag,
@@ -198,6 +191,9 @@ impl<T: Copy> Scoreboard<T> {
 
     fn forget(&mut self) {
         self.sent.pop_front();
+        if let Some(samples) = &mut self.samples {
+            samples.forget();
+        }
         self.first = self.first.wrapping_add(1);
         if before(self.decided, self.first) {
             self.decided = self.first;
@@ -218,7 +214,7 @@ impl<T: Copy> Scoreboard<T> {
     /// Number of the latest packet with this piece, if it is remembered.
     #[must_use]
     pub fn last_sent(&self, chunk: Chunk) -> Option<u32> {
-        let index = self.sent.iter().rposition(|sent| sent.chunk == chunk)?;
+        let index = self.sent.iter().rposition(|sent| sent.chunk() == chunk)?;
         Some(self.first.wrapping_add(index as u32))
     }
 
@@ -238,31 +234,16 @@ impl<T: Copy> Scoreboard<T> {
             }
         }
         self.detect_losses(&mut acked, changed);
-        self.delivered = self.delivered.wrapping_add(acked.packets);
-        if acked.packets > 0 {
-            self.delivered_at = now;
-        }
-        self.limited_until = self.limited_until.filter(|until| !before(*until, self.delivered));
-        self.first_sent = own.at;
         acked.gap = before(self.decided, number);
-        acked.delivery = (own.kind == Kind::Data).then(|| Delivery {
-            total: self.delivered,
-            prior: own.delivered,
-            interval: own.at.since(own.first_sent).max(now.since(own.delivered_at)),
-        });
-        acked.flight = (own.kind == Kind::Data).then(|| self.flight(number, &own, acked.returned));
+        if let Some(samples) = &mut self.samples {
+            samples.on_ack(now, own.at, acked.packets);
+            if own.kind == Kind::Data {
+                acked.delivery = samples.delivery(now, index, own.at);
+                acked.flight = samples.flight(index, number, acked.returned);
+            }
+        }
         self.tidy(now, now.since(own.at));
         acked
-    }
-
-    fn flight(&self, number: u32, sent: &Sent<T>, returned: u32) -> Flight {
-        Flight {
-            number,
-            outstanding: sent.outstanding,
-            lost: self.lost.wrapping_sub(sent.lost),
-            returned,
-            limited: sent.limited,
-        }
     }
 
     #[inline(always)] // per ACK
@@ -273,11 +254,11 @@ impl<T: Copy> Scoreboard<T> {
             return;
         }
         acked.packets += 1;
-        acked.bytes += u64::from(sent.chunk.length);
-        changed(Change::Arrived(sent.chunk));
+        acked.bytes += u64::from(sent.length);
+        changed(Change::Arrived(sent.chunk()));
         if was == State::Lost {
             acked.returned += 1;
-            changed(Change::Returned(sent.chunk));
+            changed(Change::Returned(sent.chunk()));
         } else {
             self.outstanding -= 1;
         }
@@ -294,7 +275,7 @@ impl<T: Copy> Scoreboard<T> {
                 }
                 if let Some(change) = self.lose(i) {
                     acked.lost += 1;
-                    acked.lost_bytes += u64::from(self.sent[i].chunk.length);
+                    acked.lost_bytes += u64::from(self.sent[i].length);
                     changed(change);
                 }
             }
@@ -312,12 +293,11 @@ impl<T: Copy> Scoreboard<T> {
             return None;
         }
         self.outstanding -= 1;
-        self.lost = self.lost.wrapping_add(1);
         Some(Change::Lost {
             number,
-            chunk: sent.chunk,
+            chunk: sent.chunk(),
             outstanding: self.outstanding,
-            flight: Some(self.flight(number, &sent, 0)),
+            flight: self.samples.as_mut().and_then(|samples| samples.on_loss(index, number)),
         })
     }
 
@@ -336,7 +316,7 @@ impl<T: Copy> Scoreboard<T> {
         let from = self.index(self.decided).min(self.sent.len());
         let first = self.sent.range_mut(from..).take(REMEMBERED as usize);
         let mut under_way = first.filter(|sent| sent.state == State::UnderWay);
-        if let Some(sent) = under_way.find(|sent| sent.chunk == chunk) {
+        if let Some(sent) = under_way.find(|sent| sent.chunk() == chunk) {
             sent.state = State::Arrived;
             self.outstanding -= 1;
         }

@@ -258,7 +258,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     pub(crate) fn skip_to(&mut self, number: u32) {
         self.next_number = number;
         if let Some(recovery) = &mut self.recovery {
-            recovery.board = Scoreboard::new(number, MAX_PACKETS);
+            recovery.board = Scoreboard::new(number, MAX_PACKETS, true);
         }
     }
 

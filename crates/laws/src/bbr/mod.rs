@@ -30,6 +30,7 @@ impl Protocol for Bbr {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            measures_delivery: true,
             ..Transport::PLAIN
         }
     }

@@ -35,6 +35,7 @@ impl Protocol for Bbr3 {
             opening: Opening::Handshake,
             tracks_losses: true,
             tells_flights: true,
+            measures_delivery: true,
             ..Transport::PLAIN
         }
     }

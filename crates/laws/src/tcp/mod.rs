@@ -150,6 +150,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             min_timeout: common.min_timeout,
             recovery: V::recovery(&params.own),
             tells_flights: V::UNDOES,
+            measures_delivery: false,
         }
     }
 }
