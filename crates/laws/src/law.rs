@@ -225,7 +225,7 @@ impl Transport {
 
     /// Whether a sender remembers how much had been sent and had arrived when each packet left.
     #[must_use]
-    pub fn remembers_circumstances(&self) -> bool {
+    pub fn takes_samples(&self) -> bool {
         self.tells_flights || self.measures_delivery
     }
 }

@@ -155,7 +155,7 @@ fn plain(error: &DecodeError) -> String {
 #[derive(Debug)]
 enum Half {
     Sender(AnySender),
-    Router(AnyRouter),
+    Router(Box<AnyRouter>),
     Receiver(AnyReceiver),
 }
 
@@ -188,7 +188,7 @@ impl Instance {
             .map_err(|e| format!("parameter {} of {}: {e}", e.name, start.law.name))?;
         let half = match &start.role {
             Role::Sender(flow) => Half::Sender(AnySender::new(&params, flow)),
-            Role::Router(port) => Half::Router(AnyRouter::new(&params, port)),
+            Role::Router(port) => Half::Router(Box::new(AnyRouter::new(&params, port))),
             Role::Receiver => Half::Receiver(AnyReceiver::default()),
         };
         Ok(Self {

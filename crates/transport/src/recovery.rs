@@ -48,7 +48,7 @@ impl<T: Copy> Recovery<T> {
     pub fn new(transport: &Transport, retransmits: bool, next: u32, most: usize) -> Self {
         let cumulative = Cumulative::new(transport.recovery);
         Self {
-            board: Scoreboard::new(next, most, transport.remembers_circumstances()),
+            board: Scoreboard::new(next, most, transport.takes_samples()),
             rtt: RttEstimator::new(transport.min_timeout),
             armed: Time::ZERO,
             repair: Repair {

@@ -111,3 +111,61 @@ impl Samples {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use levelflow_laws::Kind;
+    use levelflow_units::Duration;
+
+    use super::*;
+    use crate::scoreboard::{Acked, Scoreboard};
+    use crate::stream::Chunk;
+
+    fn ms(t: u64) -> Time {
+        Time::ZERO + Duration::from_ms(t)
+    }
+
+    /// Three packets, one a millisecond, and one more with the first ACK; each comes back after ten milliseconds.
+    fn acks(samples: bool) -> Vec<Acked> {
+        let mut board = Scoreboard::new(0, usize::MAX, samples);
+        let mut send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
+        (0..3).for_each(|t| send(&mut board, t));
+        let mut acks = vec![board.on_ack(ms(10), 0, 0, |_| {})];
+        send(&mut board, 10);
+        let later = [(11, 1), (12, 2), (20, 3)];
+        acks.extend(later.map(|(t, number)| board.on_ack(ms(t), number, (1 << number) - 1, |_| {})));
+        acks
+    }
+
+    #[test]
+    fn a_sample_is_what_arrived_in_the_longer_of_two_times() {
+        let delivery = |total, prior, interval| {
+            Some(Delivery {
+                total,
+                prior,
+                interval: Duration::from_ms(interval),
+            })
+        };
+        let found: Vec<_> = acks(true).iter().map(|acked| acked.delivery).collect();
+        let expected = [(1, 0, 10), (2, 0, 11), (3, 0, 12), (4, 1, 10)];
+        assert_eq!(
+            found,
+            expected.map(|(total, prior, interval)| delivery(total, prior, interval))
+        );
+        let outstanding: Vec<_> = acks(true)
+            .iter()
+            .map(|acked| acked.flight.unwrap().outstanding)
+            .collect();
+        assert_eq!(outstanding, [1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn who_does_not_ask_gets_none() {
+        assert!(acks(false).iter().all(|acked| acked.packets == 1));
+        assert!(
+            acks(false)
+                .iter()
+                .all(|acked| acked.delivery.is_none() && acked.flight.is_none())
+        );
+    }
+}

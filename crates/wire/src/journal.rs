@@ -22,7 +22,7 @@ use levelflow_laws::offload::Counts;
 use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
 
 /// "LVJ", then the version of the format.
-pub const MAGIC: [u8; 4] = *b"LVJ\x02";
+pub const MAGIC: [u8; 4] = *b"LVJ\x03";
 /// Room that any record needs, bytes.
 pub const LONGEST: usize = 1024;
 /// Most parameters that a law has.

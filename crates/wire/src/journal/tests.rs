@@ -198,7 +198,7 @@ fn other_files_and_versions_are_no_logs() {
         b"LV",
         b"LVJ",
         b"LVJ\x01",
-        b"LVJ\x03",
+        b"LVJ\x04",
         b"LVF\x01",
         b"PK\x03\x04",
     ] {
@@ -274,7 +274,7 @@ fn a_digest_depends_on_values_and_not_on_names_of_fields() {
 
 #[test]
 fn a_log_of_the_version_before_is_refused_with_what_to_do() {
-    let error = Reader::new(b"LVJ\x01").unwrap_err().to_string();
+    let error = Reader::new(b"LVJ\x02").unwrap_err().to_string();
     assert!(
         error.contains("version") && error.contains("the Levelflow that wrote it"),
         "{error}"
