@@ -128,7 +128,7 @@ mod tests {
     /// Three packets, one a millisecond, and one more with the first ACK; each comes back after ten milliseconds.
     fn acks(samples: bool) -> Vec<Acked> {
         let mut board = Scoreboard::new(0, usize::MAX, samples);
-        let mut send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
+        let send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
         (0..3).for_each(|t| send(&mut board, t));
         let mut acks = vec![board.on_ack(ms(10), 0, 0, |_| {})];
         send(&mut board, 10);
