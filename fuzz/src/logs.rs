@@ -225,6 +225,7 @@ impl Desk {
             header,
             marked: choices.below(2) == 0,
             acked: *choices.of(WORDS),
+            returned: *choices.of(WORDS),
             outstanding: *choices.of(WORDS),
             gap: choices.below(2) == 0,
             delivery: (choices.below(2) == 0).then_some(Delivery { total, prior, interval }),

@@ -297,6 +297,9 @@ pub struct Feedback<H> {
     pub marked: bool,
     /// Packets newly acknowledged; 0 for an ACK without news.
     pub acked: u32,
+    /// Of packets that had been taken for lost, so many turned out to have arrived. 0 unless losses are tracked or what is lost is
+    /// sent again.
+    pub returned: u32,
     /// Packets on their way, as far as the sender knows: not acknowledged and not lost. 0 unless losses are tracked
     /// or what is lost is sent again.
     pub outstanding: u32,
@@ -304,7 +307,7 @@ pub struct Feedback<H> {
     /// tracked or what is lost is sent again.
     pub gap: bool,
     /// Packets that arrived since the acknowledged packet was sent, and in which time they did. Only where the law
-    /// [asks](Transport::measures_delivery).
+    /// [asks](Transport::measures_delivery), and losses are tracked or what is lost is sent again.
     pub delivery: Option<Delivery>,
 }
 
@@ -319,6 +322,7 @@ impl<H> Feedback<H> {
             header: form(self.header),
             marked: self.marked,
             acked: self.acked,
+            returned: self.returned,
             outstanding: self.outstanding,
             gap: self.gap,
             delivery: self.delivery,
@@ -335,6 +339,7 @@ impl<H> Feedback<H> {
             header,
             marked: false,
             acked: 1,
+            returned: 0,
             outstanding: 0,
             gap: false,
             delivery: None,
@@ -362,8 +367,6 @@ pub struct Flight {
     pub outstanding: u32,
     /// Packets taken for lost since then; of a lost packet, itself included.
     pub lost: u32,
-    /// Packets taken for lost of which the ACK says that they arrived after all.
-    pub returned: u32,
     /// Whether the application had less to send than it might have had, not longer ago than what was then on its way.
     pub limited: bool,
 }

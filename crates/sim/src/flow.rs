@@ -66,7 +66,7 @@ pub struct Flow<P: Protocol> {
     /// What its receiver got since the last sample.
     pub delivered_bytes: u64,
     pub sender: Sender<P>,
-    /// When to open the flow again, or to give up waiting for an ACK.
+    /// When to open the flow again, or to give up waiting for an ACK. From here on, few laws need anything for each packet.
     pub timer: Alarm,
     pub receiver: P::Receiver,
     pub started: Time,
@@ -141,6 +141,8 @@ impl<P: Protocol> Flow<P> {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
     use super::*;
     use levelflow_laws::Any;
 
@@ -150,5 +152,6 @@ mod tests {
             size_of::<Flow<Any>>() <= 5 * 64,
             "a law with a larger sender says `boxed` in `laws!`"
         );
+        assert!(offset_of!(Flow<Any>, timer) <= 4 * 64, "four lines are asked for ahead");
     }
 }

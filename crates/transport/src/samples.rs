@@ -75,7 +75,7 @@ impl Samples {
     #[inline]
     pub fn on_loss(&mut self, index: usize, number: u32) -> Option<Flight> {
         self.lost = self.lost.wrapping_add(1);
-        self.flight(index, number, 0)
+        self.flight(index, number)
     }
 
     /// An ACK showed that so many packets arrived; the packet that it is for was sent at `sent`.
@@ -99,14 +99,13 @@ impl Samples {
         })
     }
 
-    /// What a law hears of a packet; `returned` packets had been taken for lost and have arrived.
+    /// What a law hears of a packet.
     #[inline]
-    pub fn flight(&self, index: usize, number: u32, returned: u32) -> Option<Flight> {
+    pub fn flight(&self, index: usize, number: u32) -> Option<Flight> {
         self.left.get(index).map(|left| Flight {
             number,
             outstanding: left.outstanding,
             lost: self.lost.wrapping_sub(left.lost),
-            returned,
             limited: left.limited,
         })
     }
@@ -157,6 +156,23 @@ mod tests {
             .map(|acked| acked.flight.unwrap().outstanding)
             .collect();
         assert_eq!(outstanding, [1, 2, 3, 3]);
+    }
+
+    /// Of eight packets, the first two are forgotten for the last two. The ACK of the last one shows packets 2 to 4 to be lost.
+    #[test]
+    fn a_forgotten_packet_takes_its_circumstances_along() {
+        let mut board = Scoreboard::new(0, 6, true);
+        for t in 0..8 {
+            if t == 5 {
+                board.mark_limited();
+            }
+            board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
+        }
+        let flight = board.on_ack(ms(20), 7, 0, |_| {}).flight.unwrap();
+        assert_eq!(
+            (flight.number, flight.outstanding, flight.lost, flight.limited),
+            (7, 6, 3, true)
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Scoreboard: packets under way by number; which arrived, which are lost, and how fast packets arrive.
+//! Scoreboard: packets under way by number; which arrived, and which are lost.
 
 use std::collections::VecDeque;
 
@@ -46,6 +46,11 @@ struct Sent<T> {
     tag: T,
 }
 
+const _: () = assert!(
+    size_of::<Sent<()>>() == 24,
+    "with many flows, packets wait for this memory"
+);
+
 impl<T> Sent<T> {
     #[inline]
     fn chunk(&self) -> Chunk {
@@ -71,9 +76,9 @@ pub struct Acked {
     pub returned: u32,
     /// Whether something sent before is missing.
     pub gap: bool,
-    /// A measurement of how fast packets arrive.
+    /// A measurement of how fast packets arrive, if it carried data and the board takes samples.
     pub delivery: Option<Delivery>,
-    /// Under which circumstances the packet left, if it carried data.
+    /// Under which circumstances the packet left, likewise.
     pub flight: Option<Flight>,
 }
 
@@ -88,7 +93,7 @@ pub enum Change {
         chunk: Chunk,
         /// Packets under way without it.
         outstanding: u32,
-        /// Under which circumstances it left; not known without selective ACKs.
+        /// Under which circumstances it left, if the board takes samples; not known without selective ACKs.
         flight: Option<Flight>,
     },
     /// It had been taken for lost, and arrived after all.
@@ -129,6 +134,11 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn takes_samples(&self) -> bool {
+        self.samples.is_some()
+    }
+
     /// Data packets under way, as far as is known.
     #[inline]
     #[must_use]
@@ -157,7 +167,7 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Whether the next packet leaves under the limit of the application.
+    /// Whether the next packet leaves under the limit of the application, if the board takes samples.
     #[inline]
     #[must_use]
     pub fn is_limited(&self) -> bool {
@@ -239,7 +249,7 @@ impl<T: Copy> Scoreboard<T> {
             samples.on_ack(now, own.at, acked.packets);
             if own.kind == Kind::Data {
                 acked.delivery = samples.delivery(now, index, own.at);
-                acked.flight = samples.flight(index, number, acked.returned);
+                acked.flight = samples.flight(index, number);
             }
         }
         self.tidy(now, now.since(own.at));

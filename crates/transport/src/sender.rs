@@ -258,7 +258,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     pub(crate) fn skip_to(&mut self, number: u32) {
         self.next_number = number;
         if let Some(recovery) = &mut self.recovery {
-            recovery.board = Scoreboard::new(number, MAX_PACKETS, true);
+            recovery.board = Scoreboard::new(number, MAX_PACKETS, recovery.board.takes_samples());
         }
     }
 
@@ -591,7 +591,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             if ack.kind == Kind::Data {
                 // What was neither in flight nor sent again says nothing about the window.
                 feedback.acked = acked.packets.saturating_sub(spared);
-                (feedback.gap, feedback.delivery) = (acked.gap, acked.delivery);
+                (feedback.returned, feedback.gap) = (acked.returned, acked.gap);
+                feedback.delivery = acked.delivery.filter(|_| rules.transport.measures_delivery);
             }
             feedback.outstanding = recovery.outstanding();
         }

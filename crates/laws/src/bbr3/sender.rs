@@ -381,9 +381,7 @@ impl SenderLaw for Bbr3Sender {
             return;
         }
         self.in_flight = f64::from(feedback.outstanding);
-        if let Some(flight) = flight {
-            self.on_returned(flight.returned);
-        }
+        self.on_returned(feedback.returned);
         self.update_recovery(feedback);
         if let Some(sample) = self.sample(now, feedback, flight) {
             self.update_model(params, &sample);
@@ -415,7 +413,6 @@ impl SenderLaw for Bbr3Sender {
             number: loss.number,
             outstanding: loss.outstanding.saturating_add(1),
             lost: 1,
-            returned: 0,
             limited: false,
         });
         self.lose(params, now, loss, flight);

@@ -23,7 +23,6 @@ fn ack(sender: &mut Bbr3Sender, now: Time, number: u32, delivery: Delivery, limi
         number,
         outstanding: 50,
         lost: 0,
-        returned: 0,
         limited,
     };
     let params = defaults();

@@ -97,8 +97,6 @@ impl Variant for CubicState {
         &params::TABLE,
     );
 
-    const UNDOES: bool = true;
-
     fn on_ack(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
         self.leave_out_silence(ack);
         if self.grows_by_hystart(params) && window.size < window.ssthresh && self.hystart.on_ack(ack) {

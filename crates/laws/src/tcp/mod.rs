@@ -39,9 +39,6 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Whether it is scalable and says so (RFC 9331): its packets carry ECT(1), and its window goes on growing after a mark.
     const SCALABLE: bool = false;
 
-    /// Whether it takes back a reduction once all that was taken for lost has arrived.
-    const UNDOES: bool = false;
-
     /// How the transport repairs losses.
     fn recovery(_params: &Self::Params) -> Recovery {
         Recovery::Selective
@@ -58,10 +55,9 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     fn heeds_mark(&self, _params: &Self::Params, _ack: &Ack) -> bool {
         true
     }
-    /// A packet is taken for lost; after [`reduce`](Self::reduce), if that is a reason to. Only where it [undoes](Self::UNDOES).
+    /// A packet is taken for lost; after [`reduce`](Self::reduce), if that is a reason to.
     fn on_lost(&mut self) {}
-    /// Packets that were taken for lost have arrived after all. Returns whether it has taken back the last reduction. Only where
-    /// it [undoes](Self::UNDOES).
+    /// Packets that were taken for lost have arrived after all. Returns whether it has taken back the last reduction.
     fn on_returned(&mut self, _packets: u32, _window: &mut Window) -> bool {
         false
     }
@@ -149,7 +145,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,
             recovery: V::recovery(&params.own),
-            tells_flights: V::UNDOES,
+            tells_flights: false,
             measures_delivery: false,
         }
     }

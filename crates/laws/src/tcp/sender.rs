@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::window::MIN_SSTHRESH;
 use super::{Ack, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
 use crate::bytes::before;
-use crate::{Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// Round-trip time on which the rate is based before one is known, s (the first timeout of RFC 6298, section 2.1).
 const ASSUMED_RTT: f64 = 1.0;
@@ -230,6 +230,10 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.rtt.take(feedback.rtt);
             return;
         }
+        if feedback.returned > 0 && self.variant.on_returned(feedback.returned, &mut self.window) {
+            self.phase = Phase::Open;
+            self.keep_in_range(&params.common);
+        }
         if self.acked {
             self.rtt.take(feedback.rtt);
         } else {
@@ -278,13 +282,6 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         self.keep_in_range(&params.common);
     }
 
-    fn on_flight(&mut self, params: &Self::Params, _now: Time, flight: &Flight) {
-        if V::UNDOES && flight.returned > 0 && self.variant.on_returned(flight.returned, &mut self.window) {
-            self.phase = Phase::Open;
-            self.keep_in_range(&params.common);
-        }
-    }
-
     fn on_loss(&mut self, params: &Self::Params, now: Time, loss: &Loss) {
         self.next = loss.next;
         if self.is_news(loss.number) || (V::REDUCES_PER_HOLE && self.phase == Phase::Open) {
@@ -292,9 +289,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         } else if self.phase == Phase::Reduced {
             self.holes = self.holes.saturating_add(1);
         }
-        if V::UNDOES {
-            self.variant.on_lost();
-        }
+        self.variant.on_lost();
     }
 
     fn on_timeout(&mut self, params: &Self::Params, now: Time, next: u32) {

@@ -127,7 +127,7 @@ structs! {
     Outgoing { number, size, kind }
     Loss { number, next, outstanding }
     Delivery { total, prior, interval }
-    Flight { number, outstanding, lost, returned, limited }
+    Flight { number, outstanding, lost, limited }
     Arrived { now, kind, size }
     Arriving { now, size, queue, packets }
     PortView { queue, packets, in_service, dropped }
@@ -228,7 +228,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     fn put(&self, out: &mut Out<'_>) {
         let flag = |on, bit| if on { bit } else { 0 };
         let flags = flag(self.marked, MARKED) | flag(self.gap, GAP) | flag(self.delivery.is_some(), DELIVERY);
-        [self.number, self.acked, self.outstanding]
+        [self.number, self.acked, self.returned, self.outstanding]
             .iter()
             .for_each(|n| n.put(out));
         self.kind.put(out);
@@ -239,7 +239,8 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 
     fn get(input: &mut In<'a>) -> Result<Self> {
-        let (number, acked, outstanding, kind) = (input.get()?, input.get()?, input.get()?, input.get()?);
+        let (number, acked, returned, outstanding) = (input.get()?, input.get()?, input.get()?, input.get()?);
+        let kind = input.get()?;
         let flags: u8 = input.get()?;
         if flags & !(MARKED | GAP | DELIVERY) != 0 {
             return refused("flags", "0 to 7");
@@ -251,6 +252,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
             header: input.get()?,
             marked: flags & MARKED != 0,
             acked,
+            returned,
             outstanding,
             gap: flags & GAP != 0,
             delivery: (flags & DELIVERY != 0).then(|| input.get()).transpose()?,

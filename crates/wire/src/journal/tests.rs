@@ -70,6 +70,7 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                     header: before,
                     marked,
                     acked,
+                    returned: acked / 2,
                     outstanding,
                     gap,
                     delivery: measured.then_some(Delivery {
@@ -94,7 +95,6 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 number,
                 outstanding,
                 lost,
-                returned: lost,
                 limited
             },
         }),
