@@ -97,6 +97,15 @@ def test_delays_upset_log_users_of_one_link_beyond_a_quarter_turn(part):
     assert (away[-100:].max() > away[:100].max()) == (part > 1)
 
 
+def test_users_stay_what_they_were_checked_to_be():
+    given = np.array([1.0, 2.0])
+    users = Users(delays=given)
+    given[0] = -1.0
+    assert users.delays.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        users.delays[0] = -1.0
+
+
 def test_delayed_users_hear_of_what_their_packets_met():
     # Two users, of the same delay 1, but 0.2 and 0.7 before the link.
     users = Users(weights=[1.0, 2.0], exponents=[0.0, 1.0], gains=0.1)

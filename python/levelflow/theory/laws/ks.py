@@ -58,7 +58,9 @@ class Users:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            object.__setattr__(self, field.name, np.array(getattr(self, field.name), dtype=np.float64))
+            values = np.array(getattr(self, field.name), dtype=np.float64)
+            values.flags.writeable = False
+            object.__setattr__(self, field.name, values)
         positive(weight=self.weights, delay=self.delays, kept=self.kept, gain=self.gains)
         not_negative(exponent=self.exponents)
         share(kept=self.kept)
