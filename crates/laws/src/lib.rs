@@ -3,7 +3,8 @@
 //! A *law* is what a paper defines: what a sender does on an acknowledgement, what a router does on a packet and at
 //! the end of an interval, what the header carries. Laws are pure: state and input go in, state and output come out.
 //! They have no clock, socket, thread, random source or allocation, so the simulator and a data plane call the same
-//! code. Only the sum of all laws keeps something on the heap: [`AnySender`] the large ones, [`AnyReceiver`] what receivers remember.
+//! code. Only the sum of all laws keeps something on the heap: [`AnySender`] the large ones, [`AnyReceiver`] what
+//! receivers remember.
 //!
 //! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
