@@ -1,5 +1,6 @@
 """A wheel is all that a user needs: from an empty environment it runs in an empty directory, without Rust."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -11,10 +12,22 @@ from tools import CHECKOUT
 from levelflow import lab, library
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def installed(tmp_path_factory):
-    """The `bin` of a new environment that holds the wheel and what it depends on."""
-    folder = tmp_path_factory.mktemp("wheel")
+    """The `bin` of a new environment with the wheel and what it depends on, the same for all workers of pytest."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
+    folder.mkdir(exist_ok=True)
+    with open(folder / ".lock", "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if not (folder / "done").exists():
+            install(folder)
+            (folder / "done").touch()
+    return folder / "new" / "bin"
+
+
+def install(folder):
+    """Builds the wheel and installs it into a new environment."""
     subprocess.run([sys.executable, "tools/licences.py"], cwd=CHECKOUT, check=True, timeout=300)
     build = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--auditwheel", "skip", "--out", folder]
     subprocess.run(build, cwd=CHECKOUT, check=True, timeout=1200)
@@ -22,10 +35,9 @@ def installed(tmp_path_factory):
     assert "-cp311-abi3-" in wheel.name
     assert [name for name in zipfile.ZipFile(wheel).namelist() if "__pycache__" in name] == []
     subprocess.run([sys.executable, "-m", "venv", folder / "new"], check=True, timeout=300)
-    programs = folder / "new" / "bin"
-    install = [programs / "python", "-m", "pip", "install", "--quiet", "--no-compile", "--only-binary", ":all:", wheel]
-    subprocess.run(install, env=without_checkout(), check=True, timeout=600)
-    return programs
+    pip = [folder / "new" / "bin" / "python", "-m", "pip"]
+    command = [*pip, "install", "--quiet", "--no-compile", "--only-binary", ":all:", wheel]
+    subprocess.run(command, env=without_checkout(), check=True, timeout=600)
 
 
 #: What leads back to this checkout, and what keeps Python from compiling a module only once.
