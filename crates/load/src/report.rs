@@ -100,7 +100,7 @@ impl Report {
             let middle = progress
                 .active
                 .iter()
-                .map(|f| (f.index, (now, f.sender.counters().delivered_bytes)));
+                .map(|f| (f.index, (now, f.sender.counters().data.delivered_bytes)));
             self.middle = middle.collect();
         }
         self.warn(progress, now);
@@ -111,11 +111,11 @@ impl Report {
         for flow in progress.ended.iter().chain(cut) {
             self.end(flow, now);
         }
-        self.before = progress
-            .active
-            .iter()
-            .map(|f| (f.index, (f.sender.counters().delivered_bytes, f.sender.counters().lost)))
-            .collect();
+        let heard = |f: &Flow| {
+            let data = f.sender.counters().data;
+            (f.index, (data.delivered_bytes, data.lost))
+        };
+        self.before = progress.active.iter().map(heard).collect();
         self.at = now;
         self.summary.unreachable = progress.unreachable;
     }
@@ -156,9 +156,9 @@ impl Report {
         let (mut bytes, mut lost) = (0, 0);
         let shown = progress.active.len() + progress.ended.len() <= SHOWN;
         for flow in progress.active.iter().chain(progress.ended) {
-            let counters = flow.sender.counters();
+            let data = flow.sender.counters().data;
             let (bytes_before, lost_before) = self.before.get(&flow.index).copied().unwrap_or_default();
-            let (new, newly_lost) = (counters.delivered_bytes - bytes_before, counters.lost - lost_before);
+            let (new, newly_lost) = (data.delivered_bytes - bytes_before, data.lost - lost_before);
             bytes += new;
             lost += newly_lost;
             if shown && !self.json {
@@ -187,8 +187,8 @@ impl Report {
         let ended = Ended::new(flow);
         summary.flows += 1;
         summary.packets += counters.packets;
-        summary.delivered_bytes += counters.delivered_bytes;
-        summary.lost += counters.lost - counters.returned;
+        summary.delivered_bytes += counters.data.delivered_bytes;
+        summary.lost += counters.data.lost - counters.data.returned;
         summary.refused += counters.refused.total();
         if let Some(time) = ended.completion {
             summary.completed += 1;
@@ -196,7 +196,7 @@ impl Report {
         }
         if let Some((since, bytes)) = self.middle.get(&flow.index).filter(|(since, _)| now > *since) {
             self.rates
-                .push((counters.delivered_bytes - bytes) as f64 * 8.0 / (now - since));
+                .push((counters.data.delivered_bytes - bytes) as f64 * 8.0 / (now - since));
         }
         if summary.each.len() < LISTED {
             summary.each.push(ended);

@@ -197,7 +197,7 @@ impl Work {
                 (total.packets, total.bytes) = (total.packets + 1, total.bytes + packet.size.get());
                 sample.sent += packet.size.get();
             }
-            let lost = flow.sender.counters().lost;
+            let lost = flow.sender.counters().data.lost;
             sample.lost += lost - std::mem::replace(&mut flow.lost, lost);
             let goes_on = !flow.sender.is_done(now);
             if !goes_on {
@@ -265,7 +265,7 @@ impl Live {
             fct_s: now.since(self.start).saturating_sub(back).as_secs_f64(),
             bytes: size,
             rtt_s: rtt.as_secs_f64(),
-            retransmitted: self.sender.counters().retransmitted,
+            retransmitted: self.sender.counters().data.retransmitted,
         })
     }
 

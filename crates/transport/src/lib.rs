@@ -14,6 +14,7 @@
 //! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP at a packet in 10 s, MaxNet at one and
 //! XCP at two packets per round-trip time. Where no ACKs come at all, see [`starvation`].
 
+mod controller;
 mod cumulative;
 mod history;
 mod pacer;
@@ -30,13 +31,14 @@ mod tests;
 mod validate;
 mod wire;
 
+pub use controller::{Bare, Controller};
 pub use history::{HISTORY, History, Order};
 pub use pacer::{Limits, Pacer};
 pub use receiver::{LONGEST_ACK, Received, Receiver};
 pub use recovery::Totals;
 pub use rtt::RttEstimator;
 pub use scoreboard::{Acked, MAX_PACKETS, REORDERING};
-pub use sender::{Ack, Bare, Controller, ENDLESS, Rules, Sender, Transmit};
+pub use sender::{Ack, ENDLESS, Rules, Sender, Transmit};
 pub use stream::{Assembly, Chunk};
 pub use validate::{Rejected, Rejections};
 pub use wire::{Counters, Encoded, News, WireSender};

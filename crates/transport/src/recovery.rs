@@ -12,7 +12,7 @@ use crate::scoreboard::{Change, Scoreboard};
 use crate::stream::Chunk;
 
 /// What a sender has heard of its data in all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
     /// Data packets and bytes known to have arrived.
     pub delivered: u64,

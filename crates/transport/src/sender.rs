@@ -1,13 +1,12 @@
 //! The sending half of a flow: handshake, pacing, window, loss recovery and the end.
 
 use std::marker::PhantomData;
-use std::ops::Deref;
 
-use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Kind, Loss, Opening, Outgoing};
+use levelflow_laws::{Feedback, Kind, Loss, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
-use levelflow_wire::journal::{LoggedSender, Sink};
 
+use crate::controller::{Bare, Controller};
 use crate::cumulative::Step;
 use crate::pacer::{Limits, Pacer};
 use crate::recovery::{Recovery, Totals};
@@ -21,93 +20,6 @@ pub const ENDLESS: u64 = u64::MAX;
 /// An opening packet is sent again after this long, doubled at each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const MAX_DOUBLINGS: u8 = 6;
-
-/// A law in charge of a sender, with or without a log of its inputs.
-pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
-    /// As [`SenderLaw::on_send`].
-    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header;
-    /// As [`SenderLaw::on_feedback`].
-    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>);
-    /// As [`SenderLaw::on_flight`].
-    fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight);
-    /// As [`SenderLaw::on_restart`].
-    fn on_restart(&mut self, params: &P::Params, now: Time);
-    /// As [`SenderLaw::on_loss`].
-    fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss);
-    /// As [`SenderLaw::on_timeout`].
-    fn on_timeout(&mut self, params: &P::Params, now: Time, next: u32);
-}
-
-/// A law without a log.
-#[derive(Debug, Clone)]
-pub struct Bare<S>(pub S);
-
-impl<S> Deref for Bare<S> {
-    type Target = S;
-
-    #[inline]
-    fn deref(&self) -> &S {
-        &self.0
-    }
-}
-
-impl<P: Protocol> Controller<P> for Bare<P::Sender> {
-    #[inline]
-    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header {
-        self.0.on_send(params, now, packet)
-    }
-
-    #[inline]
-    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>) {
-        self.0.on_feedback(params, now, feedback);
-    }
-
-    #[inline]
-    fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight) {
-        self.0.on_flight(params, now, flight);
-    }
-
-    #[inline]
-    fn on_restart(&mut self, params: &P::Params, now: Time) {
-        self.0.on_restart(params, now);
-    }
-
-    #[inline]
-    fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss) {
-        self.0.on_loss(params, now, loss);
-    }
-
-    #[inline]
-    fn on_timeout(&mut self, params: &P::Params, now: Time, next: u32) {
-        self.0.on_timeout(params, now, next);
-    }
-}
-
-impl<S: Sink> Controller<Any> for LoggedSender<S> {
-    fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
-        self.on_send(params, now, packet)
-    }
-
-    fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
-        self.on_feedback(params, now, feedback);
-    }
-
-    fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
-        self.on_flight(params, now, flight);
-    }
-
-    fn on_restart(&mut self, params: &AnyParams, now: Time) {
-        self.on_restart(params, now);
-    }
-
-    fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
-        self.on_loss(params, now, loss);
-    }
-
-    fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
-        self.on_timeout(params, now, next);
-    }
-}
 
 /// What flows of a kind have in common; it is lent to each call, since thousands of flows share it.
 #[derive(Debug)]

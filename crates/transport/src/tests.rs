@@ -201,7 +201,8 @@ impl World {
 
     /// Bits per second known to have arrived between two times, flow by flow.
     fn goodput(&mut self, from: Duration, to: Duration) -> Vec<f64> {
-        let delivered = |w: &Self| -> Vec<u64> { w.senders.iter().map(|s| s.counters().delivered_bytes).collect() };
+        let delivered =
+            |w: &Self| -> Vec<u64> { w.senders.iter().map(|s| s.counters().data.delivered_bytes).collect() };
         self.run(from);
         let before = delivered(self);
         self.run(to);
@@ -253,7 +254,7 @@ fn nine_acks_of_ten_may_be_lost() {
         let lost: u64 = world
             .senders
             .iter()
-            .map(|s| s.counters().lost - s.counters().returned)
+            .map(|s| s.counters().data.lost - s.counters().data.returned)
             .sum();
         assert!(lost < 30, "{law}: {lost} packets are taken for lost");
     }
@@ -281,7 +282,7 @@ fn acks_that_overtake_each_other_all_count() {
     world.run(ms(5_000));
     let counters = world.senders[0].counters();
     assert!(counters.acks > 10_000, "{counters:?}");
-    assert_eq!((counters.refused.total(), counters.lost), (0, 0), "{counters:?}");
+    assert_eq!((counters.refused.total(), counters.data.lost), (0, 0), "{counters:?}");
 }
 
 #[test]
@@ -484,7 +485,7 @@ fn what_is_remembered_of_packets_is_bounded() {
         sender.transmit_sized(Time::from_ps(i), i, PACKET.get() as u16, false, &mut wire);
     }
     assert_eq!(sender.outstanding() as usize, MAX_PACKETS);
-    assert_eq!(sender.counters().lost, many - MAX_PACKETS as u64);
+    assert_eq!(sender.counters().data.lost, many - MAX_PACKETS as u64);
 }
 
 #[test]
@@ -493,8 +494,8 @@ fn numbers_wrap() {
     world.senders[0].skip_to(u32::MAX - 20);
     world.run(ms(5_000));
     let counters = world.senders[0].counters();
-    assert!(counters.packets > 40 && counters.lost == 0 && counters.refused.total() == 0);
-    assert!(counters.packets - counters.delivered < 20, "{counters:?}");
+    assert!(counters.packets > 40 && counters.data.lost == 0 && counters.refused.total() == 0);
+    assert!(counters.packets - counters.data.delivered < 20, "{counters:?}");
 }
 
 #[test]
@@ -545,6 +546,6 @@ fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
     assert_eq!(sender.outstanding(), 4);
     assert!(last > Time::ZERO + ms(1000), "{last:?}");
     sender.handle_timeout(last);
-    assert_eq!((sender.counters().timeouts, sender.outstanding()), (0, 4));
+    assert_eq!((sender.counters().data.timeouts, sender.outstanding()), (0, 4));
     assert_eq!(sender.poll_timeout(), Some(last + ms(1000)));
 }

@@ -23,20 +23,9 @@ pub struct Counters {
     pub bytes: u64,
     /// ACKs that count.
     pub acks: u64,
-    /// Data packets and bytes known to have arrived.
-    pub delivered: u64,
-    /// See `delivered`.
-    pub delivered_bytes: u64,
-    /// Data packets taken for lost.
-    pub lost: u64,
-    /// Their bytes.
-    pub lost_bytes: u64,
-    /// Of these packets, how many turned out to have arrived.
-    pub returned: u64,
-    /// Packets with data that had been sent before.
-    pub retransmitted: u32,
-    /// Times that no ACK came in time.
-    pub timeouts: u64,
+    /// What became of data.
+    #[serde(flatten)]
+    pub data: Totals,
     /// ACKs that do not count.
     pub refused: Rejections,
 }
@@ -231,26 +220,11 @@ impl<S: Sink> WireSender<S> {
     /// What was sent and heard so far.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let Totals {
-            delivered,
-            delivered_bytes,
-            lost,
-            lost_bytes,
-            returned,
-            retransmitted,
-            timeouts,
-        } = self.sender.totals();
         Counters {
             packets: self.packets,
             bytes: self.bytes,
             acks: self.acks,
-            delivered,
-            delivered_bytes,
-            lost,
-            lost_bytes,
-            returned,
-            retransmitted,
-            timeouts: u64::from(timeouts),
+            data: self.sender.totals(),
             refused: self.rejected,
         }
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use levelflow_laws::{AnySender, FlowInfo};
+use levelflow_laws::{Any, AnyHeader, AnyParams, AnySender, FlowInfo};
 use proptest::prelude::*;
 
 use super::*;
