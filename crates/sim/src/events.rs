@@ -161,6 +161,12 @@ pub struct EventList {
     links: Heap,
     /// Other events before the horizon.
     near: Heap,
+    /// The rest of the slice before the horizon, last event first.
+    slice: Vec<Reverse<Key>>,
+    /// The next event of it, or where none is left, the horizon.
+    next_of_slice: Key,
+    /// Whether the next event is of the slice.
+    is_of_slice: bool,
     horizon: u64,
     /// Events of the slices of time from the horizon on.
     slices: VecDeque<Vec<Reverse<Key>>>,
@@ -192,6 +198,9 @@ impl EventList {
         Self {
             links: Heap::default(),
             near: Heap::default(),
+            slice: Vec::new(),
+            next_of_slice: Key::from(u64::MAX) << 64,
+            is_of_slice: false,
             horizon: u64::MAX,
             slices: VecDeque::new(),
             sliced: 0,
@@ -220,16 +229,18 @@ impl EventList {
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first(Key::MAX);
-        // Where none is near, one may come at the horizon.
-        let mut key = self.near.first(Key::from(self.horizon) << 64);
-        if link < key {
+        let near = self.near.first(Key::MAX);
+        if link < near && link < self.next_of_slice {
             // Most events are of links: the processor predicts this branch and goes on before the comparison is done.
             let at = Time::from_ps(time(link));
             return (at < end).then_some((at, Target::Link(link as u32)));
         }
+        self.is_of_slice = self.next_of_slice < near;
+        let mut key = near.min(self.next_of_slice);
         if time(key) >= self.horizon {
             self.refill(soon);
-            key = self.near.first(Key::MAX).min(link);
+            self.is_of_slice = self.next_of_slice < link;
+            key = self.next_of_slice.min(link);
         }
         let at = Time::from_ps(time(key));
         (at < end).then(|| (at, Target::from_code(key as u32)))
@@ -241,8 +252,21 @@ impl EventList {
         debug_assert!(self.is_next(target));
         match target {
             Target::Link(_) => self.links.vacant = true,
+            _ if self.is_of_slice => self.pop_of_slice(),
             _ => self.near.vacant = true,
         }
+    }
+
+    #[inline]
+    fn pop_of_slice(&mut self) {
+        self.slice.pop();
+        self.find_next_of_slice();
+    }
+
+    #[inline]
+    fn find_next_of_slice(&mut self) {
+        let horizon = Key::from(self.horizon) << 64;
+        self.next_of_slice = self.slice.last().map_or(horizon, |&Reverse(key)| key);
     }
 
     /// Removes the next event, whose target this is, and adds one of the same target in one step.
@@ -253,7 +277,10 @@ impl EventList {
         if let Target::Link(_) = target {
             return self.links.fill(key);
         }
-        if time(key) >= self.horizon {
+        if self.is_of_slice {
+            self.pop_of_slice();
+            self.push(at, target);
+        } else if time(key) >= self.horizon {
             self.near.vacant = true;
             self.put_off(key);
         } else {
@@ -262,10 +289,10 @@ impl EventList {
     }
 
     fn is_next(&self, target: Target) -> bool {
-        let heap = if let Target::Link(_) = target {
-            &self.links
-        } else {
-            &self.near
+        let heap = match target {
+            Target::Link(_) => &self.links,
+            _ if self.is_of_slice => return self.next_of_slice as u32 == target.code(),
+            _ => &self.near,
         };
         let first = heap.events.peek().filter(|_| !heap.vacant);
         first.is_some_and(|&Reverse(key)| key as u32 == target.code())
@@ -298,18 +325,20 @@ impl EventList {
                 self.put_off(key);
             }
         }
+        self.find_next_of_slice();
     }
 
     /// Moves the horizon past the next slice that has events.
     #[cold]
     fn refill(&mut self, soon: impl FnMut(Target)) {
         self.next_slice();
-        let events = self.near.events.iter();
+        self.find_next_of_slice();
+        let events = self.slice.iter().rev();
         events.map(|&Reverse(key)| Target::from_code(key as u32)).for_each(soon);
     }
 
     fn next_slice(&mut self) {
-        while self.near.events.is_empty() {
+        while self.slice.is_empty() {
             if self.sliced == 0 {
                 let Some(&Reverse(next)) = self.far.peek() else {
                     self.horizon = u64::MAX;
@@ -322,7 +351,8 @@ impl EventList {
                 return;
             };
             self.sliced -= events.len();
-            self.near.events.extend(events.drain(..));
+            std::mem::swap(&mut self.slice, &mut events);
+            self.slice.sort_unstable();
             self.slices.push_back(events);
             self.horizon = self.horizon.saturating_add(SLICE);
             self.take_from_far();
