@@ -1,9 +1,12 @@
 //! What senders have in common whose routers work in intervals.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
+const PS_PER_S: f64 = 1e12;
 
 /// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; no paper has a timeout.)
 const SILENCE: Duration = Duration::from_secs(1);
+/// More than any error of rounding.
+const ABUNDANT: f64 = 1.001;
 /// See [`SILENCE`].
 const SILENT_RTTS: u64 = 3;
 
@@ -54,6 +57,11 @@ impl Sizing {
     #[must_use]
     pub fn size(&self, largest: Bytes, rate: Rate) -> Bytes {
         if self.packets == 0.0 {
+            return largest;
+        }
+        // Most senders are so fast that no division is needed to tell.
+        let enough = ABUNDANT * (largest.as_bits_f64() + 8.0) * self.packets * PS_PER_S;
+        if rate.bps() * self.interval.as_ps() as f64 > enough {
             return largest;
         }
         let share = rate.bytes_in(self.interval) / self.packets;

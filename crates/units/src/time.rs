@@ -170,13 +170,14 @@ impl Duration {
 
     #[inline]
     pub(crate) fn from_ps_f64(ps: f64) -> Option<Duration> {
-        const BEYOND: f64 = (1_u128 << 64) as f64;
-        if !(0.0..BEYOND).contains(&ps) {
-            return None;
+        const SIGNED: f64 = (1_u64 << 63) as f64;
+        const BEYOND: f64 = 2.0 * SIGNED;
+        if (0.0..SIGNED).contains(&ps) {
+            let floor = ps as i64; // signed, since processors convert that in one step
+            let half_up = u64::from(ps - floor as f64 >= 0.5);
+            return Some(Duration(floor.unsigned_abs() + half_up));
         }
-        let floor = ps as u64;
-        let half_up = u64::from(ps - floor as f64 >= 0.5);
-        floor.checked_add(half_up).map(Duration)
+        (SIGNED..BEYOND).contains(&ps).then_some(Duration(ps as u64))
     }
 
     /// The length in picoseconds.

@@ -158,6 +158,7 @@ impl SenderLaw for Sender {
         self.notice_silence(params, now);
         self.next = packet.number.wrapping_add(1);
         let bytes = packet.size.get() as f64;
+        let ahead = if self.proposal == self.rate { 1.0 } else { self.proposal / self.rate };
         Header {
             source_port: 0,
             destination_port: 0,
@@ -168,7 +169,7 @@ impl SenderLaw for Sender {
             seq: packet.number,
             price: -f32::MAX,
             share: f32::MAX,
-            virtual_size: (bytes * (self.proposal / self.rate)).min(f32::MAX.into()) as f32,
+            virtual_size: (bytes * ahead).min(f32::MAX.into()) as f32,
             gap: (bytes * 8.0 / self.rate).min(f32::MAX.into()) as f32,
         }
     }
