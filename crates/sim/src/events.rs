@@ -1,11 +1,13 @@
-//! The event list: small, because a link or a delay line has one pending event however much is in flight. Links have a
-//! heap of their own. With very many flows, each of which has an event too, only the next of them are kept in order.
+//! The event list: small, because a link or a delay line has one pending event however much is in flight. Deliveries of links
+//! are apart. With very many flows, each of which has an event too, only the next of them are kept in order.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
 use levelflow_units::Time;
+
+use crate::tournament::Tournament;
 
 /// What happens. At equal times events happen in the order of these variants, then of their index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,16 +159,14 @@ impl Heap {
 /// Pending events in the order of time, then target: an order that does not depend on when they were scheduled.
 #[derive(Debug)]
 pub struct EventList {
-    /// Deliveries of links, which are most events: they do not sift through those of thousands of flows.
-    links: Heap,
+    /// Deliveries of links, which are most events, but those in the far future.
+    links: Tournament,
     /// Other events before the horizon.
     near: Heap,
     /// The rest of the slice before the horizon, last event first.
     slice: Vec<Reverse<Key>>,
     /// The next event of it, or where none is left, the horizon.
     next_of_slice: Key,
-    /// Whether the next event is of the slice.
-    is_of_slice: bool,
     horizon: u64,
     /// Events of the slices of time from the horizon on.
     slices: VecDeque<Vec<Reverse<Key>>>,
@@ -174,12 +174,16 @@ pub struct EventList {
     /// Events after the last slice.
     far: BinaryHeap<Reverse<Key>>,
     many: usize,
+    /// Where the next event is.
+    place: Place,
 }
 
-impl Default for EventList {
-    fn default() -> Self {
-        Self::with_at_most(MANY)
-    }
+/// Where an event is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Links,
+    Near,
+    Slice,
 }
 
 #[inline]
@@ -193,29 +197,36 @@ fn time(key: Key) -> u64 {
 }
 
 impl EventList {
+    /// An empty list for so many links.
+    pub fn new(links: usize) -> Self {
+        Self::with_at_most(MANY, links)
+    }
+
     /// An empty list that keeps about so many events in order.
-    fn with_at_most(many: usize) -> Self {
+    fn with_at_most(many: usize, links: usize) -> Self {
         Self {
-            links: Heap::default(),
+            links: Tournament::new(links),
             near: Heap::default(),
             slice: Vec::new(),
             next_of_slice: Key::from(u64::MAX) << 64,
-            is_of_slice: false,
             horizon: u64::MAX,
             slices: VecDeque::new(),
             sliced: 0,
             far: BinaryHeap::new(),
             many,
+            place: Place::Near,
         }
     }
 
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
-        let key = key(at, target);
-        if let Target::Link(_) = target {
-            return self.links.push(key);
+        if let Target::Link(i) = target
+            && self.links.add(i, at)
+        {
+            return;
         }
+        let key = key(at, target);
         if time(key) >= self.horizon {
             return self.put_off(key);
         }
@@ -228,39 +239,45 @@ impl EventList {
     /// The next event before `end`. When a slice of time comes into order, calls `soon` for each of its events.
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
-        let link = self.links.first(Key::MAX);
+        let link = self.links.first();
+        let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
         let near = self.near.first(Key::MAX);
         if link < near && link < self.next_of_slice {
             // Most events are of links: the processor predicts this branch and goes on before the comparison is done.
+            self.place = Place::Links;
             let at = Time::from_ps(time(link));
             return (at < end).then_some((at, Target::Link(link as u32)));
         }
-        self.is_of_slice = self.next_of_slice < near;
         let mut key = near.min(self.next_of_slice);
         if time(key) >= self.horizon {
             self.refill(soon);
-            self.is_of_slice = self.next_of_slice < link;
             key = self.next_of_slice.min(link);
         }
+        self.place = match key {
+            _ if key == near => Place::Near,
+            _ if key == link => Place::Links,
+            _ => Place::Slice,
+        };
         let at = Time::from_ps(time(key));
-        (at < end).then(|| (at, Target::from_code(key as u32)))
+        if at >= end {
+            return None;
+        }
+        self.links.move_epoch(at);
+        Some((at, Target::from_code(key as u32)))
     }
 
     /// Removes the next event, whose target this is.
     #[inline]
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
-        match target {
-            Target::Link(_) => self.links.vacant = true,
-            _ if self.is_of_slice => self.pop_of_slice(),
+        match (self.place, target) {
+            (Place::Links, Target::Link(i)) => self.links.clear(i),
+            (Place::Slice, _) => {
+                self.slice.pop();
+                self.find_next_of_slice();
+            }
             _ => self.near.vacant = true,
         }
-    }
-
-    #[inline]
-    fn pop_of_slice(&mut self) {
-        self.slice.pop();
-        self.find_next_of_slice();
     }
 
     #[inline]
@@ -273,28 +290,21 @@ impl EventList {
     #[inline]
     pub fn replace(&mut self, at: Time, target: Target) {
         debug_assert!(self.is_next(target));
-        let key = key(at, target);
-        if let Target::Link(_) = target {
-            return self.links.fill(key);
-        }
-        if self.is_of_slice {
-            self.pop_of_slice();
-            self.push(at, target);
-        } else if time(key) >= self.horizon {
-            self.near.vacant = true;
-            self.put_off(key);
-        } else {
-            self.near.fill(key);
+        match (self.place, target) {
+            (Place::Links, Target::Link(i)) if self.links.set(i, at) => {}
+            _ => {
+                self.pop(target);
+                self.push(at, target);
+            }
         }
     }
 
     fn is_next(&self, target: Target) -> bool {
-        let heap = match target {
-            Target::Link(_) => &self.links,
-            _ if self.is_of_slice => return self.next_of_slice as u32 == target.code(),
-            _ => &self.near,
+        let first = match self.place {
+            Place::Links => return self.links.first().is_some_and(|(_, i)| Target::Link(i) == target),
+            Place::Near => self.near.events.peek().filter(|_| !self.near.vacant),
+            Place::Slice => self.slice.last(),
         };
-        let first = heap.events.peek().filter(|_| !heap.vacant);
         first.is_some_and(|&Reverse(key)| key as u32 == target.code())
     }
 
@@ -371,12 +381,20 @@ impl EventList {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use proptest::prelude::*;
 
+    /// Of each link at most one.
     fn some_events() -> impl Strategy<Value = Vec<(u64, u32)>> {
         let event = (some_time(), 0..8_u32, 0..3_u32).prop_map(|(at, kind, index)| (at, kind << INDEX_BITS | index));
-        prop::collection::vec(event, 1..30)
+        prop::collection::vec(event, 1..30).prop_map(|mut events| {
+            let mut of_links = [false; 3];
+            let mut is_first = |code: u32| !std::mem::replace(&mut of_links[code as usize], true);
+            events.retain(|&(_, code)| code >> INDEX_BITS > 0 || is_first(code));
+            events
+        })
     }
 
     /// Often equal, and from the same slice to beyond the last one.
@@ -386,11 +404,21 @@ mod tests {
     }
 
     fn filled(events: &[(u64, u32)]) -> EventList {
-        let mut list = EventList::with_at_most(5);
+        let mut list = EventList::with_at_most(5, 8);
         for &(at, code) in events {
             list.push(Time::from_ps(at), Target::from_code(code));
         }
         list
+    }
+
+    /// Adds an event, unless it is the second one of a link.
+    fn add(list: &mut EventList, sorted: &mut BTreeMap<Key, u32>, at: Time, target: Target) {
+        let is_pending = |key: &Key| *key as u32 == target.code();
+        if matches!(target, Target::Link(_)) && sorted.keys().any(is_pending) {
+            return;
+        }
+        list.push(at, target);
+        *sorted.entry(key(at, target)).or_default() += 1;
     }
 
     fn drained(mut list: EventList) -> Vec<(Time, Target)> {
@@ -429,7 +457,7 @@ mod tests {
         #[test]
         fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
             let mut list = filled(&events);
-            let mut sorted: std::collections::BTreeMap<Key, u32> = std::collections::BTreeMap::new();
+            let mut sorted = BTreeMap::new();
             for &(at, code) in &events {
                 *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
             }
@@ -440,8 +468,7 @@ mod tests {
                     prop_assert_eq!(list.next_before(Time::from_ps(first), |_| ()), None);
                     let between = Time::from_ps(now + (first - now) / 2);
                     for target in [Target::Send(77), Target::Link(2)] {
-                        list.push(between, target);
-                        *sorted.entry(key(between, target)).or_default() += 1;
+                        add(&mut list, &mut sorted, between, target);
                     }
                 }
                 let Some((at, target)) = list.next_before(Time::NEVER, |_| ()) else { break };
@@ -458,8 +485,9 @@ mod tests {
                     list.pop(target);
                 }
                 for target in [Target::Send(i as u32), Target::Link(1)].into_iter().take(i % 3) {
-                    list.push(next, target);
-                    *sorted.entry(key(next, target)).or_default() += 1;
+                    if !late || target != Target::Link(1) {
+                        add(&mut list, &mut sorted, next, target);
+                    }
                 }
                 if late {
                     list.pop(target);

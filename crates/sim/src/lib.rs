@@ -25,6 +25,7 @@ pub mod replay;
 mod ring;
 mod run;
 mod sizing;
+mod tournament;
 mod trace;
 mod watch;
 

@@ -126,7 +126,7 @@ impl<P: Protocol> Sim<P> {
             end: Time::ZERO + duration,
             sample,
             seed,
-            events: EventList::default(),
+            events: EventList::new(specs.len()),
             processed: 0,
             memory_limit,
             most_packets: packets_beside::<P>(0, memory_limit),
