@@ -216,7 +216,7 @@ macro_rules! laws {
                 }
             }
 
-            #[inline]
+            #[inline(always)]
             fn on_feedback(&mut self, params: &AnyParams, now: T, feedback: &Feedback<AnyHeader>) {
                 match (self, params, &feedback.header) {
                     $((Self::$law(s), AnyParams::$law(p), AnyHeader::$law(header)) => {

@@ -41,7 +41,7 @@ impl<P: Protocol> Controller<P> for Bare<P::Sender> {
         self.0.on_send(params, now, packet)
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>) {
         self.0.on_feedback(params, now, feedback);
     }
