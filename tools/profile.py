@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 LAWS = ("jetmax", "rcp", "newreno")
 #: The first whose pattern is in the path of a line, or in the name of the function that it was inlined into.
 AREAS = {
-    "event list": r"sim/src/events|EventList|binary_heap",
+    "event list": r"sim/src/(events|tournament)|EventList|Tournament|binary_heap",
     "transport": r"crates/transport|levelflow_transport|scoreboard",
     "law": r"crates/laws|levelflow_laws",
     "records": r"crates/results|levelflow_results|sim/src/counters",

@@ -1,12 +1,9 @@
 //! What senders have in common whose routers work in intervals.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
-const PS_PER_S: f64 = 1e12;
 
 /// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; no paper has a timeout.)
 const SILENCE: Duration = Duration::from_secs(1);
-/// More than any error of rounding.
-const ABUNDANT: f64 = 1.001;
 /// See [`SILENCE`].
 const SILENT_RTTS: u64 = 3;
 
@@ -40,6 +37,9 @@ impl Silence {
     }
 }
 
+/// A byte in a second, as bits per second times picoseconds, and more than what rounding can take away.
+const BYTE: f64 = 1.001 * 8e12;
+
 /// How a sender sizes packets, so that routers see enough of them in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
@@ -59,8 +59,8 @@ impl Sizing {
         if self.packets == 0.0 {
             return largest;
         }
-        // Most senders are so fast that no division is needed to tell.
-        let enough = ABUNDANT * (largest.as_bits_f64() + 8.0) * self.packets * PS_PER_S;
+        // Most rates are so high that this takes no division to tell.
+        let enough = (largest.get() as f64 + 1.0) * self.packets * BYTE;
         if rate.bps() * self.interval.as_ps() as f64 > enough {
             return largest;
         }
@@ -76,5 +76,26 @@ impl Sizing {
             return min_rate;
         }
         min_rate.max(2.0 * self.smallest.as_bits_f64() / self.interval.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// About the rate from which on packets have their full size, where the sender decides without a division.
+        #[test]
+        fn so_many_packets_of_this_size_are_sent_in_an_interval(
+            largest in 40_u64..9000, packets in 1_u32..200, us in 1_u64..1_000_000, share in 0.9..1.1,
+        ) {
+            let packets = f64::from(packets);
+            let sizing = Sizing { interval: Duration::from_us(us), packets, smallest: Bytes::new(40) };
+            let full = largest as f64 * 8.0 * packets / sizing.interval.as_secs_f64();
+            let rate = Rate::clamped(full * share);
+            let size = rate.bytes_in(sizing.interval) / packets;
+            prop_assert_eq!(sizing.size(Bytes::new(largest), rate), Bytes::new((size as u64).clamp(40, largest)));
+        }
     }
 }

@@ -54,6 +54,15 @@ struct Suggestion {
 }
 
 impl Sender {
+    /// The proposal as a multiple of the rate.
+    #[inline]
+    fn growth(&self) -> f64 {
+        if self.proposal == self.rate {
+            return 1.0; // mostly so, and a division takes long
+        }
+        self.proposal / self.rate
+    }
+
     /// A packet sent from now on is the first to tell of a change.
     fn changed(&mut self, params: &Params) {
         self.mark = self.next;
@@ -158,7 +167,6 @@ impl SenderLaw for Sender {
         self.notice_silence(params, now);
         self.next = packet.number.wrapping_add(1);
         let bytes = packet.size.get() as f64;
-        let ahead = if self.proposal == self.rate { 1.0 } else { self.proposal / self.rate };
         Header {
             source_port: 0,
             destination_port: 0,
@@ -169,7 +177,7 @@ impl SenderLaw for Sender {
             seq: packet.number,
             price: -f32::MAX,
             share: f32::MAX,
-            virtual_size: (bytes * ahead).min(f32::MAX.into()) as f32,
+            virtual_size: (bytes * self.growth()).min(f32::MAX.into()) as f32,
             gap: (bytes * 8.0 / self.rate).min(f32::MAX.into()) as f32,
         }
     }

@@ -138,7 +138,7 @@ impl<P: Protocol> Link<P> {
         self.transit.len() == 1
     }
 
-    /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
+    /// Whether a packet is due at the far end: one that has overtaken others may leave an event behind that nothing is due at.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.plain || self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
