@@ -109,6 +109,9 @@ const SLICE: u64 = 1 << 28;
 /// Slices ahead, 550 ms in all: retransmission timers are mostly within.
 const SLICES: usize = 2048;
 
+/// So many events before it is handled, an event of a slice is told of: reading memory takes about as long.
+const AHEAD: usize = 8;
+
 /// Time, then target, in one number.
 type Key = u128;
 
@@ -192,6 +195,11 @@ fn key(at: Time, target: Target) -> Key {
 }
 
 #[inline]
+fn target(Reverse(key): Reverse<Key>) -> Target {
+    Target::from_code(key as u32)
+}
+
+#[inline]
 fn time(key: Key) -> u64 {
     (key >> 64) as u64
 }
@@ -236,9 +244,9 @@ impl EventList {
         }
     }
 
-    /// The next event before `end`. When a slice of time comes into order, calls `soon` for each of its events.
+    /// The next event before `end`. Calls `soon` for events of a slice that are to come.
     #[inline(always)] // per event
-    pub fn next_before(&mut self, end: Time, soon: impl FnMut(Target)) -> Option<(Time, Target)> {
+    pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
         let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
         let near = self.near.first(Key::MAX);
@@ -250,7 +258,7 @@ impl EventList {
         }
         let mut key = near.min(self.next_of_slice);
         if time(key) >= self.horizon {
-            self.refill(soon);
+            self.refill(&mut soon);
             key = self.next_of_slice.min(link);
         }
         self.place = match key {
@@ -261,6 +269,11 @@ impl EventList {
         let at = Time::from_ps(time(key));
         if at >= end {
             return None;
+        }
+        if self.place == Place::Slice
+            && let Some(later) = self.slice.len().checked_sub(1 + AHEAD)
+        {
+            soon(target(self.slice[later]));
         }
         self.links.move_epoch(at);
         Some((at, Target::from_code(key as u32)))
@@ -343,8 +356,8 @@ impl EventList {
     fn refill(&mut self, soon: impl FnMut(Target)) {
         self.next_slice();
         self.find_next_of_slice();
-        let events = self.slice.iter().rev();
-        events.map(|&Reverse(key)| Target::from_code(key as u32)).for_each(soon);
+        let events = self.slice.iter().rev().take(AHEAD);
+        events.map(|&event| target(event)).for_each(soon);
     }
 
     fn next_slice(&mut self) {
