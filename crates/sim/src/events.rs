@@ -114,6 +114,8 @@ const AHEAD: usize = 8;
 
 /// Time, then target, in one number.
 type Key = u128;
+/// The same of an event of a slice, with the time since the slice began.
+type InSlice = u64;
 
 /// Events in order, of which the first may be over: the next one that is added takes its place, which costs less than to
 /// remove one and add one.
@@ -167,12 +169,13 @@ pub struct EventList {
     /// Other events before the horizon.
     near: Heap,
     /// The rest of the slice before the horizon, last event first.
-    slice: Vec<Reverse<Key>>,
+    slice: Vec<Reverse<InSlice>>,
+    slice_began: u64,
     /// The next event of it, or where none is left, the horizon.
     next_of_slice: Key,
     horizon: u64,
     /// Events of the slices of time from the horizon on.
-    slices: VecDeque<Vec<Reverse<Key>>>,
+    slices: VecDeque<Vec<Reverse<InSlice>>>,
     sliced: usize,
     /// Events after the last slice.
     far: BinaryHeap<Reverse<Key>>,
@@ -195,8 +198,8 @@ fn key(at: Time, target: Target) -> Key {
 }
 
 #[inline]
-fn target(Reverse(key): Reverse<Key>) -> Target {
-    Target::from_code(key as u32)
+fn target(Reverse(event): Reverse<InSlice>) -> Target {
+    Target::from_code(event as u32)
 }
 
 #[inline]
@@ -216,6 +219,7 @@ impl EventList {
             links: Tournament::new(links),
             near: Heap::default(),
             slice: Vec::new(),
+            slice_began: 0,
             next_of_slice: Key::from(u64::MAX) << 64,
             horizon: u64::MAX,
             slices: VecDeque::new(),
@@ -296,7 +300,9 @@ impl EventList {
     #[inline]
     fn find_next_of_slice(&mut self) {
         let horizon = Key::from(self.horizon) << 64;
-        self.next_of_slice = self.slice.last().map_or(horizon, |&Reverse(key)| key);
+        self.next_of_slice = self.slice.last().map_or(horizon, |&Reverse(event)| {
+            Key::from(self.slice_began + (event >> 32)) << 64 | Key::from(event as u32)
+        });
     }
 
     /// Removes the next event, whose target this is, and adds one of the same target in one step.
@@ -314,19 +320,24 @@ impl EventList {
 
     fn is_next(&self, target: Target) -> bool {
         let first = match self.place {
-            Place::Links => return self.links.first().is_some_and(|(_, i)| Target::Link(i) == target),
-            Place::Near => self.near.events.peek().filter(|_| !self.near.vacant),
-            Place::Slice => self.slice.last(),
+            Place::Links => self.links.first().map(|(_, i)| Target::Link(i)),
+            Place::Near if self.near.vacant => None,
+            Place::Near => self
+                .near
+                .events
+                .peek()
+                .map(|&Reverse(key)| Target::from_code(key as u32)),
+            Place::Slice => self.slice.last().map(|&event| self::target(event)),
         };
-        first.is_some_and(|&Reverse(key)| key as u32 == target.code())
+        first == Some(target)
     }
 
     /// Keeps an event at or after the horizon for later.
     fn put_off(&mut self, key: Key) {
-        let slice = ((time(key) - self.horizon) / SLICE) as usize;
-        match self.slices.get_mut(slice) {
+        let after = time(key) - self.horizon;
+        match self.slices.get_mut((after / SLICE) as usize) {
             Some(events) => {
-                events.push(Reverse(key));
+                events.push(Reverse(after % SLICE << 32 | InSlice::from(key as u32)));
                 self.sliced += 1;
             }
             None => self.far.push(Reverse(key)),
@@ -377,6 +388,7 @@ impl EventList {
             std::mem::swap(&mut self.slice, &mut events);
             self.slice.sort_unstable();
             self.slices.push_back(events);
+            self.slice_began = self.horizon;
             self.horizon = self.horizon.saturating_add(SLICE);
             self.take_from_far();
         }
