@@ -231,13 +231,17 @@ impl EventList {
     }
 
     /// Adds an event.
-    #[inline]
+    #[inline(always)] // per event
     pub fn push(&mut self, at: Time, target: Target) {
-        if let Target::Link(i) = target
-            && self.links.add(i, at)
-        {
-            return;
+        match target {
+            Target::Link(i) if self.links.add(i, at) => {}
+            _ => self.push_other(at, target),
         }
+    }
+
+    /// Adds an event that is not in `links`.
+    #[inline(never)]
+    fn push_other(&mut self, at: Time, target: Target) {
         let key = key(at, target);
         if time(key) >= self.horizon {
             return self.put_off(key);
@@ -284,17 +288,19 @@ impl EventList {
     }
 
     /// Removes the next event, whose target this is.
-    #[inline]
+    #[inline(always)] // per event
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
         match (self.place, target) {
             (Place::Links, Target::Link(i)) => self.links.clear(i),
-            (Place::Slice, _) => {
-                self.slice.pop();
-                self.find_next_of_slice();
-            }
+            (Place::Slice, _) => self.pop_of_slice(),
             _ => self.near.vacant = true,
         }
+    }
+
+    fn pop_of_slice(&mut self) {
+        self.slice.pop();
+        self.find_next_of_slice();
     }
 
     #[inline]
@@ -306,7 +312,7 @@ impl EventList {
     }
 
     /// Removes the next event, whose target this is, and adds one of the same target in one step.
-    #[inline]
+    #[inline(always)] // per event
     pub fn replace(&mut self, at: Time, target: Target) {
         debug_assert!(self.is_next(target));
         match (self.place, target) {
@@ -337,7 +343,7 @@ impl EventList {
         let after = time(key) - self.horizon;
         match self.slices.get_mut((after / SLICE) as usize) {
             Some(events) => {
-                events.push(Reverse(after % SLICE << 32 | InSlice::from(key as u32)));
+                events.push(Reverse(((after % SLICE) << 32) | InSlice::from(key as u32)));
                 self.sliced += 1;
             }
             None => self.far.push(Reverse(key)),
