@@ -109,7 +109,7 @@ const SLICE: u64 = 1 << 28;
 /// Slices ahead, 550 ms in all: retransmission timers are mostly within.
 const SLICES: usize = 2048;
 
-/// So many events before it is handled, an event of a slice is told of: reading memory takes about as long.
+/// So many events ahead, `soon` gets an event of a slice: reading memory takes about as long.
 const AHEAD: usize = 8;
 
 /// Time, then target, in one number.
