@@ -37,7 +37,7 @@ impl Silence {
     }
 }
 
-/// A byte in a second, as bits per second times picoseconds, and more than what rounding can take away.
+/// A byte in a second, as bits per second times picoseconds, and a margin for rounding.
 const BYTE: f64 = 1.001 * 8e12;
 
 /// How a sender sizes packets, so that routers see enough of them in an interval.

@@ -8,7 +8,8 @@ const NONE: u64 = u64::MAX;
 /// The times of players, and of each pair the earlier one, up to the winner's.
 ///
 /// Time and player make one number, so that the earlier of two is a minimum, for which processors need not guess. So there is
-/// room only for times up to a limit after an epoch: five hours with a thousand players, 17 s with a million.
+/// room only for times up to a limit after an epoch: five hours with a thousand players, 17 s with a million. The epoch follows
+/// once half of that has passed.
 #[derive(Debug)]
 pub struct Tournament {
     /// The winner at 1, below the one at `i` the pair at `2 i` and `2 i + 1`, the players last; 0 at 0, which nobody beats.
@@ -75,7 +76,7 @@ impl Tournament {
         self.put(player, NONE);
     }
 
-    /// No time is before `now`: makes room for later ones, if that is much.
+    /// No time is before `now`: makes room for later ones once half of the room is used.
     pub fn move_epoch(&mut self, now: Time) {
         let passed = now.as_ps() - self.epoch;
         if passed < self.limit / 2 {

@@ -368,7 +368,8 @@ impl<P: Protocol> Sim<P> {
             link = &mut self.links[i as usize];
         }
         if !link.is_due(self.now) {
-            return self.events.pop(Target::Link(i));
+            let next = link.next_delivery();
+            return self.reschedule(next, Target::Link(i));
         }
         let Delivery { packet: id, lost, next } = link.deliver(&mut self.packets);
         let ahead = (self.packets.most() > IN_CACHE).then(|| link.ahead()).flatten();

@@ -42,7 +42,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// When the next packet reaches the far end.
-    fn next_delivery(&self) -> Option<Time> {
+    pub fn next_delivery(&self) -> Option<Time> {
         let served = self.served.as_ref();
         let overtaking = served
             .and_then(|served| served.overtaking.peek())
