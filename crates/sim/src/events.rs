@@ -471,6 +471,29 @@ mod tests {
         .collect()
     }
 
+    /// A packet is due so late that it is not among the links' deliveries. Another overtakes it, and then there is room for it.
+    #[test]
+    fn a_delivery_that_is_pending_twice_does_not_hide_the_next() {
+        const DAY: u64 = 86_400_000_000_000_000;
+        let (send, link) = (Target::Send(0), Target::Link(1));
+        let mut list = filled(&[
+            (30 * DAY, link.code()),
+            (15 * DAY, send.code()),
+            (20 * DAY, link.code()),
+        ]);
+        let mut handled = Vec::new();
+        let mut deliveries = [30 * DAY, 35 * DAY].map(Time::from_ps).into_iter();
+        while let Some((at, target)) = list.next_before(Time::NEVER, |_| ()) {
+            handled.push((at.as_ps() / DAY, target));
+            let next = if target == link { deliveries.next() } else { None };
+            match next {
+                Some(next) => list.replace(next, target),
+                None => list.pop(target),
+            }
+        }
+        assert_eq!(handled, [(15, send), (20, link), (30, link), (35, link)]);
+    }
+
     proptest! {
         #[test]
         fn the_order_of_events_is_that_of_time_then_target_whenever_they_were_scheduled(
