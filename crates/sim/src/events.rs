@@ -337,16 +337,12 @@ impl EventList {
 
     fn is_next(&self, target: Target) -> bool {
         let first = match self.place {
-            Place::Links => self.links.first().map(|(_, i)| Target::Link(i)),
+            Place::Links => self.links.first().map(|(_, i)| Target::Link(i).code()),
             Place::Near if self.near.vacant => None,
-            Place::Near => self
-                .near
-                .events
-                .peek()
-                .map(|&Reverse(key)| Target::from_code(key as u32)),
-            Place::Slice => self.slice.last().map(|&event| self::target(event)),
+            Place::Near => self.near.events.peek().map(|&Reverse(key)| key as u32),
+            Place::Slice => Some(self.next_of_slice as u32),
         };
-        first == Some(target)
+        first == Some(target.code())
     }
 
     /// Keeps an event at or after the horizon for later.

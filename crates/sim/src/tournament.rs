@@ -1,4 +1,5 @@
-//! Who of a fixed number of players has the earliest time, found without a branch that depends on the times.
+//! Who of a fixed number of players has the earliest time, found without a branch that depends on the times: tree selection
+//! (D. E. Knuth, *The Art of Computer Programming* 3, 5.2.3).
 
 use levelflow_units::Time;
 
@@ -12,7 +13,7 @@ const NONE: u64 = u64::MAX;
 /// once half of that has passed.
 #[derive(Debug)]
 pub struct Tournament {
-    /// The winner at 1, below the one at `i` the pair at `2 i` and `2 i + 1`, the players last; 0 at 0, which nobody beats.
+    /// The winner at 1, below the one at `i` the pair at `2 i` and `2 i + 1`, the players last; 0 at 0, below every key.
     keys: Vec<u64>,
     /// No time is before it, ps.
     epoch: u64,
