@@ -256,15 +256,18 @@ impl EventList {
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
-        let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
         let near = self.near.first(Key::MAX);
-        if link < near && link < self.next_of_slice {
+        if let Some((at, i)) = link
+            && at.as_ps() < time(near)
+            && at.as_ps() < time(self.next_of_slice)
+        {
             // Most events are of links: the processor predicts this branch and goes on before the comparison is done.
             self.place = Place::Links;
-            let at = Time::from_ps(time(link));
-            return (at < end).then_some((at, Target::Link(link as u32)));
+            return (at < end).then_some((at, Target::Link(i)));
         }
-        let mut key = near.min(self.next_of_slice);
+        // Also where another event is at the same time.
+        let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
+        let mut key = link.min(near).min(self.next_of_slice);
         if time(key) >= self.horizon {
             self.refill(&mut soon);
             key = self.next_of_slice.min(link);

@@ -77,8 +77,8 @@ impl Pipes {
     #[inline]
     pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
         let fifo = &mut self.pipes[id as usize].fifo;
-        let (_, packet) = fifo.pop_front().expect("an event per packet");
-        (packet, fifo.front().map(|&(at, _)| at))
+        let ((_, packet), next) = fifo.pop_front().expect("an event per packet");
+        (packet, next.map(|(at, _)| at))
     }
 
     /// Packets to ask for: see [`ahead`].

@@ -66,12 +66,14 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
+    /// Takes the first value; gives it and the one after it.
     #[inline]
-    pub fn pop_front(&mut self) -> Option<T> {
-        let front = self.front().copied()?;
+    pub fn pop_front(&mut self) -> Option<(T, Option<T>)> {
+        let front = *self.front()?;
+        let next = self.get(1).copied();
         self.head = self.slot(1) as u32;
         self.len -= 1;
-        Some(front)
+        Some((front, next))
     }
 
     #[cold]
@@ -115,7 +117,8 @@ mod tests {
                     ring.push_back(value);
                     queue.push_back(value);
                 } else {
-                    prop_assert_eq!(ring.pop_front(), queue.pop_front());
+                    let front = queue.pop_front();
+                    prop_assert_eq!(ring.pop_front(), front.map(|front| (front, queue.front().copied())));
                 }
                 prop_assert_eq!(ring.len(), queue.len());
                 prop_assert_eq!((ring.front(), ring.back()), (queue.front(), queue.back()));

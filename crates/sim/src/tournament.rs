@@ -13,7 +13,10 @@ const NONE: u64 = u64::MAX;
 /// once half of that has passed.
 #[derive(Debug)]
 pub struct Tournament {
-    /// The winner at 1, below the one at `i` the pair at `2 i` and `2 i + 1`, the players last; 0 at 0, below every key.
+    /// The winner.
+    first: u64,
+    /// Below the winner the pair at 2 and 3, below the one at `i` that at `2 i` and `2 i + 1`, the players last; 0 at 1, below
+    /// every key.
     keys: Vec<u64>,
     /// No time is before it, ps.
     epoch: u64,
@@ -27,8 +30,9 @@ impl Tournament {
     pub fn new(players: usize) -> Self {
         let players = players.next_power_of_two();
         let mut keys = vec![NONE; 2 * players];
-        keys[0] = 0;
+        keys[1] = 0;
         Self {
+            first: NONE,
             keys,
             epoch: 0,
             limit: NONE >> players.ilog2(),
@@ -39,7 +43,7 @@ impl Tournament {
     /// The earliest time and whose it is; of equal times, that of the first player.
     #[inline]
     pub fn first(&self) -> Option<(Time, u32)> {
-        let key = self.keys[1];
+        let key = self.first;
         let after = key >> self.bits;
         let player = (key ^ after << self.bits) as u32;
         (key != NONE).then(|| (Time::from_ps(self.epoch + after), player))
@@ -68,6 +72,7 @@ impl Tournament {
             self.keys[place] = key;
             place /= 2;
         }
+        self.first = self.first.min(key);
         true
     }
 
@@ -83,7 +88,8 @@ impl Tournament {
         if passed < self.limit / 2 {
             return;
         }
-        for key in self.keys[1..].iter_mut().filter(|key| **key != NONE) {
+        let keys = self.keys[2..].iter_mut().chain([&mut self.first]);
+        for key in keys.filter(|key| **key != NONE) {
             *key -= passed << self.bits;
         }
         self.epoch = now.as_ps();
@@ -103,12 +109,12 @@ impl Tournament {
     #[inline]
     fn put(&mut self, player: u32, mut key: u64) {
         let mut place = self.place(player);
-        self.keys[place] = key;
         while place > 1 {
+            self.keys[place] = key;
             key = key.min(self.keys[place ^ 1]);
             place /= 2;
-            self.keys[place] = key;
         }
+        self.first = key;
     }
 }
 

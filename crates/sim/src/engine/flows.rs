@@ -83,6 +83,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends the next piece; false if there is none.
+    #[inline(always)] // per packet
     fn send_data(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
         let rules = self.entries[flow.entry as usize].rules.lend();

@@ -339,7 +339,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Turns the event being handled into the next one of its kind.
-    #[inline]
+    #[inline(always)] // per event
     fn reschedule(&mut self, next: Option<Time>, target: Target) {
         match next {
             Some(at) => self.events.replace(at, target),
@@ -361,12 +361,30 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
+    #[inline(always)] // one caller, per event
     fn link_delivers(&mut self, i: u32) {
-        let mut link = &mut self.links[i as usize];
-        if link.first_entry <= self.now {
-            self.let_in(i);
-            link = &mut self.links[i as usize];
+        let link = &mut self.links[i as usize];
+        if !link.is_plain() || link.first_entry <= self.now {
+            return self.special_link_delivers(i);
         }
+        let (id, next) = link.deliver_plain(&mut self.packets);
+        if self.packets.most() > IN_CACHE {
+            self.prefetch(self.links[i as usize].ahead());
+        }
+        if let Some(at) = next {
+            self.events.replace(at, Target::Link(i));
+        } else {
+            self.events.pop(Target::Link(i));
+            self.enter(i);
+        }
+        self.reach_far_end(i, id);
+    }
+
+    /// The same for a link that is not plain, or to which packets of hosts have come.
+    #[inline(never)]
+    fn special_link_delivers(&mut self, i: u32) {
+        self.let_in(i);
+        let link = &mut self.links[i as usize];
         if !link.is_due(self.now) {
             let next = link.next_delivery();
             return self.reschedule(next, Target::Link(i));
@@ -381,6 +399,12 @@ impl<P: Protocol> Sim<P> {
         if lost {
             return self.discard(i, id, Fate::Lost);
         }
+        self.reach_far_end(i, id);
+    }
+
+    /// A packet reaches the far end of a link.
+    #[inline(always)] // per delivery
+    fn reach_far_end(&mut self, i: u32, id: PacketId) {
         if self.capture.is_some() {
             self.captured(i, id);
         }
@@ -429,31 +453,48 @@ impl<P: Protocol> Sim<P> {
                 }
             },
             link => {
-                if self.links[link as usize].first_entry <= self.now {
-                    self.let_in(link);
+                let to = &mut self.links[link as usize];
+                if to.is_plain() && to.first_entry > self.now && self.trace.is_none() {
+                    let admission = to.offer_plain(self.now, id, &mut self.packets);
+                    self.admitted(link, id, admission);
+                } else {
+                    self.offer_in_turn(link, id);
                 }
-                self.offer(link, self.now, id);
             }
         }
     }
 
-    /// A packet comes to a link.
-    #[inline(always)]
-    fn offer(&mut self, link: u32, at: Time, id: PacketId) {
-        if let Some(trace) = &mut self.trace {
-            trace.arrives(at, id);
-        }
-        let to = &mut self.links[link as usize];
-        let (admission, plain) = (to.offer(at, id, &mut self.packets), to.is_plain());
+    /// A link has decided on a packet that came to it.
+    #[inline(always)] // per hop
+    fn admitted(&mut self, link: u32, id: PacketId, admission: Admission) {
         match admission {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
             Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
             Admission::Follows => {}
             Admission::Dropped => self.discard(link, id, Fate::Dropped),
         }
-        if !plain {
-            self.drop_evicted(link);
+    }
+
+    /// A packet comes to a link, after those of hosts that came before it.
+    #[inline(never)]
+    fn offer_in_turn(&mut self, link: u32, id: PacketId) {
+        self.let_in(link);
+        self.offer(link, self.now, id);
+    }
+
+    /// A packet comes to a link.
+    fn offer(&mut self, link: u32, at: Time, id: PacketId) {
+        if let Some(trace) = &mut self.trace {
+            trace.arrives(at, id);
         }
+        let to = &mut self.links[link as usize];
+        if to.is_plain() {
+            let admission = to.offer_plain(at, id, &mut self.packets);
+            return self.admitted(link, id, admission);
+        }
+        let admission = to.offer(at, id, &mut self.packets);
+        self.admitted(link, id, admission);
+        self.drop_evicted(link);
     }
 
     /// Packets of hosts come to a link, up to now: before anything else looks at it.
@@ -605,7 +646,7 @@ impl<P: Protocol> Sim<P> {
             acks: 1,
         });
         match &mut self.flows[i as usize].overhead {
-            None => self.forward(id),
+            None => self.move_on(id, first_hop, i),
             Some(overhead) => {
                 let (link, at) = (self.hops[first_hop as usize], overhead.departure(self.now));
                 self.let_in(link);

@@ -108,6 +108,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends an ACK.
+    #[inline(always)] // per ACK
     fn ack(&mut self, i: u32, id: PacketId) {
         let flow = &self.flows[i as usize];
         self.entries[flow.entry as usize].counters.acks.sent += 1;

@@ -13,7 +13,7 @@ impl<P: Protocol> Link<P> {
     /// A packet joins one of several queues, one of which may then have to make room.
     pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
         let most = self.queue_max;
-        self.account(now, size);
+        self.account::<false>(now, size);
         let queued = Queued {
             came: now,
             size,

@@ -60,7 +60,7 @@ impl<P: Protocol> Link<P> {
     pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
         match &mut self.served {
             Some(served) if served.scheduler.is_none() => {
-                self.account(now, size);
+                self.account::<false>(now, size);
                 if let Some(served) = &mut self.served {
                     served.waiting.push_back(Waiting {
                         since: now,

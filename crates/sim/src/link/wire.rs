@@ -63,25 +63,17 @@ impl<P: Protocol> Link<P> {
     }
 
     /// The packet that is due reaches the far end.
-    #[inline]
-    pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
-        if !self.plain {
-            return self.deliver_special(packets);
-        }
-        let packet = self.next_in_order::<true>(packets);
+    #[inline(always)] // per delivery
+    pub fn deliver_plain(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
-        Delivery {
-            packet,
-            lost: false,
-            next: self.transit.front().map(|next| next.deliver),
-        }
+        self.next_in_order::<true>(packets)
     }
 
-    /// The same for a link that is not plain.
+    /// The same for any link.
     #[inline(never)]
-    fn deliver_special(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+    pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
         let overtaking = self.take_overtaking();
-        let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets));
+        let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets).0);
         let lost = self.wire.is_some() && packets[packet].label.is_lost();
         if lost {
             self.counters.lost += 1;
@@ -97,13 +89,13 @@ impl<P: Protocol> Link<P> {
 
     /// Takes the first packet, which leaves the queue if it has not.
     #[inline(always)]
-    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> PacketId {
-        let Transit { packet, size, .. } = self.transit.pop_front().expect("an event per packet");
+    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
+        let (Transit { packet, size, .. }, next) = self.transit.pop_front().expect("an event per packet");
         match self.departed.checked_sub(1) {
             Some(departed) => self.departed = departed,
             None => _ = self.leave::<PLAIN>(packet, size, packets),
         }
-        packet
+        (packet, next.map(|next| next.deliver))
     }
 
     /// Packets to ask for: see [`ahead`].
@@ -122,7 +114,7 @@ impl<P: Protocol> Link<P> {
         self.departed = self.departed.checked_sub(1)?;
         self.transit
             .pop_front()
-            .map(|transit| (transit.deliver, transit.packet))
+            .map(|(transit, _)| (transit.deliver, transit.packet))
     }
 
     /// When the next packet leaves for another part, if no event is due then.
