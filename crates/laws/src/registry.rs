@@ -119,6 +119,22 @@ macro_rules! laws {
             }
         }
 
+        /// A law of the list.
+        pub trait Registered: Protocol {
+            /// The parameters, if they are of this law.
+            fn own(params: &AnyParams) -> Option<&Self::Params>;
+        }
+
+        $(impl Registered for $module::$law {
+            fn own(params: &AnyParams) -> Option<&Self::Params> {
+                match params {
+                    AnyParams::$law(own) => Some(own),
+                    #[allow(unreachable_patterns, reason = "with one law there is no other")]
+                    _ => None,
+                }
+            }
+        })+
+
         impl AnyHeader {
             /// Writes the header to `out` and gives its length.
             ///

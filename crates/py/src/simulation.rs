@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use levelflow_results::{Column, Table};
 use levelflow_scenario::{Resolved, Scenario};
-use levelflow_sim::{Any, Capture, Division, Run, Sim, Threads};
+use levelflow_sim::{Capture, Division, Run, Running, Sim, Threads};
 use levelflow_units::{Duration, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
 /// A run under way.
 #[pyclass(module = "levelflow._core")]
 pub struct Simulation {
-    pub run: Run<Any>,
+    pub run: Box<dyn Running>,
     #[pyo3(get)]
     duration: f64,
 }
@@ -42,11 +42,11 @@ impl Simulation {
         let capture = capture.map_err(refuse)?.map(Box::new);
         let threads = threads.map_or(Threads::AsPays, Threads::Exactly);
         let run = py.detach(|| match capture {
-            None => Run::new(resolved.network, threads),
+            None => levelflow_sim::start(resolved.network, threads),
             Some(_) => {
                 let mut sim = Sim::new(resolved.network);
                 sim.capture = capture;
-                Run::whole(sim, Division::Whole)
+                Box::new(Run::whole(sim, Division::Whole))
             }
         });
         Ok(Self { run, duration })
@@ -54,9 +54,7 @@ impl Simulation {
 
     /// What has been captured since the last call, as pcapng.
     fn captured<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let capture = self.run.sole().and_then(|sim| sim.capture.as_mut());
-        let bytes = capture.map(|c| c.take()).unwrap_or_default();
-        PyBytes::new(py, &bytes)
+        PyBytes::new(py, &self.run.captured())
     }
 
     /// Simulated time, s.

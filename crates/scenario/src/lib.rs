@@ -19,6 +19,7 @@ mod laws;
 mod loss;
 mod memory;
 mod network;
+mod one_law;
 mod quantity;
 mod queues;
 mod resolve;
