@@ -1,4 +1,4 @@
-//! Several threads give what one gives, to the bit.
+//! Several threads give what one gives, and the engine of a law what that of all laws gives, to the bit.
 
 use std::collections::BTreeMap;
 
@@ -40,13 +40,13 @@ fn assert_same_on(threads: impl IntoIterator<Item = usize>, scenario: &Value) {
     let alone = finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")));
     for n in threads {
         let (run, cut) = run_on(n, scenario);
-        assert!(cut, "{n} parts");
+        assert_eq!(cut, n > 1, "{n} parts");
         assert_same(&run, &alone);
     }
 }
 
 #[test]
-fn every_law_runs_on_any_number_of_threads() {
+fn every_law_runs_on_its_engine_and_any_number_of_threads() {
     for law in levelflow_laws::LAWS.iter().filter(|law| law.name != "kelly") {
         let queue = json!({ "red": { "ecn": true } });
         let marks = levelflow_laws::Any::transport(&law_params(law.name, &BTreeMap::new()).unwrap()).ecn;
@@ -55,7 +55,7 @@ fn every_law_runs_on_any_number_of_threads() {
         } else {
             json!({})
         };
-        assert_same_on([3], &ring(&json!(law.name), 6, &more));
+        assert_same_on([1, 3], &ring(&json!(law.name), 6, &more));
     }
 }
 
@@ -85,11 +85,22 @@ fn short_flows_losses_and_delayed_acks_are_the_same_on_several_threads() {
 }
 
 #[test]
+fn applications_are_the_same_on_several_threads() {
+    let responses = json!({ "responses": { "size": "50 packets", "think": "40 ms" } });
+    for (law, application) in [("jetmax", json!({ "rate": "2 Mb/s" })), ("newreno", responses)] {
+        let more = json!({ "flow": { "application": application } });
+        assert_same_on([1, 2], &ring(&json!(law), 4, &more));
+    }
+}
+
+#[test]
 fn users_who_read_pages_stay_on_one_thread() {
     let session = json!({ "pages": 3, "objects": 2, "think": "10 ms" });
     let more = json!({ "flow": { "count": null, "start": null, "arrivals": { "poisson": "5 /s" }, "size": "5 packets", "session": session } });
-    let (_, cut) = run_on(2, &ring(&json!("newreno"), 4, &more));
+    let scenario = ring(&json!("newreno"), 4, &more);
+    let (run, cut) = run_on(2, &scenario);
     assert!(!cut);
+    assert_same(&run, &finish(try_start(&scenario).unwrap()));
 }
 
 proptest! {
@@ -99,5 +110,19 @@ proptest! {
     fn random_networks_are_the_same_on_several_threads(scenario in network(), threads in 2..=8usize) {
         let alone = finish(try_start(&scenario).unwrap());
         assert_same(&run_on(threads, &scenario).0, &alone);
+    }
+
+    #[test]
+    fn random_networks_of_one_law_are_the_same_on_its_engine(
+        mut scenario in network(),
+        law in prop::sample::select(vec!["jetmax", "emkc", "rcp", "newreno", "cubic"]),
+        threads in 1..=4usize,
+    ) {
+        for flow in scenario["flow"].as_array_mut().unwrap() {
+            flow["law"] = json!(law);
+        }
+        let started = try_start(&scenario);
+        prop_assume!(started.is_ok());
+        assert_same(&run_on(threads, &scenario).0, &finish(started.unwrap()));
     }
 }

@@ -40,10 +40,11 @@ pub fn finish(mut sim: Sim<Any>) -> Run {
     }
 }
 
-/// The same on several threads, if the network can be cut into as many parts; and whether it could.
+/// The same on several threads, if the network can be cut into as many parts, and on the engine of its only law, if that has
+/// one; and whether it could be cut.
 pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
     let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve()).unwrap();
-    let mut run = levelflow_sim::Run::new(resolved.network, Threads::Exactly(threads));
+    let mut run = levelflow_sim::start(resolved.network, Threads::Exactly(threads));
     let end = levelflow_units::Time::from_ps(u64::MAX);
     while !run.advance(end, 1000).unwrap() {
         run.summary().unwrap();
