@@ -1,7 +1,7 @@
 //! How much memory a run may take: estimated before it begins, and watched while it goes on.
 
 use derive_more::{Display, Error};
-use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
+use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
 use levelflow_scenario::{Arrivals, FlowSpec, Network};
 use levelflow_units::{Bytes, Duration};
 
@@ -24,19 +24,19 @@ pub struct MemoryExceeded {
     limit: Bytes,
 }
 
-/// Bytes of memory that flows and packets in flight take.
-const fn bytes_for<P: Protocol>(flows: u64, packets: u64) -> u64 {
-    let flow = SPARE * size_of::<Flow<P>>() as u64 + PER_FLOW;
-    let packet = SPARE * (size_of::<Packet<P::Header>>() as u64 + PER_PACKET);
+/// Bytes of memory that flows and packets in flight take, on the engine of all laws: a run ends at the same event on another.
+const fn bytes_for(flows: u64, packets: u64) -> u64 {
+    let flow = SPARE * size_of::<Flow<Any>>() as u64 + PER_FLOW;
+    let packet = SPARE * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);
     flows
         .saturating_mul(flow)
         .saturating_add(packets.saturating_mul(packet))
 }
 
 /// Packets that fit the memory beside so many flows.
-pub(crate) fn packets_beside<P: Protocol>(flows: usize, limit: Bytes) -> usize {
-    let left = limit.get().saturating_sub(bytes_for::<P>(flows as u64, 0));
-    (left / bytes_for::<P>(0, 1)) as usize
+pub(crate) fn packets_beside(flows: usize, limit: Bytes) -> usize {
+    let left = limit.get().saturating_sub(bytes_for(flows as u64, 0));
+    (left / bytes_for(0, 1)) as usize
 }
 
 /// Estimates what the flows that never end will take, with the windows that they begin with.
@@ -47,7 +47,7 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
     let mut sum = 0_u64;
     for spec in &network.flows {
         let (flows, packets) = at_once(spec, network.duration);
-        sum = sum.saturating_add(bytes_for::<P>(flows, packets));
+        sum = sum.saturating_add(bytes_for(flows, packets));
         if sum > network.memory_limit.get() {
             let total = sum as f64 / 1e9;
             let sent = if packets > flows {

@@ -18,6 +18,7 @@ use crate::counters::Violation;
 use crate::cut::{Cut, Nodes};
 use crate::engine::{Crossing, Sim};
 use crate::limit::MemoryExceeded;
+use crate::start::Running;
 
 /// Events after which it is decided how many threads pay.
 const PILOT: u64 = 300_000;
@@ -82,7 +83,7 @@ pub struct Run<P: Protocol> {
 
 impl<P: Protocol + Clone> Run<P>
 where
-    Sim<P>: Send,
+    Sim<P>: Send + Sync,
     P::Header: Send,
 {
     /// A run at time zero.
@@ -139,84 +140,9 @@ where
         }
     }
 
-    /// How it is divided, or why it is not.
-    #[must_use]
-    pub fn division(&self) -> &Division {
-        &self.division
-    }
-
     /// The simulation, if it is on one thread.
-    pub fn sole(&mut self) -> Option<&mut Sim<P>> {
+    fn sole(&mut self) -> Option<&mut Sim<P>> {
         (self.parts.len() == 1).then(|| &mut self.parts[0])
-    }
-
-    /// Simulated time.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        self.parts[0].now()
-    }
-
-    /// Events processed so far.
-    #[must_use]
-    pub fn events(&self) -> u64 {
-        self.parts.iter().map(Sim::events).sum()
-    }
-
-    /// Packets times links they crossed so far.
-    #[must_use]
-    pub fn packet_hops(&self) -> u64 {
-        self.parts.iter().map(Sim::packet_hops).sum()
-    }
-
-    /// Bytes of memory held for packets, links and flows.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.parts.iter().map(Sim::memory).sum()
-    }
-
-    /// What has been recorded and not yet taken.
-    pub fn recorder(&mut self) -> &mut Recorder {
-        &mut self.parts[0].recorder
-    }
-
-    /// Counters up to now.
-    ///
-    /// # Errors
-    /// When a packet was counted twice or not at all: the simulator is wrong.
-    pub fn summary(&mut self) -> Result<Summary, Violation> {
-        Sim::summarise(&mut self.parts)
-    }
-
-    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
-    ///
-    /// # Errors
-    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
-    pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
-        let Division::Parts { window, .. } = self.division else {
-            return self.parts[0].advance(until, budget);
-        };
-        let (end, sample) = self.parts[0].times();
-        let until = until.min(end);
-        let enough = self.events().saturating_add(budget);
-        while self.events() < enough {
-            let stop = self.next_sample.min(until);
-            let over = self.run_to(stop, window, enough);
-            Sim::check_memory(&self.parts)?;
-            if !over {
-                continue;
-            }
-            if stop == self.next_sample {
-                Sim::take_sample(&mut self.parts);
-                self.next_sample = stop + sample;
-            }
-            if stop == until && until < self.next_sample {
-                if until == end {
-                    Sim::finish(&mut self.parts);
-                }
-                return Ok(until == end);
-            }
-        }
-        Ok(false)
     }
 
     /// Runs all parts up to `stop`, or for so many events in all; true if they have come to `stop`.
@@ -245,6 +171,73 @@ where
             self.parts.iter_mut().for_each(|part| part.come_to(stop));
         }
         rounds.over
+    }
+}
+
+impl<P: Protocol + Clone> Running for Run<P>
+where
+    Sim<P>: Send + Sync,
+    P::Header: Send,
+{
+    fn division(&self) -> &Division {
+        &self.division
+    }
+
+    fn now(&self) -> Time {
+        self.parts[0].now()
+    }
+
+    fn events(&self) -> u64 {
+        self.parts.iter().map(Sim::events).sum()
+    }
+
+    fn packet_hops(&self) -> u64 {
+        self.parts.iter().map(Sim::packet_hops).sum()
+    }
+
+    fn memory(&self) -> usize {
+        self.parts.iter().map(Sim::memory).sum()
+    }
+
+    fn recorder(&mut self) -> &mut Recorder {
+        &mut self.parts[0].recorder
+    }
+
+    fn summary(&mut self) -> Result<Summary, Violation> {
+        Sim::summarise(&mut self.parts)
+    }
+
+    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
+        let Division::Parts { window, .. } = self.division else {
+            return self.parts[0].advance(until, budget);
+        };
+        let (end, sample) = self.parts[0].times();
+        let until = until.min(end);
+        let enough = self.events().saturating_add(budget);
+        while self.events() < enough {
+            let stop = self.next_sample.min(until);
+            let over = self.run_to(stop, window, enough);
+            Sim::check_memory(&self.parts)?;
+            if !over {
+                continue;
+            }
+            if stop == self.next_sample {
+                Sim::take_sample(&mut self.parts);
+                self.next_sample = stop + sample;
+            }
+            if stop == until && until < self.next_sample {
+                if until == end {
+                    Sim::finish(&mut self.parts);
+                }
+                return Ok(until == end);
+            }
+        }
+        Ok(false)
+    }
+
+    fn captured(&mut self) -> Vec<u8> {
+        let capture = self.sole().and_then(|sim| sim.capture.as_mut());
+        capture.map(|capture| capture.take()).unwrap_or_default()
     }
 }
 

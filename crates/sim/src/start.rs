@@ -8,7 +8,7 @@ use levelflow_laws::emkc::Emkc;
 use levelflow_laws::jetmax::JetMax;
 use levelflow_laws::newreno::NewReno;
 use levelflow_laws::rcp::Rcp;
-use levelflow_laws::{Any, Protocol, Registered};
+use levelflow_laws::{Any, Registered};
 use levelflow_results::{Recorder, Summary};
 use levelflow_scenario::Network;
 use levelflow_units::Time;
@@ -18,75 +18,32 @@ use crate::engine::Sim;
 use crate::limit::MemoryExceeded;
 use crate::run::{Division, Run, Threads};
 
-/// A run on one of the engines; see [`Run`].
+/// A run under way on one of the engines.
 pub trait Running: Debug + Send + Sync {
-    /// See [`Run::now`].
-    fn now(&self) -> Time;
-    /// See [`Run::events`].
-    fn events(&self) -> u64;
-    /// See [`Run::packet_hops`].
-    fn packet_hops(&self) -> u64;
-    /// See [`Run::memory`].
-    fn memory(&self) -> usize;
-    /// See [`Run::division`].
+    /// How it is divided, or why it is not.
     fn division(&self) -> &Division;
-    /// See [`Run::recorder`].
+    /// Simulated time.
+    fn now(&self) -> Time;
+    /// Events processed so far.
+    fn events(&self) -> u64;
+    /// Packets times links they crossed so far.
+    fn packet_hops(&self) -> u64;
+    /// Bytes of memory held for packets, links and flows.
+    fn memory(&self) -> usize;
+    /// What has been recorded and not yet taken.
     fn recorder(&mut self) -> &mut Recorder;
-    /// See [`Run::summary`].
+    /// Counters up to now.
     ///
     /// # Errors
-    /// Likewise.
+    /// When a packet was counted twice or not at all: the simulator is wrong.
     fn summary(&mut self) -> Result<Summary, Violation>;
-    /// See [`Run::advance`].
+    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
     ///
     /// # Errors
-    /// Likewise.
+    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
     fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
     /// What has been captured since the last call, as pcapng.
     fn captured(&mut self) -> Vec<u8>;
-}
-
-impl<P: Protocol + Clone> Running for Run<P>
-where
-    Sim<P>: Send + Sync,
-    P::Header: Send,
-{
-    fn now(&self) -> Time {
-        self.now()
-    }
-
-    fn events(&self) -> u64 {
-        self.events()
-    }
-
-    fn packet_hops(&self) -> u64 {
-        self.packet_hops()
-    }
-
-    fn memory(&self) -> usize {
-        self.memory()
-    }
-
-    fn division(&self) -> &Division {
-        self.division()
-    }
-
-    fn recorder(&mut self) -> &mut Recorder {
-        self.recorder()
-    }
-
-    fn summary(&mut self) -> Result<Summary, Violation> {
-        self.summary()
-    }
-
-    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
-        self.advance(until, budget)
-    }
-
-    fn captured(&mut self) -> Vec<u8> {
-        let capture = self.sole().and_then(|sim| sim.capture.as_mut());
-        capture.map(|capture| capture.take()).unwrap_or_default()
-    }
 }
 
 /// Whether an engine is for a network, and what starts a run on it.

@@ -301,7 +301,7 @@ impl<P: Protocol> Sim<P> {
             return i;
         }
         self.flows.push(flow);
-        self.most_packets = packets_beside::<P>(self.flows.len(), self.memory_limit);
+        self.most_packets = packets_beside(self.flows.len(), self.memory_limit);
         (self.flows.len() - 1) as u32
     }
 

@@ -129,7 +129,7 @@ impl<P: Protocol> Sim<P> {
             events: EventList::new(specs.len()),
             processed: 0,
             memory_limit,
-            most_packets: packets_beside::<P>(0, memory_limit),
+            most_packets: packets_beside(0, memory_limit),
             packets: Slab::default(),
             classifies: specs.iter().any(|spec| spec.queue.schedules()),
             memory_of: memory::of_links(&memories, specs.len()),
