@@ -83,8 +83,10 @@ pub struct Link<P: Protocol> {
     /// says when it is done, these are all but those that overtake others.
     transit: Ring<Transit>,
     departed: u32,
-    /// It has none of what most links do without: a transmitter that says when it is done, a queue discipline, an algorithm
-    /// that sizes its buffer, a wire that does more than delay.
+    /// Departures follow from arrivals, and no packet overtakes another: it has neither a transmitter that says when it is done
+    /// nor a wire that does more than delay.
+    fifo: bool,
+    /// Nor has it a queue discipline or an algorithm that sizes its buffer, as most links.
     plain: bool,
     stamps: bool,
     /// Its far end is in another part of the network, which gets what has left.
@@ -174,7 +176,8 @@ impl<P: Protocol> Link<P> {
         let aqm = (!spec.queue.discipline().params.is_empty() && scheduler.is_none()).then(aqm);
         let wire = (served || spec.wire.loss != Loss::NONE).then(wire);
         Self {
-            plain: !served && aqm.is_none() && sizing.is_none() && wire.is_none(),
+            fifo: !served && wire.is_none(),
+            plain: !served && wire.is_none() && aqm.is_none() && sizing.is_none(),
             sizing,
             aqm,
             changing: changes.then(changing),
@@ -248,6 +251,12 @@ impl<P: Protocol> Link<P> {
         self.plain
     }
 
+    /// Whether departures follow from arrivals, and no packet overtakes another or is lost on the wire.
+    #[inline]
+    pub fn is_fifo(&self) -> bool {
+        self.fifo
+    }
+
     /// A packet comes to the queue of a link that is plain.
     #[inline(always)] // per hop
     pub fn offer_plain(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
@@ -263,7 +272,11 @@ impl<P: Protocol> Link<P> {
     /// A packet comes to the queue of any link.
     #[inline(never)]
     pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
-        let arriving = self.arrive::<false>(now, id, packets);
+        let arriving = if self.fifo {
+            self.arrive::<true>(now, id, packets)
+        } else {
+            self.arrive::<false>(now, id, packets)
+        };
         let size = arriving.size.get();
         let full = !self.fits(size, arriving.packets);
         if full && !self.can_make_room(size) {
@@ -285,11 +298,11 @@ impl<P: Protocol> Link<P> {
 
     /// Routers and counters see a packet that comes, also one that is then dropped.
     #[inline(always)]
-    fn arrive<const PLAIN: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
-        self.depart_by::<PLAIN>(now, packets);
+    fn arrive<const FIFO: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
+        self.depart_by::<FIFO>(now, packets);
         let packet = &mut packets[id];
         let size = u64::from(packet.size);
-        let waiting = if PLAIN { self.queued() } else { self.queue_packets() };
+        let waiting = if FIFO { self.queued() } else { self.queue_packets() };
         let arriving = Arriving {
             now,
             size: Bytes::new(size),
@@ -378,9 +391,9 @@ impl<P: Protocol> Link<P> {
     }
 
     #[inline(always)]
-    fn depart_by<const PLAIN: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
-        debug_assert!(!PLAIN || self.plain);
-        if PLAIN && self.free_at <= now && !self.stamps {
+    fn depart_by<const FIFO: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
+        debug_assert!(!FIFO || self.fifo);
+        if FIFO && self.free_at <= now && !self.stamps {
             // The transmitter is idle: all have left.
             debug_assert!(self.transit.back().is_none_or(|last| last.deliver <= now + self.delay));
             self.departed = self.transit.len() as u32;
@@ -392,18 +405,18 @@ impl<P: Protocol> Link<P> {
                 break;
             }
             self.departed += 1;
-            self.leave::<PLAIN>(next.packet, next.size, packets);
+            self.leave::<FIFO>(next.packet, next.size, packets);
         }
     }
 
     /// A packet leaves the queue; gives whether the wire will lose it.
     #[inline(always)]
-    fn leave<const PLAIN: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
+    fn leave<const FIFO: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
         self.queue_bytes -= u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
         }
-        let lost = !PLAIN && self.wire.as_mut().is_some_and(|wire| wire.loses());
+        let lost = !FIFO && self.wire.as_mut().is_some_and(|wire| wire.loses());
         if lost {
             packets[packet].label.lose();
         }

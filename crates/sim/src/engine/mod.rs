@@ -364,10 +364,10 @@ impl<P: Protocol> Sim<P> {
     #[inline(always)] // one caller, per event
     fn link_delivers(&mut self, i: u32) {
         let link = &mut self.links[i as usize];
-        if !link.is_plain() || link.first_entry <= self.now {
+        if !link.is_fifo() || link.first_entry <= self.now {
             return self.special_link_delivers(i);
         }
-        let (id, next) = link.deliver_plain(&mut self.packets);
+        let (id, next) = link.deliver_in_order(&mut self.packets);
         if self.packets.most() > IN_CACHE {
             self.prefetch(self.links[i as usize].ahead());
         }
@@ -380,7 +380,7 @@ impl<P: Protocol> Sim<P> {
         self.reach_far_end(i, id);
     }
 
-    /// The same for a link that is not plain, or to which packets of hosts have come.
+    /// The same for a link that is not first in, first out, or to which packets of hosts have come.
     #[inline(never)]
     fn special_link_delivers(&mut self, i: u32) {
         self.let_in(i);

@@ -64,7 +64,7 @@ impl<P: Protocol> Link<P> {
 
     /// The packet that is due reaches the far end.
     #[inline(always)] // per delivery
-    pub fn deliver_plain(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
+    pub fn deliver_in_order(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
         self.next_in_order::<true>(packets)
     }
@@ -89,11 +89,11 @@ impl<P: Protocol> Link<P> {
 
     /// Takes the first packet, which leaves the queue if it has not.
     #[inline(always)]
-    fn next_in_order<const PLAIN: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
+    fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
         let (Transit { packet, size, .. }, next) = self.transit.pop_front().expect("an event per packet");
         match self.departed.checked_sub(1) {
             Some(departed) => self.departed = departed,
-            None => _ = self.leave::<PLAIN>(packet, size, packets),
+            None => _ = self.leave::<FIFO>(packet, size, packets),
         }
         (packet, next.map(|next| next.deliver))
     }
@@ -133,7 +133,7 @@ impl<P: Protocol> Link<P> {
     /// Whether a packet is due at the far end: one that has overtaken others may leave an event behind that nothing is due at.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
-        self.plain || self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
+        self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
     }
 
     /// Packets on the wire that overtake others, and when each reaches the far end.
