@@ -2,9 +2,10 @@
 
 use crate::ring::Ring;
 
-/// So many deliveries before a packet is due it is asked for: reading memory takes about as long.
-const AHEAD: usize = 4;
-/// The place in the line is asked for so many deliveries earlier, as it has to be read to find the packet.
+/// Behind the next packet so many others, one is asked for: until it is due, its link and others deliver, about as long as
+/// reading memory takes.
+const AHEAD: usize = 1;
+/// Its place in the line is asked for when it is so far behind, as it has to be read to find the packet.
 const FURTHER: usize = 3 * AHEAD;
 
 /// Of a line of packets, the first one and one further back, if there are so many: where few are on their way, all are in
