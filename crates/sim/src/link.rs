@@ -86,12 +86,11 @@ pub struct Link<P: Protocol> {
     /// Departures follow from arrivals, and no packet overtakes another: it has neither a transmitter that says when it is done
     /// nor a wire that does more than delay.
     fifo: bool,
-    /// Nor has it a queue discipline or an algorithm that sizes its buffer, as most links.
+    /// It is first in, first out, without a queue discipline or an algorithm that sizes its buffer, as most links.
     plain: bool,
     stamps: bool,
     /// Its far end is in another part of the network, which gets what has left.
     leads_elsewhere: bool,
-    overflow: Overflow,
     delay: Duration,
     free_at: Time,
     /// Picoseconds per byte.
@@ -104,6 +103,7 @@ pub struct Link<P: Protocol> {
     pub first_entry: Time,
     pub ports: Vec<Port<P>>,
     pub counters: LinkCounters,
+    overflow: Overflow,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,

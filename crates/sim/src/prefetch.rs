@@ -2,8 +2,8 @@
 
 use crate::ring::Ring;
 
-/// Behind the next packet so many others, one is asked for: until it is due, its link and others deliver, about as long as
-/// reading memory takes.
+/// The packet so many places behind the next one is asked for: until it is due, its link and others deliver, which takes about
+/// as long as reading memory.
 const AHEAD: usize = 1;
 /// Its place in the line is asked for when it is so far behind, as it has to be read to find the packet.
 const FURTHER: usize = 3 * AHEAD;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use crate::common::{finish, run_on, try_start};
 use crate::properties::{assert_same, network};
 use levelflow_laws::Protocol;
-use levelflow_scenario::law_params;
+use levelflow_laws::jetmax::JetMax;
+use levelflow_scenario::{Scenario, law_params};
+use levelflow_sim::{Sim, Threads, start};
+use levelflow_units::Time;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -85,6 +88,42 @@ fn short_flows_losses_and_delayed_acks_are_the_same_on_several_threads() {
 }
 
 #[test]
+fn a_run_comes_to_its_limit_of_memory_on_any_engine() {
+    for law in ["jetmax", "newreno"] {
+        let more = json!({ "link": { "buffer": "unlimited" }, "flow": { "count": 500 } });
+        let mut scenario = ring(&json!({ law: {} }), 4, &more);
+        scenario["memory_limit"] = json!("5 MB");
+        let network = || {
+            Scenario::from_value(&scenario)
+                .and_then(|s| s.resolve())
+                .unwrap()
+                .network
+        };
+        let of_all = Sim::new(network()).advance(Time::NEVER, u64::MAX).unwrap_err();
+        let own = start(network(), Threads::Exactly(1))
+            .advance(Time::NEVER, u64::MAX)
+            .unwrap_err();
+        assert_eq!(own, of_all);
+    }
+}
+
+#[test]
+fn a_network_has_only_a_law_if_all_its_flows_and_routers_do() {
+    let network = |laws: [&str; 2]| {
+        let mut scenario = ring(&json!(laws[0]), 3, &json!({}));
+        scenario["flow"][2]["law"] = json!(laws[1]);
+        Scenario::from_value(&scenario)
+            .and_then(|s| s.resolve())
+            .unwrap()
+            .network
+    };
+    assert!(network(["jetmax", "jetmax"]).has_only::<JetMax>());
+    assert!(!network(["jetmax", "newreno"]).has_only::<JetMax>());
+    assert!(!network(["newreno", "jetmax"]).has_only::<JetMax>());
+    assert!(!network(["rcp", "rcp"]).has_only::<JetMax>());
+}
+
+#[test]
 fn applications_are_the_same_on_several_threads() {
     let responses = json!({ "responses": { "size": "50 packets", "think": "40 ms" } });
     for (law, application) in [("jetmax", json!({ "rate": "2 Mb/s" })), ("newreno", responses)] {
@@ -115,11 +154,15 @@ proptest! {
     #[test]
     fn random_networks_of_one_law_are_the_same_on_its_engine(
         mut scenario in network(),
-        law in prop::sample::select(vec!["jetmax", "emkc", "rcp", "newreno", "cubic"]),
+        law in prop::sample::select(vec![
+            json!("jetmax"), json!("emkc"), json!("rcp"), json!("newreno"), json!("cubic"),
+            json!({ "newreno": { "delayed_ack": true } }), json!({ "newreno": { "sack": false } }),
+            json!({ "jetmax": { "packets_per_interval": 0 } }),
+        ]),
         threads in 1..=4usize,
     ) {
         for flow in scenario["flow"].as_array_mut().unwrap() {
-            flow["law"] = json!(law);
+            flow["law"] = law.clone();
         }
         let started = try_start(&scenario);
         prop_assume!(started.is_ok());

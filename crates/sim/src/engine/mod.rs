@@ -489,6 +489,7 @@ impl<P: Protocol> Sim<P> {
         }
         let to = &mut self.links[link as usize];
         if to.is_plain() {
+            // Nothing is evicted. Packets of hosts with a processing time come this way.
             let admission = to.offer_plain(at, id, &mut self.packets);
             return self.admitted(link, id, admission);
         }
