@@ -91,6 +91,7 @@ pub struct Link<P: Protocol> {
     stamps: bool,
     /// Its far end is in another part of the network, which gets what has left.
     leads_elsewhere: bool,
+    overflow: Overflow,
     delay: Duration,
     free_at: Time,
     /// Picoseconds per byte.
@@ -103,7 +104,6 @@ pub struct Link<P: Protocol> {
     pub first_entry: Time,
     pub ports: Vec<Port<P>>,
     pub counters: LinkCounters,
-    overflow: Overflow,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
