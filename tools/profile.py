@@ -1,7 +1,7 @@
 """Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; a few minutes.
 
-An instruction of an inlined function counts where that function stands. One of Rust's own library counts with the function
-that it was inlined into, and apart where that is the loop over events, which has most others inlined, too.
+An instruction of an inlined function counts where that function stands. One of Rust's own library counts with the
+function that it was inlined into, and apart where that is the loop over events, which has most others inlined, too.
 """
 
 from __future__ import annotations

@@ -24,8 +24,9 @@ use crate::start::Running;
 const PILOT: u64 = 300_000;
 /// What a network gains at least that is cut, or it stays whole.
 const LEAST_GAIN: f64 = 1.2;
-/// Seconds that an event takes, about: with many links and flows, it is more, and threads pay earlier.
-const PER_EVENT: f64 = 80e-9;
+/// Seconds that an event takes, about, in a network that fits a processor's second cache, and in a larger one.
+const PER_EVENT: [f64; 2] = [25e-9, 50e-9];
+const CACHE: usize = 1_000_000;
 /// Seconds that parts lose in a window as they wait for each other, and per link between them.
 const PER_WINDOW: f64 = 3e-6;
 const PER_EXIT: f64 = 10e-9;
@@ -262,6 +263,8 @@ struct Cuts {
     loads: Vec<u64>,
     /// Events in a simulated second.
     rate: f64,
+    /// Seconds that one takes.
+    per_event: f64,
 }
 
 impl Cuts {
@@ -271,6 +274,7 @@ impl Cuts {
             nodes: Nodes::of(network),
             loads: pilot.loads().collect(),
             rate: pilot.events() as f64 / simulated.max(f64::MIN_POSITIVE),
+            per_event: PER_EVENT[usize::from(pilot.memory() > CACHE)],
         }
     }
 
@@ -295,8 +299,8 @@ impl Cuts {
         let (largest, crossing) = cut.shares(&self.loads);
         let exits = cut.most_exits();
         let windows = 1.0 / cut.window().as_secs_f64();
-        let work = self.rate * (PER_EVENT * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
-        self.rate * PER_EVENT / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
+        let work = self.rate * (self.per_event * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
+        self.rate * self.per_event / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
     }
 }
 
