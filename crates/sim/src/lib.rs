@@ -36,6 +36,6 @@ pub use capture::{Capture, Watched, Wire};
 pub use counters::{EntryCounters, LinkCounters, Violation};
 pub use engine::Sim;
 pub use limit::{MemoryExceeded, check_memory};
-pub use run::{Division, Run, Threads};
-pub use start::{Running, start};
+pub use run::{Division, Run, Running, Threads};
+pub use start::start;
 pub use trace::{Fate, Stay, Trace};

@@ -4,6 +4,7 @@
 //! time, then exchange the packets that are on their way from one to another. Samples are taken when all have come to the
 //! same time. How many threads pay follows from where the load is and how much of it a window holds, not from a clock.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -18,7 +19,6 @@ use crate::counters::Violation;
 use crate::cut::{Cut, Nodes};
 use crate::engine::{Crossing, Sim};
 use crate::limit::MemoryExceeded;
-use crate::start::Running;
 
 /// Events after which it is decided how many threads pay.
 const PILOT: u64 = 300_000;
@@ -70,6 +70,34 @@ pub enum Division {
         /// How long parts run before they exchange packets.
         window: Duration,
     },
+}
+
+/// A run under way on one of the engines.
+pub trait Running: Debug + Send + Sync {
+    /// How it is divided, or why it is not.
+    fn division(&self) -> &Division;
+    /// Simulated time.
+    fn now(&self) -> Time;
+    /// Events processed so far.
+    fn events(&self) -> u64;
+    /// Packets times links they crossed so far.
+    fn packet_hops(&self) -> u64;
+    /// Bytes of memory held for packets, links and flows.
+    fn memory(&self) -> usize;
+    /// What has been recorded and not yet taken.
+    fn recorder(&mut self) -> &mut Recorder;
+    /// Counters up to now.
+    ///
+    /// # Errors
+    /// When a packet was counted twice or not at all: the simulator is wrong.
+    fn summary(&mut self) -> Result<Summary, Violation>;
+    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
+    ///
+    /// # Errors
+    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
+    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
+    /// What has been captured since the last call, as pcapng.
+    fn captured(&mut self) -> Vec<u8>;
 }
 
 /// A simulation under way, on one thread or several.

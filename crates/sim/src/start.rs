@@ -9,42 +9,10 @@ use levelflow_laws::jetmax::JetMax;
 use levelflow_laws::newreno::NewReno;
 use levelflow_laws::rcp::Rcp;
 use levelflow_laws::{Any, Registered};
-use levelflow_results::{Recorder, Summary};
 use levelflow_scenario::Network;
-use levelflow_units::Time;
 
-use crate::counters::Violation;
 use crate::engine::Sim;
-use crate::limit::MemoryExceeded;
-use crate::run::{Division, Run, Threads};
-
-/// A run under way on one of the engines.
-pub trait Running: Debug + Send + Sync {
-    /// How it is divided, or why it is not.
-    fn division(&self) -> &Division;
-    /// Simulated time.
-    fn now(&self) -> Time;
-    /// Events processed so far.
-    fn events(&self) -> u64;
-    /// Packets times links they crossed so far.
-    fn packet_hops(&self) -> u64;
-    /// Bytes of memory held for packets, links and flows.
-    fn memory(&self) -> usize;
-    /// What has been recorded and not yet taken.
-    fn recorder(&mut self) -> &mut Recorder;
-    /// Counters up to now.
-    ///
-    /// # Errors
-    /// When a packet was counted twice or not at all: the simulator is wrong.
-    fn summary(&mut self) -> Result<Summary, Violation>;
-    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
-    ///
-    /// # Errors
-    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
-    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
-    /// What has been captured since the last call, as pcapng.
-    fn captured(&mut self) -> Vec<u8>;
-}
+use crate::run::{Run, Running, Threads};
 
 /// Whether an engine is for a network, and what starts a run on it.
 type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn Running>);
