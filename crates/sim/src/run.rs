@@ -26,6 +26,7 @@ const PILOT: u64 = 300_000;
 const LEAST_GAIN: f64 = 1.2;
 /// Seconds that an event takes, about, in a network that fits a processor's second cache, and in a larger one.
 const PER_EVENT: [f64; 2] = [25e-9, 50e-9];
+/// Bytes of such a cache.
 const CACHE: usize = 1_000_000;
 /// Seconds that parts lose in a window as they wait for each other, and per link between them.
 const PER_WINDOW: f64 = 3e-6;
@@ -169,11 +170,6 @@ where
         }
     }
 
-    /// The simulation, if it is on one thread.
-    fn sole(&mut self) -> Option<&mut Sim<P>> {
-        (self.parts.len() == 1).then(|| &mut self.parts[0])
-    }
-
     /// Runs all parts up to `stop`, or for so many events in all; true if they have come to `stop`.
     fn run_to(&mut self, stop: Time, window: Duration, enough: u64) -> bool {
         let before = self.events();
@@ -265,7 +261,7 @@ where
     }
 
     fn captured(&mut self) -> Vec<u8> {
-        let capture = self.sole().and_then(|sim| sim.capture.as_mut());
+        let capture = self.parts[0].capture.as_mut(); // captures are on one thread
         capture.map(|capture| capture.take()).unwrap_or_default()
     }
 }

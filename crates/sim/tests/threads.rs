@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{finish, run_on, try_start};
+use crate::common::{finish, network_of, run_on, try_start};
 use crate::properties::{assert_same, network};
 use levelflow_laws::Protocol;
 use levelflow_laws::jetmax::JetMax;
-use levelflow_scenario::{Scenario, law_params};
+use levelflow_scenario::law_params;
 use levelflow_sim::{Sim, Threads, start};
 use levelflow_units::Time;
 use proptest::prelude::*;
@@ -91,19 +91,11 @@ fn short_flows_losses_and_delayed_acks_are_the_same_on_several_threads() {
 fn a_run_comes_to_its_limit_of_memory_on_any_engine() {
     for law in ["jetmax", "newreno"] {
         let more = json!({ "link": { "buffer": "unlimited" }, "flow": { "count": 500 } });
-        let mut scenario = ring(&json!({ law: {} }), 4, &more);
+        let mut scenario = ring(&json!(law), 4, &more);
         scenario["memory_limit"] = json!("5 MB");
-        let network = || {
-            Scenario::from_value(&scenario)
-                .and_then(|s| s.resolve())
-                .unwrap()
-                .network
-        };
-        let of_all = Sim::new(network()).advance(Time::NEVER, u64::MAX).unwrap_err();
-        let own = start(network(), Threads::Exactly(1))
-            .advance(Time::NEVER, u64::MAX)
-            .unwrap_err();
-        assert_eq!(own, of_all);
+        let of_all = Sim::new(network_of(&scenario)).advance(Time::NEVER, u64::MAX);
+        let own = start(network_of(&scenario), Threads::Exactly(1)).advance(Time::NEVER, u64::MAX);
+        assert_eq!(own.unwrap_err(), of_all.unwrap_err());
     }
 }
 
@@ -112,10 +104,7 @@ fn a_network_has_only_a_law_if_all_its_flows_and_routers_do() {
     let network = |laws: [&str; 2]| {
         let mut scenario = ring(&json!(laws[0]), 3, &json!({}));
         scenario["flow"][2]["law"] = json!(laws[1]);
-        Scenario::from_value(&scenario)
-            .and_then(|s| s.resolve())
-            .unwrap()
-            .network
+        network_of(&scenario)
     };
     assert!(network(["jetmax", "jetmax"]).has_only::<JetMax>());
     assert!(!network(["jetmax", "newreno"]).has_only::<JetMax>());

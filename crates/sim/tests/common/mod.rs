@@ -1,7 +1,7 @@
 //! What the integration tests share: from the text of a scenario to its counters and tables.
 
 use levelflow_results::{Column, Summary, Table};
-use levelflow_scenario::Scenario;
+use levelflow_scenario::{Network, Scenario};
 use levelflow_sim::{Any, Division, Sim, Threads};
 use serde_json::Value;
 
@@ -40,11 +40,15 @@ pub fn finish(mut sim: Sim<Any>) -> Run {
     }
 }
 
+pub fn network_of(scenario: &Value) -> Network<Any> {
+    let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve());
+    resolved.unwrap().network
+}
+
 /// The same on several threads, if the network can be cut into as many parts, and on the engine of its only law, if that has
 /// one; and whether it could be cut.
 pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
-    let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve()).unwrap();
-    let mut run = levelflow_sim::start(resolved.network, Threads::Exactly(threads));
+    let mut run = levelflow_sim::start(network_of(scenario), Threads::Exactly(threads));
     let end = levelflow_units::Time::from_ps(u64::MAX);
     while !run.advance(end, 1000).unwrap() {
         run.summary().unwrap();
