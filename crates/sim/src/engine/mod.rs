@@ -1,6 +1,7 @@
 //! The simulator: events in order of time, and what each of them does.
 
 mod flows;
+mod links;
 mod memory;
 mod receiver;
 mod report;
@@ -11,25 +12,25 @@ mod tracing;
 
 use std::sync::Arc;
 
-use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
+use levelflow_laws::{Protocol, SenderLaw};
 use levelflow_transport::{Ack, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
-use crate::capture::{Capture, Whose};
+use crate::capture::Capture;
 use crate::cut::Cut;
 use crate::entry::Entry;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::interner::Interner;
 use crate::limit::{MemoryExceeded, packets_beside};
-use crate::link::{Admission, Delivery, Link};
+use crate::link::Link;
 use crate::packet::{Label, Packet, PacketId, Slab};
-use crate::pipe::{NO_PIPE, Pipes};
+use crate::pipe::Pipes;
 use crate::prefetch::prefetch;
-use crate::trace::{Fate, Trace};
-use levelflow_results::{Books, Recorder};
+use crate::trace::Trace;
+use levelflow_results::Recorder;
 use levelflow_scenario::{LinkSpec, MemorySpec, Network};
 
 use sessions::Session;
@@ -347,233 +348,6 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Asks for what deliveries to come need, so that it comes from memory while other work goes on.
-    #[inline]
-    fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
-        if let Some([next, later]) = ahead {
-            self.packets.prefetch(later);
-            let packet = &self.packets[next];
-            let hop = packet.hop as usize;
-            let leaves = |hop: usize| self.hops.get(hop).is_some_and(|&to| to >= SENDER);
-            if leaves(hop) || leaves(hop + 1) {
-                prefetch(&self.flows[packet.flow as usize]);
-            }
-        }
-    }
-
-    #[inline(always)] // one caller, per event
-    fn link_delivers(&mut self, i: u32) {
-        let link = &mut self.links[i as usize];
-        if !link.is_fifo() || link.first_entry <= self.now {
-            return self.special_link_delivers(i);
-        }
-        let (id, next) = link.deliver_in_order(&mut self.packets);
-        if self.packets.most() > IN_CACHE {
-            self.prefetch(self.links[i as usize].ahead());
-        }
-        if let Some(at) = next {
-            self.events.replace(at, Target::Link(i));
-        } else {
-            self.events.pop(Target::Link(i));
-            self.enter(i);
-        }
-        self.reach_far_end(i, id);
-    }
-
-    /// The same for a link that is not first in, first out, or to which packets of hosts have come.
-    #[inline(never)]
-    fn special_link_delivers(&mut self, i: u32) {
-        self.let_in(i);
-        let link = &mut self.links[i as usize];
-        if !link.is_due(self.now) {
-            let next = link.next_delivery();
-            return self.reschedule(next, Target::Link(i));
-        }
-        let Delivery { packet: id, lost, next } = link.deliver(&mut self.packets);
-        let ahead = (self.packets.most() > IN_CACHE).then(|| link.ahead()).flatten();
-        self.reschedule(next, Target::Link(i));
-        self.prefetch(ahead);
-        if next.is_none() {
-            self.enter(i);
-        }
-        if lost {
-            return self.discard(i, id, Fate::Lost);
-        }
-        self.reach_far_end(i, id);
-    }
-
-    /// A packet reaches the far end of a link.
-    #[inline(always)] // per delivery
-    fn reach_far_end(&mut self, i: u32, id: PacketId) {
-        if self.capture.is_some() {
-            self.captured(i, id);
-        }
-        if self.trace.is_some() {
-            self.traced(i, id, Fate::Delivered);
-        }
-        let packet = &mut self.packets[id];
-        packet.hop += 1;
-        let (hop, flow) = (packet.hop, packet.flow);
-        self.move_on(id, hop, flow);
-    }
-
-    /// A packet that reaches the far end of a link goes into the capture.
-    #[cold]
-    fn captured(&mut self, link: u32, id: PacketId) {
-        let packet = &self.packets[id];
-        let flow = &self.flows[packet.flow as usize];
-        let whose = Whose {
-            entry: flow.entry,
-            slot: packet.flow,
-            started: flow.started,
-        };
-        let params = &self.entries[flow.entry as usize].rules.params;
-        if let Some(capture) = &mut self.capture {
-            capture.pass(self.now, link, packet, params, whose);
-        }
-    }
-
-    /// Moves a packet on to where its path says.
-    fn forward(&mut self, id: PacketId) {
-        let packet = &self.packets[id];
-        self.move_on(id, packet.hop, packet.flow);
-    }
-
-    /// See [`forward`](Self::forward): for deliveries, most of whose time it is.
-    #[inline(always)]
-    fn move_on(&mut self, id: PacketId, hop: u32, flow: u32) {
-        match self.hops[hop as usize] {
-            RECEIVER => self.receive(id),
-            SENDER => match self.flows[flow as usize].pipe {
-                NO_PIPE => self.feedback(id),
-                pipe => {
-                    if let Some(at) = self.pipes.push(pipe, self.now, id) {
-                        self.events.push(at, Target::Pipe(pipe));
-                    }
-                }
-            },
-            link => {
-                let to = &mut self.links[link as usize];
-                if to.is_plain() && to.first_entry > self.now && self.trace.is_none() {
-                    let admission = to.offer_plain(self.now, id, &mut self.packets);
-                    self.admitted(link, id, admission);
-                } else {
-                    self.offer_in_turn(link, id);
-                }
-            }
-        }
-    }
-
-    /// A link has decided on a packet that came to it.
-    #[inline(always)] // per hop
-    fn admitted(&mut self, link: u32, id: PacketId, admission: Admission) {
-        match admission {
-            Admission::First(at) => self.events.push(at, Target::Link(link)),
-            Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
-            Admission::Follows => {}
-            Admission::Dropped => self.discard(link, id, Fate::Dropped),
-        }
-    }
-
-    /// A packet comes to a link, after those of hosts that came before it.
-    #[inline(never)]
-    fn offer_in_turn(&mut self, link: u32, id: PacketId) {
-        self.let_in(link);
-        self.offer(link, self.now, id);
-    }
-
-    /// A packet comes to a link.
-    fn offer(&mut self, link: u32, at: Time, id: PacketId) {
-        if let Some(trace) = &mut self.trace {
-            trace.arrives(at, id);
-        }
-        let to = &mut self.links[link as usize];
-        if to.is_plain() {
-            // Nothing is evicted. Packets of hosts with a processing time come this way.
-            let admission = to.offer_plain(at, id, &mut self.packets);
-            return self.admitted(link, id, admission);
-        }
-        let admission = to.offer(at, id, &mut self.packets);
-        self.admitted(link, id, admission);
-        self.drop_evicted(link);
-    }
-
-    /// Packets of hosts come to a link, up to now: before anything else looks at it.
-    #[inline(never)]
-    fn let_in(&mut self, link: u32) {
-        while let Some((at, id)) = self.links[link as usize].entered(self.now) {
-            self.offer(link, at, id);
-        }
-    }
-
-    /// A host is done with a packet, which comes to a link.
-    fn enter(&mut self, link: u32) {
-        self.let_in(link);
-        if let Some(at) = self.links[link as usize].next_entry() {
-            self.events.push(at, Target::Entry(link));
-        }
-    }
-
-    /// A link changes.
-    #[cold]
-    fn change(&mut self, i: u32) {
-        self.let_in(i);
-        let link = &mut self.links[i as usize];
-        let (done, next) = (link.change(self.now, &mut self.packets), link.next_change());
-        self.reschedule(next, Target::Change(i));
-        if let Some(at) = done {
-            self.schedule(at, Target::Transmitter(i));
-        }
-        self.drop_evicted(i);
-        self.enter(i);
-    }
-
-    /// A transmitter is done with a packet.
-    fn transmitted(&mut self, i: u32) {
-        if !self.links[i as usize].has_sent(self.now) {
-            return self.events.pop(Target::Transmitter(i));
-        }
-        self.let_in(i);
-        let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
-        self.reschedule(done, Target::Transmitter(i));
-        if let Some(at) = first {
-            self.events.push(at, Target::Link(i));
-        }
-        self.drop_evicted(i);
-        self.enter(i);
-    }
-
-    /// Discards the packets that a queue dropped after they had joined it.
-    #[inline]
-    fn drop_evicted(&mut self, link: u32) {
-        while let Some(packet) = self.links[link as usize].next_evicted() {
-            self.discard(link, packet, Fate::Dropped);
-        }
-    }
-
-    /// A packet is dropped or lost at a link.
-    #[cold]
-    fn discard(&mut self, link: u32, id: PacketId, fate: Fate) {
-        if self.trace.is_some() {
-            self.traced(link, id, fate);
-        }
-        let count = |books: &mut Books| match fate {
-            Fate::Lost => books.lost += 1,
-            _ => books.dropped += 1,
-        };
-        let packet = &self.packets[id];
-        let (flow, ack) = (packet.flow, packet.label.is_ack());
-        let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
-        if ack {
-            count(&mut entry.counters.acks);
-        } else {
-            count(&mut entry.counters.data);
-            entry.window.lost += 1;
-        }
-        self.packets.remove(id);
-        self.left_network(flow);
-    }
-
     /// A packet of this flow is no longer in flight.
     #[inline]
     fn left_network(&mut self, i: u32) {
@@ -656,40 +430,5 @@ impl<P: Protocol> Sim<P> {
                 }
             }
         }
-    }
-
-    fn close_interval(&mut self, i: u32) {
-        self.let_in(self.routers[i as usize].link);
-        let router = &mut self.routers[i as usize];
-        let link = &mut self.links[router.link as usize];
-        link.catch_up(self.now, &mut self.packets);
-        link.close_interval(router.port as usize, self.now - router.since);
-        router.since = self.now;
-        let port = &link.ports[router.port as usize];
-        let interval = port.law.interval(&port.params).max(Duration::from_ps(1));
-        self.reschedule(self.now.checked_add(interval), Target::Interval(i));
-    }
-
-    fn close_queue_interval(&mut self, i: u32) {
-        self.let_in(i);
-        let link = &mut self.links[i as usize];
-        link.catch_up(self.now, &mut self.packets);
-        link.close_queue_interval(self.now);
-        let next = link.queue_interval().and_then(|d| self.now.checked_add(d));
-        self.reschedule(next, Target::Queue(i));
-    }
-
-    fn size_buffer(&mut self, i: u32) {
-        self.let_in(i);
-        let link = &mut self.links[i as usize];
-        link.catch_up(self.now, &mut self.packets);
-        link.size_buffer(self.now);
-        let next = link.sizing_interval().and_then(|d| self.now.checked_add(d));
-        match (self.memory_of[i as usize], link.wanted_packets()) {
-            (Some(memory), _) => self.share_memory(memory),
-            (None, Some(packets)) => link.grant(packets),
-            (None, None) => {}
-        }
-        self.reschedule(next, Target::Buffer(i));
     }
 }
