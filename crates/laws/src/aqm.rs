@@ -53,7 +53,7 @@ pub struct QueueInfo {
     /// What [`Queue::signal`] is.
     pub signal: &'static str,
     /// The parameter table. A switch named `ecn`, where there is one, says whether packets of senders that understand
-    /// marks are marked instead of dropped.
+    /// marks are marked instead of dropped; a rate named `rate` is [`Queue::rate`], and zero is none.
     pub params: &'static [ParamSpec],
 }
 
@@ -105,6 +105,10 @@ pub trait Queue: Clone + Debug + PartialEq {
     /// Whether packets of senders that understand marks are marked instead of dropped.
     fn ecn(_params: &Self::Params) -> bool {
         false
+    }
+    /// Rate that a shaper or a policer lets pass in the long run; `None` where the line alone decides.
+    fn rate(_params: &Self::Params) -> Option<Rate> {
+        None
     }
     /// State before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;

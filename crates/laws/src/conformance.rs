@@ -220,12 +220,7 @@ pub fn corners<L: Law>() {
             values[i] = extreme;
             let Ok(params) = L::Params::read(&values) else { continue };
             let mut router = new_router::<L>(&params, CAPACITY);
-            let mut sender = L::Sender::new(
-                &params,
-                &FlowInfo {
-                    packet_size: Bytes::new(1500),
-                },
-            );
+            let mut sender = L::Sender::new(&params, &FlowInfo::of(Bytes::new(1500)));
             for number in 0..200 {
                 let sent = Outgoing {
                     number,
@@ -283,7 +278,7 @@ fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
 
 fn new_sender<L: Law>(params: &L::Params) -> L::Sender {
     let packet_size = Bytes::new(1000);
-    L::Sender::new(params, &FlowInfo { packet_size })
+    L::Sender::new(params, &FlowInfo::of(packet_size))
 }
 
 fn ack<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {

@@ -175,22 +175,29 @@ pub struct Transport {
     /// The sender is notified of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
     /// again. Needed by laws with a window.
     pub tracks_losses: bool,
-    /// A window alone decides when packets leave, so that ACKs clock them; a law may pace while its window is small.
-    pub ack_clocked: bool,
+    /// Receivers send ACKs. Without them, lost data is not retransmitted, round-trip times are unknown, and the sender does not
+    /// slow down when its packets stop arriving.
+    pub acknowledged: bool,
+    /// The rate is the same with and without ACKs, so that ACK starvation does not slow the sender down, either.
+    pub constant: bool,
+    /// Senders make random choices, from [`FlowInfo::seed`].
+    pub draws: bool,
     /// Queues may mark packets instead of dropping them.
     pub ecn: bool,
     /// Packets that may be marked say that their sender is scalable: ECT(1), not ECT(0) (RFC 9331).
     pub scalable: bool,
     /// Packets per ACK, at least 1; a receiver sends one sooner when order or marks change.
     pub ack_every: u8,
-    /// Longest time that an ACK for fewer packets is delayed.
+    /// Longest time that an ACK for fewer packets is delayed. RFC 5681, section 4.2, allows 500 ms; systems use 40 to 200 ms.
     pub ack_delay: Duration,
-    /// Shortest time to wait for an ACK before everything outstanding counts as lost.
+    /// Floor of the variance term of the retransmission timeout (RTO), after which everything in flight is declared lost:
+    /// `RTO = SRTT + max(4 RTTVAR, min_timeout)`.
     pub min_timeout: Duration,
+    /// Floor of the RTO as a whole; zero for none.
+    pub timeout_floor: Duration,
     /// How lost data are found and sent again, where they are.
     pub recovery: Recovery,
-    /// The sender hears under which circumstances packets left, by [`SenderLaw::on_flight`] and
-    /// [`SenderLaw::on_restart`].
+    /// The sender receives the circumstances under which packets left, by [`SenderLaw::on_flight`].
     pub tells_flights: bool,
     /// ACKs say how fast packets arrive: [`Feedback::delivery`].
     pub measures_delivery: bool,
@@ -212,12 +219,15 @@ impl Transport {
     pub const PLAIN: Self = Self {
         opening: Opening::Immediate,
         tracks_losses: false,
-        ack_clocked: false,
+        acknowledged: true,
+        constant: false,
+        draws: false,
         ecn: false,
         scalable: false,
         ack_every: 1,
-        ack_delay: Duration::ZERO,
+        ack_delay: Duration::from_ms(40),
         min_timeout: Duration::from_ms(200),
+        timeout_floor: Duration::ZERO,
         recovery: Recovery::Selective,
         tells_flights: false,
         measures_delivery: false,
@@ -258,6 +268,17 @@ pub enum Kind {
 pub struct FlowInfo {
     /// Largest data packet on the wire, headers included.
     pub packet_size: Bytes,
+    /// Seed of its random choices, different for each flow of a run and for each run; used only by laws that
+    /// [draw](Transport::draws).
+    pub seed: u64,
+}
+
+impl FlowInfo {
+    /// A flow with packets of this size, and seed 0.
+    #[must_use]
+    pub const fn of(packet_size: Bytes) -> Self {
+        Self { packet_size, seed: 0 }
+    }
 }
 
 /// A packet about to leave a sender.
@@ -356,6 +377,8 @@ pub struct Delivery {
     pub prior: u32,
     /// The longer of the times that it took to send these packets and to acknowledge them.
     pub interval: Duration,
+    /// True if the flow was application-limited when the acknowledged packet left.
+    pub limited: bool,
 }
 
 /// Under which circumstances a data packet left (draft-ietf-ccwg-bbr, section 4.1.2.1).
@@ -367,7 +390,19 @@ pub struct Flight {
     pub outstanding: u32,
     /// Packets taken for lost since then; of a lost packet, itself included.
     pub lost: u32,
-    /// Whether the application had less to send than it might have had, not longer ago than what was then on its way.
+    /// True if the flow was application-limited when the packet left: the application had less to send than the window allowed, not
+    /// longer ago than what was then in flight.
+    pub limited: bool,
+}
+
+/// Data leave while nothing is in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restart {
+    /// Time since the last data packet left; zero before the first one.
+    pub idle: Duration,
+    /// Retransmission timeout (RTO), with backoff.
+    pub timeout: Duration,
+    /// True if the flow was application-limited; false also where the law takes [no samples](Transport::takes_samples).
     pub limited: bool,
 }
 
@@ -409,6 +444,15 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     fn paces(&self) -> bool {
         true
     }
+    /// Rate at which the next packet is paced; differs from [`rate`](Self::rate) if the law dithers.
+    fn pace(&self) -> Rate {
+        self.rate()
+    }
+    /// Timer of the law's own, restarted by each ACK and when it expires, which is [`on_timeout`](Self::on_timeout). A law with
+    /// one backs off by itself on a path without ACKs. None: the timer is the RTO of the transport.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
     /// Most packets that may be on their way, at least 1.
     fn window(&self) -> u32 {
         u32::MAX
@@ -422,12 +466,13 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     /// Under which circumstances the packet left that the next call is about, [`on_loss`](Self::on_loss) or
     /// [`on_feedback`](Self::on_feedback). Only where the law [asks](Transport::tells_flights).
     fn on_flight(&mut self, _params: &Self::Params, _now: Time, _flight: &Flight) {}
-    /// The next packet leaves while nothing is on its way, since the application had nothing to send. Only where the law
-    /// [asks](Transport::tells_flights).
-    fn on_restart(&mut self, _params: &Self::Params, _now: Time) {}
+    /// Data leave while nothing is in flight: at the start, after an idle time, or after a timeout. Only where losses are
+    /// [tracked](Transport::tracks_losses).
+    fn on_restart(&mut self, _params: &Self::Params, _now: Time, _restart: &Restart) {}
     /// A packet is taken for lost: several sent after it have been acknowledged. Comes before the feedback that showed it.
     fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
-    /// The retransmission timeout (RTO): everything outstanding counts as lost, and is retransmitted as numbers from `next` on.
+    /// The timer expired. If it is the retransmission timeout (RTO), everything outstanding is declared lost, and is
+    /// retransmitted as numbers from `next` on.
     fn on_timeout(&mut self, _params: &Self::Params, _now: Time, _next: u32) {}
     /// Rate the sender would like next; the same as [`rate`](Self::rate) for laws that do not propose.
     fn proposal(&self) -> Rate {

@@ -2,9 +2,9 @@
 //!
 //! A *law* is what a paper defines: what a sender does on an acknowledgement, what a router does on a packet and at
 //! the end of an interval, what the header carries. Laws are pure: state and input go in, state and output come out.
-//! They have no clock, socket, thread, random source or allocation, so the simulator and a data plane call the same
-//! code. Only the sum of all laws keeps something on the heap: [`AnySender`] the large ones, [`AnyReceiver`] what
-//! receivers remember.
+//! They have no clock, socket, thread or allocation, and a law that makes random choices is given a seed, so the simulator
+//! and a data plane call the same code. Only the sum of all laws keeps something on the heap: [`AnySender`] the large ones,
+//! [`AnyReceiver`] what receivers remember.
 //!
 //! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
@@ -41,6 +41,7 @@ pub mod offload;
 mod paced;
 pub mod params;
 pub mod prague;
+mod random;
 pub mod rcp;
 mod registry;
 pub mod reno;
@@ -60,7 +61,8 @@ mod testing;
 pub use header::{Header, NoHeader};
 pub use law::{
     Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, Flight, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter,
-    Opening, Outgoing, PortInfo, PortView, Protocol, Recovery, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
+    Opening, Outgoing, PortInfo, PortView, Protocol, Recovery, Restart, RouterInfo, RouterLaw, SenderLaw, Signal,
+    Transport,
 };
 pub use params::{ParamError, ParamSpec, Parameters, Unit};
 

@@ -15,6 +15,8 @@ pub struct ParamSpec {
     pub unit: Unit,
     /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, the index of a choice.
     pub default: f64,
+    /// Value in Linux, where the default is that of the papers and differs; in base units.
+    pub linux: Option<f64>,
     /// Smallest and largest allowed value, in base units.
     pub range: (f64, f64),
     /// Where the default comes from.
@@ -122,6 +124,26 @@ impl ParamSpec {
     }
 }
 
+/// Floor of the variance term of the retransmission timeout, [`Transport::min_timeout`](crate::Transport::min_timeout).
+pub const MIN_TIMEOUT: ParamSpec = ParamSpec {
+    name: "min_timeout",
+    doc: "floor of the variance term of the retransmission timeout (RTO): SRTT + max(4 RTTVAR, min_timeout)",
+    unit: Unit::Duration,
+    default: 0.2,
+    linux: None,
+    range: (1e-6, 60.0),
+    source: "Linux, TCP_RTO_MIN; RFC 6298, section 2.4, has an RTO of at least 1 s",
+};
+/// ACKs of receivers that wait for a second packet, [`Transport::ack_every`](crate::Transport::ack_every).
+pub const DELAYED_ACK: ParamSpec = ParamSpec {
+    name: "delayed_ack",
+    doc: "receivers acknowledge every second packet, or after 40 ms",
+    unit: Unit::Switch,
+    default: 0.0,
+    linux: Some(1.0),
+    range: SWITCH,
+    source: "RFC 5681, section 4.2, and Linux; off in the ns-2 runs of the papers",
+};
 /// Rates that a sender may be given, bit/s.
 pub const RATES: (f64, f64) = (1.0, 1e18);
 /// Off and on.
@@ -196,27 +218,28 @@ impl Value for Duration {
 ///     "where the default comes from";
 /// ```
 ///
-/// A row that several tables share is `field: type = ROW;`. Fields of an `also` block are computed from the rows. A `where` block
-/// has what must hold of several together: `field: condition, "what is allowed";`, where the field is the one to blame.
+/// A default of `papers => linux` differs between the two. A row that several tables share is `field: type = ROW;`. Two blocks may follow, and may be empty. Fields of an `also` block
+/// are computed from the rows. A `where` block has what must hold of several together: `field: condition, "what is allowed";`,
+/// where the field is the one to blame.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
-        $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr, $range:expr, $doc:literal, $source:expr)?;)+
+        $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+
     } $(also {
-        $($(#[$also_doc:meta])* $also_vis:vis $also:ident: $also_type:ty = $value:expr;)+
+        $($(#[$also_doc:meta])* $also_vis:vis $also:ident: $also_type:ty = $value:expr;)*
     })? $(where {
-        $($blamed:ident: $holds:expr, $allowed:expr;)+
+        $($blamed:ident: $holds:expr, $allowed:expr;)*
     })?) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq)]
         $vis struct $name {
             $($(#[$more])* $(#[doc = $doc])? pub $field: $type,)+
-            $($($(#[$also_doc])* $also_vis $also: $also_type,)+)?
+            $($($(#[$also_doc])* $also_vis $also: $also_type,)*)?
         }
 
         impl $name {
             /// One row per parameter.
             pub const TABLE: [$crate::params::ParamSpec; [$(stringify!($field)),+].len()] =
-                [$($crate::params::row!($field, $unit $(, $default, $range, $doc, $source)?)),+];
+                [$($crate::params::row!($field, $unit $(, $default $(=> $linux)?, $range, $doc, $source)?)),+];
         }
 
         impl $crate::params::Parameters for $name {
@@ -224,9 +247,9 @@ macro_rules! parameters {
                 let mut values = values.iter();
                 let mut next = || *values.next().expect("one value per row of the table");
                 $(let $field: $type = $crate::params::Value::of(next());)+
-                $($(let $also = $value;)+)?
-                $($($crate::params::require(stringify!($blamed), $holds, $allowed)?;)+)?
-                Ok(Self { $($field,)+ $($($also,)+)? })
+                $($(let $also = $value;)*)?
+                $($($crate::params::require(stringify!($blamed), $holds, $allowed)?;)*)?
+                Ok(Self { $($field,)+ $($($also,)*)? })
             }
         }
     };
@@ -238,12 +261,13 @@ macro_rules! row {
     ($field:ident, $row:expr) => {
         $row
     };
-    ($field:ident, $unit:expr, $default:expr, $range:expr, $doc:literal, $source:expr) => {
+    ($field:ident, $unit:expr, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr) => {
         $crate::params::ParamSpec {
             name: stringify!($field),
             doc: $doc,
             unit: $unit,
             default: $default,
+            linux: [$(Some($linux),)? None][0],
             range: $range,
             source: $source,
         }
@@ -380,3 +404,21 @@ impl fmt::Display for ParamError {
 }
 
 impl core::error::Error for ParamError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parameters, Unit};
+
+    parameters! {
+        /// Both blocks may be empty.
+        struct Plain {
+            gain: f64 = Unit::Number, 1.0, (0.0, 2.0), "a gain", "this test";
+        } also {} where {}
+    }
+
+    #[test]
+    fn blocks_of_a_table_may_be_empty() {
+        assert_eq!(Plain::read(&[1.5]), Ok(Plain { gain: 1.5 }));
+        assert_eq!(Plain::TABLE[0].name, "gain");
+    }
+}

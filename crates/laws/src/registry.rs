@@ -214,12 +214,14 @@ macro_rules! laws {
             }
             each! { [$($law)+] self s: fn rate() -> R }
             each! { [$($law)+] self s: fn paces() -> bool }
+            each! { [$($law)+] self s: fn pace() -> R }
+            each! { [$($law)+] self s: fn timeout() -> Option<D> }
             each! { [$($law)+] self s: fn window() -> u32 }
             each! { [$($law)+] self s: fn proposal() -> R }
             each! { [$($law)+] self s: fn bottleneck() -> Bottleneck }
             both! { [$($law)+] self s p: fn packet_size(&self) -> B }
             both! { [$($law)+] self s p: fn on_flight(&mut self, now: T, flight: &Flight) -> () }
-            both! { [$($law)+] self s p: fn on_restart(&mut self, now: T) -> () }
+            both! { [$($law)+] self s p: fn on_restart(&mut self, now: T, restart: &Restart) -> () }
             both! { [$($law)+] self s p: fn on_loss(&mut self, now: T, loss: &Loss) -> () }
             both! { [$($law)+] self s p: fn on_timeout(&mut self, now: T, next: u32) -> () }
 

@@ -179,7 +179,7 @@ impl<L: Protocol> Flow<L> {
         let Some(left) = self.left.filter(|_| self.sender.paces()) else {
             return Some(self.start);
         };
-        let gap = self.sender.rate().time_to_send(self.sender.packet_size(params));
+        let gap = self.sender.pace().time_to_send(self.sender.packet_size(params));
         Some(left + gap.expect("it has a rate"))
     }
 
@@ -247,7 +247,7 @@ impl<L: Law> Network<L> {
     pub fn flow(&mut self, size: Bytes, path: &[usize], rtt: Duration, start: Time) -> &mut Flow<L> {
         let delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
         self.flows.push(Flow {
-            sender: L::Sender::new(&self.params, &FlowInfo { packet_size: size }),
+            sender: L::Sender::new(&self.params, &FlowInfo::of(size)),
             receiver: L::Receiver::default(),
             path: path.to_vec(),
             hop: delay,
@@ -451,6 +451,7 @@ impl<L: Law> Network<L> {
                 total: flow.delivered,
                 prior: packet.delivered,
                 interval: sending.max(now.since(packet.delivered_at)),
+                limited: false,
             });
             feedback.marked = packet.marked;
             feedback.outstanding = flow.flight.len() as u32;

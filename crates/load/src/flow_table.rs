@@ -205,6 +205,7 @@ mod tests {
             kind,
             marked: false,
             more: false,
+            unacknowledged: false,
             law: 0,
             header: 0,
             flow,

@@ -1,6 +1,6 @@
 //! Which flows there are: their number, size and starts; and one of them under way.
 
-use levelflow_laws::{AnyParams, FlowInfo};
+use levelflow_laws::{Any, AnyParams, FlowInfo, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
 use levelflow_wire::shim::{LENGTH, LONGEST};
@@ -70,7 +70,7 @@ pub struct Flow {
     pub index: u32,
     /// When it began.
     pub started: Time,
-    /// When it had delivered everything; none if it has not, or has no size.
+    /// When it had delivered everything; none if it has not, has no size, or gets no ACKs.
     pub completed: Option<Time>,
     /// The law at work.
     pub sender: Sender,
@@ -80,7 +80,8 @@ pub struct Flow {
     pub routed: Option<bool>,
     /// When it is due, as far as the heap of deadlines knows.
     pub queued: Option<Time>,
-    is_finite: bool,
+    /// Whether its sender learns when everything has been delivered.
+    completes: bool,
     phase: Phase,
 }
 
@@ -96,13 +97,14 @@ impl Flow {
             least,
         };
         let stop = plan.time.map(|time| Time::ZERO + time);
-        let mut sender = Sender::new(plan.params.clone(), plan.packet, id)
+        let info = FlowInfo {
+            packet_size: plan.packet,
+            seed: rand::random(),
+        };
+        let mut sender = Sender::new(plan.params.clone(), info, id)
             .with_limits(limits)
             .with_transfer(plan.size.map(Bytes::get), stop, plan.size.is_some());
         if let Some((journal, values)) = &plan.journal {
-            let info = FlowInfo {
-                packet_size: plan.packet,
-            };
             sender = sender.with_log(journal.log(plan.params.law(), Role::Sender(info), values));
         }
         Self {
@@ -113,7 +115,7 @@ impl Flow {
             round_trips: (0.0, 0),
             routed: None,
             queued: None,
-            is_finite: plan.size.is_some(),
+            completes: plan.size.is_some() && Any::transport(&plan.params).acknowledged,
             phase: Phase::Sending,
         }
     }
@@ -171,7 +173,7 @@ impl Flow {
     }
 
     fn note_completion(&mut self, now: Time) {
-        if self.is_finite && self.sender.is_done(Time::ZERO) {
+        if self.completes && self.sender.is_done(Time::ZERO) {
             self.completed.get_or_insert(now);
         }
     }

@@ -247,7 +247,7 @@ impl Run {
             self.forget(flow);
             return None;
         }
-        (length <= wire.len()).then_some((out, length))
+        (length <= wire.len() && !shim.unacknowledged).then_some((out, length))
     }
 
     fn forget(&mut self, flows: impl IntoIterator<Item = Arriving>) {

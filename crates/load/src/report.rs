@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
+use levelflow_laws::{Any, AnyParams, Protocol as _};
 use levelflow_units::Time;
 use serde::Serialize;
 
@@ -32,16 +33,18 @@ pub struct Summary {
     pub completed: u64,
     /// Packets sent.
     pub packets: u64,
-    /// Bytes known to have arrived.
-    pub delivered_bytes: u64,
-    /// Packets that did not arrive, as far as is known.
-    pub lost: u64,
+    /// Bytes sent.
+    pub bytes: u64,
+    /// Bytes known to have arrived; none if the law has no ACKs.
+    pub delivered_bytes: Option<u64>,
+    /// Packets that did not arrive, as far as is known; none if the law has no ACKs.
+    pub lost: Option<u64>,
     /// ACKs that were rejected.
     pub refused: u64,
     /// Packets that the system did not take, or that reached nobody.
     pub unreachable: u64,
-    /// Mean rate at which bytes arrived, bit/s.
-    pub rate: f64,
+    /// Mean rate at which bytes arrived, bit/s; none if the law has no ACKs.
+    pub rate: Option<f64>,
     /// Jain's index of the rates in the second half of the run, of the flows that were there throughout; none for fewer than two.
     pub jain: Option<f64>,
     /// Mean and 99th percentile of completion times, s.
@@ -57,6 +60,8 @@ pub struct Summary {
 pub struct Report {
     law: &'static str,
     needs_router: bool,
+    /// Whether ACKs say what arrives; otherwise it shows what was sent.
+    acknowledged: bool,
     json: bool,
     quiet: bool,
     /// When the second half begins, s; none if nobody knows the end.
@@ -80,12 +85,14 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 }
 
 impl Report {
-    /// For a run under this law that lasts so long, if that is known.
+    /// For a run under a law with these parameters that lasts so long, if that is known.
     #[must_use]
-    pub fn new(law: &'static levelflow_laws::LawInfo, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
+    pub fn new(params: &AnyParams, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
+        let law = params.law();
         Self {
             law: law.name,
             needs_router: law.signal.is_explicit(),
+            acknowledged: Any::transport(params).acknowledged,
             json,
             quiet,
             half: seconds.map(|s| s / 2.0),
@@ -97,10 +104,7 @@ impl Report {
     pub fn read(&mut self, progress: &Progress) {
         let now = progress.now.as_secs_f64();
         if self.half.is_some_and(|half| self.at < half && now >= half) {
-            let middle = progress
-                .active
-                .iter()
-                .map(|f| (f.index, (now, f.sender.counters().data.delivered_bytes)));
+            let middle = progress.active.iter().map(|f| (f.index, (now, self.bytes(f))));
             self.middle = middle.collect();
         }
         self.warn(progress, now);
@@ -111,17 +115,24 @@ impl Report {
         for flow in progress.ended.iter().chain(cut) {
             self.end(flow, now);
         }
-        let heard = |f: &Flow| {
-            let data = f.sender.counters().data;
-            (f.index, (data.delivered_bytes, data.lost))
-        };
+        let heard = |f: &Flow| (f.index, (self.bytes(f), f.sender.counters().data.lost));
         self.before = progress.active.iter().map(heard).collect();
         self.at = now;
         self.summary.unreachable = progress.unreachable;
     }
 
+    /// Bytes of a flow so far: those known to have arrived, or those sent if no ACK says what arrives.
+    fn bytes(&self, flow: &Flow) -> u64 {
+        let counters = flow.sender.counters();
+        if self.acknowledged {
+            counters.data.delivered_bytes
+        } else {
+            counters.bytes
+        }
+    }
+
     fn warn(&mut self, progress: &Progress, now: f64) {
-        if self.warned || now < SOON || progress.active.is_empty() {
+        if self.warned || !self.acknowledged || now < SOON || progress.active.is_empty() {
             return;
         }
         let old = |f: &&Flow| progress.now.since(f.started).as_secs_f64() > SOON;
@@ -158,49 +169,74 @@ impl Report {
         for flow in progress.active.iter().chain(progress.ended) {
             let data = flow.sender.counters().data;
             let (bytes_before, lost_before) = self.before.get(&flow.index).copied().unwrap_or_default();
-            let (new, newly_lost) = (data.delivered_bytes - bytes_before, data.lost - lost_before);
+            let (new, newly_lost) = (self.bytes(flow) - bytes_before, data.lost - lost_before);
             bytes += new;
             lost += newly_lost;
             if shown && !self.json {
                 let (sum, count) = flow.round_trips;
                 let rtt = (count > 0).then(|| sum / f64::from(count));
-                let _ = writeln!(
-                    out,
-                    "{}",
-                    row(&flow.index.to_string(), self.at, now, new, rtt, newly_lost)
-                );
+                let index = flow.index.to_string();
+                let _ = writeln!(out, "{}", self.row(&index, now, new, rtt, newly_lost));
             }
         }
         if self.json {
+            let known = self.acknowledged;
             let line = serde_json::json!({
-                "kind": "period", "t": now, "flows": progress.active.len(), "delivered_bytes": bytes,
-                "rate": bytes as f64 * 8.0 / time, "lost": lost,
+                "kind": "period", "t": now, "flows": progress.active.len(),
+                "delivered_bytes": known.then_some(bytes), "sent_bytes": (!known).then_some(bytes),
+                "rate": known.then_some(bytes as f64 * 8.0 / time), "lost": known.then_some(lost),
             });
             let _ = writeln!(out, "{line}");
         } else if !shown || progress.active.len() > 1 {
-            let _ = writeln!(out, "{}", row("all", self.at, now, bytes, None, lost));
+            let _ = writeln!(out, "{}", self.row("all", now, bytes, None, lost));
         }
     }
 
     fn end(&mut self, flow: &Flow, now: f64) {
+        let bytes = self.bytes(flow);
         let (summary, counters) = (&mut self.summary, flow.sender.counters());
         let ended = Ended::new(flow);
         summary.flows += 1;
         summary.packets += counters.packets;
-        summary.delivered_bytes += counters.data.delivered_bytes;
-        summary.lost += counters.data.lost - counters.data.returned;
+        summary.bytes += counters.bytes;
+        if self.acknowledged {
+            *summary.delivered_bytes.get_or_insert_default() += counters.data.delivered_bytes;
+            *summary.lost.get_or_insert_default() += counters.data.lost - counters.data.returned;
+        }
         summary.refused += counters.refused.total();
         if let Some(time) = ended.completion {
             summary.completed += 1;
             self.completions.push(time);
         }
-        if let Some((since, bytes)) = self.middle.get(&flow.index).filter(|(since, _)| now > *since) {
-            self.rates
-                .push((counters.data.delivered_bytes - bytes) as f64 * 8.0 / (now - since));
+        let middle = self.middle.get(&flow.index).filter(|(since, _)| now > *since);
+        if let Some((since, before)) = middle.filter(|_| self.acknowledged) {
+            self.rates.push((bytes - before) as f64 * 8.0 / (now - since));
         }
         if summary.each.len() < LISTED {
             summary.each.push(ended);
         }
+    }
+
+    /// Head of the table.
+    #[must_use]
+    pub fn head(&self) -> &'static str {
+        if self.acknowledged {
+            "flow    time            arrived     rate            round trip   lost"
+        } else {
+            "flow    time            sent        rate"
+        }
+    }
+
+    /// A row of the table, of the period up to `to`.
+    fn row(&self, flow: &str, to: f64, sum: u64, rtt: Option<f64>, lost: u64) -> String {
+        let time = format!("{:.1} to {to:.1} s", self.at);
+        let rate = short_rate(sum as f64 * 8.0 / (to - self.at));
+        let row = format!("{flow:<7} {time:<15} {:<11} {rate:<15}", bytes(sum));
+        if !self.acknowledged {
+            return row.trim_end().to_owned();
+        }
+        let rtt = rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.2} ms", rtt * 1e3));
+        format!("{row} {rtt:<12} {lost}")
     }
 
     /// The end.
@@ -208,12 +244,13 @@ impl Report {
     pub fn finish(mut self, now: Time) -> Summary {
         let summary = &mut self.summary;
         summary.seconds = now.as_secs_f64();
-        summary.rate = summary.delivered_bytes as f64 * 8.0 / summary.seconds.max(1e-9);
+        let rate = |bytes| bytes as f64 * 8.0 / summary.seconds.max(1e-9);
+        summary.rate = summary.delivered_bytes.map(rate);
         summary.jain = jain(&self.rates);
         self.completions.sort_by(f64::total_cmp);
         if let Some(last) = self.completions.len().checked_sub(1) {
             summary.completion_mean = Some(self.completions.iter().sum::<f64>() / self.completions.len() as f64);
-            summary.completion_p99 = Some(self.completions[(0.99 * last as f64).round() as usize]);
+            summary.completion_p99 = Some(self.completions[(0.99 * (last + 1) as f64 - 1e-9).ceil() as usize - 1]);
         }
         let mut out = std::io::stdout().lock();
         let _ = if self.json {
@@ -226,36 +263,29 @@ impl Report {
     }
 }
 
-/// Head of the table.
-pub const HEAD: &str = "flow    time            arrived     rate            round trip   lost";
-
-fn row(flow: &str, from: f64, to: f64, bytes: u64, rtt: Option<f64>, lost: u64) -> String {
-    let time = format!("{from:.1} to {to:.1} s");
-    let rate = short_rate(bytes as f64 * 8.0 / (to - from));
-    let rtt = rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.2} ms", rtt * 1e3));
-    format!(
-        "{flow:<7} {time:<15} {:<11} {rate:<15} {rtt:<12} {lost}",
-        self::bytes(bytes)
-    )
-}
-
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (arrived, rate) = (bytes(self.delivered_bytes), short_rate(self.rate));
-        let (flows, seconds, lost, packets) = (self.flows, self.seconds, self.lost, self.packets);
+        let (flows, seconds, packets) = (self.flows, self.seconds, self.packets);
         let s = if flows == 1 { "" } else { "s" };
-        writeln!(
-            f,
-            "{flows} flow{s}, {seconds:.2} s: {arrived} arrived, {rate}; {lost} of {packets} packets lost"
-        )?;
+        write!(f, "{flows} flow{s}, {seconds:.2} s: ")?;
+        if let (Some(arrived), Some(rate), Some(lost)) = (self.delivered_bytes, self.rate, self.lost) {
+            let (arrived, rate) = (bytes(arrived), short_rate(rate));
+            writeln!(f, "{arrived} arrived, {rate}; {lost} of {packets} packets lost")?;
+        } else {
+            let sent = bytes(self.bytes);
+            writeln!(
+                f,
+                "{sent} sent in {packets} packets; without ACKs, only the receiver counts what arrives"
+            )?;
+        }
         if let Some(jain) = self.jain {
             writeln!(f, "fairness in the second half (Jain): {jain:.4}")?;
         }
         if let (Some(mean), Some(p99)) = (self.completion_mean, self.completion_p99) {
-            let done = self.completed;
+            let (done, flows) = (self.completed, self.flows);
             writeln!(
                 f,
-                "{done} complete, after {:.1} ms on average, p99 {:.1} ms",
+                "{done} of {flows} finished, after {:.1} ms on average, p99 {:.1} ms",
                 mean * 1e3,
                 p99 * 1e3
             )?;

@@ -192,12 +192,16 @@ fn flow(law_config: &LawConfig) -> Sender {
         control: 0,
         least: 0,
     };
-    let mut sender = Sender::new(law_config.params.clone(), packet, rand::random())
+    let info = FlowInfo {
+        packet_size: packet,
+        seed: rand::random(),
+    };
+    let mut sender = Sender::new(law_config.params.clone(), info, rand::random())
         .with_limits(limits)
         .without_handshake()
         .with_transfer(None, None, false);
     if let Some(journal) = &law_config.journal {
-        let role = Role::Sender(FlowInfo { packet_size: packet });
+        let role = Role::Sender(info);
         sender = sender.with_log(journal.log(law_config.params.law(), role, &law_config.values));
     }
     sender

@@ -20,10 +20,16 @@ impl Stream {
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
     }
 
+    /// 64 random bits: the seed of another generator.
+    #[inline]
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Uniform in [0, 1), in steps of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
-        (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
     /// Exponential with mean 1, by inversion.

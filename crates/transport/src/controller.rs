@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Loss, Outgoing, Protocol, SenderLaw};
+use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Loss, Outgoing, Protocol, Restart, SenderLaw};
 use levelflow_units::Time;
 use levelflow_wire::journal::{LoggedSender, Sink};
 
@@ -15,7 +15,7 @@ pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
     /// As [`SenderLaw::on_flight`].
     fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight);
     /// As [`SenderLaw::on_restart`].
-    fn on_restart(&mut self, params: &P::Params, now: Time);
+    fn on_restart(&mut self, params: &P::Params, now: Time, restart: &Restart);
     /// As [`SenderLaw::on_loss`].
     fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss);
     /// As [`SenderLaw::on_timeout`].
@@ -52,8 +52,8 @@ impl<P: Protocol> Controller<P> for Bare<P::Sender> {
     }
 
     #[inline]
-    fn on_restart(&mut self, params: &P::Params, now: Time) {
-        self.0.on_restart(params, now);
+    fn on_restart(&mut self, params: &P::Params, now: Time, restart: &Restart) {
+        self.0.on_restart(params, now, restart);
     }
 
     #[inline]
@@ -80,8 +80,8 @@ impl<S: Sink> Controller<Any> for LoggedSender<S> {
         self.on_flight(params, now, flight);
     }
 
-    fn on_restart(&mut self, params: &AnyParams, now: Time) {
-        self.on_restart(params, now);
+    fn on_restart(&mut self, params: &AnyParams, now: Time, restart: &Restart) {
+        self.on_restart(params, now, restart);
     }
 
     fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {

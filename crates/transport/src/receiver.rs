@@ -51,8 +51,9 @@ impl Receiver {
         })
     }
 
-    /// Writes the ACK of a packet; gives how the packet fits in, and the length of the ACK. It ends with the history of packets before it, if that fits into `room` bytes: no ACK should be longer
-    /// than what it acks.
+    /// Writes the ACK of a packet, which its owner sends unless the packet is [unacknowledged](Shim::unacknowledged). Returns the
+    /// order of the packet, and the length of the ACK. The ACK ends with the history of packets before it, if that fits into
+    /// `room` bytes: no ACK should be longer than what it acks.
     ///
     /// # Errors
     /// When the packet is not one of this flow's law.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use levelflow_laws::Transport;
 use levelflow_laws::bytes::before;
-use levelflow_units::Time;
+use levelflow_laws::{Restart, Transport};
+use levelflow_units::{Duration, Time};
 
 use crate::cumulative::Cumulative;
 use crate::rtt::RttEstimator;
@@ -38,6 +38,8 @@ pub(crate) struct Recovery<T> {
     /// When the timer was started: at an ACK, or when a packet left while none was under way; of a law that need not hear of
     /// losses, at each packet, since it waits only after the last.
     pub armed: Time,
+    /// When data last left.
+    pub left: Option<Time>,
     pub repair: Repair,
     /// What recovery without selective ACKs keeps; none for flows that have them.
     pub cumulative: Option<Box<Cumulative>>,
@@ -49,8 +51,9 @@ impl<T: Copy> Recovery<T> {
         let cumulative = Cumulative::new(transport.recovery);
         Self {
             board: Scoreboard::new(next, most, transport.takes_samples()),
-            rtt: RttEstimator::new(transport.min_timeout),
+            rtt: RttEstimator::new(transport.min_timeout, transport.timeout_floor),
             armed: Time::ZERO,
+            left: None,
             repair: Repair {
                 retransmits: retransmits || cumulative.is_some(),
                 ..Repair::default()
@@ -75,6 +78,32 @@ impl<T: Copy> Recovery<T> {
             None => self.board.outstanding() > 0,
             Some(cumulative) => cumulative.waits(),
         }
+    }
+
+    /// What a law must know whose data leave while nothing is in flight.
+    pub fn restart(&self, now: Time) -> Restart {
+        Restart {
+            idle: self.left.map_or(Duration::ZERO, |left| now.since(left)),
+            timeout: self.rtt.timeout(),
+            limited: self.board.is_limited(),
+        }
+    }
+
+    /// The timer expired: everything in flight is lost, unless the flow `goes_on`.
+    pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
+        let repair = &mut self.repair;
+        if let Some(cumulative) = &mut self.cumulative {
+            self.board.on_timeout(|_| {});
+            repair.queue.clear();
+            cumulative.on_timeout();
+            cumulative.unacked().for_each(|chunk| repair.lose(chunk));
+        } else if !goes_on {
+            self.board.on_timeout(|chunk| repair.lose(chunk));
+            repair.begin(next);
+        }
+        self.armed = now;
+        repair.totals.timeouts += 1;
+        self.rtt.on_timeout();
     }
 
     /// Whether a piece is to be sent again at once, whatever the window.

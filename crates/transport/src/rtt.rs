@@ -1,4 +1,8 @@
-//! Round-trip time and retransmission timeout (RFC 6298).
+//! Round-trip time and retransmission timeout (RTO) of RFC 6298, with the limits of Linux.
+//!
+//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor bounds the variance term, as `tcp_rto_min` does in Linux. Another one may bound
+//! the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is zero here, so that floors of any length are
+//! honoured.
 
 use levelflow_units::Duration;
 
@@ -6,31 +10,49 @@ use levelflow_units::Duration;
 //= RFC 6298, section 2.1
 //# Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and receiver, the
 //# sender SHOULD set RTO <- 1 second
-const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Clock granularity `G` of section 2.3, seconds. Virtual time has none: without it a packet that waits on a calm path would
-/// time out. This is the tick of ns-2.
-const GRANULARITY: f64 = 0.01;
-/// Most doublings of the RTO (section 5.5).
-const MAX_BACKOFF: u32 = 6;
+pub(crate) const FIRST_RTO: Duration = Duration::from_secs(1);
+/// Largest RTO that backoff reaches: `TCP_RTO_MAX` of Linux.
+//= RFC 6298, section 2.5
+//# A maximum value MAY be placed on RTO provided it is at least 60 seconds.
+pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
+/// Doublings that take any RTO, which is at least 1 us, beyond [`MAX_RTO`].
+const MAX_DOUBLINGS: u8 = 27;
+
+/// An RTO after `doublings` backoffs.
+#[inline]
+pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
+    if doublings == 0 {
+        return rto;
+    }
+    //= RFC 6298, section 5.5
+    //# The maximum value discussed in (2.5) above may be used to provide an upper bound to this doubling operation.
+    let doubled = rto.checked_mul(1 << doublings.min(MAX_DOUBLINGS));
+    doubled.unwrap_or(Duration::MAX).min(MAX_RTO).max(rto)
+}
 
 /// SRTT, RTTVAR and the RTO that follows from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RttEstimator {
     /// SRTT and RTTVAR, seconds.
     smoothed: Option<(f64, f64)>,
-    backoff: u32,
-    min_timeout: Duration,
+    /// Least variance term of the RTO, seconds.
+    floor: f64,
+    /// Least RTO.
+    least: Duration,
+    /// Timeouts since the last sample.
+    backoff: u8,
 }
 
 impl RttEstimator {
-    /// No sample yet; the RTO is never below `min_timeout` once there is one.
+    /// No sample yet; the RTO will exceed SRTT by at least `floor`, and be at least `least`.
     #[must_use]
     #[inline]
-    pub fn new(min_timeout: Duration) -> Self {
+    pub fn new(floor: Duration, least: Duration) -> Self {
         Self {
             smoothed: None,
+            floor: floor.as_secs_f64(),
+            least,
             backoff: 0,
-            min_timeout,
         }
     }
 
@@ -41,7 +63,7 @@ impl RttEstimator {
         self.smoothed.and_then(|(srtt, _)| Duration::from_secs_f64(srtt))
     }
 
-    /// An ACK brought a sample. Numbers are never reused, so every sample is valid (Karn) and ends the backoff.
+    /// Takes the sample that an ACK brought. Numbers are never reused, so every sample is valid (Karn) and ends the backoff.
     #[inline]
     pub fn on_sample(&mut self, rtt: Duration) {
         //= RFC 6298, section 3
@@ -59,59 +81,118 @@ impl RttEstimator {
         });
     }
 
-    /// The timer ran out.
+    /// Backs off: the timer expired.
     #[inline]
     pub fn on_timeout(&mut self) {
         //= RFC 6298, section 5.5
         //# The host MUST set RTO <- RTO * 2 ("back off the timer").
-        self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
+        self.backoff = self.backoff.saturating_add(1);
     }
 
     /// RTO, with backoff.
     #[must_use]
     #[inline]
     pub fn timeout(&self) -> Duration {
-        let base = match self.smoothed {
-            None => FIRST_TIMEOUT,
+        let rto = match self.smoothed {
+            None => FIRST_RTO,
             //= RFC 6298, section 4
             //# if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST be rounded to G
             //# seconds
-            Some((srtt, rttvar)) => Duration::from_secs_f64(srtt + (4.0 * rttvar).max(GRANULARITY))
-                .unwrap_or(FIRST_TIMEOUT)
-                .max(self.min_timeout),
+            Some((srtt, rttvar)) => Duration::from_secs_f64(srtt + (4.0 * rttvar).max(self.floor))
+                .unwrap_or(Duration::MAX)
+                .max(self.least),
         };
-        base.checked_mul(1 << self.backoff).unwrap_or(Duration::MAX)
+        backed_off(rto, self.backoff)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn the_handshake_sets_the_first_timeout() {
-        let mut rtt = RttEstimator::new(Duration::from_ms(200));
-        assert_eq!(rtt.timeout(), FIRST_TIMEOUT);
-        rtt.on_sample(Duration::from_ms(1600));
-        assert_eq!(rtt.timeout(), Duration::from_ms(4800));
+    const FLOOR: Duration = Duration::from_ms(200);
+
+    fn after(floor: Duration, samples: u32, rtt: Duration) -> RttEstimator {
+        let mut estimator = RttEstimator::new(floor, Duration::ZERO);
+        (0..samples).for_each(|_| estimator.on_sample(rtt));
+        estimator
     }
 
     #[test]
-    fn a_calm_path_leaves_room_for_a_packet_that_waits() {
-        let mut rtt = RttEstimator::new(Duration::from_ms(200));
-        (0..100).for_each(|_| rtt.on_sample(Duration::from_ms(1600)));
-        assert_eq!(rtt.timeout(), Duration::from_ms(1610));
+    fn the_handshake_sets_the_first_rto() {
+        assert_eq!(after(FLOOR, 0, FLOOR).timeout(), FIRST_RTO);
+        assert_eq!(
+            after(FLOOR, 1, Duration::from_ms(1600)).timeout(),
+            Duration::from_ms(4800)
+        );
     }
 
     #[test]
-    fn timeouts_double_and_a_sample_ends_that() {
-        let mut rtt = RttEstimator::new(Duration::from_ms(200));
-        rtt.on_sample(Duration::from_ms(10));
-        for doublings in [0, 1, 2, 3, 4, 5, 6, 6, 6] {
-            assert_eq!(rtt.timeout(), Duration::from_ms(200) * (1 << doublings));
+    fn timeouts_double_up_to_120_s_and_a_sample_ends_that() {
+        let mut rtt = after(FLOOR, 1000, Duration::from_ms(20));
+        for doublings in 0..20 {
+            let expected = Duration::from_ms(220 * (1 << doublings)).min(MAX_RTO);
+            assert_eq!(rtt.timeout(), expected, "after {doublings} timeouts");
             rtt.on_timeout();
         }
-        rtt.on_sample(Duration::from_ms(10));
-        assert_eq!(rtt.timeout(), Duration::from_ms(200));
+        (0..300).for_each(|_| rtt.on_timeout());
+        assert_eq!(rtt.timeout(), MAX_RTO);
+        rtt.on_sample(Duration::from_ms(20));
+        assert_eq!(rtt.timeout(), Duration::from_ms(220));
+    }
+
+    /// Linux has no such path: there, the cap would be below the round-trip time.
+    #[test]
+    fn the_cap_is_never_below_the_rto_itself() {
+        let mut rtt = after(FLOOR, 1000, Duration::from_secs(200));
+        let rto = rtt.timeout();
+        rtt.on_timeout();
+        assert_eq!((rtt.timeout(), rto > Duration::from_secs(200)), (rto, true));
+    }
+
+    /// ns-2: a clock that ticks every 10 ms, and `minrto_` of 200 ms.
+    #[test]
+    fn the_sum_may_have_a_floor_too() {
+        for (rtt, expected) in [(20, 200), (189, 200), (191, 201), (1600, 1610)] {
+            let mut estimator = RttEstimator::new(Duration::from_ms(10), Duration::from_ms(200));
+            (0..1000).for_each(|_| estimator.on_sample(Duration::from_ms(rtt)));
+            assert_eq!(estimator.timeout(), Duration::from_ms(expected), "{rtt} ms");
+            estimator.on_timeout();
+            assert_eq!(
+                estimator.timeout(),
+                Duration::from_ms(2 * expected),
+                "{rtt} ms, once doubled"
+            );
+        }
+    }
+
+    #[test]
+    fn any_floor_reaches_the_cap() {
+        for us in [1, 10, 1000, 10_000_000, 60_000_000] {
+            let mut rtt = after(Duration::from_us(us), 1000, Duration::from_ps(1));
+            (0..MAX_DOUBLINGS).for_each(|_| rtt.on_timeout());
+            assert_eq!(rtt.timeout(), MAX_RTO, "{us} us");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Linux: on a calm path a delay that grows by less than the floor lets no timer expire, however long the path is.
+        #[test]
+        fn a_step_of_less_than_the_floor_is_no_timeout(
+            rtt_us in 1_u64..10_000_000, floor_us in 1_u64..60_000_000, step in 0.0..0.999_f64, samples in 1_u32..200,
+        ) {
+            let (rtt, floor) = (Duration::from_us(rtt_us), Duration::from_us(floor_us));
+            let step = Duration::from_secs_f64(step * floor.as_secs_f64()).unwrap();
+            let rto = after(floor, samples, rtt).timeout();
+            prop_assert!(rto > rtt + step, "{rtt}, step {step}: {rto}");
+            // The variance term is 2 RTT after the first sample, and falls by a quarter with each.
+            let variance = 2.0 * rtt.as_secs_f64() * 0.75_f64.powi(samples as i32 - 1);
+            let expected = rtt.as_secs_f64() + variance.max(floor.as_secs_f64());
+            prop_assert!((rto.as_secs_f64() / expected - 1.0).abs() < 1e-9, "{rto}, expected {expected} s");
+        }
     }
 }

@@ -96,6 +96,7 @@ impl Samples {
             total: self.delivered,
             prior: left.delivered,
             interval: sent.since(left.first_sent).max(now.since(left.delivered_at)),
+            limited: left.limited,
         })
     }
 
@@ -143,6 +144,7 @@ mod tests {
                 total,
                 prior,
                 interval: Duration::from_ms(interval),
+                limited: false,
             })
         };
         let found: Vec<_> = acks(true).iter().map(|acked| acked.delivery).collect();

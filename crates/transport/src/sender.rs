@@ -10,6 +10,7 @@ use crate::controller::{Bare, Controller};
 use crate::cumulative::Step;
 use crate::pacer::{Limits, Pacer};
 use crate::recovery::{Recovery, Totals};
+use crate::rtt::{self, FIRST_RTO};
 use crate::scoreboard::{Acked, Change};
 #[cfg(test)]
 use crate::scoreboard::{MAX_PACKETS, Scoreboard};
@@ -17,9 +18,6 @@ use crate::stream::Chunk;
 
 /// A transfer without end.
 pub const ENDLESS: u64 = u64::MAX;
-/// An opening packet is sent again after this long, doubled at each retry.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const MAX_DOUBLINGS: u8 = 6;
 
 /// What flows of a kind have in common; it is lent to each call, since thousands of flows share it.
 #[derive(Debug)]
@@ -74,6 +72,10 @@ pub struct Ack<H> {
 pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     next_number: u32,
     open: bool,
+    /// Whether gaps grow while no ACK comes; see [`starvation`](crate::starvation).
+    starves: bool,
+    /// Whether a packet left since the last ACK.
+    waits: bool,
     retries: u8,
     pacer: Pacer,
     recovery: Option<Box<Recovery<T>>>,
@@ -84,7 +86,7 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     /// Next byte that has never been sent.
     position: u64,
     stop: Time,
-    /// When an ACK came last, or the first packet left.
+    /// When the present wait for an ACK began: when one came, or when a packet left after one.
     heard: Time,
     /// The latest round-trip time.
     rtt: Duration,
@@ -95,10 +97,12 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
 impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// A flow without end that begins at `now`.
     #[must_use]
-    pub fn new(law: C, opening: Opening, now: Time) -> Self {
+    pub fn new(law: C, transport: &Transport, now: Time) -> Self {
         Self {
             next_number: 0,
-            open: opening == Opening::Immediate,
+            open: transport.opening == Opening::Immediate,
+            starves: transport.acknowledged && !transport.constant && law.timeout().is_none(),
+            waits: false,
             retries: 0,
             pacer: Pacer::new(now),
             recovery: None,
@@ -140,10 +144,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// It keeps track of packets under way, at most `most`; `retransmits`: lost data are sent again, as they always are without
-    /// selective ACKs.
+    /// It keeps track of packets in flight, at most `most`; `retransmits`: lost data are sent again, as they always are without
+    /// selective ACKs. No change if there are no ACKs at all.
     #[must_use]
     pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
+        if !transport.acknowledged {
+            return self;
+        }
         self.recovery = Some(Box::new(Recovery::new(transport, retransmits, self.next_number, most)));
         self
     }
@@ -293,7 +300,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         if self.law.paces() {
             self.paced_departure(limits)
         } else if let Some(rate) = limits.max_rate {
-            self.pacer.due(rate, self.heard, self.rtt)
+            self.due(rate)
         } else {
             self.pacer.last()
         }
@@ -302,24 +309,46 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// The same for an open flow whose law paces.
     #[inline]
     pub fn paced_departure(&self, limits: &Limits) -> Time {
-        self.pacer.due(self.rate(limits), self.heard, self.rtt)
+        self.due(self.pace(limits))
     }
 
-    /// When the packet that opens the flow is sent (again): at once, then after a second, doubled at each retry.
+    /// When the last packet left, or should have: the pace counts from then.
+    #[inline]
+    pub fn departed(&self) -> Time {
+        self.pacer.last()
+    }
+
+    /// Rate at which the next packet is paced, within the host's limit.
+    #[inline]
+    fn pace(&self, limits: &Limits) -> Rate {
+        limits.bounded(self.law.pace())
+    }
+
+    #[inline]
+    fn due(&self, rate: Rate) -> Time {
+        let heard = if self.starves { self.heard } else { self.pacer.last() };
+        self.pacer.due(rate, heard, self.rtt)
+    }
+
+    /// When the packet that opens the flow is sent (again): at once, then after the first RTO, doubled at each retry.
     fn retry(&self) -> Time {
         match self.retries.checked_sub(1) {
             None => self.pacer.last(),
-            Some(doublings) => {
-                let timeout = FIRST_RETRY * (1 << doublings.min(MAX_DOUBLINGS));
-                self.pacer.last().saturating_add(timeout)
-            }
+            Some(doublings) => self.pacer.last().saturating_add(rtt::backed_off(FIRST_RTO, doublings)),
         }
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) unless an ACK comes before. A law that need not hear of losses
-    /// waits for ACKs only when it has nothing else to send.
+    /// waits for ACKs only when it has nothing else to send, and one with a timer of its own also while it sends.
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
+        if let Some(own) = self.law.timeout() {
+            let recovery = self
+                .recovery
+                .as_ref()
+                .filter(|r| self.open && (r.waits() || self.has_unsent()))?;
+            return Some(recovery.armed.saturating_add(own));
+        }
         if !transport.tracks_losses && self.has_unsent() && !self.is_full() {
             return None;
         }
@@ -413,32 +442,32 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     ) -> Transmit<P::Header> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
-        if number == 0 {
-            self.heard = now;
-            if self.law.paces() {
-                self.pacer = Pacer::new(now); // the time before its first packet was not missed
-            }
+        if number == 0 && self.law.paces() {
+            self.pacer = Pacer::new(now); // the time before its first packet was not missed
+        }
+        if !self.waits {
+            (self.heard, self.waits) = (now, true); // before, there was no ACK to wait for
         }
         let catch_up = rules.limits.catch_up;
         if catch_up == Duration::ZERO || !self.open {
             self.pacer.on_send(now, size);
         } else {
-            let (due, rate) = (self.departure(rules.limits), self.rate(rules.limits));
+            let (due, rate) = (self.departure(rules.limits), self.pace(rules.limits));
             self.pacer.on_send_due(now, size, due, rate, catch_up);
         }
         if let Some(recovery) = &mut self.recovery {
-            if !rules.transport.tracks_losses || !recovery.waits() {
+            let waits = recovery.waits();
+            if !rules.transport.tracks_losses || !waits {
                 recovery.armed = now;
             }
-            if let Some(cumulative) = recovery.cumulative.as_mut().filter(|_| kind == Kind::Data) {
-                cumulative.on_send(chunk);
-            }
-            if rules.transport.tells_flights
-                && kind == Kind::Data
-                && recovery.board.outstanding() == 0
-                && recovery.board.is_limited()
-            {
-                self.law.on_restart(rules.params, now);
+            if kind == Kind::Data {
+                if !waits && rules.transport.tracks_losses {
+                    self.law.on_restart(rules.params, now, &recovery.restart(now));
+                }
+                recovery.left = Some(now);
+                if let Some(cumulative) = &mut recovery.cumulative {
+                    cumulative.on_send(chunk);
+                }
             }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);
             if let Some(change) = forgotten {
@@ -486,12 +515,12 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline(always)]
     pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<P::Header>) -> Acked {
         let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
-        if rules.transport.tells_flights {
+        if rules.transport.takes_samples() {
             self.check_limited();
         }
         let mut feedback = Feedback::plain(ack.number, ack.kind, ack.rtt, ack.header);
         feedback.marked = ack.marked;
-        (self.heard, self.rtt) = (now, ack.rtt);
+        (self.heard, self.waits, self.rtt) = (now, false, ack.rtt);
         let mut acked = Acked::default();
         if let Some(recovery) = self.recovery.as_deref_mut() {
             acked = if recovery.cumulative.is_none() {
@@ -619,31 +648,24 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.may_send() && self.departure(rules.limits) <= now
     }
 
-    /// The timer ran out: all that is under way counts as lost, and is sent again at once.
+    /// The timer expired: everything in flight is declared lost, and retransmitted at once. A timer of the law's own changes the
+    /// pace alone, while there is more to send: the ACKs of that will show what was lost.
     pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
         if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
             return;
         }
         self.check_limited();
+        let paces_on = self.law.timeout().is_some();
+        let goes_on = paces_on && self.has_unsent() && !self.is_full();
         let Some(recovery) = self.recovery.as_deref_mut() else {
             return;
         };
-        let repair = &mut recovery.repair;
-        if let Some(cumulative) = &mut recovery.cumulative {
-            recovery.board.on_timeout(|_| {});
-            recovery.armed = now;
-            repair.queue.clear();
-            cumulative.on_timeout();
-            cumulative.unacked().for_each(|chunk| repair.lose(chunk));
-        } else {
-            recovery.board.on_timeout(|chunk| repair.lose(chunk));
-            repair.begin(self.next_number);
-        }
-        repair.totals.timeouts += 1;
-        recovery.rtt.on_timeout();
+        recovery.on_timeout(now, self.next_number, goes_on);
         if rules.transport.tracks_losses {
             self.law.on_timeout(rules.params, now, self.next_number);
-            self.pacer = Pacer::new(now);
+            if !paces_on {
+                self.pacer = Pacer::new(now);
+            }
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Some laws keep their rate until an ACK changes it, so that on a dead path they would send at it for ever. Once no ACK has
 //! come for [`PATIENCE`] (or for [`ROUND_TRIPS`] round-trip times, if that is longer), gaps between packets double with each
-//! further second, up to [`MAX_GAP`] or what the law asks for, whichever is longer. The first ACK ends this.
+//! further second, up to [`MAX_GAP`] or what the law asks for, whichever is longer. The first ACK ends this. An idle time before
+//! a packet does not count. Laws with a timer of their own back off by themselves. Laws
+//! without ACKs and those with a constant rate never back off.
 //!
 //! What is simulated is what runs: in the simulator, too, a flow over a path of more than [`FIRST_PATIENCE`] slows down until its
 //! first ACK comes.

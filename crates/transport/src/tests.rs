@@ -1,11 +1,13 @@
 //! Flows over a bottleneck in virtual time, with a router of the law in the middle, or none.
 
 mod same;
+mod timers;
 
 use std::collections::BTreeMap;
 
 use levelflow_laws::{
-    AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw, on_the_wire,
+    AnyHeader, AnyParams, AnyRouter, Arriving, FlowInfo, Kind, LAWS, LawInfo, PortInfo, PortView, RouterLaw, SenderLaw,
+    Signal, on_the_wire,
 };
 use levelflow_path::{Datagram, Hop, Port, Propagation, Settings};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -101,7 +103,7 @@ impl World {
         Self {
             now: Time::ZERO,
             senders: (0..flows)
-                .map(|i| Sender::new(params.clone(), PACKET, 77 + i))
+                .map(|i| Sender::new(params.clone(), FlowInfo::of(PACKET), 77 + i))
                 .collect(),
             receivers: (0..flows).map(|_| Receiver::new(number).unwrap()).collect(),
             hop: Hop::under(port, settings, 0, ""),
@@ -168,6 +170,9 @@ impl World {
 
     fn arrive(&mut self, i: usize, wire: &[u8], size: Bytes) {
         let (shim, header, _) = Shim::decode(wire).unwrap();
+        if shim.unacknowledged {
+            return;
+        }
         let receiver = &mut self.receivers[i];
         let mut out = vec![0; LONGEST_ACK];
         let room = if self.history { LONGEST_ACK } else { 0 };
@@ -290,7 +295,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
     for law in LAWS.iter().filter(|l| l.signal.is_explicit()) {
         let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         let mut random = random(3);
-        world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("20 Mb/s"))];
+        world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("20 Mb/s"))];
         world.fate = Box::new(move |ack| {
             for byte in &mut ack[LENGTH..] {
                 if random() < 0.3 {
@@ -308,10 +313,10 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
 }
 
 #[test]
-fn a_sender_of_any_law_without_acks_comes_down_to_a_packet_a_second() {
-    for law in LAWS {
+fn a_sender_that_needs_acks_comes_down_to_a_packet_a_second_without_them() {
+    for law in LAWS.iter().filter(|law| law.signal != Signal::Nothing) {
         let mut world = World::new(law.name, 1, false).at("10 Gb/s");
-        world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("10 Mb/s"))];
+        world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("10 Mb/s"))];
         world.run(ms(2_000));
         world.fate = Box::new(|_| vec![]);
         world.run(ms(40_000));
@@ -330,6 +335,26 @@ fn a_sender_of_any_law_without_acks_comes_down_to_a_packet_a_second() {
             "{} never wakes up",
             law.name
         );
+    }
+}
+
+/// A sender that receives no ACKs anyway sends at its rate, at most that of the host, whatever happens.
+#[test]
+fn a_sender_that_needs_no_acks_never_slows_down() {
+    for law in LAWS.iter().filter(|law| law.signal == Signal::Nothing) {
+        for (most, bits) in [("10 Mb/s", 1e6), ("100 kb/s", 1e5)] {
+            let mut world = World::new(law.name, 1, false).at("10 Gb/s");
+            world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate(most))];
+            world.run(ms(100_000));
+            let counters = world.senders[0].counters();
+            let expected = 100.0 * bits / PACKET.as_bits_f64();
+            assert!(
+                (counters.packets as f64 - expected).abs() <= 1.0,
+                "{}: {counters:?}",
+                law.name
+            );
+            assert_eq!((counters.acks, world.senders[0].rtt()), (0, None), "{}", law.name);
+        }
     }
 }
 
@@ -355,7 +380,7 @@ fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
 fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
     for law in on_the_wire() {
         let params = params(law.name);
-        let mut sender = Sender::new(params.clone(), PACKET, 5);
+        let mut sender = Sender::new(params.clone(), FlowInfo::of(PACKET), 5);
         let mut router = AnyRouter::new(
             &params,
             &PortInfo {
@@ -427,7 +452,7 @@ fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHe
 
 #[test]
 fn only_true_acks_count() {
-    let mut sender = Sender::new(params("jetmax"), PACKET, 5);
+    let mut sender = Sender::new(params("jetmax"), FlowInfo::of(PACKET), 5);
     let now = Time::ZERO + ms(10);
     let (shim, header) = exchange(&mut sender, 1);
     let before = sender.law().clone();
@@ -478,7 +503,7 @@ fn only_true_acks_count() {
 
 #[test]
 fn what_is_remembered_of_packets_is_bounded() {
-    let mut sender = Sender::new(params("cbr"), PACKET, 5);
+    let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 5);
     let mut wire = [0; LONGEST];
     let many = 3 * MAX_PACKETS as u64;
     for i in 0..many {
@@ -490,7 +515,7 @@ fn what_is_remembered_of_packets_is_bounded() {
 
 #[test]
 fn numbers_wrap() {
-    let mut world = World::new("cbr", 1, false);
+    let mut world = World::new("kelly", 1, false);
     world.senders[0].skip_to(u32::MAX - 20);
     world.run(ms(5_000));
     let counters = world.senders[0].counters();
@@ -511,7 +536,7 @@ fn what_the_law_asks_for_is_what_leaves() {
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
     for law in on_the_wire() {
-        let mut sender = Sender::new(params(law.name), PACKET, 1).without_handshake();
+        let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         let mut out = [0; LONGEST];
         for _ in 0..100 {
@@ -524,7 +549,7 @@ fn without_a_handshake_of_its_own_a_law_paces_at_once() {
 #[test]
 fn the_first_packet_leaves_alone() {
     for law in on_the_wire() {
-        let mut sender = Sender::new(params(law.name), PACKET, 1).without_handshake();
+        let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         sender.transmit_sized(now, 0, 1200, false, &mut [0; LONGEST]);
         assert_eq!(sender.departure() > now, sender.law().paces(), "{}", law.name);
@@ -534,7 +559,7 @@ fn the_first_packet_leaves_alone() {
 /// Four packets leave in 1.5 s; nothing is heard, and the first timeout is a second.
 #[test]
 fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
-    let mut sender = Sender::new(params("cbr"), PACKET, 1)
+    let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 1)
         .with_max_rate(rate("20 kb/s"))
         .with_transfer(Some(4 * PACKET.get()), None, true);
     let mut wire = [0; LONGEST];

@@ -55,7 +55,7 @@ pub struct WireSender<S: Sink> {
     params: AnyParams,
     transport: Transport,
     limits: Limits,
-    packet: Bytes,
+    info: FlowInfo,
     flow: u32,
     sender: Sender<Any, LoggedSender<S>, u64>,
     packets: u64,
@@ -65,21 +65,21 @@ pub struct WireSender<S: Sink> {
 }
 
 impl<S: Sink> WireSender<S> {
-    /// A flow without end with packets of up to `packet` bytes on the wire, and a random number by which its ACKs know it.
+    /// A flow without end, and a random number by which its ACKs know it.
     #[must_use]
-    pub fn new(params: AnyParams, packet: Bytes, flow: u32) -> Self {
+    pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
-        let law = LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None);
+        let law = LoggedSender::new(&params, &info, None);
         let least = (LENGTH + params.law().header_bytes()) as u16;
         Self {
-            sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
+            sender: Sender::new(law, &transport, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
             limits: Limits {
                 max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
                 catch_up: Limits::OWN_THREAD,
                 control: least,
                 least,
             },
-            packet,
+            info,
             params,
             transport,
             flow,
@@ -140,14 +140,11 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// Before the first packet: writes down the inputs of the law. The log was started with the same parameters and packets.
+    /// Before the first packet: writes down the inputs of the law. The log was started with the same parameters and flow.
     #[must_use]
     pub fn with_log(mut self, log: Log<S>) -> Self {
-        let info = FlowInfo {
-            packet_size: self.packet,
-        };
         self.sender
-            .replace_law(LoggedSender::new(&self.params, &info, Some(log)));
+            .replace_law(LoggedSender::new(&self.params, &self.info, Some(log)));
         self
     }
 
@@ -312,6 +309,7 @@ impl<S: Sink> WireSender<S> {
             kind: packet.kind,
             marked: false,
             more,
+            unacknowledged: !self.transport.acknowledged,
             law: self.params.law().number,
             header: length as u8,
             flow: self.flow,

@@ -19,10 +19,12 @@ pub use logged::{Log, Logged, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
 use levelflow_laws::offload::Counts;
-use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{
+    Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
+};
 
 /// "LVJ", then the version of the format.
-pub const MAGIC: [u8; 4] = *b"LVJ\x03";
+pub const MAGIC: [u8; 4] = *b"LVJ\x04";
 /// Room that any record needs, bytes.
 pub const LONGEST: usize = 1024;
 /// Most parameters that a law has.
@@ -115,6 +117,8 @@ pub enum Record<'a> {
     Restart {
         /// When.
         now: Time,
+        /// What.
+        restart: Restart,
     },
     /// [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
     Loss {

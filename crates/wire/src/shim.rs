@@ -36,6 +36,7 @@ pub const IPV6: usize = 40;
 pub const UDP: usize = 8;
 
 const MARKED: u8 = 1 << 0;
+const UNACKNOWLEDGED: u8 = 1 << 1;
 const MORE: u8 = 1 << 7;
 
 /// The first 24 bytes of a Levelflow datagram.
@@ -47,6 +48,8 @@ pub struct Shim {
     pub marked: bool,
     /// Whether another shim follows after the law's header.
     pub more: bool,
+    /// Whether the packet gets no ACK, since its sender needs none.
+    pub unacknowledged: bool,
     /// Whose header follows: [`LawInfo::number`](levelflow_laws::LawInfo::number), 0 for none.
     pub law: u8,
     /// Length of that header, bytes.
@@ -66,7 +69,8 @@ impl Shim {
     /// When `out` is shorter.
     pub fn encode(&self, out: &mut [u8]) {
         out[0..4].copy_from_slice(&MAGIC);
-        let flags = if self.marked { MARKED } else { 0 } | if self.more { MORE } else { 0 };
+        let flag = |on, bit| if on { bit } else { 0 };
+        let flags = flag(self.marked, MARKED) | flag(self.unacknowledged, UNACKNOWLEDGED) | flag(self.more, MORE);
         out[4..8].copy_from_slice(&[self.kind as u8, flags, self.law, self.header]);
         out[8..12].copy_from_slice(&self.flow.to_be_bytes());
         out[12..16].copy_from_slice(&self.number.to_be_bytes());
@@ -124,6 +128,7 @@ impl Shim {
             kind,
             marked: flags & MARKED != 0,
             more: flags & MORE != 0,
+            unacknowledged: flags & UNACKNOWLEDGED != 0,
             law,
             header,
             flow: u32::from_be_bytes([f0, f1, f2, f3]),
@@ -143,21 +148,24 @@ mod tests {
         let kinds = prop::sample::select(std::vec![Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack]);
         (
             kinds,
-            any::<[bool; 2]>(),
+            any::<[bool; 3]>(),
             any::<[u8; 2]>(),
             any::<[u32; 2]>(),
             any::<u64>(),
         )
-            .prop_map(|(kind, [marked, more], [law, header], [flow, number], time)| Shim {
-                kind,
-                marked,
-                more,
-                law,
-                header,
-                flow,
-                number,
-                time,
-            })
+            .prop_map(
+                |(kind, [marked, more, unacknowledged], [law, header], [flow, number], time)| Shim {
+                    kind,
+                    marked,
+                    more,
+                    unacknowledged,
+                    law,
+                    header,
+                    flow,
+                    number,
+                    time,
+                },
+            )
     }
 
     proptest! {
@@ -186,6 +194,7 @@ mod tests {
             kind: Kind::Ack,
             marked: true,
             more: true,
+            unacknowledged: true,
             law: 1,
             header: 0,
             flow: 0x0102_0304,
@@ -194,7 +203,7 @@ mod tests {
         };
         let mut wire = [0; LENGTH];
         shim.encode(&mut wire);
-        assert_eq!(wire[..8], [b'L', b'V', b'F', 1, 3, 0x81, 1, 0]);
+        assert_eq!(wire[..8], [b'L', b'V', b'F', 1, 3, 0x83, 1, 0]);
         assert_eq!(
             wire[8..],
             [1, 2, 3, 4, 5, 6, 7, 8, 9, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16]

@@ -62,6 +62,7 @@ fn the_shim_is_laid_out_as_the_page_says() {
         kind: Kind::Ack,
         marked: true,
         more: true,
+        unacknowledged: true,
         law: 9,
         header: 0,
         flow: 0x0102_0304,
@@ -74,7 +75,7 @@ fn the_shim_is_laid_out_as_the_page_says() {
         ("magic", MAGIC[..3].to_vec()),
         ("version", vec![1]),
         ("kind", vec![3]),
-        ("flags", vec![0x81]),
+        ("flags", vec![0x83]),
         ("law", vec![9]),
         ("header", vec![0]),
         ("flow", word(shim.flow)),
@@ -87,6 +88,6 @@ fn the_shim_is_laid_out_as_the_page_says() {
         wire[at] = bad;
         assert!(Shim::decode(&wire).is_err(), "byte {at}");
     }
-    wire[5] |= 0x7e;
+    wire[5] |= 0x7c;
     assert_eq!(Shim::decode(&wire).unwrap().0, shim, "reserved bits are ignored");
 }

@@ -33,7 +33,6 @@ impl Protocol for Abc {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
-            ack_clocked: true,
             ..Transport::PLAIN
         }
     }

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::{AbcHeader, AbcParams};
 use crate::cubic::CubicState;
 use crate::tcp::TcpSender;
-use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
 /// Neither window is larger than this many times what is on its way (section 5.1.1).
 const MOST_OF_FLIGHT: f64 = 2.0;
@@ -85,6 +85,10 @@ impl SenderLaw for AbcSender {
         let most = (MOST_OF_FLIGHT * flight).max(params.initial_window);
         self.window = self.window.min(most);
         self.cubic.limit(most);
+    }
+
+    fn on_restart(&mut self, params: &AbcParams, now: Time, restart: &Restart) {
+        self.cubic.on_restart(&params.cubic, now, restart);
     }
 
     fn on_loss(&mut self, params: &AbcParams, now: Time, loss: &Loss) {

@@ -38,7 +38,7 @@ fn router(params: &AbcParams, per_ms: u32, waiting: u64) -> AbcRouter {
 }
 
 fn sender(params: &AbcParams) -> AbcSender {
-    let mut sender = AbcSender::new(params, &FlowInfo { packet_size: PACKET });
+    let mut sender = AbcSender::new(params, &FlowInfo::of(PACKET));
     let rtt = Duration::from_ms(100);
     sender.on_feedback(
         params,

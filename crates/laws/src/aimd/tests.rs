@@ -33,7 +33,7 @@ struct Flow {
 impl Flow {
     fn new(changes: &[(&str, f64)]) -> Self {
         let params = with(changes).unwrap();
-        let sender = AimdSender::new(&params, &FlowInfo { packet_size: SIZE });
+        let sender = AimdSender::new(&params, &FlowInfo::of(SIZE));
         Self {
             params,
             sender,

@@ -104,6 +104,10 @@ impl Queue for Cake {
         params.ecn
     }
 
+    fn rate(params: &CakeParams) -> Option<Rate> {
+        (params.rate > Rate::ZERO).then_some(params.rate)
+    }
+
     fn new(_params: &CakeParams, _port: &PortInfo) -> Self {
         Self
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{Queue, Verdict};
 use crate::conformance::{check, is_name, rows};
-use crate::params::ParamError;
+use crate::params::{ParamError, ParamSpec};
 use crate::{Arriving, Parameters, PortInfo, PortView};
 
 /// Expands to the tests of one discipline.
@@ -74,6 +74,17 @@ pub fn table<Q: Queue>() {
             }
         }
         None => assert!(!Q::ecn(&defaults::<Q>()), "nobody can switch marks off"),
+    }
+    let is_rate = |row: &ParamSpec| row.name == "rate" && row.unit == crate::Unit::Rate;
+    match info.params.iter().position(is_rate) {
+        Some(row) => {
+            let limit = |bps: f64| Q::rate(&params::<Q>(Some((row, bps))).expect("a rate fits the defaults"));
+            assert_eq!(limit(3e6), Rate::new(3e6));
+            if info.params[row].range.0 == 0.0 {
+                assert_eq!(limit(0.0), None);
+            }
+        }
+        None => assert_eq!(Q::rate(&defaults::<Q>()), None),
     }
 }
 

@@ -46,6 +46,10 @@ impl Queue for Policer {
         params: &PolicerParams::TABLE,
     };
 
+    fn rate(params: &PolicerParams) -> Option<Rate> {
+        Some(params.rate)
+    }
+
     fn new(params: &PolicerParams, _port: &PortInfo) -> Self {
         Self {
             tokens: params.burst.as_bits_f64(),

@@ -44,6 +44,12 @@ macro_rules! queues {
                 match self { $(Self::$queue(p) => <$module::$queue as Queue>::ecn(p)),+ }
             }
 
+            /// See [`Queue::rate`].
+            #[must_use]
+            pub fn rate(&self) -> Option<Rate> {
+                match self { $(Self::$queue(p) => <$module::$queue as Queue>::rate(p)),+ }
+            }
+
             /// See [`Queue::interval`].
             #[must_use]
             pub fn interval(&self) -> Option<Duration> {

@@ -4,12 +4,14 @@
 //! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion control"
 //! (ACM Queue 14(5), 2016), and draft-cardwell-iccrg-bbr-congestion-control-00.
 
+mod limited;
 mod model;
 mod params;
 mod sender;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use limited::Limited;
 pub use params::BbrParams;
 pub use sender::BbrSender;
 
@@ -26,10 +28,13 @@ impl Protocol for Bbr {
     type Router = NoRouter<BbrParams, NoHeader>;
     type Receiver = ();
 
-    fn transport(_params: &BbrParams) -> Transport {
+    fn transport(params: &BbrParams) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            draws: true,
+            ack_every: 1 + u8::from(params.delayed_ack),
+            min_timeout: params.min_timeout,
             measures_delivery: true,
             ..Transport::PLAIN
         }

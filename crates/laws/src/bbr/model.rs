@@ -11,10 +11,12 @@ const ROUNDS: usize = 10;
 /// Bandwidth, in packets per second, and round-trip time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
-    /// Largest delivery rate in each of the last round trips, the present one included.
+    /// Largest delivery rate in each of the last round trips up to the latest one with a sample that counts.
     recent: [f64; ROUNDS],
-    /// Place of the present one.
+    /// Place of that one.
     place: usize,
+    /// Round trips since.
+    unsampled: usize,
     /// `BtlBw`, the largest of them; 0 before the first measurement.
     pub bandwidth: f64,
     /// `RTprop`, s; infinite before the first measurement.
@@ -41,20 +43,35 @@ impl Path {
         (self.bandwidth > 0.0 && self.rtt.is_finite()).then_some(self.bandwidth * self.rtt)
     }
 
-    /// Takes a measurement of at least one packet in more than no time; returns whether it begins a round trip.
-    pub fn on_delivery(&mut self, delivery: &Delivery) -> bool {
+    /// Takes a measurement of at least one packet in more than no time; returns whether it begins a round trip. That of an
+    /// application-limited flow counts only if it is larger (`BBRUpdateBtlBw`), so that an application that sends little never
+    /// lowers the bandwidth.
+    pub fn on_delivery(&mut self, delivery: &Delivery, limited: bool) -> bool {
         self.delivered = delivery.total;
         let round = !before(delivery.prior, self.round);
         if round {
             self.begin_round();
-            self.place = (self.place + 1) % ROUNDS;
-            self.recent[self.place] = 0.0;
+            self.unsampled += 1;
         }
         let arrived = f64::from(delivery.total.wrapping_sub(delivery.prior));
         let rate = arrived / delivery.interval.as_secs_f64();
-        self.recent[self.place] = self.recent[self.place].max(rate);
-        self.bandwidth = self.recent.iter().copied().fold(0.0, f64::max);
+        if !limited || rate >= self.bandwidth {
+            self.count(rate);
+        }
         round
+    }
+
+    fn count(&mut self, rate: f64) {
+        if self.unsampled > 0 {
+            for _ in 0..self.unsampled.min(ROUNDS) {
+                self.place = (self.place + 1) % ROUNDS;
+                self.recent[self.place] = 0.0;
+            }
+            self.unsampled = 0;
+            self.bandwidth = self.recent.iter().copied().fold(0.0, f64::max);
+        }
+        self.recent[self.place] = self.recent[self.place].max(rate);
+        self.bandwidth = self.bandwidth.max(rate);
     }
 
     /// Begins a round trip.

@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{Unit, parameters};
+use crate::params::{DELAYED_ACK, MIN_TIMEOUT, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
@@ -19,5 +19,9 @@ parameters! {
         rtt_window: Duration = Unit::Duration, 10.0, (0.1, 1e4),
             "age at which the smallest round-trip time is measured anew",
             "Cardwell et al. 2016";
+        /// Floor of the variance term of the RTO.
+        min_timeout: Duration = MIN_TIMEOUT;
+        /// Receivers acknowledge every second packet.
+        delayed_ack: bool = DELAYED_ACK;
     }
 }

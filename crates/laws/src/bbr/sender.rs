@@ -2,10 +2,11 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::BbrParams;
 use super::model::Path;
+use super::{BbrParams, Limited};
 use crate::bytes::before;
-use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::random::Draws;
+use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
 /// Pacing gains of ProbeBW, one for each smallest round-trip time.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -41,6 +42,13 @@ pub struct BbrSender {
     recovery: Option<Recovery>,
     /// Whether a packet was lost since the last ACK.
     lost: bool,
+    /// Whether the flow restarted from idle, and nothing has been delivered since.
+    idle_restart: bool,
+    /// Number of the next packet.
+    next: u32,
+    /// Packets that left in ProbeRTT.
+    probes: Limited,
+    draws: Draws,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +66,15 @@ enum Mode {
         /// Whether a round trip has passed since.
         round: bool,
     },
+}
+
+/// What an ACK says of round trips.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    /// Whether it begins one.
+    begins: bool,
+    /// Whether its packet left while the application, or ProbeRTT, limited the flow.
+    limited: bool,
 }
 
 /// Something was lost and has not arrived yet.
@@ -112,10 +129,9 @@ impl BbrSender {
         }
     }
 
-    /// Any phase but that of 0.75, at random in the draft. A law has no random source; what was delivered so far differs
-    /// between flows, too.
+    /// Begins ProbeBW in any phase but that of 0.75, at random (`BBREnterProbeBW`).
     fn probe_bandwidth(&mut self, now: Time) {
-        let pick = self.path.delivered as usize % (CYCLE.len() - 1);
+        let pick = self.draws.below(CYCLE.len() as u32 - 1) as usize;
         self.mode = Mode::ProbeBw((CYCLE.len() - pick) % CYCLE.len(), now);
     }
 
@@ -132,7 +148,7 @@ impl BbrSender {
         self.window = self.window.max(self.prior_window);
     }
 
-    fn update_mode(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>, round: bool) {
+    fn update_mode(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>, round: Round) {
         let after = f64::from(feedback.outstanding);
         let before = after + f64::from(feedback.acked);
         if let Mode::ProbeBw(phase, since) = self.mode {
@@ -147,7 +163,7 @@ impl BbrSender {
                 self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), now);
             }
         }
-        if round {
+        if round.begins && !round.limited {
             self.pipe.on_round(self.path.bandwidth);
         }
         if self.mode == Mode::Startup && self.pipe.is_full() {
@@ -157,7 +173,8 @@ impl BbrSender {
             self.probe_bandwidth(now);
         }
         let expired = self.path.on_rtt(now, feedback.rtt, params.rtt_window);
-        if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+        // A queue has drained while the flow was idle: the sample just taken is as good as one of ProbeRTT.
+        if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt {
                 end: None,
@@ -165,7 +182,11 @@ impl BbrSender {
             };
         }
         if let Mode::ProbeRtt { end, round: passed } = self.mode {
-            self.probe_rtt(now, end, passed || round, after);
+            self.probes.mark(self.next, self.path.delivered, feedback.outstanding);
+            self.probe_rtt(now, end, passed || round.begins, after);
+        }
+        if feedback.acked > 0 {
+            self.idle_restart = false;
         }
     }
 
@@ -178,17 +199,19 @@ impl BbrSender {
                     round: false,
                 };
             }
-            Some(end) if round && now > end => {
-                self.path.renew_rtt(now);
-                self.restore_window();
-                if self.pipe.is_full() {
-                    self.probe_bandwidth(now);
-                } else {
-                    self.mode = Mode::Startup;
-                }
-            }
+            Some(end) if round && now > end => self.end_probe_rtt(now),
             Some(_) => self.mode = Mode::ProbeRtt { end, round },
             None => {}
+        }
+    }
+
+    fn end_probe_rtt(&mut self, now: Time) {
+        self.path.renew_rtt(now);
+        self.restore_window();
+        if self.pipe.is_full() {
+            self.probe_bandwidth(now);
+        } else {
+            self.mode = Mode::Startup;
         }
     }
 
@@ -222,8 +245,8 @@ impl BbrSender {
         }
     }
 
-    fn update_pacing(&mut self, params: &BbrParams) {
-        let rate = MARGIN * self.pacing_gain(params) * self.path.bandwidth;
+    fn pace_with(&mut self, gain: f64) {
+        let rate = MARGIN * gain * self.path.bandwidth;
         if rate > self.pacing || (self.pipe.is_full() && rate > 0.0) {
             self.pacing = rate;
         }
@@ -248,6 +271,10 @@ impl SenderLaw for BbrSender {
             prior_window: params.initial_window,
             recovery: None,
             lost: false,
+            idle_restart: false,
+            next: 0,
+            probes: Limited::default(),
+            draws: Draws::new(flow.seed),
         }
     }
 
@@ -267,7 +294,8 @@ impl SenderLaw for BbrSender {
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &BbrParams, _now: Time, _packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &BbrParams, _now: Time, packet: &Outgoing) -> NoHeader {
+        self.next = packet.number.wrapping_add(1);
         NoHeader
     }
 
@@ -280,15 +308,29 @@ impl SenderLaw for BbrSender {
             return;
         }
         let usable = |delivery: &Delivery| delivery.interval > Duration::ZERO && delivery.total != delivery.prior;
-        let round = match feedback.delivery.filter(usable) {
-            Some(delivery) => self.path.on_delivery(&delivery),
-            None => false,
-        };
+        let mut round = Round::default();
+        if let Some(delivery) = feedback.delivery.filter(usable) {
+            round.limited = self.probes.held(feedback.number, delivery.prior) || delivery.limited;
+            round.begins = self.path.on_delivery(&delivery, round.limited);
+        }
         self.update_mode(params, now, feedback, round);
         self.update_recovery(feedback);
         self.update_window(params, feedback);
-        self.update_pacing(params);
+        self.pace_with(self.pacing_gain(params));
         self.lost = false;
+    }
+
+    /// `BBRHandleRestartFromIdle`: paces at the bandwidth, without a probe, since the flow needs no more.
+    fn on_restart(&mut self, _params: &BbrParams, now: Time, restart: &Restart) {
+        if !restart.limited {
+            return;
+        }
+        self.idle_restart = true;
+        match self.mode {
+            Mode::ProbeBw(..) => self.pace_with(1.0),
+            Mode::ProbeRtt { end: Some(end), .. } if now > end => self.end_probe_rtt(now),
+            _ => {}
+        }
     }
 
     fn on_loss(&mut self, _params: &BbrParams, _now: Time, loss: &Loss) {

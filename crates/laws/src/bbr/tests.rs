@@ -16,7 +16,7 @@ fn defaults() -> BbrParams {
 }
 
 fn sender(params: &BbrParams) -> BbrSender {
-    BbrSender::new(params, &FlowInfo { packet_size: SIZE })
+    BbrSender::new(params, &FlowInfo::of(SIZE))
 }
 
 fn seconds(value: f64) -> Duration {
@@ -149,7 +149,7 @@ fn any_measurement_keeps_rate_and_window_alive() {
                 0 => sender.on_loss(&params, now, &Loss { number, next: a, outstanding: b }),
                 1 => sender.on_timeout(&params, now, number),
                 _ => {
-                    let delivery = Some(Delivery { total: a, prior: b, interval: Duration::from_ps(interval) });
+                    let delivery = Some(Delivery { total: a, prior: b, interval: Duration::from_ps(interval), limited: time % 2 == 0 });
                     let plain = Feedback::plain(number, Kind::Data, Duration::from_ps(interval), NoHeader);
                     sender.on_feedback(&params, now, &Feedback { delivery, acked: a, outstanding: b, ..plain });
                 }

@@ -24,7 +24,7 @@ impl Bbr3Sender {
         }
         let (in_flight, lost) = (f64::from(flight.outstanding), f64::from(flight.lost));
         if lost > in_flight * params.loss_threshold {
-            let limited = flight.limited || self.is_marked(loss.number);
+            let limited = flight.limited || self.probes.holds(loss.number);
             let at_loss = in_flight_at_loss(params, in_flight, lost);
             self.handle_too_high(params, now, at_loss, limited);
         }

@@ -30,10 +30,13 @@ impl Protocol for Bbr3 {
     type Router = NoRouter<Bbr3Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(_params: &Bbr3Params) -> Transport {
+    fn transport(params: &Bbr3Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            draws: true,
+            ack_every: 1 + u8::from(params.delayed_ack),
+            min_timeout: params.min_timeout,
             tells_flights: true,
             measures_delivery: true,
             ..Transport::PLAIN

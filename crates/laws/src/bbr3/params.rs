@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{Unit, parameters};
+use crate::params::{DELAYED_ACK, MIN_TIMEOUT, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
@@ -34,5 +34,9 @@ parameters! {
         probe_wait: Duration = Unit::Duration, 2.0, (0.1, 1e4),
             "shortest time between two probes for bandwidth that the clock starts; up to 1 s is added",
             "draft-ietf-ccwg-bbr, PickProbeWait";
+        /// Floor of the variance term of the RTO.
+        min_timeout: Duration = MIN_TIMEOUT;
+        /// Receivers acknowledge every second packet.
+        delayed_ack: bool = DELAYED_ACK;
     }
 }

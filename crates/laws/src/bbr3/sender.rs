@@ -5,8 +5,10 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::Bbr3Params;
 use super::cycle::{Bounds, LossRound, PROBE_RTT_GAIN, Probe, ProbeRtt, State, Undo};
 use super::model::{Aggregation, FullPipe, MaxBandwidth, MinRtt, Rounds, Sample};
+use crate::bbr::Limited;
 use crate::bytes::before;
-use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::random::Draws;
+use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
 /// Smallest window, packets (`MinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;
@@ -54,10 +56,11 @@ pub struct Bbr3Sender {
     full_window: [bool; 2],
     /// Number of the next packet.
     pub(super) next: u32,
-    /// From which number on packets count as limited by the application, and until so many have arrived.
-    pub(super) marked: Option<(u32, u32)>,
+    /// Packets that left in ProbeRTT.
+    pub(super) probes: Limited,
     flight: Option<Flight>,
     opened: bool,
+    pub(super) draws: Draws,
 }
 
 /// What a sender believes, to look at. Volumes are in packets, rates in packets per second; a bound that is not set is infinite.
@@ -190,13 +193,18 @@ impl Bbr3Sender {
     }
 
     fn sample(&mut self, now: Time, feedback: &Feedback<NoHeader>, flight: Option<Flight>) -> Option<Sample> {
-        let Delivery { total, prior, interval } = feedback.delivery?;
+        let Delivery {
+            total,
+            prior,
+            interval,
+            limited,
+        } = feedback.delivery?;
         let delivered = f64::from(total.wrapping_sub(prior));
         let seconds = interval.as_secs_f64();
         let reliable =
             interval > Duration::ZERO && (self.min_rtt.ever == f64::INFINITY || seconds >= self.min_rtt.ever);
         let flight = flight.filter(|flight| flight.number == feedback.number);
-        let marked = self.was_marked(feedback.number, prior);
+        let probes = self.probes.held(feedback.number, prior);
         Some(Sample {
             now,
             acked: f64::from(feedback.acked),
@@ -207,7 +215,7 @@ impl Bbr3Sender {
             rtt: feedback.rtt,
             in_flight: flight.map_or(0.0, |flight| f64::from(flight.outstanding)),
             lost: flight.map_or(0.0, |flight| f64::from(flight.lost)),
-            limited: marked || flight.is_some_and(|flight| flight.limited),
+            limited: probes || limited,
         })
     }
 
@@ -337,9 +345,10 @@ impl SenderLaw for Bbr3Sender {
             in_flight: 0.0,
             full_window: [false; 2],
             next: 0,
-            marked: None,
+            probes: Limited::default(),
             flight: None,
             opened: false,
+            draws: Draws::new(flow.seed),
         }
     }
 
@@ -395,7 +404,10 @@ impl SenderLaw for Bbr3Sender {
     }
 
     /// `HandleRestartFromIdle`.
-    fn on_restart(&mut self, params: &Bbr3Params, now: Time) {
+    fn on_restart(&mut self, params: &Bbr3Params, now: Time, restart: &Restart) {
+        if !restart.limited {
+            return;
+        }
         self.in_flight = 0.0;
         self.idle_restart = true;
         self.aggregation.since = now;
@@ -425,7 +437,7 @@ impl SenderLaw for Bbr3Sender {
         self.note_loss();
         self.enter_recovery(lost, next);
         if self.probe.samples {
-            let limited = self.is_marked(next);
+            let limited = self.probes.holds(next);
             self.handle_too_high(params, now, self.in_flight, limited);
         }
         self.in_flight = 0.0;

@@ -6,7 +6,6 @@ use super::bounds::is_too_high;
 use super::cycle::{Acks, ProbeRtt, State};
 use super::model::Sample;
 use super::{Bbr3Params, Bbr3Sender};
-use crate::bytes::before;
 
 /// How long ProbeRTT keeps little on the way.
 const PROBE_RTT: Duration = Duration::from_ms(200);
@@ -35,19 +34,18 @@ impl Bbr3Sender {
     pub(super) fn start_down(&mut self, params: &Bbr3Params, now: Time) {
         self.losses.reset();
         self.probe.acked_per_packet = f64::INFINITY;
-        self.pick_wait(params, now);
+        self.pick_wait(params);
         self.probe.since = now;
         self.probe.acks = Acks::Stopping;
         self.rounds.start();
         self.state = State::Down;
     }
 
-    /// `PickProbeWait`. A law has no random source: the bits come from the time and from what has arrived so far, which no two
-    /// flows have in common.
-    fn pick_wait(&mut self, params: &Bbr3Params, now: Time) {
-        let random = scramble(now.as_ps() ^ u64::from(self.rounds.delivered).rotate_left(32));
-        self.rounds.since_probe = (random & 1) as u32;
-        self.probe.wait = params.probe_wait + Duration::from_us((random >> 1) % 1_000_000);
+    /// `PickProbeWait`.
+    fn pick_wait(&mut self, params: &Bbr3Params) {
+        self.rounds.since_probe = self.draws.below(2);
+        let more = Duration::from_secs_f64(self.draws.unit()).unwrap_or(Duration::ZERO);
+        self.probe.wait = params.probe_wait + more;
     }
 
     /// `StartProbeBW_REFILL`.
@@ -187,7 +185,8 @@ impl Bbr3Sender {
 
     /// `HandleProbeRTT`.
     fn handle_probe_rtt(&mut self, params: &Bbr3Params, sample: &Sample) {
-        self.mark_limited();
+        self.probes
+            .mark(self.next, self.rounds.delivered, self.in_flight as u32);
         match self.probe_rtt.end {
             None if self.in_flight <= self.probe_rtt_window() => {
                 self.probe_rtt = ProbeRtt {
@@ -221,30 +220,4 @@ impl Bbr3Sender {
             self.state = State::Startup;
         }
     }
-
-    /// `MarkConnectionAppLimited`: what leaves until that has arrived which is on its way says little about the bandwidth.
-    fn mark_limited(&mut self) {
-        let from = self.marked.map_or(self.next, |(from, _)| from);
-        let until = self.rounds.delivered.wrapping_add(self.in_flight as u32);
-        self.marked = Some((from, until));
-    }
-
-    /// Whether a packet that is not acknowledged left under such a mark.
-    pub(super) fn is_marked(&self, number: u32) -> bool {
-        self.marked.is_some_and(|(from, _)| !before(number, from))
-    }
-
-    /// Whether an acknowledged one did, before which so many had arrived.
-    pub(super) fn was_marked(&mut self, number: u32, prior: u32) -> bool {
-        self.marked = self.marked.filter(|(_, until)| !before(*until, prior));
-        self.is_marked(number)
-    }
-}
-
-/// Bits that look random (SplitMix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014).
-fn scramble(seed: u64) -> u64 {
-    let mut bits = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -14,7 +14,7 @@ fn defaults() -> Bbr3Params {
 
 fn sender(params: &Bbr3Params) -> Bbr3Sender {
     let packet_size = Bytes::new(1000);
-    Bbr3Sender::new(params, &FlowInfo { packet_size })
+    Bbr3Sender::new(params, &FlowInfo::of(packet_size))
 }
 
 fn ack(sender: &mut Bbr3Sender, now: Time, number: u32, delivery: Delivery, limited: bool) {
@@ -28,7 +28,7 @@ fn ack(sender: &mut Bbr3Sender, now: Time, number: u32, delivery: Delivery, limi
     let params = defaults();
     sender.on_flight(&params, now, &flight);
     let feedback = Feedback {
-        delivery: Some(delivery),
+        delivery: Some(Delivery { limited, ..delivery }),
         outstanding: 50,
         ..plain
     };
@@ -44,6 +44,7 @@ fn an_application_that_pauses_in_refill_does_not_lower_the_bandwidth() {
         total,
         prior,
         interval: rtt,
+        limited: false,
     };
     ack(&mut sender, at(1.0), 50, delivery(50, 0), false);
     close(sender.model().max_bandwidth, 1250.0, 1e-9);

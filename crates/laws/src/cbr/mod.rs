@@ -23,8 +23,12 @@ impl Protocol for Cbr {
     type Router = NoRouter<CbrParams, NoHeader>;
     type Receiver = ();
 
-    fn transport(_params: &CbrParams) -> Transport {
-        Transport::PLAIN
+    fn transport(params: &CbrParams) -> Transport {
+        Transport {
+            acknowledged: params.acks,
+            constant: true,
+            ..Transport::PLAIN
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, Protocol, Send
 
 #[test]
 fn nothing_that_happens_moves_the_rate() {
-    let params = super::CbrParams::read(&[3e6]).unwrap();
+    let params = super::CbrParams::read(&[3e6, 0.0]).unwrap();
     let packet_size = Bytes::new(1500);
-    let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo { packet_size });
+    let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo::of(packet_size));
     let marked = Feedback {
         marked: true,
         ..Feedback::plain(0, Kind::Data, Duration::from_secs(3), NoHeader)

@@ -76,7 +76,7 @@ impl HyStart {
         }
     }
 
-    /// What an ACK adds to the window, packets.
+    /// Growth of the window, as a share of that of slow start.
     pub(super) fn growth(&self) -> f64 {
         self.conservative.map_or(1.0, |_| 1.0 / CSS_GROWTH_DIVISOR)
     }

@@ -104,12 +104,13 @@ impl Variant for CubicState {
         }
     }
 
-    fn slow_start(&mut self, params: &CubicParams, _ack: &Ack, window: &mut Window) {
-        if self.grows_by_hystart(params) {
-            window.size = (window.size + self.hystart.growth()).min(window.ssthresh);
+    fn slow_start(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
+        let share = if self.grows_by_hystart(params) {
+            self.hystart.growth()
         } else {
-            window.slow_start();
-        }
+            1.0
+        };
+        window.slow_start(ack.growth * share);
     }
 
     fn on_lost(&mut self) {
@@ -130,6 +131,11 @@ impl Variant for CubicState {
         }
         self.undo = None;
         true
+    }
+
+    /// The next congestion avoidance begins with an epoch of its own, towards the window of the last loss.
+    fn on_idle(&mut self) {
+        (self.epoch, self.undo) = (None, None);
     }
 
     fn avoid(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {

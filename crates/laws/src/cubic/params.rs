@@ -19,9 +19,9 @@ parameters! {
         fast_convergence: bool = Unit::Switch, 1.0, SWITCH,
             "a flow whose maximum shrinks aims lower still",
             "RFC 9438, section 4.7";
-        hystart: bool = Unit::Switch, 0.0, SWITCH,
+        hystart: bool = Unit::Switch, 0.0 => 1.0, SWITCH,
             "HyStart++: the first slow start ends when the round-trip time grows",
-            "RFC 9406; off as in the runs of the papers";
+            "RFC 9406; Linux has its predecessor, HyStart; off in the runs of the papers";
     }
 }
 

@@ -145,12 +145,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
 /// A sender that has heard router 1 at `seq` 1 with price 0.1 in the ACK for packet 0.
 fn listening(changes: &[(&str, f64)]) -> (EmkcParams, EmkcSender) {
     let params = params(changes);
-    let mut sender = EmkcSender::new(
-        &params,
-        &FlowInfo {
-            packet_size: Bytes::new(1000),
-        },
-    );
+    let mut sender = EmkcSender::new(&params, &FlowInfo::of(Bytes::new(1000)));
     tell(&params, &mut sender, 0, 0, (1, 1, 0.1));
     (params, sender)
 }
@@ -340,7 +335,7 @@ fn the_wire_layout_is_fig_18() {
 fn packet_numbers_may_wrap() {
     let params = params(&[]);
     let packet_size = Bytes::new(1000);
-    let mut sender = EmkcSender::new(&params, &FlowInfo { packet_size });
+    let mut sender = EmkcSender::new(&params, &FlowInfo::of(packet_size));
     sender.next = u32::MAX - 60;
     tell(&params, &mut sender, 100, u32::MAX - 60, (1, 3, 0.2));
     tell(&params, &mut sender, 200, u32::MAX - 50, (1, 4, 0.2));

@@ -110,7 +110,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
     let changes = [("alpha", 1e6), ("beta", 0.9)];
     let avq = params(&changes);
     let plain = crate::emkc::EmkcParams::read(&values(Emkc::INFO.params, &changes)).unwrap();
-    let flow = FlowInfo { packet_size: SMALL };
+    let flow = FlowInfo::of(SMALL);
     let (mut ours, mut theirs) = (EmkcAvqSender::new(&avq, &flow), EmkcSender::new(&plain, &flow));
     let mut smoothed = 0.0;
     for n in 0..50_u32 {

@@ -67,7 +67,7 @@ impl Variant for FastState {
         if window.size * (1.0 - self.moving(ack)) > params.alpha {
             window.ssthresh = window.size;
         } else {
-            window.slow_start();
+            window.slow_start(ack.growth);
         }
     }
 

@@ -65,12 +65,7 @@ struct Desk {
 impl Desk {
     fn new(changes: &[(&str, f64)]) -> Self {
         let params = params(changes);
-        let sender = Sender::new(
-            &params,
-            &FlowInfo {
-                packet_size: Bytes::new(1000),
-            },
-        );
+        let sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));
         Self {
             params,
             sender,

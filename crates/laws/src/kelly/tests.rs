@@ -31,7 +31,7 @@ fn params(changes: &[(&str, f64)]) -> KellyParams {
 /// Rate of one flow by step, over routers of these capacities that all average the same packets. What they measure in
 /// step `n` changes the rate of step `n + delay`.
 fn steps(params: &KellyParams, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
-    let mut sender = KellySender::new(params, &FlowInfo { packet_size: DATA });
+    let mut sender = KellySender::new(params, &FlowInfo::of(DATA));
     let mut routers: Vec<_> = capacities
         .iter()
         .map(|c| KellyRouter::new(params, &port(1, *c)))
@@ -182,7 +182,7 @@ fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
 #[test]
 fn a_sender_steps_once_per_interval_from_its_latest_rate() {
     let params = params(&[("interval", 0.1), ("initial_rate", 500e3)]);
-    let mut sender = KellySender::new(&params, &FlowInfo { packet_size: DATA });
+    let mut sender = KellySender::new(&params, &FlowInfo::of(DATA));
     let mut rate = |number, price, seq| {
         tell(&params, &mut sender, number, KellyHeader { price, seq });
         sender.rate().bps()

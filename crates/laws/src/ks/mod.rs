@@ -29,7 +29,6 @@ impl Protocol for Ks {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
-            ack_clocked: params.control == Control::Window,
             ecn: params.signal.marks(),
             ..Transport::PLAIN
         }

@@ -50,7 +50,7 @@ enum Fate {
 impl Flow {
     fn new(d: f64, changes: &[(&str, f64)]) -> Self {
         let params = params(changes);
-        let sender = KsSender::new(&params, &FlowInfo { packet_size: DATA });
+        let sender = KsSender::new(&params, &FlowInfo::of(DATA));
         let mut flow = Self {
             params,
             sender,

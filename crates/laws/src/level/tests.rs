@@ -370,7 +370,7 @@ struct Desk {
 impl Desk {
     fn new() -> Self {
         let params = params();
-        let sender = Sender::new(&params, &FlowInfo { packet_size: DATA });
+        let sender = Sender::new(&params, &FlowInfo::of(DATA));
         Self {
             params,
             sender,

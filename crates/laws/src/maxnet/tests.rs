@@ -38,7 +38,7 @@ fn router(params: &MaxNetParams, capacity: f64) -> MaxNetRouter {
 }
 
 fn sender(params: &MaxNetParams) -> MaxNetSender {
-    MaxNetSender::new(params, &FlowInfo { packet_size: DATA })
+    MaxNetSender::new(params, &FlowInfo::of(DATA))
 }
 
 fn outgoing(kind: Kind) -> Outgoing {

@@ -3,7 +3,7 @@
 use levelflow_units::Duration;
 
 use crate::params::{ParamSpec, Unit, parameters};
-use crate::tcp::{ECN, PACED, ROWS, table};
+use crate::tcp::{AFTER_IDLE, AfterIdle, ECN, PACED, PACING_GAIN, ROWS, table};
 
 parameters! {
     /// Validated parameters of Prague alone.
@@ -22,6 +22,17 @@ pub(super) const TABLE: [ParamSpec; ROWS + PragueParams::TABLE.len()] = {
     rows[ECN].default = 1.0;
     rows[ECN].source = "RFC 9331; off, it is Reno with a slower growth over short round trips";
     rows[PACED].default = 1.0;
+    rows[PACED].linux = None;
     rows[PACED].source = "the draft, section 2.5; RFC 9331, section 4.3";
+    let mut gain = PACING_GAIN;
+    while gain < PACING_GAIN + 2 {
+        rows[gain].linux = None;
+        rows[gain].source = "the draft, section 2.5";
+        gain += 1;
+    }
+    rows[AFTER_IDLE].default = AfterIdle::Pace as u8 as f64;
+    rows[AFTER_IDLE].linux = None;
+    rows[AFTER_IDLE].source =
+        "Linux (tcp_prague.c sets its own window, cong_control) and udp_prague keep the window and pace";
     rows
 };

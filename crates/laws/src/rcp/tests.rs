@@ -258,7 +258,7 @@ fn feedback(header: RcpHeader, kind: Kind, rtt: Duration) -> Feedback<RcpHeader>
 fn a_flow_starts_at_the_smallest_rate_of_its_path() {
     let params = params(&[]);
     assert_eq!(Rcp::transport(&params).opening, Opening::Handshake);
-    let mut sender = RcpSender::new(&params, &FlowInfo { packet_size: DATA });
+    let mut sender = RcpSender::new(&params, &FlowInfo::of(DATA));
     let syn = Outgoing {
         number: 0,
         size: Bytes::new(40),
@@ -302,7 +302,7 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
 #[test]
 fn a_sender_outlives_a_hostile_rate() {
     let params = params(&[]);
-    let mut sender = RcpSender::new(&params, &FlowInfo { packet_size: DATA });
+    let mut sender = RcpSender::new(&params, &FlowInfo::of(DATA));
     let one_in_ten_seconds = DATA.as_bits_f64() / 10.0;
     close(sender.rate().bps(), one_in_ten_seconds, 1e-9);
     for (echoed, adopted) in [(1e6, 1e6), (f32::INFINITY, 1e6), (1e-30, one_in_ten_seconds)] {

@@ -152,7 +152,7 @@ impl Desk {
     fn new(capacities: &[f64]) -> Self {
         let params = params();
         Self {
-            sender: Sender::new(&params, &FlowInfo { packet_size: DATA }),
+            sender: Sender::new(&params, &FlowInfo::of(DATA)),
             routers: capacities
                 .iter()
                 .map(|capacity| Router::new(&params, &port(1, *capacity)))

@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 
 use levelflow_units::Time;
 
-pub use params::{Common, ECN, PACED, ROWS, SackParams, TcpParams, table};
+pub use params::{AFTER_IDLE, AfterIdle, Common, ECN, PACED, PACING_GAIN, ROWS, SackParams, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
@@ -46,8 +46,8 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// An ACK arrives, in whatever state the sender is.
     fn on_ack(&mut self, _params: &Self::Params, _ack: &Ack, _window: &mut Window) {}
     /// The window below the threshold grows.
-    fn slow_start(&mut self, _params: &Self::Params, _ack: &Ack, window: &mut Window) {
-        window.slow_start();
+    fn slow_start(&mut self, _params: &Self::Params, ack: &Ack, window: &mut Window) {
+        window.slow_start(ack.growth);
     }
     /// The window above the threshold changes: congestion avoidance.
     fn avoid(&mut self, params: &Self::Params, ack: &Ack, window: &mut Window);
@@ -61,6 +61,8 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     fn on_returned(&mut self, _packets: u32, _window: &mut Window) -> bool {
         false
     }
+    /// The window restarts after an idle time, in slow start.
+    fn on_idle(&mut self) {}
     /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
@@ -72,6 +74,8 @@ pub struct Ack {
     pub now: Time,
     /// Packets that it tells to have arrived.
     pub acked: u32,
+    /// Growth of the window in slow start, packets.
+    pub growth: f64,
     /// Packets still on their way.
     pub outstanding: u32,
     /// Whether it carries a mark.
@@ -138,15 +142,13 @@ impl<V: Variant> Protocol for Tcp<V> {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
-            ack_clocked: !common.paced,
             ecn: common.ecn,
             scalable: V::SCALABLE && common.ecn,
-            ack_every: if common.delayed_ack { 2 } else { 1 },
-            ack_delay: params::ACK_DELAY,
+            ack_every: 1 + u8::from(common.delayed_ack),
             min_timeout: common.min_timeout,
+            timeout_floor: common.timeout_floor,
             recovery: V::recovery(&params.own),
-            tells_flights: false,
-            measures_delivery: false,
+            ..Transport::PLAIN
         }
     }
 }

@@ -2,11 +2,9 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{ParamError, ParamSpec, Parameters, SWITCH, Unit, joined, parameters, position};
-
-/// Longest time that a receiver delays an ACK while it waits for a second packet. RFC 5681, section 4.2, allows
-/// 500 ms; systems use 40 to 200 ms.
-pub(super) const ACK_DELAY: Duration = Duration::from_ms(100);
+use crate::params::{
+    DELAYED_ACK, MIN_TIMEOUT, ParamError, ParamSpec, Parameters, SWITCH, Unit, choices, joined, parameters, position,
+};
 
 /// A window that no flow reaches.
 const UNLIMITED: f64 = 1e9;
@@ -30,12 +28,26 @@ impl<P: Parameters> Parameters for TcpParams<P> {
     }
 }
 
+choices! {
+    /// What a sender does with its window when data leave after an idle time.
+    pub enum AfterIdle {
+        /// After more than an RTO the window is at most the first one, and slow start follows (RFC 5681, section 4.1).
+        Restart = "restart",
+        /// The window is halved once for each RTO, down to the first one (`tcp_cwnd_restart` of Linux; RFC 2861).
+        Halve = "halve",
+        /// The window is kept, and paced over a round trip (RFC 9002, section 7.7).
+        Pace = "pace",
+        /// The window is kept, and all of it may leave at once.
+        Keep = "keep",
+    }
+}
+
 parameters! {
     /// Validated parameters that all laws of the family have.
     pub struct Common {
-        initial_window: f64 = Unit::Number, 2.0, (1.0, 1e6),
+        initial_window: f64 = Unit::Number, 2.0 => 10.0, (1.0, 1e6),
             "first window, packets",
-            "RFC 5681, section 3.1 (2 to 4), and Dukkipati et al. 2005 (2); RFC 6928 allows 10";
+            "Dukkipati et al. 2005, and RFC 5681, section 3.1 (2 to 4); Linux, and RFC 6928: 10";
         initial_ssthresh: f64 = Unit::Number, UNLIMITED, (2.0, UNLIMITED),
             "window at which the first slow start ends, packets; the default stands for none",
             "RFC 5681, section 3.1 (arbitrarily high)";
@@ -45,18 +57,28 @@ parameters! {
         window_limit: f64 = Unit::Number, UNLIMITED, (1.0, UNLIMITED),
             "largest window, packets; the default stands for none",
             "RFC 9293, section 3.8 (the receiver's window)";
-        delayed_ack: bool = Unit::Switch, 0.0, SWITCH,
-            "receivers acknowledge every second packet, or after 100 ms",
-            "RFC 5681, section 4.2; off as in the ns-2 runs of the papers";
+        /// Receivers acknowledge every second packet.
+        delayed_ack: bool = DELAYED_ACK;
         ecn: bool = Unit::Switch, 0.0, SWITCH,
             "queues may mark packets instead of dropping them",
             "RFC 3168";
-        min_timeout: Duration = Unit::Duration, 0.2, (0.001, 60.0),
-            "shortest retransmission timeout (RTO), after which everything in flight counts as lost",
-            "Linux and ns-2; RFC 6298, section 2.4, has 1 s";
-        paced: bool = Unit::Switch, 0.0, SWITCH,
-            "packets leave evenly, a window per smoothed round-trip time",
-            "Aggarwal, Savage, Anderson 2000";
+        /// Floor of the variance term of the RTO.
+        min_timeout: Duration = MIN_TIMEOUT;
+        timeout_floor: Duration = Unit::Duration, 0.0, (0.0, 60.0),
+            "least RTO as a whole; the default stands for none",
+            "RFC 6298, section 2.4 (1 s); ns-2 (minrto_, 200 ms)";
+        paced: bool = Unit::Switch, 0.0 => 1.0, SWITCH,
+            "packets leave evenly, a window per smoothed round-trip time, times a gain",
+            "Aggarwal, Savage, Anderson 2000; Linux with the queue fq";
+        pacing_gain: f64 = Unit::Number, 1.0 => 1.2, (1.0, 10.0),
+            "pacing rate over window per smoothed round-trip time",
+            "Aggarwal, Savage, Anderson 2000; Linux (tcp_pacing_ca_ratio)";
+        pacing_start: f64 = Unit::Number, 1.0 => 2.0, (1.0, 10.0),
+            "the same below half of the slow-start threshold",
+            "Aggarwal, Savage, Anderson 2000; Linux (tcp_pacing_ss_ratio)";
+        after_idle: AfterIdle = AfterIdle::UNIT, 0.0 => AfterIdle::Halve as u8 as f64, AfterIdle::RANGE,
+            "window after an idle time: restart at the first one after an RTO, halve once per RTO, pace the old one, or keep it",
+            "RFC 5681, section 4.1, and ns-2; Linux halves (tcp_slow_start_after_idle), QUIC paces (RFC 9002, section 7.7)";
     }
 }
 
@@ -77,6 +99,12 @@ pub const ECN: usize = position(&Common::TABLE, "ecn");
 
 /// Place of the row `paced`, for laws that are.
 pub const PACED: usize = position(&Common::TABLE, "paced");
+
+/// Place of the row `pacing_gain`; `pacing_start` follows it.
+pub const PACING_GAIN: usize = position(&Common::TABLE, "pacing_gain");
+
+/// Place of the row `after_idle`, for laws whose source has another rule.
+pub const AFTER_IDLE: usize = position(&Common::TABLE, "after_idle");
 
 /// The shared rows, then a law's own.
 #[must_use]

@@ -3,9 +3,9 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::window::MIN_SSTHRESH;
-use super::{Ack, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
+use super::{Ack, AfterIdle, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
 use crate::bytes::before;
-use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
 /// Round-trip time on which the rate is based before one is known, s (the first timeout of RFC 6298, section 2.1).
 const ASSUMED_RTT: f64 = 1.0;
@@ -13,8 +13,11 @@ const ASSUMED_RTT: f64 = 1.0;
 /// One flow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSender<V> {
-    packet_size: Bytes,
+    /// Bytes; a whole number of 4 bytes leaves room in the cache line of a flow.
+    packet_size: u32,
     paced: bool,
+    /// Pacing rate over the window per smoothed round-trip time.
+    gain: f32,
     pub(super) window: Window,
     rtt: Rtt,
     /// Whether data has been acknowledged.
@@ -33,6 +36,8 @@ pub struct TcpSender<V> {
     again: bool,
     /// Whether something arrived since the last timeout.
     progress: bool,
+    /// Round trips for which an unpaced sender paces, since it was idle.
+    spread: u8,
     pub(super) variant: V,
 }
 
@@ -50,6 +55,10 @@ enum Phase {
 
 /// A packet counts as lost once this many packets sent after it have been acknowledged.
 const REORDERING: u32 = 3;
+
+/// Round trips for which a window that was kept over an idle time is paced. It leaves in one smoothed round-trip time, and the
+/// first ACK may come earlier.
+const SPREAD_ROUNDS: u8 = 2;
 
 impl<V: Variant> TcpSender<V> {
     /// The state of the law.
@@ -76,7 +85,7 @@ impl<V: Variant> TcpSender<V> {
         } else {
             self.rtt.smooth
         };
-        Rate::clamped(window * self.packet_size.as_bits_f64() / rtt)
+        Rate::clamped(window * 8.0 * f64::from(self.packet_size) / rtt)
     }
 
     //= RFC 6582, section 3.2
@@ -105,11 +114,24 @@ impl<V: Variant> TcpSender<V> {
             self.phase = Phase::Reduced;
         }
         self.cut = self.next;
-        self.keep_in_range(&params.common);
+        self.settle(&params.common);
     }
 
-    fn keep_in_range(&mut self, common: &Common) {
+    /// Restarts after an idle time, in slow start from `size` packets.
+    fn rest(&mut self, size: f64) {
+        self.window.rest(size, self.phase != Phase::Reduced);
+        self.variant.on_idle();
+    }
+
+    /// The window has changed.
+    fn settle(&mut self, common: &Common) {
         self.window.size = self.window.size.clamp(1.0, common.window_limit);
+        let starts = self.window.size < self.window.ssthresh / 2.0;
+        self.gain = if starts {
+            common.pacing_start
+        } else {
+            common.pacing_gain
+        } as f32;
     }
 
     /// Every packet before an acknowledged one, but for the last few, has been acknowledged or taken for lost. Keeps the cut
@@ -148,7 +170,7 @@ impl<V: Variant> TcpSender<V> {
         self.window.restart(ssthresh);
         self.phase = Phase::Restarted;
         (self.cut, self.holes, self.again) = (self.next, 0, false);
-        self.keep_in_range(&params.common);
+        self.settle(&params.common);
     }
 
     /// A window grows only on ACKs that show progress: while data are missing, they only show that packets
@@ -177,8 +199,8 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
 
     fn new(params: &Self::Params, flow: &FlowInfo) -> Self {
         let common = &params.common;
-        Self {
-            packet_size: flow.packet_size,
+        let mut sender = Self {
+            packet_size: flow.packet_size.get() as u32,
             paced: common.paced,
             window: Window {
                 size: common.initial_window.min(common.window_limit),
@@ -190,7 +212,9 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             },
             progress: true,
             ..Self::default()
-        }
+        };
+        sender.settle(common);
+        sender
     }
 
     #[inline]
@@ -199,8 +223,13 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
     }
 
     #[inline]
+    fn pace(&self) -> Rate {
+        self.rate_of(self.window.size * f64::from(self.gain))
+    }
+
+    #[inline]
     fn paces(&self) -> bool {
-        self.paced
+        self.paced || self.spread > 0
     }
 
     /// Windows of scalable senders are small, and fractions of a packet count: pacing spreads them over round trips, as
@@ -216,7 +245,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
 
     #[inline]
     fn packet_size(&self, _params: &Self::Params) -> Bytes {
-        self.packet_size
+        Bytes::new(u64::from(self.packet_size))
     }
 
     #[inline]
@@ -232,7 +261,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         }
         if feedback.returned > 0 && self.variant.on_returned(feedback.returned, &mut self.window) {
             self.phase = Phase::Open;
-            self.keep_in_range(&params.common);
+            self.settle(&params.common);
         }
         if self.acked {
             self.rtt.take(feedback.rtt);
@@ -251,12 +280,14 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         let round = !before(number, self.round);
         if round {
             self.round = self.next;
+            self.spread = self.spread.saturating_sub(1);
             self.forget_old_cut(number);
         }
         self.progress |= acked > 0;
         let ack = Ack {
             now,
             acked,
+            growth: slow_start_growth(acked, params.common.delayed_ack),
             outstanding,
             marked,
             rtt: self.rtt,
@@ -279,7 +310,31 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
                 self.variant.avoid(&params.own, &ack, &mut self.window);
             }
         }
-        self.keep_in_range(&params.common);
+        self.settle(&params.common);
+    }
+
+    fn on_restart(&mut self, params: &Self::Params, _now: Time, restart: &Restart) {
+        let Common {
+            after_idle,
+            initial_window,
+            ..
+        } = params.common;
+        match after_idle {
+            //= RFC 5681, section 4.1
+            //# Therefore, a TCP SHOULD set cwnd to no more than RW before beginning transmission if the TCP has not sent
+            //# data in an interval exceeding the retransmission timeout.
+            AfterIdle::Restart if restart.idle > restart.timeout => self.rest(initial_window),
+            AfterIdle::Halve if restart.idle > restart.timeout => {
+                let timeouts = restart.idle.as_secs_f64() / restart.timeout.as_secs_f64();
+                let halved = self.window.size * libm::exp2(1.0 - libm::ceil(timeouts));
+                self.rest(halved.max(initial_window));
+            }
+            //= RFC 9002, section 7.7
+            //# Senders MUST either use pacing or limit such bursts.
+            AfterIdle::Pace if restart.idle.as_secs_f64() > self.rtt.smooth => self.spread = SPREAD_ROUNDS,
+            _ => {}
+        }
+        self.settle(&params.common);
     }
 
     fn on_loss(&mut self, params: &Self::Params, now: Time, loss: &Loss) {
@@ -299,11 +354,25 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.window.ssthresh
         };
         self.window.restart(ssthresh);
+        self.settle(&params.common);
         self.phase = Phase::Restarted;
         self.cut = next;
         self.progress = false;
         (self.holes, self.again) = (0, false);
         self.next = next;
         self.round = next;
+    }
+}
+
+/// Growth of the window in slow start: a packet per ACK, or the packets acknowledged where ACKs are delayed, as in Linux and in
+/// HyStart++ (RFC 9406), so that the window doubles in each round trip.
+fn slow_start_growth(acked: u32, delayed_ack: bool) -> f64 {
+    if delayed_ack {
+        f64::from(acked)
+    } else {
+        //= RFC 5681, section 3.1
+        //# During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that cumulatively
+        //# acknowledges new data.
+        1.0
     }
 }

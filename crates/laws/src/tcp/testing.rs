@@ -32,6 +32,7 @@ pub fn ack(now: f64, rtt: f64) -> Ack {
     Ack {
         now: at(now),
         acked: 1,
+        growth: 1.0,
         outstanding: 0,
         marked: false,
         rtt: Rtt {

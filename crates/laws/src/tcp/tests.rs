@@ -19,7 +19,7 @@ struct Hand {
 impl Hand {
     fn new(changes: &[(&str, f64)]) -> Self {
         let params = params::<RenoState>(changes);
-        let sender = TcpSender::new(&params, &FlowInfo { packet_size: PACKET });
+        let sender = TcpSender::new(&params, &FlowInfo::of(PACKET));
         Self {
             params,
             sender,
@@ -73,6 +73,20 @@ fn slow_start_doubles_the_window_in_each_round_trip() {
     }
 }
 
+/// RFC 5681, section 3.1: a packet per ACK. Linux and RFC 9406: the packets acknowledged, where ACKs are delayed.
+#[test]
+fn slow_start_doubles_the_window_with_delayed_acks_too() {
+    for (delayed_ack, grown) in [(0.0, 1.0), (1.0, 2.0)] {
+        let mut hand = Hand::new(&[("initial_window", 10.0), ("delayed_ack", delayed_ack)]);
+        hand.take(&Feedback {
+            acked: 2,
+            outstanding: 8,
+            ..Feedback::plain(1, Kind::Data, RTT, NoHeader)
+        });
+        close(hand.size(), 10.0 + grown, 0.0);
+    }
+}
+
 #[test]
 fn slow_start_ends_at_the_threshold() {
     let mut path = Path::<RenoState>::open(&[("initial_ssthresh", 32.0)], 1e9, 0.1);
@@ -115,6 +129,26 @@ fn only_a_window_in_use_grows() {
         hand.take(&feedback);
         assert_eq!(hand.size() > 10.0, grows, "{outstanding} on their way");
     }
+}
+
+/// `tcp_update_pacing_rate` of Linux: twice the window per round trip below half of the threshold, and 1.2 times above.
+#[test]
+fn the_pace_exceeds_the_window_per_round_trip_by_the_gains() {
+    let gains = [("initial_window", 16.0), ("pacing_gain", 1.2), ("pacing_start", 2.0)];
+    let gain = |hand: &Hand| hand.sender.pace().bps() / hand.sender.rate().bps();
+    let mut hand = Hand::new(&gains);
+    close(gain(&hand), 2.0, 1e-6);
+    hand.send(15);
+    hand.lose(0);
+    close(gain(&hand), 1.2, 1e-6); // the window is the threshold
+    hand.sender.on_timeout(&hand.params, Time::ZERO, 16);
+    close(gain(&hand), 2.0, 1e-6); // one packet, below half of it
+    close(
+        gain(&Hand::new(&[&gains[..], &[("slow_start", 0.0)]].concat())),
+        1.2,
+        1e-6,
+    );
+    close(gain(&Hand::new(&[])), 1.0, 0.0);
 }
 
 #[test]
@@ -205,7 +239,7 @@ fn the_transport_is_as_the_parameters_say() {
     let changes = [("ecn", 1.0), ("delayed_ack", 1.0), ("min_timeout", 1.0)];
     let changed = Tcp::<RenoState>::transport(&params::<RenoState>(&changes));
     assert!(changed.ecn && changed.ack_every == 2);
-    assert_eq!(changed.ack_delay, Duration::from_ms(100));
+    assert_eq!(changed.ack_delay, Duration::from_ms(40));
     assert_eq!(changed.min_timeout, Duration::from_secs(1));
     assert_eq!(Tcp::<RenoState>::INFO.params[ECN].name, "ecn");
     let without = [("sack", 0.0)];

@@ -21,19 +21,27 @@ pub struct Window {
 }
 
 impl Window {
-    /// Slow start: one more packet per ACK, up to the threshold (RFC 5681, eq 2).
+    /// Grows the window in slow start, up to the threshold.
     #[inline]
-    pub fn slow_start(&mut self) {
-        //= RFC 5681, section 3.1
-        //# During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that cumulatively
-        //# acknowledges new data.
-        self.size = (self.size + 1.0).min(self.ssthresh);
+    pub fn slow_start(&mut self, packets: f64) {
+        self.size = (self.size + packets).min(self.ssthresh);
     }
 
     /// Sets the threshold, and the window to it if it is larger.
     pub(super) fn cut(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         self.size = self.size.min(self.ssthresh);
+    }
+
+    /// Sets the window to `size` if it is larger; a threshold below three quarters of it rises to that, if it `may_rise`
+    /// (`tcp_current_ssthresh` of Linux).
+    pub(super) fn rest(&mut self, size: f64, may_rise: bool) {
+        if may_rise {
+            self.ssthresh = self.ssthresh.max(0.75 * self.size);
+        }
+        //= RFC 5681, section 4.1
+        //# For the purposes of this standard, we define RW = min(IW,cwnd).
+        self.size = self.size.min(size);
     }
 
     /// Sets the threshold, and the window to 1 packet.

@@ -4,6 +4,7 @@
 
 mod equation;
 mod history;
+mod limits;
 mod params;
 mod sender;
 #[cfg(test)]
@@ -29,7 +30,9 @@ impl Protocol for Tfrc {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            draws: params.dither > 0.0,
             ecn: params.ecn,
+            measures_delivery: true,
             ..Transport::PLAIN
         }
     }

@@ -1,34 +1,35 @@
-//! Sender: one update per round-trip time and per loss event.
+//! Sender: one update per round-trip time, per loss event, and per expiration of the nofeedback timer.
 
-use levelflow_units::{Bytes, Rate, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::TfrcParams;
 use super::equation::packets_per_rtt;
 use super::history::LossHistory;
+use super::limits::{LONGEST_GAP, ReceiveRates};
 use crate::bytes::before;
-use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::random::Draws;
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
 /// Weight of one sample in the round-trip time, `1 - q` of section 4.3.
 const RTT_GAIN: f64 = 0.1;
 /// A shorter time counts as this, s.
 const SHORTEST: f64 = 1e-6;
-/// Longest time between two packets, s: `t_mbi` of section 4.3.
-const LONGEST_GAP: f64 = 64.0;
 /// What the initial window is derived from, bytes (section 4.2).
 const INITIAL_WINDOW: f64 = 4380.0;
+/// Nofeedback timer before the first round-trip time, s (section 4.2).
+const FIRST_TIMEOUT: f64 = 2.0;
 
 /// One flow. Rates are in bit/s.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TfrcSender {
     packet_size: Bytes,
     /// `X`.
     rate: f64,
     /// `R`, s; 0 before the first sample.
     rtt: f64,
-    /// `X_recv` of the last two round-trip times, infinite where there is none.
-    received: [f64; 2],
-    /// The largest so far.
-    received_most: f64,
+    /// Nofeedback timer.
+    nofeedback: Duration,
+    pub(super) received: ReceiveRates,
     /// Number of the next packet.
     next: u32,
     /// Latest packet that was acknowledged.
@@ -37,7 +38,12 @@ pub struct TfrcSender {
     round: u32,
     /// When that began, and how many packets arrived since.
     since: Option<(Time, u32)>,
+    /// Whether the application limited all of them; none if that is not known.
+    limited: Option<bool>,
     losses: LossHistory,
+    draws: Draws,
+    /// Gap before the next packet, as a part of that of `X`.
+    gap: f64,
 }
 
 impl TfrcSender {
@@ -45,48 +51,87 @@ impl TfrcSender {
         self.packet_size.as_bits_f64()
     }
 
-    /// `W_init / R` of section 4.2.
+    /// `W_init / R` of section 4.2, which is the `recover_rate` of section 4.4, too.
     fn initial_rate(&self) -> f64 {
         let size = self.packet_size.get() as f64;
         8.0 * (2.0 * size).max(INITIAL_WINDOW).min(4.0 * size) / self.rtt
     }
 
+    /// `X_Bps`; none before the first loss.
+    fn equation(&self) -> Option<f64> {
+        let p = self.losses.rate(self.latest)?;
+        Some(packets_per_rtt(p) * self.bits() / self.rtt)
+    }
+
     /// Without a round-trip time there is no rate to compute.
     fn lose(&mut self, number: u32, next: u32) {
-        let best = self.received_most * self.rtt / self.bits();
+        let best = self.received.most * self.rtt / self.bits();
         if self.rtt > 0.0 && self.losses.lose(number, next, best) {
+            if self.limited == Some(true) {
+                self.received.on_limited_loss();
+            }
             self.update();
         }
     }
 
+    /// Sets `X`, at least a packet in 64 s, and the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps 4 and 6).
+    fn allow(&mut self, rate: f64) {
+        self.rate = rate.max(self.bits() / LONGEST_GAP);
+        let two_packets = 2.0 * self.bits() / self.rate;
+        let round_trips = if self.rtt == 0.0 { FIRST_TIMEOUT } else { 4.0 * self.rtt };
+        self.nofeedback = Duration::from_secs_f64(round_trips.max(two_packets)).unwrap_or(Duration::MAX);
+    }
+
     /// Section 4.3, step 4.
     fn update(&mut self) {
-        let limit = 2.0 * self.received[0].max(self.received[1]);
-        let rate = match self.losses.rate(self.latest) {
-            Some(p) => (packets_per_rtt(p) * self.bits() / self.rtt).min(limit),
+        let limit = self.received.limit();
+        let rate = match self.equation() {
+            Some(equation) => equation.min(limit),
             None => (2.0 * self.rate).min(limit).max(self.initial_rate()),
         };
-        self.rate = rate.max(self.bits() / LONGEST_GAP);
+        self.allow(rate);
     }
 
     fn end_round(&mut self, now: Time, sample: f64) {
         if let Some((since, packets)) = self.since {
             let elapsed = now.since(since).as_secs_f64().max(SHORTEST);
-            let received = f64::from(packets) * self.bits() / elapsed;
-            self.received = [
-                received,
-                if self.received[0].is_finite() {
-                    self.received[0]
-                } else {
-                    0.0
-                },
-            ];
-            self.received_most = self.received_most.max(received);
+            // One packet at least arrived within the last round-trip time.
+            let received = (f64::from(packets) / elapsed).max(1.0 / self.rtt);
+            self.received
+                .on_round(received * self.bits(), self.limited == Some(true));
             self.rtt += RTT_GAIN * (sample - self.rtt);
             self.update();
         }
         self.since = Some((now, 0));
+        self.limited = None;
         self.round = self.next;
+    }
+
+    /// Halves the rate, since the nofeedback timer expired: section 4.4, step 1.
+    fn halve(&mut self) {
+        let rate = match self.equation().filter(|_| self.rtt > 0.0) {
+            None => 0.5 * self.rate,
+            Some(equation) => {
+                let received = self.received.largest();
+                let limit = if equation > 2.0 * received {
+                    received
+                } else {
+                    0.5 * equation
+                };
+                self.received.bound(limit, self.bits());
+                equation.min(self.received.limit())
+            }
+        };
+        self.allow(rate);
+    }
+
+    /// Whether an idle sender whose nofeedback timer expires keeps its rate, which is then below about `recover_rate`.
+    fn recovers(&self) -> bool {
+        let recover = self.initial_rate();
+        match self.equation() {
+            Some(_) => self.received.largest() < recover,
+            None => self.rate < 2.0 * recover,
+        }
     }
 }
 
@@ -95,13 +140,23 @@ impl SenderLaw for TfrcSender {
     type Header = NoHeader;
 
     fn new(_params: &TfrcParams, flow: &FlowInfo) -> Self {
-        Self {
+        let mut sender = Self {
             packet_size: flow.packet_size,
-            rate: flow.packet_size.as_bits_f64(),
-            received: [f64::INFINITY; 2],
+            rate: 0.0,
+            rtt: 0.0,
+            nofeedback: Duration::ZERO,
+            received: ReceiveRates::new(),
+            next: 0,
+            latest: 0,
+            round: 0,
+            since: None,
+            limited: None,
             losses: LossHistory::new(),
-            ..Self::default()
-        }
+            draws: Draws::new(flow.seed),
+            gap: 1.0,
+        };
+        sender.allow(sender.bits());
+        sender
     }
 
     #[inline]
@@ -110,13 +165,26 @@ impl SenderLaw for TfrcSender {
     }
 
     #[inline]
+    fn pace(&self) -> Rate {
+        Rate::clamped(self.rate / self.gap)
+    }
+
+    #[inline]
+    fn timeout(&self) -> Option<Duration> {
+        Some(self.nofeedback)
+    }
+
+    #[inline]
     fn packet_size(&self, _params: &TfrcParams) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &TfrcParams, _now: Time, packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, params: &TfrcParams, _now: Time, packet: &Outgoing) -> NoHeader {
         self.next = packet.number.wrapping_add(1);
+        if params.dither > 0.0 {
+            self.gap = (1.0 + params.dither * (2.0 * self.draws.unit() - 1.0)).max(SHORTEST);
+        }
         NoHeader
     }
 
@@ -124,7 +192,7 @@ impl SenderLaw for TfrcSender {
         let sample = feedback.rtt.as_secs_f64().max(SHORTEST);
         if self.rtt == 0.0 {
             self.rtt = sample;
-            self.rate = self.initial_rate();
+            self.allow(self.initial_rate());
         }
         if feedback.kind != Kind::Data {
             return;
@@ -135,6 +203,9 @@ impl SenderLaw for TfrcSender {
         if let Some((_, packets)) = &mut self.since {
             *packets = packets.saturating_add(feedback.acked);
         }
+        if let Some(delivery) = &feedback.delivery {
+            self.limited = Some(self.limited.unwrap_or(true) && delivery.limited);
+        }
         if feedback.marked && params.ecn {
             self.lose(feedback.number, self.next);
         }
@@ -143,17 +214,24 @@ impl SenderLaw for TfrcSender {
         }
     }
 
+    /// The nofeedback timer ran while the sender was idle.
+    fn on_restart(&mut self, _params: &TfrcParams, _now: Time, restart: &Restart) {
+        if !restart.limited || self.rtt == 0.0 {
+            return;
+        }
+        // The latest ACK, which set it, came a round-trip time after the latest packet had left.
+        let mut idle = restart.idle.as_secs_f64() - self.rtt - self.nofeedback.as_secs_f64();
+        while idle >= 0.0 && !self.recovers() {
+            self.halve();
+            idle -= self.nofeedback.as_secs_f64();
+        }
+    }
+
     fn on_loss(&mut self, _params: &TfrcParams, _now: Time, loss: &Loss) {
         self.lose(loss.number, loss.next);
     }
 
-    /// Section 4.4: the rate is halved, and nothing received before allows more. What was sent since the last ACK is
-    /// lost.
-    fn on_timeout(&mut self, _params: &TfrcParams, _now: Time, next: u32) {
-        self.lose(self.latest.wrapping_add(1), next);
-        self.rate = (0.5 * self.rate).max(self.bits() / LONGEST_GAP);
-        if self.rtt > 0.0 {
-            self.received = [0.5 * self.rate, 0.0];
-        }
+    fn on_timeout(&mut self, _params: &TfrcParams, _now: Time, _next: u32) {
+        self.halve();
     }
 }

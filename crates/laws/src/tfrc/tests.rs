@@ -1,10 +1,10 @@
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::Tfrc;
 use super::equation::{loss_rate, packets_per_rtt};
 use super::history::LossHistory;
+use super::{Tfrc, TfrcParams, TfrcSender};
 use crate::testing::{Network, close};
-use crate::{Feedback, Kind, NoHeader, Parameters, SenderLaw};
+use crate::{Delivery, Feedback, FlowInfo, Kind, NoHeader, Outgoing, Parameters, Restart, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
@@ -68,9 +68,13 @@ fn losses_within_a_round_trip_time_are_one_event() {
     assert!(!history.lose(120, 200, 5.0), "an old packet, seen late");
 }
 
+fn params(ecn: bool, dither: f64) -> TfrcParams {
+    TfrcParams::read(&[f64::from(u8::from(ecn)), dither]).unwrap()
+}
+
 /// A path on which each packet is acknowledged after `RTT`, after the handshake.
 fn open(ecn: bool) -> Network<Tfrc> {
-    let mut path = Network::new(super::TfrcParams::read(&[f64::from(u8::from(ecn))]).unwrap(), &[1.0]);
+    let mut path = Network::new(params(ecn, 0.0), &[1.0]);
     path.flow(SIZE, &[0], RTT, Time::ZERO);
     assert_eq!(path.flows[0].rate(), BITS, "a packet per second");
     path.run(Time::ZERO + RTT);
@@ -141,6 +145,126 @@ fn a_timeout_halves_the_rate_down_to_a_packet_in_64_seconds() {
     assert!(flow.rate() <= 0.5 * before);
     (0..60).for_each(|_| flow.sender.on_timeout(params, now, flow.next));
     close(flow.rate(), BITS / 64.0, 1e-12);
+}
+
+/// Section 4.4 step by step. The equation allows `x_bps`, and packets arrived at `received`, all as multiples of `s`.
+fn halvings(x_bps: f64, mut received: f64, times: usize) -> std::vec::Vec<f64> {
+    let mut rates = std::vec::Vec::new();
+    for _ in 0..times {
+        let limit = if x_bps > 2.0 * received { received } else { x_bps / 2.0 };
+        received = limit.max(1.0 / 64.0) / 2.0;
+        rates.push(x_bps.min(2.0 * received).max(1.0 / 64.0));
+    }
+    rates
+}
+
+#[test]
+fn the_nofeedback_timer_does_what_section_4_4_says() {
+    for every in [20, 100, 3000] {
+        let mut path = open(false).losing(move |number, _| number % every == 0);
+        send(&mut path, 20 * every);
+        let (now, params, flow) = (path.now, &path.params, &mut path.flows[0]);
+        let x_bps = throughput(1.0, 0.1, 1.0 / f64::from(every));
+        close(flow.rate(), x_bps * BITS, 1e-6);
+        let received = flow.sender.received.largest() / BITS;
+        for expected in halvings(x_bps, received, 40) {
+            let timer = (4.0 * 0.1_f64).max(2.0 * BITS / flow.rate());
+            close(flow.sender.timeout().unwrap().as_secs_f64(), timer, 1e-6);
+            flow.sender.on_timeout(params, now, flow.next);
+            close(flow.rate(), expected * BITS, 1e-6);
+        }
+        close(flow.rate(), BITS / 64.0, 1e-12);
+    }
+}
+
+/// The rate is halved while the sender is idle, but not below about its initial one.
+#[test]
+fn an_idle_time_takes_no_more_than_slow_start_gives() {
+    for (idle, halvings) in [(0.1, 0), (0.45, 0), (0.55, 1), (0.95, 2), (1000.0, 8)] {
+        let mut path = open(false);
+        while path.flows[0].rate() < 1000.0 * BITS / 0.1 {
+            send(&mut path, 1);
+        }
+        let (now, params, flow) = (path.now, &path.params, &mut path.flows[0]);
+        let before = flow.rate();
+        let restart = Restart {
+            idle: Duration::from_secs_f64(idle).unwrap(),
+            timeout: Duration::from_ms(300),
+            limited: true,
+        };
+        flow.sender.on_restart(params, now, &restart);
+        close(flow.rate(), before / f64::from(1 << halvings), 1e-12);
+        assert!(flow.rate() >= 4.0 * BITS / 0.1, "the initial rate");
+    }
+}
+
+/// Section 4.3: what arrives of a flow that the application limits does not limit its rate.
+#[test]
+fn an_application_that_sends_little_keeps_the_rate() {
+    for limited in [false, true] {
+        let mut path = open(false);
+        while path.flows[0].rate() < 1000.0 * BITS / 0.1 {
+            send(&mut path, 1);
+        }
+        let (params, flow) = (&path.params, &mut path.flows[0]);
+        let before = flow.rate();
+        let (mut now, mut number) = (path.now, flow.next);
+        for _ in 0..20 {
+            let packet = Outgoing {
+                number,
+                size: SIZE,
+                kind: Kind::Data,
+            };
+            flow.sender.on_send(params, now, &packet);
+            now += RTT;
+            let delivery = Some(Delivery {
+                total: number,
+                prior: number - 1,
+                interval: RTT,
+                limited,
+            });
+            let ack = Feedback {
+                delivery,
+                ..Feedback::plain(number, Kind::Data, RTT, NoHeader)
+            };
+            flow.sender.on_feedback(params, now, &ack);
+            number += 1;
+        }
+        if limited {
+            assert!(flow.rate() >= before, "{} bit/s", flow.rate());
+        } else {
+            close(flow.rate(), 4.0 * BITS / 0.1, 1e-9);
+        }
+    }
+}
+
+#[test]
+fn gaps_are_dithered_about_those_of_the_rate() {
+    let info = |seed| FlowInfo {
+        seed,
+        ..FlowInfo::of(SIZE)
+    };
+    let gaps = |dither, seed| {
+        let params = params(false, dither);
+        let mut sender = TfrcSender::new(&params, &info(seed));
+        let gap = |number| {
+            let packet = Outgoing {
+                number,
+                size: SIZE,
+                kind: Kind::Data,
+            };
+            sender.on_send(&params, Time::ZERO, &packet);
+            sender.rate().bps() / sender.pace().bps()
+        };
+        (0..10_000).map(gap).collect::<std::vec::Vec<f64>>()
+    };
+    assert!(gaps(0.0, 1).iter().all(|gap| *gap == 1.0));
+    let some: std::vec::Vec<f64> = (0..16).flat_map(|seed| gaps(0.1, seed)).collect();
+    assert!(some.iter().all(|gap| (0.9..=1.1).contains(gap)));
+    // Five standard deviations of the mean of so many.
+    let count = some.len() as f64;
+    close(some.iter().sum::<f64>(), count, 5.0 * 0.1 / (3.0 * count).sqrt());
+    assert_ne!(gaps(0.1, 1), gaps(0.1, 2));
 }
 
 #[test]

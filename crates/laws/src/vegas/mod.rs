@@ -69,7 +69,7 @@ impl Variant for VegasState {
             window.size = window.size.min(window.size * ack.rtt.min / ack.rtt.last + 1.0);
             window.ssthresh = window.size;
         } else if self.grows {
-            window.slow_start();
+            window.slow_start(ack.growth);
         }
     }
 

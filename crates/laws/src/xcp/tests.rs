@@ -360,12 +360,7 @@ fn the_persistent_queue_is_the_smallest_of_half_a_round_trip() {
 }
 
 fn sender(params: &XcpParams) -> XcpSender {
-    XcpSender::new(
-        params,
-        &FlowInfo {
-            packet_size: Bytes::new(1000),
-        },
-    )
+    XcpSender::new(params, &FlowInfo::of(Bytes::new(1000)))
 }
 
 fn send(sender: &mut XcpSender, params: &XcpParams) -> XcpHeader {

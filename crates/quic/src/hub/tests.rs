@@ -4,6 +4,7 @@ use std::io::IoSliceMut;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use levelflow_laws::FlowInfo;
 use levelflow_units::{Bytes, Time};
 use levelflow_wire::shim::{LENGTH, LONGEST};
 use noq::udp::{Transmit, UdpSocketState};
@@ -56,7 +57,7 @@ impl Other {
 }
 
 fn sender(law: &str, flow: u32) -> Sender {
-    Sender::new(law_config(law).params, Bytes::new(1000), flow)
+    Sender::new(law_config(law).params, FlowInfo::of(Bytes::new(1000)), flow)
 }
 
 /// Shim and header of the next packet of a flow, and some payload.

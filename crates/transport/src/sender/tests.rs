@@ -30,16 +30,14 @@ struct Transfer {
 
 impl Transfer {
     fn new(packets: u64) -> Self {
-        Self::under(with("cbr", &[]), packets)
+        Self::under(with("kelly", &[]), packets)
     }
 
     fn under(params: AnyParams, packets: u64) -> Self {
-        let info = FlowInfo {
-            packet_size: Bytes::new(100),
-        };
+        let info = FlowInfo::of(Bytes::new(100));
         let transport = Any::transport(&params);
         let law = Bare(AnySender::new(&params, &info));
-        let sender = Sender::new(law, transport.opening, Time::ZERO)
+        let sender = Sender::new(law, &transport, Time::ZERO)
             .without_handshake()
             .with_size(packets * 100);
         Self {
@@ -170,7 +168,7 @@ proptest! {
     /// Whatever is lost, the sender sends what is missing until the receiver has it all.
     #[test]
     fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400), law in 0..3_usize) {
-        let params = [with("cbr", &[]), without_sack("reno"), without_sack("newreno")];
+        let params = [with("kelly", &[]), without_sack("reno"), without_sack("newreno")];
         let mut t = Transfer::under(params[law].clone(), 30);
         let mut lost = losses.into_iter().chain(std::iter::repeat(false));
         for _ in 0..2000 {

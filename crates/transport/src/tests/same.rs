@@ -28,16 +28,16 @@ struct Pending {
 #[expect(clippy::too_many_lines, reason = "one connection, step by step")]
 fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
     let transport = Any::transport(params);
-    let (size, info) = (300 * PACKET.get(), FlowInfo { packet_size: PACKET });
+    let (size, info) = (300 * PACKET.get(), FlowInfo::of(PACKET));
     let rules = Rules::<Any> {
         params,
         transport: &transport,
         limits: &LIMITS,
     };
-    let mut trusting: Sender<Any> = Sender::new(Bare(AnySender::new(params, &info)), transport.opening, Time::ZERO)
+    let mut trusting: Sender<Any> = Sender::new(Bare(AnySender::new(params, &info)), &transport, Time::ZERO)
         .with_recovery(&transport, true, MAX_PACKETS)
         .with_size(size);
-    let mut wary = WireSender::<NoLog>::new(params.clone(), PACKET, 9)
+    let mut wary = WireSender::<NoLog>::new(params.clone(), FlowInfo::of(PACKET), 9)
         .with_limits(LIMITS)
         .with_transfer(Some(size), None, true);
     let (mut history, mut receiver) = (History::default(), Receiver::new(params.law().number).unwrap());

@@ -7,7 +7,7 @@ use levelflow_laws::LAWS;
 use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
-    Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
+    Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
 };
 
 /// Times and durations above this, 53 days, are refused, so that laws can add some of them.
@@ -126,8 +126,9 @@ macro_rules! structs {
 structs! {
     Outgoing { number, size, kind }
     Loss { number, next, outstanding }
-    Delivery { total, prior, interval }
+    Delivery { total, prior, interval, limited }
     Flight { number, outstanding, lost, limited }
+    Restart { idle, timeout, limited }
     Arrived { now, kind, size }
     Arriving { now, size, queue, packets }
     PortView { queue, packets, in_service, dropped }
@@ -321,6 +322,7 @@ impl Coded<'_> for Role {
             Self::Sender(flow) => {
                 0_u8.put(out);
                 flow.packet_size.put(out);
+                flow.seed.put(out);
             }
             Self::Router(port) => {
                 1_u8.put(out);
@@ -338,6 +340,7 @@ impl Coded<'_> for Role {
                     size if (1..=65_535).contains(&size.get()) => size,
                     _ => return refused("packet size", "1 to 65535 bytes"),
                 },
+                seed: input.get()?,
             }),
             1 => Self::Router(PortInfo {
                 id: input.get()?,
@@ -390,5 +393,5 @@ records! {
     10 => State { digest }
     11 => Capacity { capacity }
     12 => Flight { now, flight }
-    13 => Restart { now }
+    13 => Restart { now, restart }
 }

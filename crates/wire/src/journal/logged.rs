@@ -9,7 +9,7 @@ use super::{LONGEST, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
 use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, Loss, Outgoing, PortInfo, PortView};
-use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
+use levelflow_laws::{Protocol, Restart, RouterLaw, SenderLaw};
 
 /// Where records go.
 pub trait Sink {
@@ -154,10 +154,10 @@ impl<S: Sink> Logged<AnySender, S> {
     }
 
     /// As [`SenderLaw::on_restart`].
-    pub fn on_restart(&mut self, params: &AnyParams, now: Time) {
-        self.law.on_restart(params, now);
+    pub fn on_restart(&mut self, params: &AnyParams, now: Time, restart: &Restart) {
+        self.law.on_restart(params, now, restart);
         if let Some(log) = &mut self.log {
-            log.put(&Record::Restart { now });
+            log.put(&Record::Restart { now, restart: *restart });
         }
     }
 

@@ -27,8 +27,9 @@ fn kinds() -> impl Strategy<Value = Kind> {
 
 fn starts() -> impl Strategy<Value = Record<'static>> {
     let role = prop_oneof![
-        (1_u64..=65_535).prop_map(|size| Role::Sender(FlowInfo {
-            packet_size: Bytes::new(size)
+        (1_u64..=65_535, any::<u64>()).prop_map(|(size, seed)| Role::Sender(FlowInfo {
+            packet_size: Bytes::new(size),
+            seed,
         })),
         (any::<u32>(), 1.0..1e12).prop_map(|(id, bps)| Role::Router(PortInfo {
             id,
@@ -77,6 +78,7 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                         total: acked,
                         prior: number,
                         interval: rtt,
+                        limited: gap,
                     }),
                 },
             }
@@ -98,7 +100,12 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 limited
             },
         }),
-        times().prop_map(|now| Record::Restart { now }),
+        (times(), durations(), durations(), any::<bool>()).prop_map(|(now, idle, timeout, limited)| {
+            Record::Restart {
+                now,
+                restart: Restart { idle, timeout, limited },
+            }
+        }),
         (times(), any::<u32>()).prop_map(|(now, next)| Record::Timeout { now, next }),
         (times(), sizes(), sizes(), any::<u32>(), any::<bool>()).prop_map(move |(now, size, queue, packets, own)| {
             Record::Arrival {
@@ -198,7 +205,7 @@ fn other_files_and_versions_are_no_logs() {
         b"LV",
         b"LVJ",
         b"LVJ\x01",
-        b"LVJ\x04",
+        b"LVJ\x05",
         b"LVF\x01",
         b"PK\x03\x04",
     ] {

@@ -40,7 +40,7 @@ impl Rounds {
             ..params()
         };
         let flow = |path: &Vec<usize>| Flow {
-            sender: Sender::new(&params, &FlowInfo { packet_size: DATA }),
+            sender: Sender::new(&params, &FlowInfo::of(DATA)),
             path: path.clone(),
             number: 0,
         };
