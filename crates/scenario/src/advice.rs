@@ -1,12 +1,17 @@
 //! What a scenario says that is allowed and hardly meant.
 
-use levelflow_laws::{Any, Signal};
+mod laws;
+
+use levelflow_laws::{Any, Protocol, Signal};
 use levelflow_path::Loss;
-use levelflow_units::{Buffer, Duration, Time};
+use levelflow_units::{Buffer, Duration, Rate, Time};
 
 use crate::network::{FlowSpec, LinkSpec};
 use crate::resolve::Resolved;
 use crate::traffic::{Arrivals, Dist};
+
+/// Load above which a link is offered more than it can serve; a billionth for rounding.
+const FULL: f64 = 1.0 + 1e-9;
 
 /// Queue disciplines that draw a random number for each packet.
 const RANDOM_QUEUES: [&str; 3] = ["red", "rem", "pi"];
@@ -15,10 +20,43 @@ impl Resolved {
     /// One line for each thing that is allowed and hardly meant.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
+        if self.network.flows.is_empty() {
+            return vec!["flow: there is none, so that nothing is sent; add a [[flow]]".to_owned()];
+        }
         let flows = self.network.flows.iter().enumerate();
         let mut lines: Vec<String> = flows.flat_map(|(i, flow)| self.warnings_of(i, flow)).collect();
         lines.extend(self.unlimited());
+        lines.extend(self.overload());
+        lines.extend(self.long_intervals());
+        lines.extend(self.unequal_hosts());
         lines
+    }
+
+    /// Warning about the link with the largest offered load, if that exceeds 100 %.
+    fn overload(&self) -> Option<String> {
+        let loads = self.network.offered_loads();
+        let over = || {
+            loads
+                .iter()
+                .zip(&self.network.links)
+                .filter(|(offered, _)| offered.load > FULL)
+        };
+        let (most, link) = over().max_by(|(a, _), (b, _)| a.load.total_cmp(&b.load))?;
+        let name = &link.name;
+        let offer = if most.load.is_finite() {
+            format!("flow entries offer {} of link {name}", percent(most.load))
+        } else {
+            let rate = Rate::clamped(most.bps);
+            format!("flow entries offer {rate} to link {name}, which serves nothing in that time")
+        };
+        let others = match over().count() - 1 {
+            0 => String::new(),
+            1 => ", and more than 100 % of another".to_owned(),
+            n => format!(", and more than 100 % of {n} others"),
+        };
+        Some(format!(
+            "{offer}{others}: what exceeds 100 % waits, is dropped or stays unfinished"
+        ))
     }
 
     fn warnings_of(&self, i: usize, flow: &FlowSpec<Any>) -> Vec<String> {
@@ -33,8 +71,12 @@ impl Resolved {
             lines.push(format!(
                 "{place}, start: it starts after the end of the run, {end}, and sends nothing"
             ));
-        } else if flow.stop.is_some_and(|stop| stop > Time::ZERO + end) {
-            lines.push(format!("{place}, stop: the run ends before, after {end}"));
+        } else {
+            for (key, at) in [("stop", flow.stop), ("last_arrival", flow.last_arrival)] {
+                if at.is_some_and(|at| at > Time::ZERO + end) {
+                    lines.push(format!("{place}, {key}: the run ends before, after {end}"));
+                }
+            }
         }
         let law = flow.params.law();
         let header = law.header_bytes() as u64;
@@ -48,19 +90,30 @@ impl Resolved {
         lines
     }
 
-    /// Links without a limit of their buffers at which a law that listens to losses would wait for them in vain.
-    fn unlimited(&self) -> Vec<String> {
+    /// A warning about links without a limit of their buffers at which a law that listens to losses would wait for them in vain.
+    fn unlimited(&self) -> Option<String> {
         let links = &self.network.links;
         let slowest = |flow: &FlowSpec<Any>| {
-            let capacity = |&l: &u32| links[l as usize].capacity.bps();
+            let rate = |&l: &u32| links[l as usize].service_rate(links[l as usize].capacity).bps();
             flow.routes
                 .first()
                 .forward
                 .iter()
                 .copied()
-                .min_by(|a, b| capacity(a).total_cmp(&capacity(b)))
+                .min_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        let fills = |flow: &&FlowSpec<Any>| flow.params.law().signal == Signal::Loss && flow.size.is_none();
+        // A transfer of more than two bandwidth-delay products outgrows its path.
+        let outgrows = |flow: &FlowSpec<Any>| {
+            let room = slowest(flow).zip(self.round_trip(flow));
+            let bytes = room.map(|(l, rtt)| {
+                let link = &links[l as usize];
+                link.service_rate(link.capacity).bytes_in(rtt)
+            });
+            flow.size
+                .as_ref()
+                .is_none_or(|size| bytes.is_some_and(|bytes| size.max() > 2.0 * bytes))
+        };
+        let fills = |flow: &&FlowSpec<Any>| flow.params.law().signal == Signal::Loss && outgrows(flow);
         let mut first: Vec<Option<&FlowSpec<Any>>> = vec![None; links.len()];
         for flow in self.network.flows.iter().filter(fills) {
             if let Some(l) = slowest(flow) {
@@ -72,8 +125,9 @@ impl Resolved {
             let drops =
                 link.algorithm.is_some() || link.wire.loss != Loss::NONE || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
+                let transfers = if flow.size.is_some() { "with large transfers, " } else { "" };
                 format!(
-                    "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it until packets are dropped; \
+                    "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it {transfers}until packets are dropped; \
                      write e.g. buffer = \"1 BDP\"",
                     name = link.name,
                     law = flow.params.law().name,
@@ -81,7 +135,9 @@ impl Resolved {
                 )
             })
         };
-        first.into_iter().zip(links).filter_map(warning).collect()
+        let mut found = first.into_iter().zip(links).filter_map(warning);
+        let line = found.next()?;
+        Some(format!("{line}{}", alike(found.count())))
     }
 
     /// Whether anything in the run depends on its seed.
@@ -95,6 +151,21 @@ impl Resolved {
         };
         self.network.links.iter().any(link) || self.network.flows.iter().any(draws)
     }
+}
+
+/// How many more links a line is about.
+fn alike(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        1 => " (another link is alike)".to_owned(),
+        n => format!(" ({n} other links are alike)"),
+    }
+}
+
+/// A share in percent, with as many decimals as tell it from 100 %.
+fn percent(share: f64) -> String {
+    let decimals = (0..9).find(|&decimals| format!("{:.decimals$}", 100.0 * share).parse() != Ok(100.0));
+    format!("{:.*} %", decimals.unwrap_or(9), 100.0 * share)
 }
 
 fn draws(flow: &FlowSpec<Any>) -> bool {
@@ -111,5 +182,6 @@ fn draws(flow: &FlowSpec<Any>) -> bool {
         .as_ref()
         .is_some_and(|d| varies(&d.every) || varies(&d.hold));
     let values = varies(&flow.start) || given(&flow.rtt) || given(&flow.lifetime) || given(&flow.size);
-    arrivals || session || delay || values || flow.overhead > Duration::ZERO
+    let law = Any::transport(&flow.params).draws;
+    arrivals || session || delay || values || law || flow.overhead > Duration::ZERO
 }

@@ -39,6 +39,17 @@ pub struct Application {
     on: Duration,
 }
 
+impl ApplicationSpec {
+    /// The same at a host whose clock is slow by this share.
+    #[must_use]
+    pub fn clocked(mut self, slow: f64) -> Self {
+        if let Self::OnOff { rate, .. } = &mut self {
+            *rate = rate.scaled(1.0 / (1.0 + slow)).unwrap_or(*rate);
+        }
+        self
+    }
+}
+
 impl Application {
     /// It writes first at `now`; packets of a rate have this size.
     #[must_use]

@@ -13,6 +13,7 @@ use crate::error::{ScenarioError, unknown_key};
 use crate::format::Scenario;
 use crate::laws::{read_table, shown};
 use crate::network::{FlowSpec, LinkSpec};
+use crate::profile::Profile;
 use crate::quantity::{BufferSize, Size};
 use crate::rules::{RULES, Rule, by_rule};
 
@@ -85,7 +86,9 @@ fn fixed(
             };
             let rtt = rtts.and_then(|rtts| rtts.into_iter().reduce(f64::max));
             let rtt = rtt.ok_or_else(|| ScenarioError::at(place, problem))?;
-            Buffer::Bytes(Bytes::new((times * link.capacity.bps() * rtt / 8.0).ceil() as u64))
+            Buffer::Bytes(Bytes::new(
+                (times * link.service_rate(link.capacity).bps() * rtt / 8.0).ceil() as u64,
+            ))
         }
     })
 }
@@ -114,7 +117,7 @@ pub enum Sized {
 /// Reads a table with one rule or algorithm.
 pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
-    let values = read_table(&format!("{place}, {name}"), rows, &[table])?;
+    let values = read_table(Profile::default(), &format!("{place}, {name}"), rows, &[table])?;
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Ok(Sized::Rule(rule, values));
     }
@@ -167,7 +170,7 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
         return None;
     };
     let (name, table, rows) = named("", tables).ok()?;
-    let values = read_table("", rows, &[table]).ok()?;
+    let values = read_table(Profile::default(), "", rows, &[table]).ok()?;
     Some(json!({ name: shown(rows, &values) }))
 }
 

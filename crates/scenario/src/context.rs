@@ -26,10 +26,13 @@ pub fn router(capacity: Rate, params: &AnyParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }
 
-/// The largest load that a link's routers aim at when it has this capacity: the smallest of their targets, or the capacity.
+/// Largest load that flows may reach at a link of this capacity: the smallest target of its routers, or the service rate.
 pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
     let targets = link.routers.iter().map(|params| router(capacity, params).target());
-    targets.fold(capacity, |least, t| if t < least { t } else { least })
+    targets.fold(
+        link.service_rate(capacity),
+        |least, t| if t < least { t } else { least },
+    )
 }
 
 /// Propagation delay there and back; `None` beyond what a duration holds.

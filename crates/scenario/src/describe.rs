@@ -13,6 +13,7 @@ use crate::context::target;
 use crate::format::Scenario;
 use crate::laws::InForce;
 use crate::network::{FlowSpec, LinkSpec, LinkState};
+use crate::profile::Profile;
 use crate::queues::queue_in_force;
 use crate::resolve::Resolved;
 use crate::rules::RULES;
@@ -31,10 +32,12 @@ impl Resolved {
             .zip(&in_force.links)
             .zip(scenario.queue_choices())
             .zip(scenario.buffer_choices())
-            .map(|((((link, (from, to)), laws), queue), (_, _, buffer))| {
+            .zip(network.offered_loads())
+            .map(|(((((link, (from, to)), laws), queue), (_, _, buffer)), offered)| {
                 json!({
                     "name": link.name, "from": from, "to": to,
                     "capacity_bps": link.capacity.bps(),
+                    "service_bps": link.service_rate(link.capacity).bps(),
                     "delay_s": link.wire.delay.as_secs_f64(),
                     "buffer": match link.buffer {
                         Buffer::Unlimited => json!("unlimited"),
@@ -46,6 +49,8 @@ impl Resolved {
                     "loss": link.wire.loss.mean(),
                     "laws": laws,
                     "target_bps": target(link, link.capacity).bps(),
+                    "offered_bps": offered.bps,
+                    "offered_load": offered.load,
                     "changes": link.changes.iter().map(|state| describe_state(link, state)).collect::<Value>(),
                     "measured": link.measured,
                 })
@@ -60,6 +65,7 @@ impl Resolved {
             "duration_s": network.duration.as_secs_f64(),
             "sample_s": network.sample.as_secs_f64(),
             "seed": network.seed,
+            "profile": scenario.profile,
             "links": links.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
             "memories": scenario.memory,
@@ -87,8 +93,10 @@ impl Resolved {
             "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), crate::traffic::Dist::constant),
             "start_s": flow.start.constant(),
             "stop_s": flow.stop.map(Time::as_secs_f64),
+            "last_arrival_s": flow.last_arrival.map(Time::as_secs_f64),
             "count": match flow.arrivals { Arrivals::Once { count } => json!(count), _ => Value::Null },
             "finite": flow.size.is_some() || flow.lifetime.is_some(),
+            "transfers": flow.size.is_some(),
             "application": flow.application.is_some(),
             "packet_bytes": flow.packet.get(),
             "ack_bytes": flow.control.get(),
@@ -110,6 +118,7 @@ fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> Value {
     json!({
         "at_s": state.at.as_secs_f64(),
         "capacity_bps": state.capacity.bps(),
+        "service_bps": link.service_rate(state.capacity).bps(),
         "target_bps": if none { 0.0 } else { target(link, state.capacity).bps() },
         "delay_s": state.wire.delay.as_secs_f64(),
         "loss": state.wire.loss.mean(),
@@ -194,7 +203,8 @@ fn describe_params(rows: &[ParamSpec]) -> Value {
         json!({
             "name": p.name, "doc": p.doc, "source": p.source,
             "kind": kind(p.unit),
-            "default": Shown(p.unit, p.default).to_string(),
+            "default": Shown(p.unit, Profile::Linux.default_of(p)).to_string(),
+            "paper": p.linux.map(|_| Shown(p.unit, p.default).to_string()),
             "low": Shown(p.unit, p.range.0).to_string(),
             "high": Shown(p.unit, p.range.1).to_string(),
             "choices": if let Unit::Choice(words) = p.unit { json!(words) } else { Value::Null },
@@ -274,10 +284,11 @@ fn table_schema(title: &str, params: &[ParamSpec]) -> Value {
 }
 
 fn param_schema(p: &ParamSpec) -> Value {
-    let default = Shown(p.unit, p.default).to_string();
+    let value = Profile::Linux.default_of(p);
+    let default = Shown(p.unit, value).to_string();
     let mut schema = match p.unit {
-        Unit::Number => json!({ "type": "number", "minimum": p.range.0, "maximum": p.range.1, "default": p.default }),
-        Unit::Switch => json!({ "type": "boolean", "default": p.default != 0.0 }),
+        Unit::Number => json!({ "type": "number", "minimum": p.range.0, "maximum": p.range.1, "default": value }),
+        Unit::Switch => json!({ "type": "boolean", "default": value != 0.0 }),
         Unit::Choice(words) => json!({ "enum": words, "default": default }),
         Unit::Duration | Unit::Rate | Unit::Size | Unit::Packets => json!({ "type": "string", "default": default }),
     };

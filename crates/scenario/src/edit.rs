@@ -1,7 +1,8 @@
 //! Changing one value of a scenario by its path, as `--set flow.x1.start='3 s'` does.
 //!
-//! A path is keys with dots between them. Entries of a list go by name, by number from 1, or, for links, by their ends:
-//! `link.R1->R2.delay`; `*` stands for all of them, as in `flow.*.law`. A law by name turns into a table once one of its parameters is set.
+//! A path is keys with dots between them. Entries of a list go by name, by number from 1, or by their ends:
+//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell; `*` stands for all of them, as in `flow.*.law`.
+//! A law by name turns into a table once one of its parameters is set.
 
 use std::sync::LazyLock;
 
@@ -34,9 +35,12 @@ pub enum Step {
 /// # Errors
 /// When a change has no value, or its path leads nowhere.
 pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
-    let (path, text) = change
-        .split_once('=')
-        .ok_or_else(|| ScenarioError::at(change, "needs PATH=VALUE, as in duration='10 s'"))?;
+    let (path, text) = change.split_once('=').ok_or_else(|| {
+        ScenarioError::at(
+            change,
+            format!("needs PATH=VALUE, as in duration='10 s'{}", redirected(change)),
+        )
+    })?;
     let value = value_of(text.trim());
     if let Some((list, rest)) = path.trim().split_once(".*.") {
         let Some(entries) = scenario[list].as_array().map(Vec::len) else {
@@ -46,6 +50,12 @@ pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
         return (1..=entries).try_for_each(|number| put(scenario, &format!("{list}.{number}.{rest}"), value.clone()));
     }
     put(scenario, path.trim(), value)
+}
+
+/// Hint for a change without a value whose `>` a shell may have taken as a redirection.
+fn redirected(change: &str) -> &'static str {
+    let hint = "; if the shell took > as a redirection, quote it, as in 'link.R1->R2.delay=1 ms', or write link.R1:R2";
+    if change.ends_with('-') { hint } else { "" }
 }
 
 fn put(scenario: &mut Value, path: &str, value: Value) -> Fallible<()> {
@@ -114,10 +124,34 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
     let names: Vec<String> = entries.iter().enumerate().map(|(i, entry)| name_of(i, entry)).collect();
     let by_name = names.iter().position(|name| name == key);
     let by_number = key.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    by_name.or(by_number).filter(|&n| n < names.len()).ok_or_else(|| {
-        let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        ScenarioError::at(path, format!("no entry '{key}'; {}", meant(key, &known)))
-    })
+    if let Some(found) = by_name.or(by_number).filter(|&n| n < names.len()) {
+        return Ok(found);
+    }
+    let between = |from: &str, to: &str| -> Vec<usize> {
+        let same = |&(_, entry): &(usize, &Value)| {
+            let ends = [from, to].map(|end| entry[end].as_str());
+            matches!(ends, [Some(from), Some(to)] if key.strip_prefix(from).and_then(|k| k.strip_prefix(':')) == Some(to))
+        };
+        entries.iter().enumerate().filter(same).map(|(i, _)| i).collect()
+    };
+    let problem = match (&between("from", "to")[..], &between("to", "from")[..]) {
+        (&[one], _) => return Ok(one),
+        ([], &[one]) if entries[one]["duplex"] == true => {
+            format!(
+                "'{key}' is the other direction of '{}', whose key reverse holds its values",
+                names[one]
+            )
+        }
+        ([], _) => {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            format!("no entry '{key}'; {}", meant(key, &known))
+        }
+        (several, _) => {
+            let known: Vec<&str> = several.iter().map(|&i| names[i].as_str()).collect();
+            format!("'{key}' is more than one; write one of {}", known.join(", "))
+        }
+    };
+    Err(ScenarioError::at(path, problem))
 }
 
 /// Its name, or its ends, or its number.
@@ -189,7 +223,8 @@ mod tests {
             "flow.x1.law.jetmax.tau=0.5",
             "flow.2.law.cbr.rate=\"1 Mb/s\"",
             "link.R1->R2.delay=20 ms",
-            "link.back.reverse.delay = 30 ms",
+            "link.R2:R1.reverse.delay = 30 ms",
+            "link.R1:R2.jitter=1 ms",
             "memory.1.total=2 MB",
             "law.jetmax.interval=50 ms",
             "seed=7",
@@ -201,6 +236,7 @@ mod tests {
         assert_eq!(raw["flow"][0]["law"], json!({ "jetmax": { "tau": 0.5 } }));
         assert_eq!(raw["flow"][1]["law"], json!({ "cbr": { "rate": "1 Mb/s" } }));
         assert_eq!(raw["link"][0]["delay"], "20 ms");
+        assert_eq!(raw["link"][0]["jitter"], "1 ms");
         assert_eq!(raw["link"][1]["reverse"], json!({ "delay": "30 ms" }));
         assert_eq!(raw["memory"][0]["total"], "2 MB");
         assert_eq!(raw["law"], json!({ "jetmax": { "interval": "50 ms" } }));
@@ -212,6 +248,19 @@ mod tests {
     fn a_path_that_leads_nowhere_gets_one_line() {
         for (change, line) in [
             ("duration", "duration: needs PATH=VALUE, as in duration='10 s'"),
+            (
+                "link.R1-",
+                "link.R1-: needs PATH=VALUE, as in duration='10 s'; if the shell took > as a redirection, quote it, as in \
+                 'link.R1->R2.delay=1 ms', or write link.R1:R2",
+            ),
+            (
+                "flow.R1:R2.start=1 s",
+                "flow.R1:R2.start: 'R1:R2' is more than one; write one of x1, noise",
+            ),
+            (
+                "link.R1:R3.delay=1 s",
+                "link.R1:R3.delay: no entry 'R1:R3'; did you mean 'R1->R2'?",
+            ),
             (
                 "flwo.x1.start=1 s",
                 "flwo.x1.start: no key 'flwo' here; did you mean 'flow'?",
@@ -238,6 +287,17 @@ mod tests {
             assert_eq!(assign(&mut raw, change).unwrap_err().to_string(), line);
             assert_eq!(raw, two(), "{change} is refused and changes nothing");
         }
+    }
+
+    #[test]
+    fn the_other_direction_of_a_duplex_link_is_named() {
+        let mut raw = two();
+        raw["link"] = json!([{ "from": "R1", "to": "R2", "duplex": true }]);
+        let error = assign(&mut raw, "link.R2:R1.delay=1 s").unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "link.R2:R1.delay: 'R2:R1' is the other direction of 'R1->R2', whose key reverse holds its values"
+        );
     }
 
     #[test]

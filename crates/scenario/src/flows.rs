@@ -10,7 +10,8 @@ use crate::error::ScenarioError;
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params};
 use crate::network::{AckDelaySpec, FASTEST, FlowSpec, LinkSpec, RouteSpec, Routes, SLOWEST, SessionSpec};
-use crate::quantity::{Base, Count, Size, Varying};
+use crate::profile::Profile;
+use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
 
 /// All flows of an entry are known before the run starts.
@@ -32,6 +33,7 @@ pub struct FlowReader<'a> {
     pub nodes: &'a dyn Fn(&Routes) -> [u32; 2],
     /// What the scenario says of processing times.
     pub overhead: Option<Duration>,
+    pub profile: Profile,
 }
 
 impl FlowReader<'_> {
@@ -46,14 +48,7 @@ impl FlowReader<'_> {
 
     pub fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
         let flow = self.flow;
-        for (key, size) in [("packet", flow.packet), ("ack", flow.ack)] {
-            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
-                return Err(self.error(
-                    key,
-                    format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B"),
-                ));
-            }
-        }
+        self.check_packets()?;
         let routes = self.routes.clone()?;
         let route = routes.first();
         let size = self.dist("size", flow.size.as_ref())?;
@@ -69,25 +64,18 @@ impl FlowReader<'_> {
         let arrivals = self.arrivals(route, size.as_ref(), session.as_ref())?;
         let application = self.application()?;
         let responds = matches!(application, Some(ApplicationSpec::Responses { .. }));
-        if responds && flow.reliable == Some(false) {
-            return Err(self.error("reliable", "a server waits until its response has arrived"));
-        }
-        let reliable = flow.reliable.unwrap_or(size.is_some() || responds);
-        if reliable && size.is_none() && !responds {
-            return Err(self.error(
-                "reliable",
-                "needs a size: only a finite transfer can be delivered in full",
-            ));
-        }
+        let reliable = self.reliable(&params, size.is_some(), responds)?;
         Ok(FlowSpec {
             name: flow.name.clone(),
-            overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(&params, route)),
+            overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(route)),
+            slow: 0.0,
             params,
             rtt: self.rtt(&routes)?,
             ends: (self.nodes)(&routes),
             routes,
             start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
             stop: self.stop()?,
+            last_arrival: self.last_arrival()?,
             lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
             size,
             size_unit: self.size_unit(),
@@ -101,6 +89,42 @@ impl FlowReader<'_> {
         })
     }
 
+    fn check_packets(&self) -> Fallible<()> {
+        for (key, size) in [("packet", self.flow.packet), ("ack", self.flow.ack)] {
+            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
+                let problem = format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B");
+                return Err(self.error(key, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if the flow retransmits lost data until all of it has arrived.
+    fn reliable(&self, params: &AnyParams, finite: bool, responds: bool) -> Fallible<bool> {
+        let (asked, law) = (self.flow.reliable, params.law().name);
+        if responds && asked == Some(false) {
+            return Err(self.error("reliable", "a server waits until its response has arrived"));
+        }
+        let acknowledged = Any::transport(params).acknowledged;
+        if !acknowledged && responds {
+            let problem = format!(
+                "responses wait until they have arrived, and {law} has no ACKs; allowed: {law} = {{ acks = true }}"
+            );
+            return Err(self.error("application", problem));
+        }
+        if !acknowledged && asked == Some(true) {
+            let problem =
+                format!("{law} has no ACKs, so lost data cannot be sent again; allowed: {law} = {{ acks = true }}");
+            return Err(self.error("reliable", problem));
+        }
+        let reliable = asked.unwrap_or(acknowledged && (finite || responds));
+        if reliable && !finite && !responds {
+            let problem = "needs a size: only a finite transfer can be delivered in full";
+            return Err(self.error("reliable", problem));
+        }
+        Ok(reliable)
+    }
+
     fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
         let place = format!("{}, law", self.place);
         let (name, own) = match &self.flow.law {
@@ -112,20 +136,21 @@ impl FlowReader<'_> {
         };
         law_named(&place, name)?;
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
-        read_params(&place, name, &layers)
+        read_params(self.profile, &place, name, &layers)
     }
 
-    /// Senders that only acknowledgements clock fall into step with each other. What breaks that is a random processing time
-    /// of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched
-    /// Gateways; `overhead_` of ns-2).
-    fn usual_overhead(&self, params: &AnyParams, route: &RouteSpec) -> Duration {
-        if !Any::transport(params).ack_clocked {
+    /// Senders fall into step with each other and with queues: those that ACKs clock, and constant streams of equal rates.
+    /// What breaks that is a random processing time of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On
+    /// Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of ns-2).
+    fn usual_overhead(&self, route: &RouteSpec) -> Duration {
+        if self.profile == Profile::Paper {
             return Duration::ZERO;
         }
         let transmissions = route
             .forward
             .iter()
-            .map(|&l| self.links[l as usize].capacity.time_to_send(self.flow.packet));
+            .map(|&l| &self.links[l as usize])
+            .map(|link| link.service_rate(link.capacity).time_to_send(self.flow.packet));
         transmissions.flatten().max().unwrap_or(Duration::ZERO)
     }
 
@@ -143,12 +168,23 @@ impl FlowReader<'_> {
     }
 
     fn stop(&self) -> Fallible<Option<Time>> {
-        let Some(stop) = self.flow.stop else { return Ok(None) };
-        let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
-        if stop.as_secs_f64() <= start {
-            return Err(self.error("stop", "must be after start"));
+        self.after_start("stop", self.flow.stop)
+    }
+
+    fn last_arrival(&self) -> Fallible<Option<Time>> {
+        if self.flow.last_arrival.is_some() && self.flow.arrivals.is_none() {
+            return Err(self.error("last_arrival", "needs arrivals"));
         }
-        Ok(Some(Time::ZERO + stop))
+        self.after_start("last_arrival", self.flow.last_arrival)
+    }
+
+    fn after_start(&self, key: &str, at: Option<Duration>) -> Fallible<Option<Time>> {
+        let Some(at) = at else { return Ok(None) };
+        let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
+        if at.as_secs_f64() <= start {
+            return Err(self.error(key, "must be after start"));
+        }
+        Ok(Some(Time::ZERO + at))
     }
 
     /// Sizes in packets are rounded up to packets, others to bytes.
@@ -232,22 +268,23 @@ impl FlowReader<'_> {
         }))
     }
 
-    /// Arrivals a second that fill a share of the slowest link of the path.
+    /// Arrivals a second that offer a share of the service rate of the slowest link of the path.
     fn arrivals_for(
         &self,
-        load: f64,
+        Share(load): Share,
         route: &RouteSpec,
         size: Option<&Dist>,
         session: Option<&SessionSpec>,
     ) -> Fallible<f64> {
         if !(load > 0.0 && load <= 10.0) {
-            let problem = format!("load {load} is out of range; allowed: above 0 to 10");
+            let problem = format!("load {load} is out of range; allowed: above 0 to 10, or \"1000 %\"");
             return Err(self.error("arrivals", problem));
         }
         let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
         let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
-        let capacities = route.forward.iter().map(|&l| self.links[l as usize].capacity.bps());
-        Ok(load * capacities.fold(f64::INFINITY, f64::min)
+        let links = route.forward.iter().map(|&l| &self.links[l as usize]);
+        let rates = links.map(|link| link.service_rate(link.capacity).bps());
+        Ok(load * rates.fold(f64::INFINITY, f64::min)
             / (8.0 * size.mean_rounded_up(self.size_unit().get() as f64) * objects))
     }
 

@@ -12,7 +12,8 @@ use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 use crate::error::{ScenarioError, meant_key, nickname};
 use crate::loss::LossChoice;
-use crate::quantity::{Count, Size, Varying};
+use crate::profile::Profile;
+use crate::quantity::{Count, Share, Size, Varying};
 
 /// What to simulate.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -37,9 +38,12 @@ pub struct Scenario {
     /// Time between samples in the results.
     #[serde(default = "default_sample")]
     pub sample: Duration,
-    /// Longest random processing time of a packet at the host that sends it. By default, packets of laws that only
-    /// acknowledgements clock take up to the time that the slowest link of their path needs for one, and those links are
-    /// up to 100 parts in a million slow, as clocks are; "0 s" for neither.
+    /// Defaults of hosts: those of Linux, or those of the papers.
+    #[serde(default, skip_serializing_if = "Profile::is_linux")]
+    pub profile: Profile,
+    /// Longest random processing time of a packet at the host that sends it. By default, that is the time that the slowest link
+    /// of its path needs for a packet, and clocks of hosts and links are off by up to 100 parts in a million; "0 s" for
+    /// neither, which is the default under the profile "paper".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Duration>,
     /// Parameters of laws for the whole run; a link or a flow may override them.
@@ -233,16 +237,19 @@ pub struct Flow {
     /// When it starts: its first packet comes to its first link then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Varying<Duration>>,
-    /// When it stops sending.
+    /// When it stops sending; transfers that have not finished are given up, and count as aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
+    /// No flow arrives after this time; those that have started go on, so that transfers can finish before the run ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_arrival: Option<Duration>,
     /// How long each flow sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Varying<Duration>>,
     /// What each flow carries; by default there is no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Varying<Size>>,
-    /// Whether lost data is sent again; by default it is when the size is given.
+    /// Whether lost data is sent again; by default it is when the size is given and the law has ACKs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliable: Option<bool>,
     /// How many flows start; by default one.
@@ -286,8 +293,9 @@ fn default_ack() -> Bytes {
 pub enum ArrivalProcess {
     /// Independently of each other, so many a second.
     Poisson(Frequency),
-    /// Independently of each other, so many that their data fills this share of the slowest link of the path.
-    Load(f64),
+    /// Independently of each other, so many that their data is this share of what the slowest link of the path of this
+    /// entry can serve, by this entry alone: entries that share a link add up. 0.5 or "50 %".
+    Load(Share),
     /// With such times between them, the first at `start`.
     Interval(Varying<Duration>),
     /// `batch` flows at a time, with such times between them, the first at `start`.

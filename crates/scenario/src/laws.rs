@@ -11,6 +11,7 @@ use crate::context::Fallible;
 use crate::error::{ScenarioError, unknown_key};
 use crate::format::Scenario;
 use crate::network::Network;
+use crate::profile::Profile;
 
 /// Parameters given at a link by law, or `None` for a plain queue.
 pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
@@ -27,7 +28,7 @@ pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<L
         }
         Some(LawChoice::Tables(tables)) => {
             for (name, table) in tables {
-                read_params(&place, name, &[table])?;
+                read_params(Profile::default(), &place, name, &[table])?;
             }
             Ok(Some(tables.clone()))
         }
@@ -49,12 +50,12 @@ pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     })
 }
 
-/// Parameters of a law from a table of those that differ from the defaults.
+/// Parameters of a law from a table of those that differ from the defaults, which are those of Linux.
 ///
 /// # Errors
 /// When the law or a parameter is unknown, or a value is not allowed.
 pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
-    read_params("law", law, &[table])
+    read_params(Profile::default(), "law", law, &[table])
 }
 
 /// The same as values in base units, in the order of the law's table.
@@ -63,12 +64,17 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
 /// As [`law_params`].
 pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     law_params(law, table)?;
-    Ok(read_values("law", law, &[table])?.1)
+    Ok(read_values(Profile::default(), "law", law, &[table])?.1)
 }
 
 /// Values of a table of parameters: the defaults, then each layer over the one before.
-pub fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, Value>]) -> Fallible<Vec<f64>> {
-    let mut values: Vec<f64> = rows.iter().map(|p| p.default).collect();
+pub fn read_table(
+    profile: Profile,
+    place: &str,
+    rows: &[ParamSpec],
+    layers: &[&BTreeMap<String, Value>],
+) -> Fallible<Vec<f64>> {
+    let mut values: Vec<f64> = rows.iter().map(|p| profile.default_of(p)).collect();
     for (key, value) in layers.iter().flat_map(|table| table.iter()) {
         let index = rows.iter().position(|p| p.name == key).ok_or_else(|| {
             let known: Vec<&str> = rows.iter().map(|p| p.name).collect();
@@ -99,13 +105,26 @@ pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Value {
 }
 
 /// Values of a law's parameters.
-fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
+fn read_values(
+    profile: Profile,
+    place: &str,
+    law: &str,
+    layers: &[&BTreeMap<String, Value>],
+) -> Fallible<(&'static LawInfo, Vec<f64>)> {
     let info = law_named(place, law)?;
-    Ok((info, read_table(&format!("{place}, {law}"), info.params, layers)?))
+    Ok((
+        info,
+        read_table(profile, &format!("{place}, {law}"), info.params, layers)?,
+    ))
 }
 
-pub fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
-    let (_, values) = read_values(place, law, layers)?;
+pub fn read_params(
+    profile: Profile,
+    place: &str,
+    law: &str,
+    layers: &[&BTreeMap<String, Value>],
+) -> Fallible<AnyParams> {
+    let (_, values) = read_values(profile, place, law, layers)?;
     params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
 }
 
@@ -124,7 +143,8 @@ impl InForce {
                 _ => None,
             };
             let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
-            read_values("", law, &layers).map_or(Value::Null, |(info, values)| shown(info.params, &values))
+            read_values(scenario.profile, "", law, &layers)
+                .map_or(Value::Null, |(info, values)| shown(info.params, &values))
         };
         let flows = scenario.flow.iter().zip(&network.flows);
         let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));

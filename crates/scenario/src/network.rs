@@ -70,15 +70,25 @@ pub struct LinkSpec<P: Protocol> {
 }
 
 impl<P: Protocol> LinkSpec<P> {
-    /// What the line can send from the beginning to a time in seconds, bits.
+    /// Service rate at a capacity: the capacity, or the rate of the shaper or policer before it if that is lower.
     #[must_use]
-    pub fn offered_bits(&self, until: f64) -> f64 {
-        let (mut offered, mut since, mut capacity) = (0.0, 0.0, self.capacity);
-        for state in self.changes.iter().take_while(|state| state.at.as_secs_f64() < until) {
-            offered += capacity.bps() * (state.at.as_secs_f64() - since);
-            (since, capacity) = (state.at.as_secs_f64(), state.capacity);
+    pub fn service_rate(&self, capacity: Rate) -> Rate {
+        match self.queue.rate() {
+            Some(rate) if rate < capacity => rate,
+            _ => capacity,
         }
-        offered + capacity.bps() * (until - since)
+    }
+
+    /// Bits that the link can serve from the beginning to a time in seconds.
+    #[must_use]
+    pub fn service_bits(&self, until: f64) -> f64 {
+        let (mut bits, mut since, mut rate) = (0.0, 0.0, self.service_rate(self.capacity));
+        for state in self.changes.iter().take_while(|state| state.at.as_secs_f64() < until) {
+            let at = state.at.as_secs_f64();
+            bits += rate.bps() * (at - since);
+            (since, rate) = (at, self.service_rate(state.capacity));
+        }
+        bits + rate.bps() * (until - since)
     }
 }
 
@@ -180,6 +190,8 @@ pub struct FlowSpec<P: Protocol> {
     pub start: Dist,
     /// No flow sends after this.
     pub stop: Option<Time>,
+    /// No flow arrives after this.
+    pub last_arrival: Option<Time>,
     /// How long each flow sends, s.
     pub lifetime: Option<Dist>,
     /// What each flow carries, bytes, rounded up to whole units; `None`: no end.
@@ -200,6 +212,8 @@ pub struct FlowSpec<P: Protocol> {
     pub control: Bytes,
     /// Longest processing time of a packet at the sending host; zero: none.
     pub overhead: Duration,
+    /// By what share the clock of its sender is slow.
+    pub slow: f64,
     /// Random delay of ACKs at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
 }

@@ -59,6 +59,7 @@ fn flow<L: Registered>(any: FlowSpec<Any>) -> FlowSpec<L> {
         rtt: any.rtt,
         start: any.start,
         stop: any.stop,
+        last_arrival: any.last_arrival,
         lifetime: any.lifetime,
         size: any.size,
         size_unit: any.size_unit,
@@ -69,6 +70,7 @@ fn flow<L: Registered>(any: FlowSpec<Any>) -> FlowSpec<L> {
         packet: any.packet,
         control: any.control,
         overhead: any.overhead,
+        slow: any.slow,
         ack_delay: any.ack_delay,
     }
 }

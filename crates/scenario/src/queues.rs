@@ -10,6 +10,7 @@ use crate::context::Fallible;
 use crate::edit::value_of;
 use crate::error::{ScenarioError, unknown_key};
 use crate::laws::{read_table, shown};
+use crate::profile::Profile;
 
 /// Parameters of the discipline at a link; drop-tail without a choice.
 pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
@@ -47,7 +48,10 @@ fn read_values(place: &str, choice: Option<&QueueChoice>) -> Fallible<(&'static 
         },
     };
     let info = discipline_named(place, name)?;
-    Ok((info, read_table(&format!("{place}, {name}"), info.params, &[table])?))
+    Ok((
+        info,
+        read_table(Profile::default(), &format!("{place}, {name}"), info.params, &[table])?,
+    ))
 }
 
 fn discipline_named(place: &str, name: &str) -> Fallible<&'static QueueInfo> {

@@ -58,7 +58,7 @@ impl Scenario {
         ScenarioError::collect(wrong.into_iter().flatten().map(Err::<(), _>))?;
         let (defaults, (mut links, ends)) = (defaults?, links?);
         let mut flows = self.read_flows(&links, &ends, &defaults)?;
-        self.set_clocks(&mut links, &flows);
+        self.set_clocks(&mut links, &ends, &mut flows);
         self.place_routers(&mut links, &mut flows, &defaults)?;
         self.check_marks(&links, &flows)?;
         self.size_buffers(&mut links, &flows)?;
@@ -115,7 +115,7 @@ impl Scenario {
 
     fn read_laws(&self) -> Fallible<LawTables> {
         for (name, table) in &self.law {
-            read_params("law", name, &[table])?;
+            read_params(self.profile, "law", name, &[table])?;
         }
         Ok(self.law.clone())
     }
@@ -187,6 +187,7 @@ impl Scenario {
                 routes,
                 nodes: &|routes| topology.ends_of(routes),
                 overhead: self.overhead,
+                profile: self.profile,
             };
             reader.read(defaults)
         };
@@ -213,10 +214,12 @@ impl Scenario {
         Ok(weights)
     }
 
-    /// No two clocks agree. Where senders are clocked by packets, each link is a little slow, by a share of its own: a stream
-    /// that an equal link before has shaped would fit a full queue for ever, and no other packet with it.
-    fn set_clocks(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) {
-        for flow in flows.iter().filter(|flow| flow.overhead > Duration::ZERO) {
+    /// No two clocks agree. Where hosts are not ideal, each link is a little slow, by a share of its own: a stream that an equal
+    /// link before has shaped would fit a full queue for ever, and no other packet with it. Senders are a little fast or slow.
+    fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
+        for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
+            let (sender, _) = &ends[flow.routes.first().forward[0] as usize];
+            flow.slow = CLOCK_TOLERANCE * (2.0 * Stream::new(self.seed, "host clock", sender).unit() - 1.0);
             for &index in flow.routes.paths.iter().flat_map(|path| &path.forward) {
                 let link = &mut links[index as usize];
                 link.slow = CLOCK_TOLERANCE * Stream::new(self.seed, "clock", &link.name).unit();
@@ -244,7 +247,8 @@ impl Scenario {
             };
             for name in laws {
                 let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
-                spec.routers.push(read_params(&format!("{place}, law"), name, &layers)?);
+                spec.routers
+                    .push(read_params(self.profile, &format!("{place}, law"), name, &layers)?);
             }
         }
         for (i, flow) in flows.iter_mut().enumerate() {
@@ -395,12 +399,7 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
     if flow.size.is_some() || Any::transport(&flow.params).opening == Opening::Handshake {
         return None;
     }
-    let sender = AnySender::new(
-        &flow.params,
-        &FlowInfo {
-            packet_size: flow.packet,
-        },
-    );
+    let sender = AnySender::new(&flow.params, &FlowInfo::of(flow.packet));
     let gap = sender.rate().time_to_send(sender.packet_size(&flow.params))?;
     let law = flow.params.law().name;
     let on_path = flow.routes.first().routers.iter().map(|&l| &links[l as usize]);

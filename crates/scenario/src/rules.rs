@@ -36,6 +36,7 @@ const FLOWS: ParamSpec = ParamSpec {
     doc: "flows on the link, N, at least 1; 0 for those of the scenario",
     unit: Unit::Number,
     default: 0.0,
+    linux: None,
     range: (0.0, 1e9),
     source: "the scenario",
 };
@@ -45,6 +46,7 @@ const RTT: ParamSpec = ParamSpec {
     doc: "their round-trip time, R; 0 for the harmonic mean of those of the scenario",
     unit: Unit::Duration,
     default: 0.0,
+    linux: None,
     range: (0.0, 1000.0),
     source: "the scenario",
 };
@@ -61,6 +63,7 @@ const fn number(
         doc,
         unit: Unit::Number,
         default,
+        linux: None,
         range,
         source,
     }
@@ -130,6 +133,7 @@ pub const RULES: &[Rule] = &[
                 doc: "which of the two: for full use (eq 9), for the loss (eq 10), or whichever needs more",
                 unit: Unit::Choice(&["both", "use", "loss"]),
                 default: 0.0,
+                linux: None,
                 range: (0.0, 2.0),
                 source: "Zhang 2008, section II.2: both",
             },
@@ -138,6 +142,7 @@ pub const RULES: &[Rule] = &[
                 doc: "round trip without waits, R_p of eq 10; 0 for rtt",
                 unit: Unit::Duration,
                 default: 0.0,
+                linux: None,
                 range: (0.0, 1000.0),
                 source: "the scenario",
             },
@@ -203,7 +208,7 @@ pub fn by_rule(
     };
     let packet = crossing.iter().map(|(flow, _)| flow.packet).max();
     let packet = packet.ok_or_else(|| needs("flows", "no flow crosses the link"))?;
-    let rate = link.capacity.bps() / packet.as_bits_f64();
+    let rate = link.service_rate(link.capacity).bps() / packet.as_bits_f64();
     let pipe = rate * rtt;
     let packets = (rule.size)(&Known { flows, rate, pipe }, &values[2..]);
     if packets > LARGEST_BUFFER {

@@ -1,8 +1,13 @@
 //! A scenario at another scale: the same network with faster or slower links.
 
 use levelflow_laws::{LAWS, Signal, Unit};
-use levelflow_units::{Bytes, Frequency, Packets, Rate};
+use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate};
+use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::context::Fallible;
+use crate::error::ScenarioError;
+use crate::quantity::Share;
 
 /// Multiplies link rates, buffers, arrivals a second, rates and responses of applications, and rates of senders that
 /// listen to nothing. Packets keep their size, and parameters of laws that listen their value.
@@ -46,6 +51,59 @@ pub fn scale(raw: &mut Value, factor: f64) {
     });
     if raw["law"].is_object() {
         constant(&mut raw["law"]);
+    }
+}
+
+/// Multiplies the arrivals a second of all flow entries.
+///
+/// # Errors
+/// When an entry has no arrivals that go on, or values that are not allowed.
+pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
+    let flows = raw["flow"].as_array_mut().into_iter().flatten();
+    for (i, flow) in flows.enumerate() {
+        let name = flow["name"].as_str().unwrap_or_default();
+        let place = format!("flow {} ({name}), arrivals", i + 1);
+        let wrong = |problem: String| ScenarioError::at(place.clone(), problem);
+        let allowed = "needs poisson, load, interval or batches";
+        let Some(arrivals) = flow.get_mut("arrivals").and_then(Value::as_object_mut) else {
+            return Err(wrong(allowed.to_owned()));
+        };
+        for (kind, value) in arrivals {
+            match kind.as_str() {
+                "poisson" => {
+                    let often = value.as_str().unwrap_or_default().parse::<Frequency>();
+                    let often = often.map_err(|e| wrong(e.to_string()))?.per_second() * factor;
+                    let often = Frequency::new(often).ok_or_else(|| wrong(format!("{often} /s is out of range")))?;
+                    *value = json!(often.to_string());
+                }
+                "load" => {
+                    let Share(share) = Share::deserialize(&*value).map_err(|e| wrong(e.to_string()))?;
+                    *value = json!(share * factor);
+                }
+                "interval" => scale_times(value, 1.0 / factor),
+                "batches" => {
+                    if let Some(interval) = value.get_mut("interval") {
+                        scale_times(interval, 1.0 / factor);
+                    }
+                }
+                _ => return Err(wrong(allowed.to_owned())),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Multiplies each time, also within a distribution.
+fn scale_times(time: &mut Value, factor: f64) {
+    match time {
+        Value::String(text) => {
+            if let Ok(time) = text.parse::<Duration>() {
+                *text = Duration::from_ps(((time.as_ps() as f64 * factor).round() as u64).max(1)).to_string();
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| scale_times(value, factor)),
+        Value::Object(table) => table.values_mut().for_each(|value| scale_times(value, factor)),
+        _ => {}
     }
 }
 
@@ -98,6 +156,40 @@ fn rate_times(rate: &Value, factor: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scenario;
+
+    #[test]
+    fn scaled_arrivals_offer_as_much_more() {
+        let arrivals = [
+            json!({ "poisson": "7 /s" }),
+            json!({ "load": 0.2 }),
+            json!({ "load": "20 %" }),
+            json!({ "interval": { "uniform": ["10 ms", "90 ms"] } }),
+            json!({ "interval": { "empirical": [["10 ms", 0.5], ["90 ms", 1.0]] } }),
+            json!({ "batches": { "batch": 3, "interval": { "pareto": { "mean": "1 s", "shape": 1.5 } } } }),
+        ];
+        for arrivals in arrivals {
+            let mut raw = json!({
+                "name": "n", "duration": "10 s",
+                "link": [{ "from": "A", "to": "B", "capacity": "10 Mb/s", "delay": "1 ms", "duplex": true }],
+                "flow": [{ "name": "x", "law": "cubic", "from": "A", "to": "B", "size": "5 kB", "arrivals": arrivals }],
+            });
+            let offered = |raw: &Value| {
+                let resolved = Scenario::from_value(raw)
+                    .and_then(|scenario| scenario.resolve())
+                    .unwrap();
+                resolved.network.offered_loads()[0].load
+            };
+            let before = offered(&raw);
+            scale_arrivals(&mut raw, 3.7).unwrap();
+            assert!((offered(&raw) / before - 3.7).abs() < 1e-6, "{raw}");
+        }
+        for arrivals in [json!({ "times": ["1 s"] }), Value::Null, json!({ "poisson": "often" })] {
+            let mut raw = json!({ "flow": [{ "name": "x", "arrivals": arrivals }] });
+            let error = scale_arrivals(&mut raw, 2.0).unwrap_err().to_string();
+            assert!(error.starts_with("flow 1 (x), arrivals: "), "{error}");
+        }
+    }
 
     #[test]
     fn rates_buffers_and_arrivals_are_multiplied_and_packets_are_not() {

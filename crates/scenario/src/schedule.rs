@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The next arrival; `None` after the last one, or once the entry has stopped.
+    /// The next arrival; `None` after the last one.
     pub fn next<P: Protocol>(&mut self, spec: &FlowSpec<P>) -> Option<Arrival> {
         let arrival = match (&mut self.next, &spec.arrivals) {
             (Next::Process { at, left }, Arrivals::Process { interval, batch, .. }) => {
@@ -104,7 +104,9 @@ impl Schedule {
             },
             (Next::Process { .. }, _) => return None,
         };
-        spec.stop.is_none_or(|stop| arrival.at < stop).then_some(arrival)
+        let comes =
+            spec.stop.is_none_or(|stop| arrival.at < stop) && spec.last_arrival.is_none_or(|last| arrival.at <= last);
+        comes.then_some(arrival)
     }
 
     /// One more flow of the entry, which starts at this time.

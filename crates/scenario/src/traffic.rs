@@ -68,6 +68,21 @@ impl Dist {
         }
     }
 
+    /// Mean of a draw.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Uniform { low, high } => (low + high) / 2.0,
+            Self::Exponential { mean } | Self::Pareto { mean, .. } | Self::Lognormal { mean, .. } => *mean,
+            Self::List(values) => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Empirical(points) => {
+                let parts = points.windows(2).map(|w| (w[1].1 - w[0].1) * (w[0].0 + w[1].0) / 2.0);
+                points[0].0 * points[0].1 + parts.sum::<f64>()
+            }
+        }
+    }
+
     /// Mean of a draw that is rounded up to whole units; for Pareto and log-normal values, which are wide, half a unit
     /// above the mean.
     #[must_use]

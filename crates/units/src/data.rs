@@ -134,6 +134,18 @@ impl Packets {
     }
 }
 
+/// Units that count bits.
+const BIT_PITFALLS: &[(&str, &str)] = &[
+    ("b", "counts bits, and an amount of data counts bytes: 8 b is 1 B"),
+    ("kb", "counts bits, and an amount of data counts bytes: 8 kb is 1 kB"),
+    ("Mb", "counts bits, and an amount of data counts bytes: 8 Mb is 1 MB"),
+    ("Gb", "counts bits, and an amount of data counts bytes: 8 Gb is 1 GB"),
+    ("Tb", "counts bits, and an amount of data counts bytes: 8 Tb is 1 TB"),
+    ("Kib", "counts bits, and an amount of data counts bytes: 8 Kib is 1 KiB"),
+    ("Mib", "counts bits, and an amount of data counts bytes: 8 Mib is 1 MiB"),
+    ("Gib", "counts bits, and an amount of data counts bytes: 8 Gib is 1 GiB"),
+];
+
 impl Quantity for Bytes {
     const KIND: Kind = Kind {
         name: "an amount of data",
@@ -142,7 +154,7 @@ impl Quantity for Bytes {
         base: "bytes",
         units: BYTE_UNITS,
         aliases: &[],
-        pitfalls: &[],
+        pitfalls: BIT_PITFALLS,
     };
 }
 

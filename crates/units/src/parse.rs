@@ -130,6 +130,9 @@ impl Kind {
         if let Some((_, advice)) = self.pitfalls.iter().find(|(unit, _)| *unit == written) {
             return Err(Problem::Pitfall(advice));
         }
+        if let Some(problem) = DataUnit::of(written).and_then(|meant| self.near(meant)) {
+            return Err(problem);
+        }
         let same = |unit: &str| unit.eq_ignore_ascii_case(written);
         let spelled = self
             .aliases
@@ -140,12 +143,60 @@ impl Kind {
         Err(spelled.map_or(Problem::Malformed, Problem::Spelling))
     }
 
+    /// Unit or pitfall of this kind that measures the same, however it is spelled.
+    fn near(&self, meant: DataUnit) -> Option<Problem> {
+        let same = |unit: &str| DataUnit::of(unit) == Some(meant);
+        let spelled = self.units.iter().find(|unit| same(unit.symbol));
+        let pitfall = || self.pitfalls.iter().find(|(unit, _)| same(unit));
+        let spelled = spelled.map(|unit| Problem::Spelling(unit.symbol));
+        spelled.or_else(|| pitfall().map(|(_, advice)| Problem::Pitfall(advice)))
+    }
+
     fn error(&'static self, text: &str, problem: Problem) -> ParseError {
         ParseError {
             excerpt: Excerpt::of(text),
             problem,
             kind: self,
         }
+    }
+}
+
+/// A unit of data or of its rate, by what it measures: `MBps` and `mbyte/s` are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct DataUnit {
+    /// `k`, `m`, `g` or `t`.
+    prefix: Option<char>,
+    /// Powers of 1024 instead of 1000.
+    binary: bool,
+    /// Bytes instead of bits. A single letter is a byte only as a capital.
+    bytes: bool,
+    per_second: bool,
+}
+
+impl DataUnit {
+    fn of(written: &str) -> Option<DataUnit> {
+        let suffix = ["/second", "/sec", "/s", "ps"].into_iter().find(|suffix| {
+            let tail = written
+                .len()
+                .checked_sub(suffix.len())
+                .and_then(|from| written.get(from..));
+            tail.is_some_and(|tail| tail.eq_ignore_ascii_case(suffix))
+        });
+        let amount = &written[..written.len() - suffix.map_or(0, str::len)];
+        let prefix = amount.chars().next().map(|c| c.to_ascii_lowercase());
+        let prefix = prefix.filter(|c| matches!(c, 'k' | 'm' | 'g' | 't'));
+        let rest = &amount[prefix.map_or(0, char::len_utf8)..];
+        let binary = rest.strip_prefix('i').filter(|_| prefix.is_some());
+        let counted = binary.unwrap_or(rest);
+        let any_of = |words: [&str; 2]| words.iter().any(|word| counted.eq_ignore_ascii_case(word));
+        let bytes = counted == "B" || any_of(["byte", "bytes"]);
+        let bits = counted == "b" || any_of(["bit", "bits"]);
+        (bytes || bits).then_some(DataUnit {
+            prefix,
+            binary: binary.is_some(),
+            bytes,
+            per_second: suffix.is_some(),
+        })
     }
 }
 

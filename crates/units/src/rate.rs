@@ -109,15 +109,33 @@ const RATE_ALIASES: &[(&str, &str)] = &[
     ("Tbit", "Tb/s"),
 ];
 
-/// Bytes per second; in small letters, `mbps` is that of `tc`.
+/// Units that count bytes or powers of 1024; `mbps`, `gbps` and `tbps` in small letters are bytes in `tc`.
 const RATE_PITFALLS: &[(&str, &str)] = &[
     ("B/s", "counts bytes, and a rate counts bits: 1 B/s is 8 b/s"),
     ("kB/s", "counts bytes, and a rate counts bits: 1 kB/s is 8 kb/s"),
     ("MB/s", "counts bytes, and a rate counts bits: 1 MB/s is 8 Mb/s"),
     ("GB/s", "counts bytes, and a rate counts bits: 1 GB/s is 8 Gb/s"),
     ("TB/s", "counts bytes, and a rate counts bits: 1 TB/s is 8 Tb/s"),
+    ("KiB/s", "counts bytes, and a rate counts bits: 1 KiB/s is 8.192 kb/s"),
+    (
+        "MiB/s",
+        "counts bytes, and a rate counts bits: 1 MiB/s is 8.388608 Mb/s",
+    ),
+    (
+        "GiB/s",
+        "counts bytes, and a rate counts bits: 1 GiB/s is 8.589934592 Gb/s",
+    ),
+    (
+        "TiB/s",
+        "counts bytes, and a rate counts bits: 1 TiB/s is 8.796093022208 Tb/s",
+    ),
+    ("Kib/s", "counts powers of 1024: 1 Kib/s is 1.024 kb/s"),
+    ("Mib/s", "counts powers of 1024: 1 Mib/s is 1.048576 Mb/s"),
+    ("Gib/s", "counts powers of 1024: 1 Gib/s is 1.073741824 Gb/s"),
+    ("Tib/s", "counts powers of 1024: 1 Tib/s is 1.099511627776 Tb/s"),
     ("mbps", "may mean bits or, as in tc, bytes: write Mb/s for bits"),
     ("gbps", "may mean bits or, as in tc, bytes: write Gb/s for bits"),
+    ("tbps", "may mean bits or, as in tc, bytes: write Tb/s for bits"),
 ];
 
 impl Quantity for Rate {

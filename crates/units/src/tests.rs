@@ -339,3 +339,97 @@ mod json_schema {
         }
     }
 }
+
+/// Spellings of units of data per second, or of data; with what one of it is, in bits.
+fn data_units(per_second: bool) -> impl Iterator<Item = (String, f64)> {
+    let prefixes = [
+        ("", 0),
+        ("k", 1),
+        ("K", 1),
+        ("m", 2),
+        ("M", 2),
+        ("g", 3),
+        ("G", 3),
+        ("t", 4),
+        ("T", 4),
+    ];
+    let words = [
+        ("b", 1.0),
+        ("bit", 1.0),
+        ("BITS", 1.0),
+        ("B", 8.0),
+        ("byte", 8.0),
+        ("Bytes", 8.0),
+    ];
+    let suffixes: &[&str] = if per_second {
+        &["/s", "ps", "PS", "/sec", "/second"]
+    } else {
+        &[""]
+    };
+    prefixes.into_iter().flat_map(move |(prefix, power)| {
+        let bases = [("", 1000.0), ("i", 1024.0)];
+        let bases = bases.into_iter().filter(move |(i, _)| i.is_empty() || power > 0);
+        bases.flat_map(move |(i, base): (&str, f64)| {
+            words.into_iter().flat_map(move |(word, bits)| {
+                let one = bits * base.powi(power);
+                suffixes
+                    .iter()
+                    .map(move |suffix| (format!("{prefix}{i}{word}{suffix}"), one))
+            })
+        })
+    })
+}
+
+/// The number and unit that follow some words of an error, up to the next sign.
+fn after<'a>(error: &'a str, words: &str) -> Option<&'a str> {
+    let rest = &error[error.find(words)? + words.len()..];
+    Some(&rest[..rest.find([';', ':', ','])?])
+}
+
+#[test]
+fn a_hint_on_a_unit_of_a_rate_is_the_right_factor() {
+    let mut hints = 0;
+    for (unit, bits) in data_units(true) {
+        let read = format!("1 {unit}").parse::<Rate>();
+        let bps = |text: &str| text.parse::<Rate>().unwrap().bps();
+        let error = match read {
+            Ok(rate) => {
+                assert!((rate.bps() - bits).abs() <= 1e-12 * bits, "{unit}: {rate}");
+                continue;
+            }
+            Err(error) => error.to_string(),
+        };
+        let advised = after(&error, " is written ").map(|symbol| bps(&format!("1 {symbol}")));
+        let factor = after(&error, ": 1 ").and_then(|hint| hint.split_once(" is "));
+        for found in [advised, factor.map(|(_, rate)| bps(rate))].into_iter().flatten() {
+            assert!((found - bits).abs() <= 1e-12 * bits, "{unit}, {bits} b/s: {error}");
+            hints += 1;
+        }
+    }
+    assert!(hints > 100, "{hints}");
+}
+
+#[test]
+fn bytes_per_second_are_refused_with_the_factor_however_they_are_spelled() {
+    for unit in ["MB/s", "MBps", "MBPS", "MByte/s", "mbytes/sec", "mB/s"] {
+        let error = format!("10 {unit}").parse::<Rate>().unwrap_err().to_string();
+        assert!(error.contains("1 MB/s is 8 Mb/s"), "{error}");
+    }
+}
+
+#[test]
+fn a_hint_on_a_unit_of_an_amount_is_the_right_factor() {
+    for (unit, bits) in data_units(false) {
+        let Err(error) = format!("8 {unit}").parse::<Bytes>() else {
+            continue;
+        };
+        let error = error.to_string();
+        let bytes = |text: &str| text.parse::<Bytes>().unwrap().as_bits_f64();
+        if let Some(symbol) = after(&error, " is written ") {
+            assert_eq!(bytes(&format!("1 {symbol}")), bits, "{unit}: {error}");
+        }
+        if let Some((_, amount)) = after(&error, ": 8 ").and_then(|hint| hint.split_once(" is ")) {
+            assert_eq!(bytes(amount), 8.0 * bits, "{unit}: {error}");
+        }
+    }
+}

@@ -62,6 +62,22 @@ fn no_flow_arrives_once_the_entry_has_stopped() {
 }
 
 #[test]
+fn no_flow_arrives_after_the_last_arrival_and_those_that_came_go_on() {
+    for process in [
+        json!({ "interval": "1 s" }),
+        json!({ "times": ["0 s", "1 s", "2 s", "2001 ms", "9 s"] }),
+    ] {
+        let spec = flow(&json!({ "arrivals": process, "last_arrival": "2 s", "size": "9 packets" }));
+        let all = arrivals(&spec, 100);
+        assert_eq!(
+            all.iter().map(|a| a.at).collect::<Vec<_>>(),
+            [ms(0), ms(1000), ms(2000)]
+        );
+        assert_eq!(Schedule::new(&spec, 1).flow(&spec, ms(2000)).stop, None);
+    }
+}
+
+#[test]
 fn a_poisson_process_has_its_rate() {
     let spec = flow(&json!({ "arrivals": { "poisson": "1000 /s" }, "size": "9 packets" }));
     let last = arrivals(&spec, 100_000)[99_999].at.as_secs_f64();

@@ -1,9 +1,10 @@
 //! What scenarios without mistakes come to, and what is said of them.
 
+use levelflow_scenario::Scenario;
 use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::{Value, json};
 
-use crate::{check, good, refused, resolve};
+use crate::{changed, check, good, refused, resolve};
 
 #[test]
 fn the_good_scenario_is_accepted() {
@@ -59,6 +60,50 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
     );
 }
 
+/// One BDP of the shaped link, its target, the share that arrivals fill, and its rate in outages.
+#[test]
+fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
+    for (queue, service) in [
+        (json!({ "cake": { "rate": "2 Mb/s" } }), 2e6),
+        (json!({ "policer": { "rate": "2 Mb/s" } }), 2e6),
+        (json!({ "cake": { "rate": "20 Mb/s" } }), 10e6),
+        (json!({ "cake": {} }), 10e6),
+        (json!("codel"), 10e6),
+    ] {
+        let mut raw = changed(&[
+            ("/link/0/queue", queue.clone()),
+            ("/link/0/buffer", json!("1 BDP")),
+            (
+                "/link/0/changes",
+                json!([{ "at": "1 s", "capacity": "1 Mb/s" }, { "at": "2 s", "capacity": "0 b/s" }]),
+            ),
+            ("/flow/0/size", json!("1 MB")),
+            ("/flow/0/arrivals", json!({ "load": "50 %" })),
+        ]);
+        raw["link"][0]["reverse"] = json!({ "buffer": "unlimited", "queue": "drop_tail" });
+        let scenario = Scenario::from_value(&raw).unwrap();
+        let resolved = scenario.resolve().unwrap();
+        let link = &resolved.network.links[0];
+        assert_eq!(
+            link.buffer,
+            Buffer::Bytes(Bytes::new((service * 0.04 / 8.0) as u64)),
+            "{queue}"
+        );
+        assert_eq!(link.service_bits(4.0), service + 1e6, "{queue}");
+        let described = resolved.describe(&scenario);
+        let number = |pointer: &str| described.pointer(pointer).unwrap().as_f64().unwrap();
+        assert_eq!(
+            [number("/links/0/capacity_bps"), number("/links/0/service_bps")],
+            [10e6, service]
+        );
+        assert_eq!(number("/links/0/changes/0/service_bps"), 1e6);
+        assert_eq!(number("/links/0/changes/1/service_bps"), 0.0);
+        assert!(number("/links/0/target_bps") <= service);
+        assert_eq!(number("/links/1/service_bps"), 10e6);
+        assert!((number("/links/0/offered_bps") - service / 2.0).abs() < 1e-6, "{queue}");
+    }
+}
+
 #[test]
 fn what_is_allowed_and_hardly_meant_is_warned_of() {
     let warned = |changes: &[(&str, Value)], said: &str| {
@@ -78,6 +123,7 @@ fn what_is_allowed_and_hardly_meant_is_warned_of() {
         &[("/flow/0/start", json!("10 s")), ("/flow/0/stop", json!("20 s"))],
         "flow 1 (x), start: it starts after the end of the run, 10 s",
     );
+    warned(&[("/flow", json!([]))], "flow: there is none, so that nothing is sent");
     let cubic = ("/flow/0/law", json!("cubic"));
     warned(
         &[cubic.clone(), ("/link/1/capacity", json!("1 Mb/s"))],
@@ -110,19 +156,131 @@ fn a_seed_matters_where_something_is_drawn() {
     }
 }
 
-/// Those that ACKs clock, also where they pace while their window is small.
+/// A transmission at the slowest link of the path, and clocks that are off by at most 100 parts in a million.
 #[test]
-fn hosts_of_laws_that_acks_clock_have_a_processing_time() {
-    let overhead = |law: Value| resolve(&[("/flow/0/law", law)]).network.flows[0].overhead;
-    for law in [json!("cubic"), json!("ks")] {
-        assert!(overhead(law.clone()) > Duration::ZERO, "{law}");
+fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_papers() {
+    for law in ["cubic", "ks", "jetmax", "bbr", "cbr"] {
+        let found = resolve(&[("/flow/0/law", json!(law))]).network;
+        let (flow, link) = (&found.flows[0], &found.links[0]);
+        assert_eq!(Some(flow.overhead), link.capacity.time_to_send(flow.packet), "{law}");
+        assert!(flow.slow != 0.0 && flow.slow.abs() <= 1e-4, "{law}: {}", flow.slow);
+        assert!(link.slow > 0.0 && link.slow <= 1e-4, "{law}: {}", link.slow);
+        for ideal in [("/profile", json!("paper")), ("/overhead", json!("0 s"))] {
+            let found = resolve(&[("/flow/0/law", json!(law)), ideal]).network;
+            let (flow, link) = (&found.flows[0], &found.links[0]);
+            assert_eq!(
+                (flow.overhead, flow.slow, link.slow),
+                (Duration::ZERO, 0.0, 0.0),
+                "{law}"
+            );
+        }
     }
-    for law in [
-        json!("jetmax"),
-        json!("bbr"),
-        json!({ "ks": { "control": "rate" } }),
-        json!({ "cubic": { "paced": true } }),
+}
+
+/// The good scenario's path has 40 ms, and its slowest link sends 100 packets of 1000 B in 80 ms.
+#[test]
+fn an_interval_that_is_long_beside_round_trips_gets_the_value_that_fits() {
+    let told = |changes: &[(&str, Value)]| {
+        let lines = resolve(changes).warnings();
+        lines
+            .into_iter()
+            .filter(|line| line.contains("the interval of"))
+            .collect::<Vec<_>>()
+    };
+    let jetmax = |interval: &str| ("/flow/0/law", json!({ "jetmax": { "interval": interval } }));
+    assert_eq!(told(&[jetmax("100 ms")]), [""; 0]);
+    let interval = ("/law", json!({ "jetmax": { "interval": "1 s" } }));
+    let lines = told(&[interval]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("jetmax, 1 s, is "), "{lines:?}");
+    let fits = lines[0].split('"').nth(1).unwrap().to_owned();
+    assert_eq!(told(&[("/law", json!({ "jetmax": { "interval": fits } }))]), [""; 0]);
+}
+
+#[test]
+fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
+    let told = |laws: [Value; 2], profile: &str| {
+        let mut raw = good();
+        let mut other = raw["flow"][0].clone();
+        other["name"] = json!("y");
+        raw["flow"][0]["law"] = laws[0].clone();
+        other["law"] = laws[1].clone();
+        raw["flow"].as_array_mut().unwrap().push(other);
+        raw["profile"] = json!(profile);
+        let lines = Scenario::from_value(&raw).unwrap().resolve().unwrap().warnings();
+        lines
+            .into_iter()
+            .filter(|line| line.starts_with("flows differ"))
+            .collect::<Vec<_>>()
+    };
+    for law in ["cubic", "newreno", "bbr3", "vegas", "jetmax"] {
+        assert_eq!(told([json!(law), json!("bbr")], "linux"), [""; 0], "{law}");
+    }
+    assert_eq!(
+        told([json!("cubic"), json!("bbr")], "paper"),
+        [
+            "flows differ in their first window: 10 packets for bbr, 2 packets for cubic; initial_window of each law sets it"
+        ]
+    );
+    let own = json!({ "cubic": { "delayed_ack": false, "min_timeout": "1 ms" } });
+    let lines = told([own, json!("newreno")], "linux");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].contains("an ACK for each packet for cubic") && lines[1].contains("SRTT + 1 ms or more"));
+}
+
+/// A transfer of twice the bandwidth-delay product fits its path and the queue that it makes in slow start.
+#[test]
+fn large_transfers_fill_a_buffer_without_limit_too() {
+    let full = |size: Value| {
+        let changes = [("/flow/0/law", json!("cubic")), ("/flow/0/size", size)];
+        resolve(&changes)
+            .warnings()
+            .iter()
+            .any(|line| line.contains("fills it with large transfers"))
+    };
+    assert!(full(json!("10 MB")) && full(json!({ "exponential": "20 kB" })));
+    assert!(!full(json!("20 kB")));
+}
+
+/// RFC 6928 (10 packets) beside ns-2 (2), and the switches of Linux.
+#[test]
+fn a_profile_is_a_set_of_defaults() {
+    let params = |changes: &[(&str, Value)]| {
+        let scenario = Scenario::from_value(&changed(changes)).unwrap();
+        scenario.resolve().unwrap().describe(&scenario)["flows"][0]["params"].clone()
+    };
+    let cubic = ("/flow/0/law", json!("cubic"));
+    let keys = [
+        "initial_window",
+        "hystart",
+        "delayed_ack",
+        "paced",
+        "pacing_gain",
+        "after_idle",
+    ];
+    for (profile, expected) in [
+        ("linux", ["10", "true", "true", "true", "1.2", "halve"]),
+        ("paper", ["2", "false", "false", "false", "1", "restart"]),
     ] {
-        assert_eq!(overhead(law.clone()), Duration::ZERO, "{law}");
+        let found = params(&[cubic.clone(), ("/profile", json!(profile))]);
+        assert_eq!(keys.map(|key| found[key].as_str().unwrap()), expected, "{profile}");
+    }
+    assert_eq!(params(std::slice::from_ref(&cubic))["initial_window"], "10");
+    // What a scenario says counts, whatever the profile.
+    let own = ("/flow/0/law", json!({ "cubic": { "initial_window": 4 } }));
+    assert_eq!(params(&[own, ("/profile", json!("paper"))])["initial_window"], "4");
+    // Prague paces by its own rules.
+    for profile in ["linux", "paper"] {
+        let prague = [
+            ("/flow/0/law", json!("prague")),
+            ("/profile", json!(profile)),
+            ("/link/0/queue", json!("dualpi2")),
+        ];
+        let found = params(&prague);
+        assert_eq!(
+            (&found["paced"], &found["pacing_gain"]),
+            (&json!("true"), &json!("1")),
+            "{profile}"
+        );
     }
 }

@@ -231,7 +231,26 @@ fn traffic_must_make_sense() {
         &["flow 1 (x), count", "-1", "a whole number from 0 to"],
     );
     refused(&[("/flow/0/limit", json!(3))], &["flow 1 (x), limit", "arrivals"]);
+    refused(
+        &[("/flow/0/law", json!({ "jetmax": {}, "rcp": {} }))],
+        &["flow 1 (x), law", "exactly one"],
+    );
+}
+
+#[test]
+fn arrivals_must_make_sense() {
     let poisson = || ("/flow/0/arrivals", json!({ "poisson": "3 /s" }));
+    let last = |at| ("/flow/0/last_arrival", json!(at));
+    refused(&[last("3 s")], &["flow 1 (x), last_arrival", "needs arrivals"]);
+    refused(
+        &[
+            poisson(),
+            last("1 s"),
+            ("/flow/0/start", json!("2 s")),
+            ("/flow/0/size", json!("1 MB")),
+        ],
+        &["flow 1 (x), last_arrival", "after start"],
+    );
     refused(
         &[poisson(), ("/flow/0/count", json!(3))],
         &["flow 1 (x), count", "batch"],
@@ -259,10 +278,6 @@ fn traffic_must_make_sense() {
     refused(
         &arrivals(batches),
         &["flow 1 (x), arrivals", "batch 0", "1 to 10000000"],
-    );
-    refused(
-        &[("/flow/0/law", json!({ "jetmax": {}, "rcp": {} }))],
-        &["flow 1 (x), law", "exactly one"],
     );
 }
 

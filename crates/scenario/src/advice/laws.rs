@@ -1,0 +1,127 @@
+//! Advice about laws: intervals of routers that do not fit the round trips, and hosts that differ from law to law.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use levelflow_laws::{Any, AnySender, FlowInfo, Protocol, RouterLaw, SenderLaw};
+use levelflow_units::{Bytes, Duration};
+
+use super::alike;
+use crate::context::{propagation, router};
+use crate::network::FlowSpec;
+use crate::resolve::Resolved;
+
+/// Intervals of this many longest round trips are worth a word: a flow needs some of them to get its rate.
+const LONG_INTERVAL: f64 = 5.0;
+/// An interval sees at least so many packets of a full link, and so counts rates to within some percent.
+const PACKETS_PER_INTERVAL: u64 = 100;
+/// Bytes.
+const TYPICAL_PACKET: u64 = 1000;
+
+/// Property of hosts: its name, the key that sets it, and its value for a flow.
+type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
+
+impl Resolved {
+    /// A warning for each law whose routers have an interval that is long beside round trips: about the worst of them.
+    pub(super) fn long_intervals(&self) -> Vec<String> {
+        let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
+        for (l, link) in self.network.links.iter().enumerate() {
+            for params in &link.routers {
+                let law = params.law();
+                let Some(longest) = self.longest_round_trip(l as u32, law.name) else {
+                    continue;
+                };
+                if !law.params.iter().any(|row| row.name == "interval") {
+                    continue; // it follows round trips by itself
+                }
+                let interval = router(link.capacity, params).interval(params);
+                let packets = link
+                    .capacity
+                    .time_to_send(Bytes::new(PACKETS_PER_INTERVAL * TYPICAL_PACKET));
+                let fits = longest.max(packets.unwrap_or(Duration::MAX));
+                let ratio = interval.as_secs_f64() / fits.as_secs_f64();
+                if ratio <= LONG_INTERVAL {
+                    continue;
+                }
+                let times = interval.as_secs_f64() / longest.as_secs_f64();
+                let line = format!(
+                    "link {}: the interval of {law}, {interval}, is {times:.0} times the longest round trip of its \
+                     flows, {longest}, so that rates follow late; law.{law}.interval = \"{}\" fits",
+                    link.name,
+                    rounded(fits),
+                    law = law.name,
+                );
+                let (known, count, said) = worst.entry(law.name).or_default();
+                *count += 1;
+                if ratio > *known {
+                    (*known, *said) = (ratio, line);
+                }
+            }
+        }
+        let line = |(_, count, said): (f64, usize, String)| format!("{said}{}", alike(count - 1));
+        worst.into_values().map(line).collect()
+    }
+
+    /// Longest base round trip of the flows of a law whose data cross a link.
+    fn longest_round_trip(&self, link: u32, law: &str) -> Option<Duration> {
+        let crossing = self.network.flows.iter().filter(|flow| {
+            let mut paths = flow.routes.paths.iter();
+            flow.params.law().name == law && paths.any(|path| path.forward.contains(&link))
+        });
+        let all = crossing.filter_map(|flow| self.round_trip(flow));
+        all.max().filter(|rtt| *rtt > Duration::ZERO)
+    }
+
+    /// Mean base round trip of the flows of an entry.
+    pub(super) fn round_trip(&self, flow: &FlowSpec<Any>) -> Option<Duration> {
+        let drawn = flow.rtt.as_ref().and_then(|rtt| Duration::from_secs_f64(rtt.mean()));
+        let paths = flow.routes.at_first();
+        drawn.or_else(|| paths.filter_map(|path| propagation(path, &self.network.links)).max())
+    }
+
+    /// A warning for each thing that hosts do differently under laws that a run compares.
+    pub(super) fn unequal_hosts(&self) -> Vec<String> {
+        let flows = &self.network.flows;
+        let alike = |flow: &&FlowSpec<Any>| flow.params.law().params.iter().any(|row| row.name == "initial_window");
+        let window = |flow: &FlowSpec<Any>| {
+            let sender = AnySender::new(&flow.params, &FlowInfo::of(flow.packet));
+            format!("{} packets", sender.window())
+        };
+        let acks = |flow: &FlowSpec<Any>| match Any::transport(&flow.params).ack_every {
+            1 => "an ACK for each packet".to_owned(),
+            n => format!("an ACK for {n} packets"),
+        };
+        let timer = |flow: &FlowSpec<Any>| {
+            let transport = Any::transport(&flow.params);
+            let least = format!("SRTT + {} or more", transport.min_timeout);
+            match transport.timeout_floor {
+                Duration::ZERO => least,
+                floor => format!("{least}, at least {floor}"),
+            }
+        };
+        let properties: [Property; 3] = [
+            ("their first window", "initial_window", &window),
+            ("their ACKs", "delayed_ack", &acks),
+            ("their retransmission timeout", "min_timeout or timeout_floor", &timer),
+        ];
+        let line = |(what, key, of): Property| {
+            let mut values: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+            for flow in flows.iter().filter(alike) {
+                values.entry(of(flow)).or_default().insert(flow.params.law().name);
+            }
+            let each = values.iter().map(|(value, laws)| {
+                let laws: Vec<&str> = laws.iter().copied().collect();
+                format!("{value} for {}", laws.join(", "))
+            });
+            let each: Vec<String> = each.collect();
+            (each.len() > 1).then(|| format!("flows differ in {what}: {}; {key} of each law sets it", each.join(", ")))
+        };
+        properties.into_iter().filter_map(line).collect()
+    }
+}
+
+/// The time with two digits that is next above.
+fn rounded(time: Duration) -> Duration {
+    let seconds = time.as_secs_f64();
+    let unit = 10_f64.powf(seconds.log10().floor() - 1.0);
+    Duration::from_secs_f64((seconds / unit - 1e-9).ceil() * unit).unwrap_or(time)
+}

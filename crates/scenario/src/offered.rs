@@ -1,0 +1,233 @@
+//! Offered load: bits that the flow entries bring to each link, whatever the network makes of them.
+//!
+//! An entry offers the data of its transfers, or the rate of a sender or an application that the network does not slow
+//! down. Data counts as on the wire, headers included; ACKs and packets that open or close flows do not. A flow that takes
+//! what there is (without end, or in responses to requests) is elastic and counts nothing. Each link is offered the load of
+//! all paths through it, as if no link before it delayed or dropped a packet.
+
+use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
+use levelflow_units::Time;
+
+use crate::application::ApplicationSpec;
+use crate::network::{FlowSpec, LinkSpec, Network, Routes};
+use crate::traffic::{Arrivals, Dist};
+
+/// Load offered to a link in the busiest time between two moments at which an entry begins or ends to offer something.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Offered {
+    /// Rate, b/s.
+    pub bps: f64,
+    /// Share of what the link can serve in that time; infinite if it can serve nothing.
+    pub load: f64,
+}
+
+impl Network<Any> {
+    /// Load offered to each link.
+    #[must_use]
+    pub fn offered_loads(&self) -> Vec<Offered> {
+        let mut offers = vec![Vec::new(); self.links.len()];
+        for flow in &self.flows {
+            let Some(own) = offer(flow, self.duration.as_secs_f64()).filter(Offer::is_some) else {
+                continue;
+            };
+            for (path, share) in shares(&flow.routes, flow.known_flows(), &own) {
+                for &link in &flow.routes.paths[path].forward {
+                    let bits = share * own.bits;
+                    offers[link as usize].push(Offer { bits, ..own });
+                }
+            }
+        }
+        let links = self.links.iter().zip(&offers);
+        links.map(|(link, offers)| busiest(link, offers)).collect()
+    }
+}
+
+/// Largest load of a link between two moments at which an entry begins or ends to offer something.
+fn busiest(link: &LinkSpec<Any>, offers: &[Offer]) -> Offered {
+    let edges = offers.iter().flat_map(|offer| {
+        let bps = offer.bits / (offer.until - offer.from);
+        [(offer.from, bps), (offer.until, -bps)]
+    });
+    let mut edges: Vec<(f64, f64)> = edges.collect();
+    edges.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut bps, mut most) = (0.0, Offered::default());
+    for pair in edges.windows(2) {
+        let ((from, change), (until, _)) = (pair[0], pair[1]);
+        bps += change;
+        if until > from {
+            let served = link.service_bits(until) - link.service_bits(from);
+            let load = bps * (until - from) / served;
+            if load > most.load {
+                most = Offered { bps, load };
+            }
+        }
+    }
+    most
+}
+
+impl FlowSpec<Any> {
+    /// Number of flows, if it is known before the run.
+    fn known_flows(&self) -> Option<u64> {
+        match &self.arrivals {
+            Arrivals::Once { count } => Some(u64::from(*count)),
+            Arrivals::Times(times) => Some(times.len() as u64),
+            Arrivals::Process { .. } => None,
+        }
+    }
+}
+
+/// Bits that an entry offers, and from when to when, s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Offer {
+    bits: f64,
+    from: f64,
+    until: f64,
+}
+
+impl Offer {
+    fn is_some(&self) -> bool {
+        self.bits > 0.0 && self.until > self.from
+    }
+}
+
+/// Load that one flow offers.
+struct Demand {
+    /// Data of a transfer, bits.
+    bits: Option<f64>,
+    /// Rate that the network does not slow down, b/s.
+    bps: Option<f64>,
+}
+
+impl Demand {
+    /// Bits of a flow that may send for a time, s.
+    fn within(&self, seconds: f64) -> f64 {
+        let paced = self.bps.map_or(f64::INFINITY, |bps| bps * seconds);
+        self.bits.unwrap_or(f64::INFINITY).min(paced)
+    }
+}
+
+/// Load of one flow of an entry, or of one session; `None` if it is elastic.
+fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
+    let application = match &flow.application {
+        None => None,
+        Some(ApplicationSpec::OnOff { rate, periods }) => Some(rate.bps() * periods.as_deref().map_or(1.0, on_share)),
+        Some(ApplicationSpec::Responses { .. }) => return None,
+    };
+    let constant = (flow.params.law().signal == Signal::Nothing)
+        .then(|| AnySender::new(&flow.params, &FlowInfo::of(flow.packet)).rate().bps());
+    let objects = flow.session.as_ref().map_or(1.0, |session| {
+        session.pages.mean_rounded_up(1.0) * session.objects.mean_rounded_up(1.0)
+    });
+    let unit = flow.size_unit.get() as f64;
+    let bits = flow
+        .size
+        .as_ref()
+        .map(|size| 8.0 * size.mean_rounded_up(unit) * objects);
+    let bps = application.into_iter().chain(constant).reduce(f64::min);
+    (bits.is_some() || bps.is_some()).then_some(Demand { bits, bps })
+}
+
+/// Share of the time in which an application with periods sends.
+fn on_share([on, off]: &[Dist; 2]) -> f64 {
+    on.mean() / (on.mean() + off.mean())
+}
+
+/// Load that an entry offers in a run of this length, s.
+fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
+    let demand = demand(flow)?;
+    let until = flow.stop.map_or(end, Time::as_secs_f64).min(end);
+    let arrive_until = flow.last_arrival.map_or(until, |last| last.as_secs_f64().min(until));
+    let start = flow.start.mean();
+    let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
+    let sends_from = |at: f64| demand.within(life.min(until - at));
+    let offer = match &flow.arrivals {
+        // What starts at known times is offered from the start of the run until its stop, unless it has a rate.
+        Arrivals::Times(times) => Offer {
+            bits: times
+                .iter()
+                .filter(|&&at| at < until && flow.last_arrival.is_none_or(|last| at <= last.as_secs_f64()))
+                .map(|&at| sends_from(at))
+                .sum(),
+            from: 0.0,
+            until,
+        },
+        Arrivals::Once { count } if demand.bits.is_some() => Offer {
+            bits: if start < until {
+                f64::from(*count) * sends_from(start)
+            } else {
+                0.0
+            },
+            from: 0.0,
+            until,
+        },
+        Arrivals::Once { count } => Offer {
+            bits: f64::from(*count) * sends_from(start),
+            from: start,
+            until: until.min(start + life),
+        },
+        Arrivals::Process {
+            at_start,
+            interval,
+            batch,
+            limit,
+        } => {
+            let often = f64::from(*batch) / interval.mean();
+            let most = limit.map_or(f64::INFINITY, |limit| limit as f64 * f64::from(*batch));
+            let last = arrive_until.min(start + most / often);
+            // In a run that is shorter than an interval, the first arrival is one all the same.
+            let first = if *at_start && start < until {
+                f64::from(*batch)
+            } else {
+                0.0
+            };
+            Offer {
+                bits: (often * (last - start)).max(first) * demand.within(mean_stay(start, last, until, life)),
+                from: start,
+                until: if demand.bits.is_some() { last } else { until },
+            }
+        }
+    };
+    (offer.bits > 0.0 && offer.from < offer.until).then_some(offer)
+}
+
+/// Mean time for which flows send that arrive evenly from `first` to `last`, stay for `life`, and are stopped at `until`; s.
+fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
+    if last <= first {
+        return 0.0;
+    }
+    let cut_from = (until - life).clamp(first, last);
+    let (whole, cut) = (cut_from - first, last - cut_from);
+    let whole = if whole > 0.0 { whole * life } else { 0.0 };
+    (whole + cut * (until - (cut_from + last) / 2.0)) / (last - first)
+}
+
+/// Paths with the share of an entry's load that each takes, by index.
+fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)> {
+    if routes.is_single() {
+        return vec![(0, 1.0)];
+    }
+    let mut found = vec![0.0; routes.paths.len()];
+    for (i, (from, plan)) in routes.plans.iter().enumerate() {
+        let next = routes
+            .plans
+            .get(i + 1)
+            .map_or(f64::INFINITY, |(at, _)| at.as_secs_f64());
+        let holds = (next.min(own.until) - from.as_secs_f64().max(own.from)).max(0.0);
+        let places = plan.len() as u64;
+        for (place, &path) in (0..).zip(plan) {
+            // Flow `n` has place `n` modulo their number.
+            let taken = flows.map_or(1.0 / places as f64, |n| {
+                n.saturating_sub(place).div_ceil(places) as f64 / n as f64
+            });
+            found[path as usize] += taken * holds / (own.until - own.from);
+        }
+    }
+    found
+        .into_iter()
+        .enumerate()
+        .filter(|(_, share)| *share > 0.0)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;
