@@ -31,7 +31,7 @@ pub fn foreign() -> Vec<u8> {
 
 /// The first datagram of a flow of that law.
 pub fn ours(params: &AnyParams) -> Vec<u8> {
-    let mut sender = AnySender::new(params, &FlowInfo { packet_size: SIZE });
+    let mut sender = AnySender::new(params, &FlowInfo::of(SIZE));
     let outgoing = Outgoing {
         number: 0,
         size: SIZE,
@@ -42,6 +42,7 @@ pub fn ours(params: &AnyParams) -> Vec<u8> {
         kind: Kind::Data,
         marked: false,
         more: false,
+        unacknowledged: false,
         law: info.number,
         header: info.header_bytes() as u8,
         flow: 1,

@@ -52,7 +52,7 @@ pub fn datagrams(bytes: &[u8]) {
         let mut wire = [0; LENGTH];
         shim.encode(&mut wire);
         let mut without_reserved = rest[..LENGTH].to_vec();
-        without_reserved[5] &= 0x81;
+        without_reserved[5] &= 0x83;
         assert_eq!(wire[..], without_reserved[..]);
         if let Some(header) = numbered(shim.law).and_then(|params| AnyHeader::decode(&params, own).ok()) {
             let mut wire = [0; LONGEST];
@@ -81,6 +81,7 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
             ]),
             marked: choices.below(2) == 0,
             more,
+            unacknowledged: choices.below(2) == 0,
             law: law.number,
             header: law.header_bytes() as u8,
             flow: choices.below(9) as u32,

@@ -130,9 +130,7 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
         values.clone_from(&defaults);
         params(law.name, &defaults).expect("defaults fit together")
     });
-    let flow = FlowInfo {
-        packet_size: Bytes::new(*choices.of(&[1, 40, 1000, 65_535])),
-    };
+    let flow = FlowInfo::of(Bytes::new(*choices.of(&[1, 40, 1000, 65_535])));
     let port = PortInfo {
         id: *choices.of(WORDS),
         capacity: Rate::clamped(*choices.of(&[1.0, 1e6, 1e18])),
@@ -228,7 +226,12 @@ impl Desk {
             returned: *choices.of(WORDS),
             outstanding: *choices.of(WORDS),
             gap: choices.below(2) == 0,
-            delivery: (choices.below(2) == 0).then_some(Delivery { total, prior, interval }),
+            delivery: (choices.below(2) == 0).then_some(Delivery {
+                total,
+                prior,
+                interval,
+                limited: choices.below(2) == 0,
+            }),
         };
         self.sender.on_feedback(&self.params, now, &feedback);
     }

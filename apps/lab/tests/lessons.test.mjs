@@ -26,7 +26,7 @@ const near = (found, expected, share) => assert.ok(Math.abs(found / expected - 1
 
 /** The largest over the smallest rate of a flow in the last quarter. */
 function swing({ tables, resolved, now }) {
-  const rates = [...tables.flows.rate_bps].filter((_, row) => row % resolved.flows.length === 0 && tables.flows.t[row] > 0.75 * now);
+  const rates = [...tables.flows.throughput_bps].filter((_, row) => row % resolved.flows.length === 0 && tables.flows.t[row] > 0.75 * now);
   return Math.max(...rates) / Math.min(...rates);
 }
 

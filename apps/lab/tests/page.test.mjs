@@ -153,7 +153,7 @@ test("files come out: scenario, picture, tables", async () => {
   const png = await saved(page, "#save-png");
   assert.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
   const rows = (await saved(page, "#save-flows")).toString().trim().split("\n");
-  assert.equal(rows[0], "t,flow,active,rate_bps,window_packets,proposal_bps,sent_bps,delivered_bps,rtt_s,lost,bottleneck");
+  assert.equal(rows[0], "t,flow,active,throughput_bps,goodput_bps,sending_rate_bps,law_rate_bps,window_packets,proposal_bps,rtt_s,lost,bottleneck");
   assert.equal(rows.length, 1 + 2 * 700);
   assert.match(rows[2], /^0\.1,x2,0,/);
   const links = (await saved(page, "#save-links")).toString().trim().split("\n");

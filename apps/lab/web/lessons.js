@@ -35,7 +35,7 @@ function swing(result, index) {
   const { flows } = result.tables;
   const stride = result.resolved.flows.length;
   const rates = [];
-  for (let row = index; row < flows.rows; row += stride) if (flows.t[row] > 0.75 * result.now) rates.push(flows.rate_bps[row]);
+  for (let row = index; row < flows.rows; row += stride) if (flows.t[row] > 0.75 * result.now) rates.push(flows.throughput_bps[row]);
   const mean = rates.reduce((a, b) => a + b, 0) / rates.length;
   return (Math.max(...rates) - Math.min(...rates)) / mean;
 }

@@ -10,7 +10,7 @@ import { Plots } from "./plots.js";
 import { PRESETS, preset } from "./presets.js";
 import { catalogue, lineOf, run } from "./runner.js";
 import { lawOf, nodes, place, setLaw, toToml, withLaw } from "./scenario.js";
-import { flows as flowSeries, sampleAt } from "./series.js";
+import { ended, flows as flowSeries, sampleAt } from "./series.js";
 import { decode, encode } from "./share.js";
 import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange, Stage } from "./stage.js";
@@ -193,17 +193,19 @@ function peaksOf(all) {
 /** What the run was, in a line. */
 function tell() {
   const { result } = sides.a;
+  const warnings = result.resolved.warnings.map((one) => ` · ${one}`).join("");
   if (result.stored) {
-    $("status").textContent = sum(result.summary);
+    $("status").textContent = sum(result.resolved, result.summary) + warnings;
     return;
   }
   const dropped = result.summary.links.reduce((sum, link) => sum + link.dropped_packets, 0);
   const parts = [
     `${result.hops.toLocaleString("en")} packet-hops in ${Math.round(result.ms)} ms`,
     `${dropped.toLocaleString("en")} packets dropped`,
-  ];
+    ended(result.resolved, result.summary),
+  ].filter(Boolean);
   if (result.cut) parts.unshift(`Cut at ${format("time", result.now)}: a page simulates 30 million events; shorten the run or slow the links`);
-  $("status").textContent = `${parts.join(" · ")}${result.resolved.warnings.map((one) => ` · ${one}`).join("")}`;
+  $("status").textContent = parts.join(" · ") + warnings;
 }
 
 /** Shows mistakes beside their fields, and those without one in a list on top. */

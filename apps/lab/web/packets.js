@@ -149,7 +149,7 @@ export class Packets {
       const bytes = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 }[unit];
       const stride = resolved.links.length;
       let peak = 0;
-      for (let row = link; row < (tables.links?.rows ?? 0); row += stride) peak = Math.max(peak, Number(tables.links.queue_max_bytes[row]));
+      for (let row = link; row < (tables.links?.rows ?? 0); row += stride) peak = Math.max(peak, Number(tables.links.backlog_max_bytes[row]));
       const most = unit?.startsWith("packet") ? Number(number) * packet : bytes ? Number(number) * bytes : peak;
       const data = resolved.flows.some((flow) => crosses(flow, resolved.links[link].name));
       this.rooms.known.set(link, data && peak > packet ? most : null);

@@ -55,7 +55,7 @@ export function panels(result, dark, peaks = {}) {
   const longest = on.links.length < on.many ? ` of ${on.links.length} of ${on.many} links` : "";
   const signals = lines("signal").filter((line) => line.values.some((x) => x !== null));
   return [
-    { key: "rates", t: of.t, ...inUnit("rate", `Rate of ${some(of.entries, result.resolved.flows)}; dotted: max-min fair`, rates, peaks.rates) },
+    { key: "rates", t: of.t, ...inUnit("rate", `Throughput of ${some(of.entries, result.resolved.flows)}; dotted: max-min fair`, rates, peaks.rates) },
     { key: "queues", t: on.t, ...inUnit("time", `Queueing delay${longest}, longest in each sample; dotted: buffer`, [...lines("wait"), ...near], peaks.queues) },
     { key: "drops", t: on.t, ...inUnit("share", "Share of arriving bytes that queues drop", lines("dropped"), peaks.drops) },
     { key: "signals", t: on.t, ...signal(signalTitle(result.resolved), signals) },

@@ -3,7 +3,7 @@
 import { fairRates } from "./fair.js";
 import { parse } from "./units.js";
 
-/** Links that are drawn at most; those with the longest queues. */
+/** Links that are drawn at most; those with the longest queueing delays. */
 export const MOST_LINKS = 6;
 /** Flow entries that are drawn at most. */
 export const MOST_FLOWS = 12;
@@ -18,18 +18,13 @@ function every(column, stride, first, change = (x) => x) {
   return values;
 }
 
-/** Whether the law of an entry says what it sends; what comes and goes, or has an application, sends less than it may. */
-function hasRate(flow) {
-  return flow.count !== null && !flow.finite && !flow.application;
-}
-
 function mean(values) {
   return values.reduce((sum, x) => sum + x, 0) / (values.length || 1);
 }
 
-/** The mean capacity of a link in samples that end at these times, bit/s; null where it was zero throughout. */
-export function capacities(link, t) {
-  const states = [{ at_s: 0, capacity_bps: link.capacity_bps }, ...(link.changes ?? [])];
+/** The mean rate at which a link can serve in samples that end at these times, bit/s; null where it was zero throughout. */
+export function meanRates(link, t) {
+  const states = [{ at_s: 0, service_bps: link.service_bps }, ...(link.changes ?? [])];
   let state = 0;
   return t.map((end, sample) => {
     let from = sample > 0 ? t[sample - 1] : 0;
@@ -37,7 +32,7 @@ export function capacities(link, t) {
     let bits = 0;
     for (;;) {
       const until = Math.min(states[state + 1]?.at_s ?? Infinity, end);
-      bits += states[state].capacity_bps * Math.max(until - from, 0);
+      bits += states[state].service_bps * Math.max(until - from, 0);
       from = Math.max(from, until);
       if (until >= end) break;
       state += 1;
@@ -46,27 +41,25 @@ export function capacities(link, t) {
   });
 }
 
-/** Rates of one flow of each of the first entries, and their max-min fair reference, bit/s. */
+/** Throughput of one flow of each of the first entries, and their max-min fair reference, bit/s. */
 export function flows(result, most = MOST_FLOWS) {
   const { resolved, tables: { flows: table } } = result;
   const stride = resolved.flows.length;
   if (!table || !stride) return { t: [], entries: [] };
   const t = every(table.t, stride, 0);
   const sending = new Map(resolved.flows.flatMap((flow, i) => {
-    return flow.application ? [[i, mean(every(table.delivered_bps, stride, i).map((x) => x ?? 0))]] : [];
+    return flow.application ? [[i, mean(every(table.throughput_bps, stride, i).map((x) => x ?? 0))]] : [];
   }));
   const fair = fairRates(resolved, sending);
   const references = t.map((end, sample) => {
     return fair(Array.from(table.active.subarray(sample * stride, (sample + 1) * stride)), end);
   });
   const entries = resolved.flows.slice(0, most).map((flow, i) => {
-    const column = hasRate(flow) ? table.rate_bps : table.delivered_bps;
     return {
       name: flow.name,
       law: flow.law,
       count: flow.count,
-      rate: every(column, stride, i, (x, row) => x / table.active[row]),
-      delivered: every(table.delivered_bps, stride, i, (x, row) => x / table.active[row]),
+      rate: every(table.throughput_bps, stride, i, (x, row) => x / table.active[row]),
       rtt: every(table.rtt_s, stride, i),
       fair: references.map((rates) => (Number.isFinite(rates[i]) ? rates[i] : null)),
     };
@@ -100,19 +93,19 @@ function data(resolved) {
   return new Set(resolved.flows.flatMap(linksOf));
 }
 
-/** Links that data crosses; of many, those with the longest queues. */
+/** Links that data crosses; of many, those with the longest queueing delays. */
 export function linksShown(result) {
   const { resolved, tables: { links: table } } = result;
   const names = data(resolved);
   const found = resolved.links.flatMap((link, i) => (names.has(link.name) ? [i] : []));
   if (found.length <= MOST_LINKS) return found;
   const stride = resolved.links.length;
-  const peak = (i) => Math.max(0, ...every(table.queue_max_bytes, stride, i)) / resolved.links[i].capacity_bps;
+  const peak = (i) => Math.max(0, ...every(table.queueing_delay_max_s, stride, i));
   const peaks = new Map(found.map((i) => [i, peak(i)]));
   return found.sort((a, b) => peaks.get(b) - peaks.get(a)).slice(0, MOST_LINKS).sort((a, b) => a - b);
 }
 
-/** Queueing delay, drops and signal of each link. */
+/** Queueing delay, longest of the packets that leave the queue in a sample, drops and signal of each link. */
 export function links(result) {
   const { resolved, tables: { links: table } } = result;
   const stride = resolved.links.length;
@@ -120,15 +113,14 @@ export function links(result) {
   const t = every(table.t, stride, 0);
   const shown = linksShown(result).map((i) => {
     const { name } = resolved.links[i];
-    const capacity = capacities(resolved.links[i], t);
-    const wait = (bytes, sample) => (capacity[sample] === null ? NaN : (bytes * 8) / capacity[sample]);
+    const served = meanRates(resolved.links[i], t);
     const buffer = bufferBytes(resolved, i);
     return {
       index: i,
       name,
-      wait: every(table.queue_max_bytes, stride, i, (bytes, row) => wait(bytes, Math.floor(row / stride))),
-      buffer: buffer === null ? null : t.map((_, sample) => (capacity[sample] === null ? null : wait(buffer, sample))),
-      used: every(table.throughput_bps, stride, i, (bps, row) => bps / (capacity[Math.floor(row / stride)] ?? NaN)),
+      wait: every(table.queueing_delay_max_s, stride, i, (delay, row) => (Number(table.backlog_max_bytes[row]) === 0 ? 0 : delay)),
+      buffer: buffer === null ? null : served.map((bps) => (bps === null ? null : (buffer * 8) / bps)),
+      used: every(table.throughput_bps, stride, i, (bps, row) => bps / (served[Math.floor(row / stride)] ?? NaN)),
       dropped: every(table.dropped_bytes, stride, i, (bytes, row) => {
         const length = table.t[row] - (row >= stride ? table.t[row - stride] : 0);
         const arrived = (table.arrival_bps[row] * length) / 8;
@@ -138,6 +130,17 @@ export function links(result) {
     };
   });
   return { t, links: shown, many: data(resolved).size };
+}
+
+/** How many transfers finished, and what became of the others; empty without transfers. */
+export function ended(resolved, summary) {
+  const entries = summary.flows.filter((_, i) => resolved.flows[i].transfers);
+  const total = (key) => entries.reduce((sum, entry) => sum + entry[key], 0);
+  const [started, finished, aborted] = ["started", "finished", "aborted"].map(total);
+  if (!started) return "";
+  const others = [[aborted, "aborted"], [started - finished - aborted, "unfinished"]].filter(([count]) => count);
+  const words = others.map(([count, word]) => `, ${count.toLocaleString("en")} ${word}`).join("");
+  return `${finished.toLocaleString("en")} of ${started.toLocaleString("en")} transfers finished${words}`;
 }
 
 /** The index of the last sample at or before a time; -1 before the first. */
@@ -152,7 +155,7 @@ export function sampleAt(t, time) {
   return low;
 }
 
-/** The last quarter of the flows' samples in a few numbers: how fair, how full, how long the queues. */
+/** The last quarter of the flows' samples in a few numbers: how fair, how full, how long packets wait. */
 export function outcome(result) {
   const of = flows(result);
   const on = links(result);

@@ -1,5 +1,6 @@
 /** Results that are not run here: a directory that `levelflow lab --open` serves, or tables that the page saved. */
 
+import { ended } from "./series.js";
 import { format, short } from "./units.js";
 
 /** Whether the server has a result to show. */
@@ -35,8 +36,8 @@ export function readCsv(text, resolved) {
   if (lines.length > MOST_ROWS + 1) throw new Error(`${lines.length - 1} rows; a page holds ${MOST_ROWS}.`);
   const header = cells(lines[0] ?? "");
   const kind = ["flow", "link"].find((one) => header.includes(one));
-  const needed = { flow: ["t", "active", "rate_bps", "delivered_bps", "rtt_s"],
-    link: ["t", "throughput_bps", "arrival_bps", "queue_max_bytes", "dropped_bytes", "signal"] }[kind];
+  const needed = { flow: ["t", "active", "throughput_bps", "rtt_s"],
+    link: ["t", "throughput_bps", "arrival_bps", "backlog_max_bytes", "queueing_delay_max_s", "dropped_bytes", "signal"] }[kind];
   const lacks = needed ? needed.filter((name) => !header.includes(name)) : ["flow or link"];
   if (lacks.length) throw new Error(`line 1: no column ${lacks[0]}; it needs the columns of “Flows as CSV” or “Links as CSV”.`);
   const entries = resolved[`${kind}s`].map(({ name }) => name);
@@ -71,14 +72,16 @@ function number(text, where) {
 }
 
 /** The summary of a stored result in a line. */
-export function sum(summary) {
+export function sum(resolved, summary) {
   if (!summary) return "The result has no summary.";
   const busiest = summary.links.reduce((most, link) => ((link.utilisation ?? 0) > (most?.utilisation ?? -1) ? link : most), null);
   const dropped = summary.links.reduce((total, link) => total + link.dropped_packets, 0);
   return [
-    busiest && `${busiest.name}: utilisation ${short(100 * busiest.utilisation)} %, 90 % of queueing delays below ${format("time", busiest.queue_ms.p90 / 1000)}`,
-    summary.jain !== null && summary.jain !== undefined && `Jain’s index ${short(summary.jain)}`,
+    busiest && `${busiest.name}: utilisation ${short(100 * busiest.utilisation)} %`,
+    busiest?.queueing_delay_s && `99 % of its queueing delays below ${format("time", busiest.queueing_delay_s.p99)}`,
+    summary.jain !== null && summary.jain !== undefined && `Jain’s index of throughput ${short(summary.jain)}`,
     summary.settled && Number.isFinite(summary.settling_s) && `settling time ${format("time", summary.settling_s)}`,
     `${dropped.toLocaleString("en")} packets dropped`,
+    ended(resolved, summary),
   ].filter(Boolean).join(" · ");
 }

@@ -6,9 +6,19 @@ use levelflow_host::Error;
 
 use crate::{abs, completion, copy, dissector, gone, link, probe, recv, router, send, serve, testbed};
 
+/// Version, and whether `router --dev` and `testbed --form kernel` work in this build.
+const VERSION: &str = if levelflow_router::kernel::COMPILED {
+    concat!(env!("CARGO_PKG_VERSION"), "\nkernel router: yes")
+} else {
+    concat!(
+        env!("CARGO_PKG_VERSION"),
+        "\nkernel router: no; install clang and build again"
+    )
+};
+
 /// Levelflow on real networks: routers that say what they can carry, senders that listen.
 #[derive(Debug, Parser)]
-#[command(name = "levelflow-net", version, max_term_width = 100)]
+#[command(name = "levelflow-net", version = VERSION, max_term_width = 100)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,

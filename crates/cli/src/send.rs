@@ -12,7 +12,7 @@ use levelflow_host::stop::Stop;
 use levelflow_host::udp::overhead;
 use levelflow_host::{Error, law};
 use levelflow_load::flows::Plan;
-use levelflow_load::report::{HEAD, Report};
+use levelflow_load::report::Report;
 use levelflow_load::sample::Samples;
 use levelflow_load::send::Send as Sending;
 
@@ -22,9 +22,10 @@ const EXAMPLES: &str = "Examples:
   levelflow-net send server:9001 --law cbr --set \"rate=5 Mb/s\" --time \"1 min\" --samples cbr.jsonl
   levelflow-net send server:9001 --law rcp --arrivals \"20 /s\" --bytes \"100 kB\" --time \"30 s\"
 
-Whatever its law, a sender that hears nothing for a second doubles the gaps between its packets
-with each further second, up to a second. Without a router of its law on the path it stays at the
-law's first rate, and says so.";
+A sender that receives no ACK for a second doubles the gaps between its packets with each further
+second, up to a second. A law that asks for no ACKs (cbr, without acks=true) gets none: it sends at its rate, at most
+--max-rate, until --time or --bytes end it, whether or not anything arrives. Without a router of
+its law on the path a flow stays at the law's first rate, and `send` says so.";
 
 /// Options of `send`.
 #[derive(Debug, Args)]
@@ -106,11 +107,11 @@ impl Send {
         if let Some(samples) = &mut samples {
             samples.start(law.name, &sending.to.to_string(), stamp())?;
         }
-        if !self.json && !self.quiet {
-            println!("{HEAD}");
-        }
         let seconds = self.time.or(sending.plan.time).map(Duration::as_secs_f64);
-        let mut report = Report::new(law, seconds, self.json, self.quiet);
+        let mut report = Report::new(&sending.plan.params, seconds, self.json, self.quiet);
+        if !self.json && !self.quiet {
+            println!("{}", report.head());
+        }
         let mut end = levelflow_units::Time::ZERO;
         sending.run(&stop, |progress| {
             report.read(progress);
@@ -121,7 +122,7 @@ impl Send {
         if let Some(problem) = sending.plan.journal.as_ref().and_then(|(journal, _)| journal.problem()) {
             return Err(Error::failed(problem));
         }
-        if summary.delivered_bytes == 0 {
+        if summary.delivered_bytes == Some(0) {
             return Err(Error::failed(format!("{}: nothing arrived", self.to)));
         }
         Ok(())

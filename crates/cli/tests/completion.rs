@@ -32,6 +32,22 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
+fn the_version_says_whether_the_kernel_router_is_in_the_build() {
+    let done = Command::new(env!("CARGO_BIN_EXE_levelflow-net"))
+        .arg("--version")
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8(done.stdout).expect("text");
+    let answer = if levelflow_net_testing::COMPILED { "yes" } else { "no" };
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], concat!("levelflow-net ", env!("CARGO_PKG_VERSION")));
+    assert!(
+        lines.len() == 2 && lines[1].starts_with(&format!("kernel router: {answer}")),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_shell_that_is_not_known_is_one_line() {
     let done = Command::new(env!("CARGO_BIN_EXE_levelflow-net"))
         .args(["completion", "csh"])

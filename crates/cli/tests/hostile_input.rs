@@ -6,6 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
+use levelflow_laws::FlowInfo;
 use levelflow_net_testing::hosts::{Guard, Hosts, after, net, params, router};
 use levelflow_path::port::{self, Class};
 use levelflow_transport::{Received, Receiver};
@@ -48,7 +49,7 @@ impl Noise {
 
 /// A packet of JetMax as a sender writes it.
 fn good() -> Vec<u8> {
-    let mut sender = levelflow_host::journal::Sender::new(params(), Bytes::new(300), 7);
+    let mut sender = levelflow_host::journal::Sender::new(params(), FlowInfo::of(Bytes::new(300)), 7);
     let mut wire = vec![5; 258];
     sender.poll_transmit(levelflow_units::Time::ZERO, 1, &mut wire).unwrap();
     wire

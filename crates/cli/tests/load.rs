@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use levelflow_laws::{LAWS, LawInfo};
+use levelflow_laws::{LAWS, LawInfo, Signal};
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::program::Guard;
 use serde_json::Value;
@@ -133,7 +133,8 @@ fn transfers_of_any_law_complete_over_both_families() {
             };
             std::thread::scope(|scope| {
                 let start = |law: &'static LawInfo| (law.name, scope.spawn(move || transfer(law)));
-                let runs: Vec<_> = LAWS.iter().map(start).collect();
+                let acknowledged = LAWS.iter().filter(|law| law.signal != Signal::Nothing);
+                let runs: Vec<_> = acknowledged.map(start).collect();
                 for (law, run) in runs {
                     let (end, routed) = run.join().unwrap();
                     assert_eq!(number(&end, "completed"), 2.0, "{law} {host}: {end}");
@@ -162,9 +163,9 @@ fn short_flows_arrive_at_random_and_complete() {
             "--time",
             "2 s",
             "--law",
-            "cbr",
+            "emkc",
             "--set",
-            "rate=10 Mb/s",
+            "initial_rate=10 Mb/s",
         ];
         let end = send(&at, &[&args[..], &["--quiet"]].concat());
         let (flows, completed) = (number(&end, "flows"), number(&end, "completed"));
@@ -226,8 +227,32 @@ fn garbage_and_forged_acks_change_nothing() {
     }
     let grown = memory() - before;
     assert!(grown < 8_000, "{grown} kB for garbage");
-    let end = send(&at, &["--law", "cbr", "--bytes", "20 kB", "--quiet"]);
+    let end = send(&at, &["--law", "newreno", "--bytes", "20 kB", "--quiet"]);
     assert_eq!(number(&end, "completed"), 1.0);
+}
+
+/// A law that needs no ACKs gets none, and slows down for nobody: not even where nobody listens. One that needed them would
+/// send 180 packets.
+#[test]
+fn a_sender_without_acks_sends_at_its_rate() {
+    on_time(|| {
+        let (_recv, at, _out) = recv("127.0.0.1", &[]);
+        let run = |to: &str, rate: &str, most: &str| {
+            let law = ["--law", "cbr", "--set", rate, "--max-rate", most];
+            let end = send(to, &[&law[..], &["--time", "8 s", "--quiet"]].concat());
+            let packets = number(&end, "packets");
+            assert!((300.0..=323.0).contains(&packets), "{to}, {rate}: {end}");
+            assert!(end["delivered_bytes"].is_null() && end["lost"].is_null() && end["rate"].is_null());
+            assert_eq!(number(&end["each"][0], "acks"), 0.0);
+        };
+        std::thread::scope(|scope| {
+            for to in [at.as_str(), "127.0.0.1:9"] {
+                for (rate, most) in [("rate=400 kb/s", "1 Gb/s"), ("rate=1 Gb/s", "400 kb/s")] {
+                    scope.spawn(move || run(to, rate, most));
+                }
+            }
+        });
+    });
 }
 
 #[test]

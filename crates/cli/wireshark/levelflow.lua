@@ -14,6 +14,7 @@ local fields = {
     version = ProtoField.uint8("levelflow.version", "Version"),
     kind = ProtoField.uint8("levelflow.kind", "Kind", base.DEC, kinds),
     marked = ProtoField.bool("levelflow.marked", "Answers a marked packet", 8, nil, 0x01),
+    unacknowledged = ProtoField.bool("levelflow.unacknowledged", "Gets no ACK", 8, nil, 0x02),
     more = ProtoField.bool("levelflow.more", "Another shim follows", 8, nil, 0x80),
     law = ProtoField.uint8("levelflow.law", "Law"),
     law_name = ProtoField.string("levelflow.law.name", "Name of the law"),
@@ -273,9 +274,11 @@ local function dissect_shim(tvb, at, tree)
     local item = branch:add(fields.kind, tvb(at + 4, 1))
     if not kinds[kind] then item:add_proto_expert_info(problems.kind) end
     branch:add(fields.marked, tvb(at + 5, 1))
+    branch:add(fields.unacknowledged, tvb(at + 5, 1))
     branch:add(fields.more, tvb(at + 5, 1))
     item = branch:add(fields.law, tvb(at + 6, 1))
-    local name = law and law.name or (number == 0 and "no law" or "unknown law")
+    -- Laws that only hosts run, such as cubic, have number 0 and no header.
+    local name = law and law.name or (number == 0 and "host-only law" or "unknown law")
     item:append_text(" (" .. name .. ")")
     branch:add(fields.law_name, tvb(at + 6, 1), name):set_generated()
     if not law and number ~= 0 then item:add_proto_expert_info(problems.law) end

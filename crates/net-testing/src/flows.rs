@@ -6,7 +6,7 @@ use std::time::{Duration as Span, Instant};
 
 use levelflow_host::clock::{Clock, stamp};
 use levelflow_host::journal::Sender;
-use levelflow_laws::AnyParams;
+use levelflow_laws::{AnyParams, FlowInfo};
 use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
 use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
@@ -19,7 +19,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
     socket.connect(to).unwrap();
     socket.set_nonblocking(true).unwrap();
     let clock = Clock::start();
-    let mut sender = Sender::new(params, Bytes::new(1000), number);
+    let mut sender = Sender::new(params, FlowInfo::of(Bytes::new(1000)), number);
     let mut room = [0; 2000];
     while Instant::now() < end {
         let now = clock.now();

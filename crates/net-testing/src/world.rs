@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use levelflow_host::journal::Sender;
 use levelflow_host::law;
-use levelflow_laws::{AnyHeader, AnyParams, Kind};
+use levelflow_laws::{AnyHeader, AnyParams, FlowInfo, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
 use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
@@ -93,7 +93,7 @@ impl World {
             buffer: Buffer::Packets(100),
         };
         let host = |i| Host {
-            sender: Sender::new(params.clone(), Bytes::new(1000), 100 + i),
+            sender: Sender::new(params.clone(), FlowInfo::of(Bytes::new(1000)), 100 + i),
             receiver: Receiver::new(params.law().number).unwrap(),
             lie: None,
             fate: Box::new(|_| vec![ms(10)]),

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
+use crate::scheduler::Class;
+
 /// A packet whose last bit has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure<T> {
@@ -13,6 +15,8 @@ pub struct Departure<T> {
     pub waited: Duration,
     /// Its size.
     pub size: Bytes,
+    /// What the queue read in it when it came; nothing where there is one queue.
+    pub class: Class,
     /// The packet.
     pub packet: T,
 }
@@ -107,6 +111,7 @@ impl<T> Fifo<T> {
             at: head.leaves,
             waited: head.begins.since(head.came),
             size: head.size,
+            class: Class::default(),
             packet: head.packet,
         })
     }

@@ -7,7 +7,7 @@ use levelflow_units::{Buffer, Bytes, Rate, Time};
 
 use crate::fifo::{Backlog, Departure, Fifo};
 use crate::law::HopLaw;
-use crate::scheduler::{Scheduled, Scheduler};
+use crate::scheduler::{Classes, Scheduled, Scheduler};
 use crate::wire::{DelayLine, Propagation, Wire};
 
 /// What one direction of a link is like.
@@ -152,6 +152,15 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         match &self.queue {
             Line::Fifo(_) => f64::NAN,
             Line::Scheduled(line) => line.signal(),
+        }
+    }
+
+    /// Classes of service of the queue.
+    #[must_use]
+    pub fn classes(&self) -> Classes {
+        match &self.queue {
+            Line::Fifo(_) => Classes::One,
+            Line::Scheduled(line) => line.classes(),
         }
     }
 

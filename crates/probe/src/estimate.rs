@@ -88,6 +88,45 @@ const SHORTER: f64 = 0.6;
 /// A wait of so many packets of load is no buffer.
 const NOTHING: f64 = 3.0;
 
+/// Waits from which the kind of a queue follows, s.
+struct Waits {
+    /// True if the load exceeded what the line carries.
+    behind: bool,
+    /// True if the buffer was seen to be full.
+    full: bool,
+    /// Shortest wait that is one.
+    least: f64,
+    /// Wait of small packets under load; none if none came back.
+    small: Option<f64>,
+    /// Wait of load while the buffer was kept full.
+    steady: f64,
+    /// Wait of load when the buffer was fullest.
+    peak: f64,
+}
+
+impl Queue {
+    fn of(waits: &Waits) -> Self {
+        let &Waits {
+            behind,
+            full,
+            least,
+            small,
+            steady,
+            peak,
+        } = waits;
+        let passes = steady >= least && small.is_some_and(|small| small < APART * steady);
+        match (behind, full) {
+            (false, _) => Self::Unseen,
+            (true, true) if peak < least => Self::Policer,
+            // Small packets that pass load show a queue of each flow, also before its buffer is full.
+            (true, _) if passes => Self::Fair,
+            (true, false) => Self::Larger,
+            (true, true) if steady < SHORTER * peak => Self::Aqm,
+            (true, true) => Self::DropTail,
+        }
+    }
+}
+
 impl Loaded {
     /// From a search that is over, the round trips of small packets meanwhile, and those before, s; sizes are bytes on the wire.
     #[must_use]
@@ -98,19 +137,14 @@ impl Loaded {
         let added = trips.map_or(0.0, |trips| (trips.median - idle.median).max(0.0));
         let steady = search.steady_wait().unwrap_or(peak);
         let packet = load as f64 * 8.0 / capacity.max(1.0);
-        let queue = if !behind {
-            Queue::Unseen
-        } else if !full {
-            Queue::Larger
-        } else if peak < NOTHING * packet + idle.jitter {
-            Queue::Policer
-        } else if added < APART * steady {
-            Queue::Fair
-        } else if steady < SHORTER * peak {
-            Queue::Aqm
-        } else {
-            Queue::DropTail
-        };
+        let queue = Queue::of(&Waits {
+            behind,
+            full,
+            least: NOTHING * packet + idle.jitter,
+            small: trips.map(|_| added),
+            steady,
+            peak,
+        });
         let wait = match queue {
             Queue::DropTail | Queue::Fair => steady,
             Queue::Unseen | Queue::Larger => search.longest_wait(),
@@ -128,5 +162,35 @@ impl Loaded {
             added,
             loss: search.lost(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_per_flow_is_seen_before_its_buffer_is_full() {
+        let waits = |full: bool, small: Option<f64>, steady: f64, peak: f64| {
+            Queue::of(&Waits {
+                behind: true,
+                full,
+                least: 0.004,
+                small,
+                steady,
+                peak,
+            })
+        };
+        assert_eq!(waits(false, Some(0.001), 0.3, 0.3), Queue::Fair);
+        assert_eq!(waits(true, Some(0.001), 0.3, 0.3), Queue::Fair);
+        assert_eq!(waits(false, Some(0.3), 0.3, 0.3), Queue::Larger);
+        assert_eq!(waits(false, None, 0.3, 0.3), Queue::Larger, "no small packet came back");
+        assert_eq!(
+            waits(true, None, 0.3, 0.3),
+            Queue::DropTail,
+            "no small packet came back"
+        );
+        assert_eq!(waits(true, Some(0.1), 0.1, 0.3), Queue::Aqm);
+        assert_eq!(waits(true, Some(0.0), 0.001, 0.003), Queue::Policer);
     }
 }

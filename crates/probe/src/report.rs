@@ -9,6 +9,7 @@ use crate::probe::Outcome;
 /// Grades by the latency that load adds, ms: less than this. The limits are those of common tests of bufferbloat.
 const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
 const WORST: &str = "F";
+const NO_GRADE: &str = "-";
 /// A median is the wait of most calls; below this much nobody hears it, s.
 const NOTICED: f64 = 0.005;
 
@@ -36,7 +37,7 @@ pub struct Way {
 /// All of it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Of the worse direction.
+    /// Grade of the worse direction; `-` if other traffic disturbed the idle line.
     pub grade: &'static str,
     /// One sentence.
     pub sentence: String,
@@ -108,9 +109,10 @@ impl Report {
         let [up, down] = outcome.loaded.each_ref().map(Way::new);
         let worse = if up.added_s >= down.added_s { &up } else { &down };
         let grade = worse.grade;
+        let disturbed = disturbance(&outcome.idle, [&up, &down]);
         Self {
-            grade,
-            sentence: sentence(&up, &down),
+            grade: if disturbed.is_some() { NO_GRADE } else { grade },
+            sentence: disturbed.unwrap_or_else(|| sentence(&up, &down)),
             idle: outcome.idle,
             up,
             down,
@@ -189,11 +191,24 @@ packet = \"1500 B\"
 
 [[flow]]
 name = \"call\"                                  # 50 packets a second
-law = { cbr = { rate = \"85.6 kb/s\" } }
+law = { cbr = { rate = \"85.6 kb/s\", acks = true } }
 from = \"home\"
 to = \"net\"
 packet = \"214 B\"
 ";
+
+/// Sentence about a line that was not idle before the load: its round trips were then longer than under load.
+fn disturbance(idle: &Idle, ways: [&Way; 2]) -> Option<String> {
+    let loaded = ways.iter().filter_map(|way| way.loaded).map(|trips| trips.median);
+    let shortest = loaded.fold(f64::INFINITY, f64::min);
+    let unnoticed = ways.iter().all(|way| way.added_s < NOTICED);
+    (unnoticed && shortest + NOTICED <= idle.median).then(|| {
+        let (before, after) = (ms(idle.median), ms(shortest));
+        format!(
+            "other traffic disturbed the idle line: a round trip took {before}, and {after} under load; measure again"
+        )
+    })
+}
 
 fn sentence(up: &Way, down: &Way) -> String {
     let seen = |way: &Way| way.added_s >= NOTICED;
@@ -208,7 +223,7 @@ fn sentence(up: &Way, down: &Way) -> String {
         (false, false) if up.queue == Queue::Unseen || down.queue == Queue::Unseen => {
             "what the load did not fill adds nothing; a larger --max-rate may".to_owned()
         }
-        (false, false) => "load adds less than 5 ms: nothing to mend".to_owned(),
+        (false, false) => "load adds less than 5 ms: nothing to fix".to_owned(),
     }
 }
 
@@ -258,8 +273,33 @@ mod tests {
         let said = |up, down| report(up, down, Queue::DropTail).sentence;
         assert_eq!(said(0.41, 0.001), "your buffer adds 410 ms when you upload");
         assert_eq!(said(0.001, 0.041), "your buffer adds 41 ms when you download");
-        assert_eq!(said(0.001, 0.002), "load adds less than 5 ms: nothing to mend");
+        assert_eq!(said(0.001, 0.002), "load adds less than 5 ms: nothing to fix");
         assert!(report(0.0, 0.0, Queue::Unseen).sentence.contains("--max-rate"));
+    }
+
+    #[test]
+    fn a_line_that_was_not_idle_has_no_grade() {
+        let of = |median: f64, added: f64| {
+            let idle = Idle::of(&[Some(0.032)]).unwrap();
+            let one = Loaded {
+                trips: Idle::of(&[Some(median)]),
+                ..loaded(added, Queue::Fair)
+            };
+            Report::new(&Outcome {
+                idle,
+                loaded: [one, one],
+                garbage: 0,
+            })
+        };
+        let disturbed = of(0.021, 0.0);
+        assert_eq!(disturbed.grade, "-");
+        assert!(
+            disturbed
+                .sentence
+                .contains("a round trip took 32 ms, and 21 ms under load; measure again")
+        );
+        assert_eq!(of(0.03, 0.0).grade, "A+", "within what nobody notices");
+        assert_eq!(of(0.032 + 0.5, 0.5).grade, "F");
     }
 
     #[test]

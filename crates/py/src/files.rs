@@ -35,6 +35,7 @@ impl Recording {
     /// Writes the rest, turns parts into files, and states whether the run is complete.
     fn close(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<()> {
         let Some(mut files) = self.0.take() else { return Ok(()) };
+        simulation.run.record_end();
         files.append(simulation.run.recorder());
         let now_s = simulation.run.now().as_secs_f64();
         py.detach(|| files.close(now_s, complete)).map_err(raised)

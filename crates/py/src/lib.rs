@@ -55,6 +55,14 @@ fn value_of(text: &str) -> String {
     scenario::value_of(text).to_string()
 }
 
+/// A scenario in JSON whose flow entries have so many times the arrivals a second, in JSON.
+#[pyfunction]
+fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
+    let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    scenario::scale_arrivals(&mut raw, factor).map_err(refuse)?;
+    Ok(raw.to_string())
+}
+
 /// Checks a scenario in JSON and gives what it stands for, in JSON.
 #[pyfunction]
 fn resolve(json: &str) -> PyResult<String> {
@@ -116,6 +124,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(read_traces, module)?,
         wrap_pyfunction!(locate, module)?,
         wrap_pyfunction!(value_of, module)?,
+        wrap_pyfunction!(scale_arrivals, module)?,
         wrap_pyfunction!(resolve, module)?,
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(laws, module)?,

@@ -104,6 +104,11 @@ impl Simulation {
         Ok(tables)
     }
 
+    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    fn record_end(&mut self) {
+        self.run.record_end();
+    }
+
     /// Exact counters, in JSON. Raises RuntimeError when packets are not conserved.
     fn summary(&mut self) -> PyResult<String> {
         let summary = self.run.summary().map_err(|v| PyRuntimeError::new_err(v.to_string()))?;

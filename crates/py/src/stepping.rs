@@ -203,11 +203,12 @@ pub struct Sender {
 #[pymethods]
 impl Sender {
     #[new]
-    #[pyo3(signature = (law, params_json, packet_bytes, logged=false))]
-    fn new(law: &str, params_json: &str, packet_bytes: u64, logged: bool) -> PyResult<Self> {
+    #[pyo3(signature = (law, params_json, packet_bytes, logged=false, seed=0))]
+    fn new(law: &str, params_json: &str, packet_bytes: u64, logged: bool, seed: u64) -> PyResult<Self> {
         let chosen = Chosen::new(law, params_json, logged)?;
         let flow = FlowInfo {
             packet_size: Bytes::new(packet_bytes),
+            seed,
         };
         let law = LoggedSender::new(&chosen.params, &flow, chosen.log(0, Role::Sender(flow)));
         let receiver = LoggedReceiver::new(chosen.log(1, Role::Receiver));

@@ -13,7 +13,7 @@ use crate::table::{Recorder, Table};
 
 /// What a manifest says of its directory.
 pub const FORMAT: &str = "levelflow result 1";
-const TABLES: [&str; 4] = ["flows", "members", "links", "completions"];
+const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
 /// Files of a run before this one, beside its tables.
 const LEFT: [&str; 17] = [
     "manifest.json",
@@ -74,10 +74,7 @@ impl Recording {
         };
         let mut recording = Self {
             path: path.to_owned(),
-            names: Names {
-                flows: names("flows"),
-                links: names("links"),
-            },
+            names: Names::new(names("flows"), names("links")),
             manifest,
             tables: TABLES.map(|name| Growing {
                 name,
@@ -290,11 +287,12 @@ mod tests {
             t,
             flow,
             active: 1,
-            rate_bps: 5e6,
+            throughput_bps: 5e6,
+            goodput_bps: 5e6,
+            sending_rate_bps: 5e6,
+            law_rate_bps: 5e6,
             window_packets: 0.0,
             proposal_bps: 5e6,
-            sent_bps: 5e6,
-            delivered_bps: 5e6,
             rtt_s: f64::NAN,
             lost: 3_000_000_000,
             bottleneck,
@@ -347,7 +345,7 @@ mod tests {
         let rows = rows(&dir.path().join("flows.parquet"));
         assert_eq!(rows.len(), 4);
         let start =
-            "{flow: \"x\", t: 0.5, active: 1, bottleneck: \"A->B\", delivered_bps: 5000000.0, lost: 3000000000,";
+            "{flow: \"x\", t: 0.5, active: 1, bottleneck: \"A->B\", goodput_bps: 5000000.0, law_rate_bps: 5000000.0,";
         assert!(rows[0].starts_with(start), "{}", rows[0]);
         assert!(
             rows[1].contains("flow: \"y\", t: 0.5, active: 1, bottleneck: null"),
@@ -432,9 +430,12 @@ mod tests {
             arrival_bps: 1.0,
             peak_bps: 2.0,
             throughput_bps: 3.0,
-            queue_bytes: u64::MAX,
-            queue_packets: 4,
-            queue_max_bytes: 5,
+            backlog_bytes: u64::MAX,
+            backlog_packets: 4,
+            backlog_max_bytes: 5,
+            delayed_packets: 8,
+            queueing_delay_mean_s: 0.25,
+            queueing_delay_max_s: 0.5,
             buffer_packets: 50.0,
             dropped: 6,
             dropped_bytes: 7,
@@ -446,8 +447,12 @@ mod tests {
         recording.close(1.0, true).unwrap();
         let rows = rows(&dir.path().join("links.parquet"));
         let start =
-            "{link: \"A->B\", t: 1.0, arrival_bps: 1.0, buffer_packets: 50.0, dropped: 6, dropped_bytes: 7, marked: 0,";
+            "{link: \"A->B\", t: 1.0, arrival_bps: 1.0, backlog_bytes: 18446744073709551615, backlog_max_bytes: 5,";
         assert!(rows[0].starts_with(start), "{}", rows[0]);
-        assert!(rows[0].contains("queue_bytes: 18446744073709551615"), "{}", rows[0]);
+        assert!(
+            rows[0].contains("delayed_packets: 8, dropped: 6, dropped_bytes: 7,"),
+            "{}",
+            rows[0]
+        );
     }
 }

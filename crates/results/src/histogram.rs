@@ -8,30 +8,23 @@ const DIGITS: u8 = 2;
 /// so many digits.
 const UNIT_BITS: u32 = 8;
 
-/// How values are spread: quantiles to two digits, extremes and count exactly. Counting is a packet's work; a library's
-/// histogram is filled when quantiles are asked for.
-#[derive(Debug)]
-#[repr(C)]
-pub struct Histogram {
+/// Buckets of many values, whose count and sum its owner knows. Counting is a packet's work; a library's histogram is filled
+/// when quantiles are asked for.
+#[derive(Debug, Default)]
+pub struct Buckets {
     /// Values of zero, which are common and need no bucket.
     zeros: u64,
     /// Values in each bucket of the library's histogram, from the first that has any.
     counts: Vec<u64>,
     first: usize,
-    min: u64,
-    max: u64,
 }
 
-impl Default for Histogram {
-    fn default() -> Self {
-        Self {
-            zeros: 0,
-            counts: Vec::new(),
-            first: 0,
-            min: u64::MAX,
-            max: 0,
-        }
-    }
+/// Distribution of many values: quantiles to two digits; mean, maximum and count exactly.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: Buckets,
+    max: u64,
+    sum: u128,
 }
 
 /// The bucket of a value.
@@ -52,12 +45,26 @@ impl Histogram {
     /// Adds a value.
     #[inline]
     pub fn record(&mut self, value: u64) {
+        self.max = self.max.max(value);
+        self.sum += u128::from(value);
+        self.buckets.record(value);
+    }
+
+    /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
+    #[must_use]
+    pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
+        self.buckets.quantiles(self.sum, self.max, unit)
+    }
+}
+
+impl Buckets {
+    /// Adds a value.
+    #[inline]
+    pub fn record(&mut self, value: u64) {
         if value == 0 {
             self.zeros += 1;
             return;
         }
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
         let bucket = bucket(value);
         match self.counts.get_mut(bucket.wrapping_sub(self.first)) {
             Some(count) => *count += 1,
@@ -79,29 +86,28 @@ impl Histogram {
         self.counts[place] = 1;
     }
 
-    /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
+    /// Quantiles of values with this sum and maximum, in the unit of which a value of 1 is `unit`; `None` without values.
     #[expect(
         clippy::missing_panics_doc,
         reason = "two digits are supported, and the histogram grows"
     )]
     #[must_use]
-    pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
+    pub fn quantiles(&self, sum: u128, max: u64, unit: f64) -> Option<Quantiles> {
         let mut all = hdrhistogram::Histogram::<u64>::new(DIGITS).expect("two digits are supported");
         all.record_n(0, self.zeros).expect("zero fits");
         for (place, &count) in self.counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
             all.record_n(least(self.first + place), count)
                 .expect("the histogram grows");
         }
-        let min = if self.zeros > 0 { 0 } else { self.min };
-        let scaled = |value: u64| value as f64 * unit;
-        let at = |q| scaled(all.value_at_quantile(q).clamp(min, self.max));
-        (!all.is_empty()).then(|| Quantiles {
-            min: scaled(min),
-            mean: all.mean() * unit,
+        let count = all.len();
+        let at = |q| all.value_at_quantile(q).min(max) as f64 * unit;
+        (count > 0).then(|| Quantiles {
+            count,
+            mean: sum as f64 / count as f64 * unit,
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
-            max: scaled(self.max),
+            max: max as f64 * unit,
         })
     }
 
@@ -112,11 +118,11 @@ impl Histogram {
     }
 }
 
-/// Quantiles of something.
+/// Number of values, their mean, quantiles and maximum.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
+#[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct Quantiles {
-    pub min: f64,
+    pub count: u64,
     pub mean: f64,
     pub p50: f64,
     pub p90: f64,
@@ -141,11 +147,11 @@ mod tests {
                 own.record(value);
                 all.record(value).unwrap();
             }
-            let (min, max) = (*values.iter().min().unwrap(), *values.iter().max().unwrap());
-            let at = |q| all.value_at_quantile(q).clamp(min, max) as f64;
+            let max = *values.iter().max().unwrap();
+            let at = |q| all.value_at_quantile(q).min(max) as f64;
             let expected = Quantiles {
-                min: min as f64,
-                mean: all.mean(),
+                count: values.len() as u64,
+                mean: values.iter().copied().map(u128::from).sum::<u128>() as f64 / values.len() as f64,
                 p50: at(0.5),
                 p90: at(0.9),
                 p99: at(0.99),

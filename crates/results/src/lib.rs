@@ -2,6 +2,7 @@
 //!
 //! The simulator, its Python module and the network testbed all write results through [`Recording`].
 
+mod delays;
 mod directory;
 mod error;
 mod histogram;
@@ -9,8 +10,9 @@ mod parquet;
 mod summary;
 mod table;
 
+pub use delays::{DelaySample, Delays};
 pub use directory::{FORMAT, Recording};
 pub use error::{Error, reason};
-pub use histogram::{Histogram, Quantiles};
-pub use summary::{Books, FlowSummary, LinkSummary, Summary};
-pub use table::{Column, CompletionRow, FlowRow, LinkRow, MemberRow, Recorder, Table};
+pub use histogram::{Buckets, Histogram, Quantiles};
+pub use summary::{Backlog, Books, ClassSummary, FlowSummary, LinkSummary, Summary};
+pub use table::{Column, FlowRow, LinkRow, MemberRow, Outcome, Recorder, Table, TransferRow};

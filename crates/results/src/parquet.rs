@@ -11,16 +11,38 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
-use crate::table::{Column, Table};
+use crate::table::{Column, Outcome, Table};
 
 /// These columns come first, the others in the order of their names.
 const LEADING: [&str; 4] = ["t", "flow", "member", "link"];
 
-/// Names of flows and links, by index.
+/// Names of flows, links and outcomes, by index.
 #[derive(Debug)]
 pub struct Names {
-    pub flows: Vec<String>,
-    pub links: Vec<String>,
+    flows: Vec<String>,
+    links: Vec<String>,
+    outcomes: Vec<String>,
+}
+
+impl Names {
+    /// Names of a run's flows and links.
+    pub fn new(flows: Vec<String>, links: Vec<String>) -> Self {
+        Self {
+            flows,
+            links,
+            outcomes: Outcome::NAMES.map(str::to_owned).to_vec(),
+        }
+    }
+
+    /// Names that a column has instead of indices.
+    fn of(&self, column: &str) -> Option<&[String]> {
+        match column {
+            "flow" => Some(&self.flows),
+            "link" | "bottleneck" => Some(&self.links),
+            "outcome" => Some(&self.outcomes),
+            _ => None,
+        }
+    }
 }
 
 /// A Parquet file under way.
@@ -75,19 +97,8 @@ fn ordered(table: &Table) -> impl Iterator<Item = &(&'static str, Column)> {
     columns.into_iter()
 }
 
-impl Names {
-    /// Those that a column has instead of indices.
-    fn of(&self, column: &str) -> Option<&[String]> {
-        match column {
-            "flow" => Some(&self.flows),
-            "link" | "bottleneck" => Some(&self.links),
-            _ => None,
-        }
-    }
-}
-
 fn field(name: &str, column: &Column) -> Result<Arc<Type>> {
-    let (physical, logical, repetition) = if matches!(name, "flow" | "link" | "bottleneck") {
+    let (physical, logical, repetition) = if matches!(name, "flow" | "link" | "bottleneck" | "outcome") {
         (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL)
     } else {
         let unsigned = |bit_width| Some(LogicalType::integer(bit_width, false));

@@ -43,7 +43,7 @@ pub struct Summary {
 
 /// See [`Summary`]. Packets include those that open and close flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
+#[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct FlowSummary {
     pub name: String,
     pub sent_packets: u64,
@@ -54,14 +54,16 @@ pub struct FlowSummary {
     pub lost_packets: u64,
     pub in_flight: u64,
     pub acks: Books,
+    pub goodput_bytes: Option<u64>,
     pub started: u64,
     pub finished: u64,
+    pub aborted: u64,
     pub rtt_s: Option<Quantiles>,
 }
 
 /// See [`Summary`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
+#[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct LinkSummary {
     pub name: String,
     pub arrived_packets: u64,
@@ -73,7 +75,28 @@ pub struct LinkSummary {
     pub lost_packets: u64,
     pub in_flight: u64,
     pub utilisation: f64,
-    pub queue_bytes: Option<Quantiles>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait_s: Option<Quantiles>,
+    pub backlog_bytes: Backlog,
+    pub queueing_delay_s: Option<Quantiles>,
+    /// By class of service, where the queue discipline has classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassSummary>,
+    /// Packets waiting or in service at the end, whose queueing delay does not count yet.
+    pub waiting_packets: u64,
+}
+
+/// Backlog of a link over a run, bytes: waiting or in service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Backlog {
+    /// Mean that arriving packets found; 0 if none arrived.
+    pub mean: f64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// Queueing delay of one class of service of a link.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
+pub struct ClassSummary {
+    pub name: String,
+    pub queueing_delay_s: Option<Quantiles>,
 }

@@ -102,18 +102,20 @@ table! {
         t: F64(f64),
         /// Index of the entry.
         flow: U32(u32),
-        /// Flows under way.
+        /// Number of active flows.
         active: U32(u32),
-        /// Sum of their sending rates, bit/s.
-        rate_bps: F64(f64),
+        /// Throughput: bytes on the wire that reached receivers since the last sample, bit/s.
+        throughput_bps: F64(f64),
+        /// Goodput: bytes of transfers that reached receivers since the last sample, each once, bit/s.
+        goodput_bps: F64(f64),
+        /// Sending rate: bytes on the wire that senders sent since the last sample, bit/s.
+        sending_rate_bps: F64(f64),
+        /// Sum of the rates that the laws of active senders ask for, bit/s: pacing rate, or window over smoothed round trip.
+        law_rate_bps: F64(f64),
         /// Sum of their windows, packets; 0 for laws without one.
         window_packets: F64(f64),
-        /// Sum of the rates they would like next, bit/s.
+        /// Sum of the rates that senders propose to routers, bit/s.
         proposal_bps: F64(f64),
-        /// Sent since the last sample, bit/s.
-        sent_bps: F64(f64),
-        /// Delivered since the last sample, bit/s.
-        delivered_bps: F64(f64),
         /// Mean round trip in the sample, s; NaN without any.
         rtt_s: F64(f64),
         /// Data packets dropped or lost since the last sample.
@@ -132,10 +134,10 @@ table! {
         flow: U32(u32),
         /// Number of the flow in its entry, from 0, in order of starts.
         member: U32(u32),
-        /// Its sending rate, bit/s.
-        rate_bps: F64(f64),
-        /// Delivered since the last sample, bit/s.
-        delivered_bps: F64(f64),
+        /// Throughput since the last sample, bit/s.
+        throughput_bps: F64(f64),
+        /// Rate that its law asks for, bit/s.
+        law_rate_bps: F64(f64),
     }
 }
 
@@ -154,12 +156,18 @@ table! {
         throughput_bps: F64(f64),
         /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
         buffer_packets: F64(f64),
-        /// Bytes in the queue.
-        queue_bytes: U64(u64),
-        /// Packets in the queue.
-        queue_packets: U32(u32),
-        /// Most bytes in the queue since the last sample.
-        queue_max_bytes: U64(u64),
+        /// Backlog, bytes: waiting or in service.
+        backlog_bytes: U64(u64),
+        /// Backlog, packets.
+        backlog_packets: U32(u32),
+        /// Largest backlog since the last sample, bytes.
+        backlog_max_bytes: U64(u64),
+        /// Packets whose queueing delay became known since the last sample.
+        delayed_packets: U64(u64),
+        /// Mean queueing delay of these packets, s; NaN without any.
+        queueing_delay_mean_s: F64(f64),
+        /// Longest queueing delay of these packets, s; NaN without any.
+        queueing_delay_max_s: F64(f64),
         /// Packets dropped since the last sample.
         dropped: U32(u32),
         /// Their bytes.
@@ -168,26 +176,69 @@ table! {
         marked: U32(u32),
         /// Largest share of dropped bytes over one interval of the link's router.
         peak_loss: F64(f64),
-        /// What the link's first router feeds back, or else what its queue discipline says of itself; NaN without either.
+        /// Feedback of the link's first router, or else the state of its queue discipline; NaN without either.
         signal: F64(f64),
     }
 }
 
 table! {
-    /// A transfer that its receiver has in full.
-    CompletionRow, CompletionRows {
+    /// A transfer that has ended, or that goes on at the end of the run.
+    TransferRow, TransferRows {
         /// Index of the entry.
         flow: U32(u32),
-        /// When it started, s.
+        /// Number of the flow in its entry, from 0, in order of starts.
+        member: U32(u32),
+        /// Start, s.
         start_s: F64(f64),
-        /// From its first packet sent to its last data received, s.
-        fct_s: F64(f64),
-        /// What it carried.
+        /// Size, bytes.
         bytes: U64(u64),
-        /// Its base round trip, s.
+        /// Links on the path of its data.
+        hops: U32(u32),
+        /// Base round trip, s.
         rtt_s: F64(f64),
-        /// Packets sent again.
+        /// Ideal time, s: that of an idle network and a sender that fills its path.
+        ideal_s: F64(f64),
+        /// Completion time, s: from its first packet sent to its last data received; NaN if it has not finished.
+        fct_s: F64(f64),
+        /// Completion time over ideal time; NaN if it has not finished.
+        slowdown: F64(f64),
+        /// Retransmitted packets.
         retransmitted: U32(u32),
+        /// An [`Outcome`].
+        outcome: U32(u32),
+    }
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its receiver has every byte.
+    Finished,
+    /// Its sender has stopped, and its receiver lacks data.
+    Aborted,
+    /// It goes on at the end of the run.
+    Unfinished,
+}
+
+impl Outcome {
+    /// Names in results, by [code](Self::code).
+    pub const NAMES: [&'static str; 3] = ["finished", "aborted", "unfinished"];
+
+    /// Index of its name.
+    #[must_use]
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+}
+
+impl TransferRow {
+    /// Enters how the transfer ended: after this time, or never.
+    #[must_use]
+    pub fn ended(mut self, outcome: Outcome, fct_s: Option<f64>) -> Self {
+        self.outcome = outcome.code();
+        self.fct_s = fct_s.unwrap_or(f64::NAN);
+        self.slowdown = self.fct_s / self.ideal_s;
+        self
     }
 }
 
@@ -197,7 +248,7 @@ pub struct Recorder {
     flows: FlowRows,
     members: MemberRows,
     links: LinkRows,
-    completions: CompletionRows,
+    transfers: TransferRows,
 }
 
 impl Recorder {
@@ -216,9 +267,9 @@ impl Recorder {
         self.links.push(row);
     }
 
-    /// Adds a row to the table of completions.
-    pub fn completion(&mut self, row: &CompletionRow) {
-        self.completions.push(row);
+    /// Adds a row to the table of transfers.
+    pub fn transfer(&mut self, row: &TransferRow) {
+        self.transfers.push(row);
     }
 
     /// Takes what has been recorded, as (name, table) pairs.
@@ -227,7 +278,7 @@ impl Recorder {
             ("flows", self.flows.take()),
             ("members", self.members.take()),
             ("links", self.links.take()),
-            ("completions", self.completions.take()),
+            ("transfers", self.transfers.take()),
         ]
     }
 }

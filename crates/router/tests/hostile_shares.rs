@@ -6,7 +6,7 @@
 use std::sync::OnceLock;
 
 use levelflow_host::journal::Sender;
-use levelflow_laws::AnyHeader;
+use levelflow_laws::{AnyHeader, FlowInfo};
 use levelflow_net_testing::world::{LINE, Rewrite, World, header, ms};
 use levelflow_transport::Counters;
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -332,7 +332,11 @@ fn flattery(law: &str) -> Rewrite {
 
 /// Gives the last flow a largest rate.
 fn cap(world: &mut World, law: &str, largest: f64) {
-    let sender = Sender::new(levelflow_net_testing::world::params(law), Bytes::new(1000), 999);
+    let sender = Sender::new(
+        levelflow_net_testing::world::params(law),
+        FlowInfo::of(Bytes::new(1000)),
+        999,
+    );
     world.hosts[LIAR].sender = sender.with_max_rate(rate(largest));
 }
 

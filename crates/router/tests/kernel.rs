@@ -74,9 +74,7 @@ impl Packets {
             size: Bytes::new(self.part as u64),
             kind: Kind::Data,
         };
-        let flow = FlowInfo {
-            packet_size: packet.size,
-        };
+        let flow = FlowInfo::of(packet.size);
         AnySender::new(&self.params, &flow).on_send(&self.params, Time::ZERO, &packet)
     }
 
@@ -109,6 +107,7 @@ impl Packets {
                 kind: Kind::Data,
                 marked: false,
                 more: false,
+                unacknowledged: false,
                 law: law.number,
                 header: law.header_bytes() as u8,
                 flow: 1,

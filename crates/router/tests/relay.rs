@@ -106,7 +106,7 @@ fn local(socket: &UdpSocket) -> SocketAddr {
 /// Header of the first data packet of a flow whose first packet took 50 ms, and that packet.
 fn packet(params: &AnyParams, payload: usize) -> (AnyHeader, Vec<u8>) {
     let size = Bytes::new((ETHERNET + IPV4 + UDP + payload) as u64);
-    let mut sender = AnySender::new(params, &FlowInfo { packet_size: size });
+    let mut sender = AnySender::new(params, &FlowInfo::of(size));
     let first = match Any::transport(params).opening {
         Opening::Handshake => Kind::Syn,
         Opening::Immediate => Kind::Data,
@@ -132,6 +132,7 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
         kind,
         marked: false,
         more: false,
+        unacknowledged: false,
         law: params.law().number,
         header: params.law().header_bytes() as u8,
         flow: 77,

@@ -138,7 +138,8 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         let mut header = [0; 64];
         let (law, length) = (self.encode)(params, &packet.header, &mut header);
         let mut frame = [0; LONGEST];
-        let shim = shim_of(packet, law, length, whose);
+        let mut shim = shim_of(packet, law, length, whose);
+        shim.unacknowledged = !P::transport(params).acknowledged;
         shim.encode(&mut frame[HEADERS..]);
         let end = HEADERS + shim::LENGTH + length;
         frame[HEADERS + shim::LENGTH..end].copy_from_slice(&header[..length]);
@@ -177,6 +178,7 @@ fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim 
         kind,
         marked: ack && packet.label.is_marked(),
         more: false,
+        unacknowledged: false,
         law,
         header: length as u8,
         flow: flow_number(flow),

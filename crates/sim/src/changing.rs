@@ -1,6 +1,5 @@
 //! A link that changes while the run goes on: what it is now, and what that does to the packet in service.
 
-use levelflow_results::{Histogram, Quantiles};
 use levelflow_scenario::LinkState;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -14,8 +13,6 @@ pub struct Changing {
     service: Service,
     /// When it came into service, later by its stalls.
     began: Time,
-    /// Time from a packet's arrival to its transmission, nanoseconds.
-    wait: Histogram,
     /// If routers measure: what was sent, how long that took, and by port what of that its router has seen.
     sent: Sent,
     seen: Option<Vec<Sent>>,
@@ -46,7 +43,6 @@ impl Changing {
             capacity,
             service: Service::Until(Time::ZERO),
             began: Time::ZERO,
-            wait: Histogram::default(),
             sent: Sent::default(),
             seen: measured.then(|| vec![Sent::default(); ports]),
         }
@@ -75,9 +71,8 @@ impl Changing {
         self.capacity == Rate::ZERO
     }
 
-    /// The transmitter takes a packet that came to the queue at `came`, and will be done with it at `done`.
-    pub fn begins(&mut self, now: Time, came: Time, done: Time) {
-        self.wait.record((now - came).as_ps() / 1000);
+    /// The transmitter takes a packet, and will be done with it at `done`.
+    pub fn begins(&mut self, now: Time, done: Time) {
         self.began = now;
         self.service = Service::Until(done);
     }
@@ -124,10 +119,5 @@ impl Changing {
         let busy = self.sent.busy - seen.busy;
         *seen = self.sent;
         (bytes > 0).then(|| Rate::clamped(Bytes::new(bytes).as_bits_f64() / busy.as_secs_f64()))
-    }
-
-    /// How long packets waited, s.
-    pub fn waits(&self) -> Option<Quantiles> {
-        self.wait.quantiles(1e-9)
     }
 }

@@ -1,7 +1,7 @@
 //! Exact counters, what is derived from them at the end of a run, and the books that must balance.
 
 use derive_more::{Display, Error};
-use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary, Quantiles};
+use levelflow_results::{Backlog, Books, ClassSummary, DelaySample, Delays, FlowSummary, Histogram, LinkSummary};
 use levelflow_units::Duration;
 
 /// Counters of one link; those that every packet changes come first.
@@ -14,8 +14,11 @@ pub struct LinkCounters {
     pub arrived_bytes: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Bytes that arriving packets found in the queue.
-    queue: Histogram,
+    /// Sum of the backlogs that packets arriving since the last sample found, bytes, and of those before.
+    backlog_sum: u64,
+    backlog_before: u128,
+    /// Queueing delays.
+    pub delays: Delays,
     /// Packets that found no room.
     pub dropped: u64,
     /// Their bytes.
@@ -28,10 +31,15 @@ pub struct LinkCounters {
 
 impl LinkCounters {
     #[inline]
-    pub(crate) fn arrived(&mut self, bytes: u64, queue: u64) {
+    pub(crate) fn arrived(&mut self, bytes: u64, backlog: u64) {
         self.arrived += 1;
         self.arrived_bytes += bytes;
-        self.queue.record(queue);
+        self.backlog_sum += backlog;
+    }
+
+    /// A sample ends: sums start again, so that they do not overflow.
+    pub(crate) fn fold(&mut self) {
+        self.backlog_before += u128::from(std::mem::take(&mut self.backlog_sum));
     }
 
     #[inline]
@@ -46,7 +54,7 @@ impl LinkCounters {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.queue.memory()
+        self.delays.memory()
     }
 }
 
@@ -79,7 +87,8 @@ pub struct LinkSample {
     pub window: LinkWindow,
     pub arrived_bytes: u64,
     pub sent_bytes: u64,
-    pub queue_max: u64,
+    pub backlog_max: u64,
+    pub delays: DelaySample,
 }
 
 impl LinkSample {
@@ -97,6 +106,8 @@ pub struct EntryCounters {
     pub sent_bytes: u64,
     /// Wire bytes that reached receivers.
     pub delivered_bytes: u64,
+    /// Of `delivered_bytes`, those without new data: control packets, and data that had arrived before.
+    pub repeated_bytes: u64,
     /// Packets from senders: data, and what opens and closes flows.
     pub data: Books,
     /// ACKs of receivers.
@@ -105,8 +116,10 @@ pub struct EntryCounters {
     rtt: Histogram,
     /// Flows begun.
     pub started: u64,
-    /// Flows ended.
+    /// Flows that delivered everything, or that have no size and stopped.
     pub finished: u64,
+    /// Transfers that stopped before they had delivered everything.
+    pub aborted: u64,
 }
 
 impl EntryCounters {
@@ -121,6 +134,7 @@ impl EntryCounters {
 pub struct EntryWindow {
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
+    pub repeated_bytes: u64,
     pub lost: u32,
     pub rtt_sum: f64,
     pub rtt_count: u32,
@@ -131,6 +145,7 @@ impl EntryWindow {
     pub(crate) fn absorb(&mut self, other: Self) {
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
+        self.repeated_bytes += other.repeated_bytes;
         self.lost += other.lost;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
@@ -145,7 +160,9 @@ impl EntryCounters {
             acks: std::mem::take(&mut self.acks),
             sent_bytes: std::mem::take(&mut self.sent_bytes),
             delivered_bytes: std::mem::take(&mut self.delivered_bytes),
+            repeated_bytes: std::mem::take(&mut self.repeated_bytes),
             finished: std::mem::take(&mut self.finished),
+            aborted: std::mem::take(&mut self.aborted),
             ..Self::default()
         }
     }
@@ -156,7 +173,9 @@ impl EntryCounters {
         self.acks += other.acks;
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
+        self.repeated_bytes += other.repeated_bytes;
         self.finished += other.finished;
+        self.aborted += other.aborted;
     }
 
     pub(crate) fn summary(&self, name: &str, in_flight: u64) -> FlowSummary {
@@ -166,25 +185,36 @@ impl EntryCounters {
             sent_bytes: self.sent_bytes,
             delivered_packets: self.data.delivered,
             delivered_bytes: self.delivered_bytes,
+            goodput_bytes: Some(self.delivered_bytes - self.repeated_bytes),
             dropped_packets: self.data.dropped,
             lost_packets: self.data.lost,
             in_flight,
             acks: self.acks,
             started: self.started,
             finished: self.finished,
+            aborted: self.aborted,
             rtt_s: self.rtt.quantiles(1e-9),
         }
     }
 }
 
+/// State of a link at the end of a run, beside its counters.
+#[derive(Debug)]
+pub struct LinkEnd {
+    /// Packets in the queue or on the wire.
+    pub in_flight: u64,
+    /// Sent bits over bits that the line could have sent.
+    pub utilisation: f64,
+    /// Largest backlog of the run, bytes.
+    pub backlog_max: u64,
+    /// Delays by class of service.
+    pub classes: Vec<ClassSummary>,
+    /// Packets waiting or in service.
+    pub waiting_packets: u64,
+}
+
 impl LinkCounters {
-    pub(crate) fn summary(
-        &self,
-        name: &str,
-        in_flight: u64,
-        utilisation: f64,
-        wait_s: Option<Quantiles>,
-    ) -> LinkSummary {
+    pub(crate) fn summary(&self, name: &str, end: LinkEnd) -> LinkSummary {
         LinkSummary {
             name: name.to_owned(),
             arrived_packets: self.arrived,
@@ -194,10 +224,15 @@ impl LinkCounters {
             dropped_bytes: self.dropped_bytes,
             marked_packets: self.marked,
             lost_packets: self.lost,
-            in_flight,
-            utilisation,
-            queue_bytes: self.queue.quantiles(1.0),
-            wait_s,
+            in_flight: end.in_flight,
+            utilisation: end.utilisation,
+            backlog_bytes: Backlog {
+                mean: (self.backlog_before + u128::from(self.backlog_sum)) as f64 / self.arrived.max(1) as f64,
+                max: end.backlog_max,
+            },
+            queueing_delay_s: self.delays.quantiles(),
+            classes: end.classes,
+            waiting_packets: end.waiting_packets,
         }
     }
 }

@@ -114,7 +114,7 @@ impl Nodes {
         }
         let links = network.links.len() as u32;
         let mut sets = Sets((0..2 * (links + network.flows.len() as u32)).collect());
-        let mut delays: Vec<_> = network.links.iter().map(cuttable).collect();
+        let delays: Vec<_> = network.links.iter().map(cuttable).collect();
         for (i, flow) in network.flows.iter().enumerate() {
             let (sender, receiver) = (2 * (links + i as u32), 2 * (links + i as u32) + 1);
             for path in &flow.routes.paths {
@@ -125,9 +125,6 @@ impl Nodes {
                         at = 2 * link + 1;
                     }
                     sets.join(at, to);
-                }
-                if flow.overhead > Duration::ZERO {
-                    delays[path.forward[0] as usize] = None;
                 }
             }
         }

@@ -6,13 +6,20 @@ use std::sync::Arc;
 
 use levelflow_laws::{FlowInfo, Protocol, Transport};
 use levelflow_random::Stream;
-use levelflow_scenario::{FlowSpec, Schedule};
+use levelflow_scenario::{FlowSpec, IdealPath, RoundTrip, Schedule};
 use levelflow_transport::{Limits, Rules};
 use levelflow_units::{Duration, Time};
 
 use crate::counters::{EntryCounters, EntryWindow};
-use crate::flow::LIMITS;
 use crate::packet::Label;
+
+/// Events come when they are due, and the law alone sets the rate.
+pub const LIMITS: Limits = Limits {
+    max_rate: None,
+    catch_up: Limits::VIRTUAL_TIME,
+    control: 0,
+    least: 0,
+};
 
 /// What the flows of an entry have in common, and often with those of other entries.
 #[derive(Debug)]
@@ -71,6 +78,8 @@ pub struct Entry<P: Protocol> {
     pub hops: Vec<u32>,
     /// Propagation delay of the links there and back, by path.
     pub delays: Vec<[Duration; 2]>,
+    /// Ideal times over each of its paths; none unless its flows are transfers.
+    pub ideal: Vec<IdealPath>,
     /// The plan of its routes in force.
     pub plan: usize,
     pub schedule: Schedule,
@@ -86,10 +95,37 @@ pub struct Entry<P: Protocol> {
 }
 
 impl<P: Protocol> Entry<P> {
+    /// Counts delivered bytes that are no new data.
+    #[inline]
+    pub fn count_repeated(&mut self, bytes: u64) {
+        self.counters.repeated_bytes += bytes;
+        self.window.repeated_bytes += bytes;
+    }
+
+    /// Whether its flows are transfers: each has a size.
+    pub fn has_transfers(&self) -> bool {
+        self.spec.size.is_some()
+    }
+
     /// The path that a flow takes under a plan of its routes.
     pub fn path(&self, plan: usize, member: u32) -> usize {
         let (_, paths) = &self.spec.routes.plans[plan];
         paths[member as usize % paths.len()] as usize
+    }
+
+    /// The path that a flow which started at this time took first: flows start before routes change at the same time.
+    pub fn first_path(&self, started: Time, member: u32) -> usize {
+        let plans = &self.spec.routes.plans;
+        let later = plans.partition_point(|&(from, _)| from < started);
+        self.path(later.saturating_sub(1), member)
+    }
+
+    /// Ideal time of a transfer, s: the least over the paths that it may take. Its hosts delay packets by `hosts`.
+    pub fn ideal_time(&self, member: u32, size: u64, hosts: &RoundTrip) -> f64 {
+        let plans = 0..self.spec.routes.plans.len();
+        let paths = plans.map(|plan| &self.ideal[self.path(plan, member)]);
+        let times = paths.map(|path| path.time(size, self.spec.packet, hosts));
+        times.fold(f64::INFINITY, f64::min)
     }
 
     /// When its routes change next.

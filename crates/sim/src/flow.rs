@@ -2,11 +2,12 @@
 
 use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
 use levelflow_scenario::Application;
-use levelflow_transport::{Assembly, Bare, History, Limits, Sender};
+use levelflow_transport::{Assembly, Bare, History, Sender};
 use levelflow_units::{Duration, Time};
 
 use crate::alarm::Alarm;
-use crate::overhead::Overhead;
+use crate::entry::{LIMITS, SharedRules};
+use crate::host::Host;
 use crate::packet::PacketId;
 use crate::pipe::NO_PIPE;
 
@@ -14,14 +15,6 @@ use crate::pipe::NO_PIPE;
 pub const NO_SESSION: u32 = u32::MAX;
 /// Time goes on before a flow stops.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
-
-/// Events come when they are due, and the law alone sets the rate.
-pub const LIMITS: Limits = Limits {
-    max_rate: None,
-    catch_up: Limits::VIRTUAL_TIME,
-    control: 0,
-    least: 0,
-};
 
 /// Where a flow is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +27,7 @@ pub enum Phase {
     Free,
 }
 
-/// What the receiver keeps of a flow that tracks losses.
+/// What the receiver keeps of a flow that tracks losses, or is a transfer.
 #[derive(Debug, Default)]
 pub struct Incoming {
     pub history: History,
@@ -60,7 +53,7 @@ pub struct Flow<P: Protocol> {
     pub active: bool,
     /// Where its path begins in the table of hops.
     pub hop: u32,
-    pub overhead: Option<Box<Overhead>>,
+    pub host: Option<Box<Host>>,
     /// When to send next.
     pub pace: Alarm,
     /// What its receiver got since the last sample.
@@ -90,12 +83,11 @@ pub struct Writes {
 
 impl<P: Protocol> Flow<P> {
     /// A flow of this entry that has sent nothing; it keeps track of packets if it `recovers`.
-    pub fn new(entry: u32, params: &P::Params, info: &FlowInfo, now: Time, recovers: bool) -> Self {
-        let law = Bare(P::Sender::new(params, info));
-        let transport = P::transport(params);
-        let mut sender = Sender::new(law, transport.opening, now);
+    pub fn new(entry: u32, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
+        let SharedRules { params, transport, .. } = rules;
+        let mut sender = Sender::new(Bare(P::Sender::new(params, info)), transport, now);
         if recovers {
-            sender = sender.with_recovery(&transport, true, usize::MAX);
+            sender = sender.with_recovery(transport, true, usize::MAX);
         }
         Self {
             sender,
@@ -117,7 +109,7 @@ impl<P: Protocol> Flow<P> {
             delivered_bytes: 0,
             host_delay: Duration::ZERO,
             base_rtt: Duration::ZERO,
-            overhead: None,
+            host: None,
         }
     }
 
@@ -135,7 +127,12 @@ impl<P: Protocol> Flow<P> {
     #[inline]
     pub fn departure(&self, now: Time) -> Time {
         let stop = self.sender.stop().saturating_add(SHORTEST_GAP);
-        self.sender.paced_departure(&LIMITS).min(stop).max(now)
+        let due = self.sender.paced_departure(&LIMITS);
+        let due = self
+            .host
+            .as_ref()
+            .map_or(due, |host| host.clocked(self.sender.departed(), due));
+        due.min(stop).max(now)
     }
 }
 

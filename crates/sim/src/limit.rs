@@ -74,9 +74,7 @@ fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
     if !endless || spec.start.max() > duration.as_secs_f64() {
         return (0, 0);
     }
-    let info = FlowInfo {
-        packet_size: spec.packet,
-    };
+    let info = FlowInfo::of(spec.packet);
     let window = P::Sender::new(&spec.params, &info).window();
     let sent = if window == u32::MAX { 1 } else { u64::from(window) };
     (u64::from(count), u64::from(count).saturating_mul(sent))

@@ -7,6 +7,7 @@
 //! costs a second event, when the transmitter is done. So does one of several queues, which are those of a [`Scheduler`]; a
 //! shaper may let the transmitter wait, and costs one more event then.
 
+mod classes;
 mod scheduled;
 mod served;
 mod wire;
@@ -26,16 +27,20 @@ use crate::packet::{Packet, PacketId, Slab};
 use crate::ring::Ring;
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
-use levelflow_results::Quantiles;
 use levelflow_scenario::LinkSpec;
 
 use served::Served;
 pub use wire::Delivery;
 use wire::Overtaking;
 
+/// The queueing delay of a packet that has been counted.
+const COUNTED: Duration = Duration::MAX;
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Transit {
     deliver: Time,
+    /// Its queueing delay, until that is counted.
+    delay: Duration,
     packet: PacketId,
     size: u32,
 }
@@ -48,6 +53,16 @@ pub struct Port<P: Protocol> {
     pub law: P::Router,
     /// Bytes dropped in the running interval.
     dropped: u64,
+}
+
+impl<P: Protocol> Port<P> {
+    fn new(params: &P::Params, info: &PortInfo, shared: &mut Interner<P::Params>) -> Self {
+        Self {
+            law: P::Router::new(params, info),
+            params: shared.of(params.clone()),
+            dropped: 0,
+        }
+    }
 }
 
 /// A queue discipline at work.
@@ -96,9 +111,12 @@ pub struct Link<P: Protocol> {
     free_at: Time,
     /// Picoseconds per byte.
     pace: f64,
-    queue_bytes: u64,
-    /// The most that it was since the last sample.
-    queue_max: u64,
+    /// Backlog, bytes: waiting or in service.
+    backlog: u64,
+    /// Largest backlog since the last sample, bytes.
+    backlog_max: u64,
+    /// Largest backlog up to the last sample, bytes.
+    backlog_before: u64,
     buffer: Buffer,
     /// When the first of `entering` comes to the queue, perhaps never.
     pub first_entry: Time,
@@ -114,6 +132,8 @@ pub struct Link<P: Protocol> {
     arrived_at_sample: u64,
     /// Bytes that had left the queue at the last sample.
     sent_at_sample: u64,
+    /// Packets that had left the queue at the last sample.
+    left_at_sample: u64,
     /// Of `counters.arrived_bytes`, those that came before the first port's running interval.
     arrived_before: u64,
     /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
@@ -148,11 +168,7 @@ impl<P: Protocol> Link<P> {
             id,
             capacity: spec.capacity,
         };
-        let port = |params: &P::Params| Port {
-            law: P::Router::new(params, &info),
-            params: shared.of(params.clone()),
-            dropped: 0,
-        };
+        let port = |params| Port::new(params, &info, shared);
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         let overflow = spec.queue.overflow();
         let changes = !spec.changes.is_empty();
@@ -193,15 +209,17 @@ impl<P: Protocol> Link<P> {
             departed: 0,
             first_entry: Time::NEVER,
             entering: VecDeque::new(),
-            queue_bytes: 0,
+            backlog: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
             wire,
             ports,
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
-            queue_max: 0,
+            backlog_max: 0,
+            backlog_before: 0,
             arrived_at_sample: 0,
             sent_at_sample: 0,
+            left_at_sample: 0,
             arrived_before: 0,
         }
     }
@@ -237,11 +255,12 @@ impl<P: Protocol> Link<P> {
         (self.first_entry < Time::NEVER && self.is_idle()).then_some(self.first_entry)
     }
 
-    /// Whether a packet that came now would need an event of its own.
+    /// Returns whether a packet that came now would need an event of its own. A link to another part needs none: packets of
+    /// hosts come to it before those that have left are collected.
     fn is_idle(&self) -> bool {
         match &self.served {
             Some(served) => served.in_service.is_none() && served.opens.is_none(),
-            None => self.transit.is_empty(),
+            None => self.transit.is_empty() && !self.leads_elsewhere,
         }
     }
 
@@ -306,7 +325,7 @@ impl<P: Protocol> Link<P> {
         let arriving = Arriving {
             now,
             size: Bytes::new(size),
-            queue: Bytes::new(self.queue_bytes),
+            queue: Bytes::new(self.backlog),
             packets: waiting as u32,
         };
         for port in &mut self.ports {
@@ -317,7 +336,7 @@ impl<P: Protocol> Link<P> {
             };
             port.law.on_arrival(&port.params, &arriving, own);
         }
-        self.counters.arrived(size, self.queue_bytes);
+        self.counters.arrived(size, self.backlog);
         arriving
     }
 
@@ -339,10 +358,11 @@ impl<P: Protocol> Link<P> {
     /// A packet for which there is room joins the queue.
     #[inline(always)]
     fn join<const PLAIN: bool>(&mut self, now: Time, id: PacketId, size: u32) -> Admission {
-        self.account::<PLAIN>(now, size);
+        let delay = self.account::<PLAIN>(now, size);
         let deliver = self.free_at.saturating_add(self.delay);
         self.transit.push_back(Transit {
             deliver,
+            delay,
             packet: id,
             size,
         });
@@ -353,17 +373,18 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Adds a packet to what the transmitter has before it.
+    /// Adds a packet to the backlog; returns its queueing delay if it keeps its place and the line its rate.
     #[inline(always)]
-    fn account<const PLAIN: bool>(&mut self, now: Time, size: u32) {
+    fn account<const PLAIN: bool>(&mut self, now: Time, size: u32) -> Duration {
         let transmission = self.transmission(size);
         let begin = self.free_at.max(now);
         if !PLAIN && let Some(sizing) = &mut self.sizing {
             sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
         }
         self.free_at = begin.saturating_add(transmission);
-        self.queue_bytes += u64::from(size);
-        self.queue_max = self.queue_max.max(self.queue_bytes);
+        self.backlog += u64::from(size);
+        self.backlog_max = self.backlog_max.max(self.backlog);
+        begin - now
     }
 
     /// Counts a drop against which a larger buffer helps: what buffer-sizing algorithms count.
@@ -397,7 +418,7 @@ impl<P: Protocol> Link<P> {
             // The transmitter is idle: all have left.
             debug_assert!(self.transit.back().is_none_or(|last| last.deliver <= now + self.delay));
             self.departed = self.transit.len() as u32;
-            self.queue_bytes = 0;
+            self.backlog = 0;
             return;
         }
         while let Some(&next) = self.transit.get(self.departed as usize) {
@@ -412,7 +433,7 @@ impl<P: Protocol> Link<P> {
     /// A packet leaves the queue; gives whether the wire will lose it.
     #[inline(always)]
     fn leave<const FIFO: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
-        self.queue_bytes -= u64::from(size);
+        self.backlog -= u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
         }
@@ -444,7 +465,7 @@ impl<P: Protocol> Link<P> {
         }
         let dropped = std::mem::take(dropped);
         let view = PortView {
-            queue: Bytes::new(self.queue_bytes),
+            queue: Bytes::new(self.backlog),
             packets,
             in_service,
             dropped: Bytes::new(dropped),
@@ -471,7 +492,7 @@ impl<P: Protocol> Link<P> {
         self.with_scheduler(|scheduler| scheduler.handle_interval(now));
         let Some(aqm) = &mut self.aqm else { return };
         let view = PortView {
-            queue: Bytes::new(self.queue_bytes),
+            queue: Bytes::new(self.backlog),
             packets,
             in_service,
             dropped: Bytes::new(std::mem::take(&mut aqm.dropped)),
@@ -491,7 +512,7 @@ impl<P: Protocol> Link<P> {
         let packets = self.queue_packets() as u32;
         let left = self.work_left(now);
         if let Some(sizing) = &mut self.sizing {
-            sizing.close(now, &self.counters, (self.queue_bytes, packets), left);
+            sizing.close(now, &self.counters, (self.backlog, packets), left);
         }
     }
 
@@ -512,11 +533,6 @@ impl<P: Protocol> Link<P> {
         if packets < sizing.law.packets() * (1.0 - 1e-9) {
             sizing.law.on_grant(packets);
         }
-    }
-
-    /// How long packets waited, s, if the link changes.
-    pub fn waits(&self) -> Option<Quantiles> {
-        self.changing.as_ref().and_then(|changing| changing.waits())
     }
 
     /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
@@ -541,7 +557,7 @@ impl<P: Protocol> Link<P> {
     fn fits(&self, size: u64, packets: u32) -> bool {
         match self.buffer {
             Buffer::Unlimited => true,
-            Buffer::Bytes(limit) => self.queue_bytes + size <= limit.get(),
+            Buffer::Bytes(limit) => self.backlog + size <= limit.get(),
             Buffer::Packets(limit) => u64::from(packets) < limit,
         }
     }
@@ -573,23 +589,49 @@ impl<P: Protocol> Link<P> {
 
     /// Bytes that left the queue for the wire.
     pub fn sent_bytes(&self) -> u64 {
-        self.counters.arrived_bytes - self.counters.dropped_bytes - self.queue_bytes
+        self.counters.arrived_bytes - self.counters.dropped_bytes - self.backlog
     }
 
-    /// What happened since the last sample.
+    /// Counts the queueing delays of packets on the wire; departures have been caught up with.
+    pub fn count_delays(&mut self) {
+        for place in (0..self.departed as usize).rev() {
+            match self.transit.get_mut(place) {
+                Some(transit) if transit.delay != COUNTED => {
+                    self.counters.delays.record(transit.delay.as_ps());
+                    transit.delay = COUNTED;
+                }
+                _ => break, // so have those before it
+            }
+        }
+    }
+
+    /// What happened since the last sample; departures have been caught up with.
     pub fn sample(&mut self) -> LinkSample {
+        self.count_delays();
+        self.counters.fold();
+        let left = self.counters.arrived - self.counters.dropped - self.queue_packets() as u64;
         let (arrived, sent) = (self.counters.arrived_bytes, self.sent_bytes());
+        self.backlog_before = self.largest_backlog();
         LinkSample {
             arrived_bytes: arrived - std::mem::replace(&mut self.arrived_at_sample, arrived),
             sent_bytes: sent - std::mem::replace(&mut self.sent_at_sample, sent),
-            queue_max: std::mem::take(&mut self.queue_max).max(self.queue_bytes),
+            backlog_max: std::mem::take(&mut self.backlog_max).max(self.backlog),
+            delays: self
+                .counters
+                .delays
+                .sample(left - std::mem::replace(&mut self.left_at_sample, left)),
             window: std::mem::take(&mut self.window),
         }
     }
 
-    /// Bytes waiting or in service.
-    pub fn queue_bytes(&self) -> u64 {
-        self.queue_bytes
+    /// Largest backlog so far, bytes.
+    pub fn largest_backlog(&self) -> u64 {
+        self.backlog_before.max(self.backlog_max)
+    }
+
+    /// Backlog, bytes: waiting or in service.
+    pub fn backlog(&self) -> u64 {
+        self.backlog
     }
 
     /// Packets on their way from hosts at this end.
@@ -626,6 +668,11 @@ impl<P: Protocol> Link<P> {
         let queues = self.transit.memory() + self.entering.capacity() * size_of::<(Time, PacketId)>();
         let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);
         let overtaking = self.served.as_ref().map_or(0, |served| served.overtaking.capacity());
-        size_of::<Self>() + queues + overtaking * size_of::<Overtaking>() + scheduler + self.counters.memory()
+        size_of::<Self>()
+            + queues
+            + overtaking * size_of::<Overtaking>()
+            + scheduler
+            + self.counters.memory()
+            + self.classes_memory()
     }
 }

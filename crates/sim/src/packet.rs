@@ -136,8 +136,8 @@ pub struct Slab<H> {
     /// Histories of ACKs, by packet; empty while no flow tracks losses.
     histories: Vec<u128>,
     free: Vec<PacketId>,
-    /// What queues know of the data of a flow, by flow.
-    classes: Vec<Class>,
+    /// What queues know of the data of a flow, and its entry, by flow.
+    classes: Vec<(Class, u32)>,
 }
 
 impl<H> Default for Slab<H> {
@@ -182,19 +182,26 @@ impl<H> Slab<H> {
         self.histories[id as usize]
     }
 
-    /// A flow begins, and this is what queues know of it in the direction of its data.
-    pub fn set_class(&mut self, flow: u32, class: Class) {
+    /// A flow of an entry begins, and this is what queues know of it in the direction of its data.
+    pub fn set_class(&mut self, flow: u32, entry: u32, class: Class) {
         if self.classes.len() <= flow as usize {
-            self.classes.resize(flow as usize + 1, class);
+            self.classes.resize(flow as usize + 1, (class, entry));
         }
-        self.classes[flow as usize] = class;
+        self.classes[flow as usize] = (class, entry);
+    }
+
+    /// Index of the class of service that the packets of an entry in one direction make at flow queues: data, then ACKs.
+    pub fn entry_class(&self, id: PacketId) -> usize {
+        let packet = &self.packets[id as usize];
+        let (_, entry) = self.classes[packet.flow as usize];
+        2 * entry as usize + usize::from(packet.label.is_ack())
     }
 
     /// What queues know of a packet.
     pub fn class(&self, id: PacketId) -> Class {
         let packet = &self.packets[id as usize];
         let ecn = packet.label.ecn();
-        let data = self.classes[packet.flow as usize];
+        let (data, _) = self.classes[packet.flow as usize];
         if packet.label.is_ack() {
             return Class {
                 flow: !data.flow,
@@ -229,7 +236,7 @@ impl<H> Slab<H> {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         let histories = self.histories.capacity() * size_of::<u128>();
-        let classes = self.classes.capacity() * size_of::<Class>();
+        let classes = self.classes.capacity() * size_of::<(Class, u32)>();
         self.packets.capacity() * size_of::<Packet<H>>()
             + histories
             + classes

@@ -274,9 +274,9 @@ impl Instance {
                 self.at(*now)?;
                 self.sender()?.on_flight(&params, *now, flight);
             }
-            Record::Restart { now } => {
+            Record::Restart { now, restart } => {
                 self.at(*now)?;
-                self.sender()?.on_restart(&params, *now);
+                self.sender()?.on_restart(&params, *now, restart);
             }
             Record::Loss { now, loss } => {
                 self.at(*now)?;

@@ -47,6 +47,15 @@ impl<T: Copy + Default> Ring<T> {
         }
     }
 
+    pub fn get_mut(&mut self, place: usize) -> Option<&mut T> {
+        let slot = self.slot(place);
+        if place < self.len() {
+            self.slots.get_mut(slot)
+        } else {
+            None
+        }
+    }
+
     #[inline]
     pub fn front(&self) -> Option<&T> {
         self.get(0)

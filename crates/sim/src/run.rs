@@ -79,7 +79,7 @@ pub trait Running: Debug + Send + Sync {
     fn division(&self) -> &Division;
     /// Simulated time.
     fn now(&self) -> Time;
-    /// Events processed so far.
+    /// Events processed so far, without arrivals from hosts at idle links.
     fn events(&self) -> u64;
     /// Packets times links they crossed so far.
     fn packet_hops(&self) -> u64;
@@ -87,6 +87,8 @@ pub trait Running: Debug + Send + Sync {
     fn memory(&self) -> usize;
     /// What has been recorded and not yet taken.
     fn recorder(&mut self) -> &mut Recorder;
+    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    fn record_end(&mut self);
     /// Counters up to now.
     ///
     /// # Errors
@@ -226,6 +228,10 @@ where
 
     fn recorder(&mut self) -> &mut Recorder {
         &mut self.parts[0].recorder
+    }
+
+    fn record_end(&mut self) {
+        Sim::record_end_of(&mut self.parts);
     }
 
     fn summary(&mut self) -> Result<Summary, Violation> {

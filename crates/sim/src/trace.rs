@@ -1,5 +1,6 @@
 //! Where packets are: the stay of each one at a link, for animations.
 
+use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Duration, Time};
 
 use crate::packet::PacketId;
@@ -26,6 +27,10 @@ pub struct Stay {
     pub flow: u32,
     /// Whether it is an ACK.
     pub ack: bool,
+    /// The ECN field of its IP header when its stay ended.
+    pub ecn: Ecn,
+    /// Size on the wire, bytes.
+    pub size: u16,
     /// What became of it.
     pub fate: Fate,
     /// When it came to the queue.

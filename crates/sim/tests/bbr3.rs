@@ -318,9 +318,13 @@ fn handling_spurious_rto_recovery() {
     let later: Vec<Seen> = seen.into_iter().filter(|s| s.t >= t && s.t < t + 2.0).collect();
     assert!(later.iter().any(|s| s.model.window <= 1.0), "no timeout");
     assert_eq!(later.last().unwrap().model.inflight_longterm, f64::INFINITY);
-    let states = states(&later);
+    // Whether the queue has drained in between depends on when the ACKs come back.
+    let states: Vec<State> = states(&later)
+        .into_iter()
+        .filter(|state| *state != State::Cruise)
+        .collect();
     assert!(
-        states.starts_with(&[State::Up, State::Down, State::Cruise, State::Refill, State::Up]),
+        states.starts_with(&[State::Up, State::Down, State::Refill, State::Up]),
         "{states:?}"
     );
 }

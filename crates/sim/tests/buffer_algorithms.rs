@@ -87,9 +87,9 @@ fn packets_that_no_longer_fit_stay() {
     let [tail, front] = ["'drop_tail'", "'drop_front'"].map(|queue| sized(queue, buffer, "2500 ms", &flow));
     for run in [&tail, &front] {
         let buffer = of(run, "buffer_packets", 1.995);
-        assert!(buffer[1] < 505.0 && of(run, "queue_packets", 1.995)[0] > 990.0);
+        assert!(buffer[1] < 505.0 && of(run, "backlog_packets", 1.995)[0] > 990.0);
     }
-    for name in ["dropped", "queue_packets"] {
+    for name in ["dropped", "backlog_packets"] {
         let [tail, front] = [&tail, &front].map(|run| of(run, name, 0.0));
         let apart = tail.iter().zip(&front).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(apart <= 1.0, "{name}: {apart}");
@@ -121,7 +121,7 @@ fn bursts(queue: &str, begin: f64) -> f64 {
         .collect();
     let run = sized(&format!("'{queue}'"), buffer, "200 s", &flows);
     // Samples see the queue in the mean over time.
-    let wait = mean(&of(&run, "queue_bytes", 100.0)) * 8.0 / 10e6;
+    let wait = mean(&of(&run, "backlog_bytes", 100.0)) * 8.0 / 10e6;
     assert_close(wait, 0.02, 0.05);
     mean(&of(&run, "buffer_packets", 100.0))
 }

@@ -119,7 +119,7 @@ fn waits_are_those_at_the_capacity_of_their_time() {
         "buffer = '25 packets'",
         &flow("x", OVERLOAD, "packet = '1000 B'"),
     );
-    let wait = found.summary.links[0].wait_s.as_ref().unwrap();
+    let wait = found.summary.links[0].queueing_delay_s.as_ref().unwrap();
     // Five of six packets leave in the first half; each waits for 24 others and a part of one.
     assert_close(wait.p50, 0.0195, 0.03);
     assert_close(wait.p90, 0.0975, 0.03);

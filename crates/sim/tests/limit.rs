@@ -25,7 +25,7 @@ fn refused(text: &str) -> String {
 fn too_many_flows_are_refused_before_the_run() {
     let said = refused(&line("", "", "law = \"cubic\"\ncount = 10000000"));
     assert!(
-        said.starts_with("flow x: 10000000 flows with 20000000 packets on their way at once bring"),
+        said.starts_with("flow x: 10000000 flows with 100000000 packets on their way at once bring"),
         "{said}"
     );
     assert!(

@@ -35,7 +35,7 @@ fn a_shared_memory_is_never_exceeded() {
         let done = run(&scenario(&shared(total), "2 ms"));
         let (limits, queues) = (
             buffers(&done.links, "buffer_packets", 0.0),
-            buffers(&done.links, "queue_packets", 0.0),
+            buffers(&done.links, "backlog_packets", 0.0),
         );
         for at in 0..limits[0].len() {
             let held: f64 = (0..3).map(|i| limits[i][at].max(queues[i][at])).sum();
@@ -51,7 +51,7 @@ fn ports_that_do_not_conflict_do_what_they_do_alone() {
         run(&scenario("", "100 ms")),
         run(&scenario(&shared("60000 packets"), "100 ms")),
     );
-    for name in ["buffer_packets", "queue_bytes", "dropped"] {
+    for name in ["buffer_packets", "backlog_bytes", "dropped"] {
         let [alone, together] = [&alone, &together].map(|done| column(&done.links, name));
         let same = alone
             .iter()

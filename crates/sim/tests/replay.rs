@@ -26,9 +26,7 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
     let params = params(law.name, &values).unwrap();
     let log = |instance, role| Some(Log::start(page.clone(), instance, &Start::new(law, role, &values), 1));
-    let flow = FlowInfo {
-        packet_size: Bytes::new(1000),
-    };
+    let flow = FlowInfo::of(Bytes::new(1000));
     let port = PortInfo {
         id: 3,
         capacity: Rate::clamped(1e7),
@@ -197,9 +195,7 @@ fn what_no_law_is_told_is_refused() {
         replay(&log).unwrap_err().to_string()
     };
     let start = |role| (0, Record::Start(Start::new(law, role, &values)));
-    let sender = Role::Sender(FlowInfo {
-        packet_size: Bytes::new(100),
-    });
+    let sender = Role::Sender(FlowInfo::of(Bytes::new(100)));
     let loss = |now| Record::Loss {
         now: Time::from_ps(now),
         loss: Loss {

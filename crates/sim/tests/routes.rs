@@ -195,7 +195,7 @@ fn laws_follow_their_routes() {
     let found = run(&two_ways("jetmax", ""));
     let through = series(&found.links, "link", 2, "throughput_bps", 0.0);
     assert!(through.iter().all(|&rate| rate == 0.0));
-    let arrived = series(&found.flows, "flow", 0, "delivered_bps", 5.1);
+    let arrived = series(&found.flows, "flow", 0, "throughput_bps", 5.1);
     assert!(arrived[..480].iter().all(|&rate| rate == 0.0));
 }
 

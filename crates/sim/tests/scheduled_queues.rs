@@ -1,5 +1,7 @@
 //! Disciplines of several queues in the engine, against closed forms, each other and `codel`.
 
+use levelflow_results::LinkSummary;
+
 use crate::common::{Run, assert_close, column, mean, run, series};
 
 /// A bottleneck from A to B and a fast way back; round trips of 20 ms if flows say nothing else.
@@ -36,7 +38,7 @@ fn endless(name: &str, law: &str, from: &str, count: u32) -> String {
 
 /// What an entry delivers after `after` seconds, bit/s.
 fn rate(run: &Run, entry: usize, after: f64) -> f64 {
-    mean(&series(&run.flows, "flow", entry, "delivered_bps", after))
+    mean(&series(&run.flows, "flow", entry, "throughput_bps", after))
 }
 
 fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
@@ -54,8 +56,15 @@ fn with_one_flow_fq_codel_is_codel() {
                 .map(|queue| bottleneck(&format!("{{ {queue} = {{ ecn = {ecn} }} }}"), "10 Mb/s", 30, &flow));
             assert!(alone.summary.links[0].dropped_packets + alone.summary.links[0].marked_packets > 5);
             assert_eq!(alone.summary.flows, scheduled.summary.flows);
-            assert_eq!(alone.summary.links, scheduled.summary.links);
-            for column_name in ["delivered_bps", "rtt_s"] {
+            let [plain, of_flows] = [&alone, &scheduled].map(|run| &run.summary.links[0]);
+            assert_eq!(plain.queueing_delay_s, of_flows.queueing_delay_s);
+            assert_eq!(of_flows.classes[0].queueing_delay_s, of_flows.queueing_delay_s);
+            let unclassed = LinkSummary {
+                classes: Vec::new(),
+                ..of_flows.clone()
+            };
+            assert_eq!(plain, &unclassed);
+            for column_name in ["throughput_bps", "rtt_s"] {
                 let bits = |run: &Run| {
                     column(&run.flows, column_name)
                         .iter()
@@ -134,8 +143,8 @@ fn a_shaper_moves_the_queue_to_where_it_is_managed() {
     ));
     let link = |name, index| series(&run.links, "link", index, name, 10.0);
     assert_close(mean(&link("throughput_bps", 0)), 19e6, 0.002);
-    assert!(link("queue_max_bytes", 1).iter().all(|&bytes| bytes <= 2500.0));
-    assert!(mean(&link("queue_bytes", 0)) > 5000.0);
+    assert!(link("backlog_max_bytes", 1).iter().all(|&bytes| bytes <= 2500.0));
+    assert!(mean(&link("backlog_bytes", 0)) > 5000.0);
     assert_eq!(run.summary.links[1].dropped_packets, 0);
 }
 
@@ -169,7 +178,7 @@ fn classic_flows_hold_the_target_and_obey_the_root() {
     let run = bottleneck(r#""dualpi2""#, "40 Mb/s", 120, &endless("reno", r#""reno""#, "A", 10));
     let link = &run.summary.links[0];
     assert_close(link_mean(&run, "throughput_bps", 30.0), 40e6, 0.01);
-    assert_close(link_mean(&run, "queue_bytes", 30.0) * 8.0 / 40e6, 0.015, 0.1);
+    assert_close(link_mean(&run, "backlog_bytes", 30.0) * 8.0 / 40e6, 0.015, 0.1);
     let dropped = link_mean(&run, "dropped", 30.0) * 10.0 / (link_mean(&run, "arrival_bps", 30.0) / 1e4);
     let signals = series(&run.links, "link", 0, "signal", 30.0);
     let squares = mean(&signals.iter().map(|p| p * p).collect::<Vec<_>>());

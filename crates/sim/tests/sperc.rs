@@ -19,8 +19,8 @@ fn two_bottlenecks(loss: f64, stop: &str) -> Run {
 }
 
 fn rates(run: &Run, flow: usize, from: f64, to: f64) -> Vec<f64> {
-    let after = series(&run.flows, "flow", flow, "rate_bps", from);
-    let rest = series(&run.flows, "flow", flow, "rate_bps", to).len();
+    let after = series(&run.flows, "flow", flow, "law_rate_bps", from);
+    let rest = series(&run.flows, "flow", flow, "law_rate_bps", to).len();
     after[..after.len() - rest].to_vec()
 }
 

@@ -29,14 +29,16 @@ fn ring(law: &Value, routers: usize, more: &Value) -> Value {
         );
     }
     let flows = (0..routers).map(|i| {
-        let mut flow = json!({ "name": format!("x{i}"), "law": law, "from": format!("h{i}"),
+        // Those that start at routers have hosts that send into links between parts.
+        let from = if i % 2 == 0 { "h" } else { "r" };
+        let mut flow = json!({ "name": format!("x{i}"), "law": law, "from": format!("{from}{i}"),
             "to": format!("h{}", (i + routers / 2) % routers), "count": 2, "start": { "uniform": ["0 s", "100 ms"] } });
         for (key, value) in more["flow"].as_object().into_iter().flatten() {
             flow[key] = value.clone();
         }
         flow
     });
-    json!({ "name": "ring", "duration": "600 ms", "sample": "30 ms", "seed": 7, "link": links, "flow": flows.collect::<Vec<_>>() })
+    json!({ "name": "ring", "profile": "linux", "duration": "600 ms", "sample": "30 ms", "seed": 7, "link": links, "flow": flows.collect::<Vec<_>>() })
 }
 
 fn assert_same_on(threads: impl IntoIterator<Item = usize>, scenario: &Value) {

@@ -4,11 +4,13 @@ use levelflow_units::Buffer;
 use std::collections::BTreeMap;
 
 use levelflow_laws::Any;
-use levelflow_results::{Books, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary};
+use levelflow_results::{
+    Backlog, Books, ClassSummary, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary, TransferRow,
+};
 use levelflow_scenario::{LinkSpec, Resolved};
 use serde_json::{Value, json};
 
-use super::meter::{EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
+use super::meter::{Delivered, EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
 
 /// Samples that are complete turn into rows, in order.
 #[derive(Debug)]
@@ -19,6 +21,10 @@ pub struct Collector {
     links: usize,
     /// Room of each link, packets; NaN where it is not limited in packets.
     buffers: Vec<f64>,
+    /// Bytes that each flow entry delivered until the end.
+    delivered: Vec<u64>,
+    /// Bytes that each link sent until the end.
+    carried: Vec<u64>,
     /// Bytes that each flow entry delivered in the second half.
     later: Vec<u64>,
     /// How much of it is over, s.
@@ -31,9 +37,9 @@ pub struct Collector {
 struct Gathered {
     parts: usize,
     sent: BTreeMap<usize, EntrySample>,
-    delivered: BTreeMap<usize, u64>,
+    delivered: BTreeMap<usize, Delivered>,
     links: BTreeMap<usize, LinkSample>,
-    completions: Vec<CompletionRow>,
+    transfers: Vec<TransferRow>,
 }
 
 impl Collector {
@@ -46,6 +52,8 @@ impl Collector {
             flows: resolved.network.flows.len(),
             links: resolved.network.links.len(),
             buffers: resolved.network.links.iter().map(room).collect(),
+            delivered: vec![0; resolved.network.flows.len()],
+            carried: vec![0; resolved.network.links.len()],
             later: vec![0; resolved.network.flows.len()],
             later_s: 0.0,
             next: 1,
@@ -60,7 +68,7 @@ impl Collector {
         match part {
             Part::Sent(entries, done) => {
                 gathered.sent.extend(entries);
-                gathered.completions.extend(done);
+                gathered.transfers.extend(done);
             }
             Part::Delivered(entries) => gathered.delivered.extend(entries),
             Part::Links(links) => gathered.links.extend(links),
@@ -74,6 +82,22 @@ impl Collector {
             self.next += 1;
         }
         until
+    }
+
+    /// Throughput of each flow entry until the end of its samples, bit/s. Packets that arrive later do not count.
+    #[must_use]
+    pub fn throughput_bps(&self) -> Vec<f64> {
+        let seconds = self.samples.time(self.next - 1).as_secs_f64().max(f64::MIN_POSITIVE);
+        self.delivered
+            .iter()
+            .map(|&bytes| bytes as f64 * 8.0 / seconds)
+            .collect()
+    }
+
+    /// Bytes that each link sent until the end of its samples.
+    #[must_use]
+    pub fn carried(&self) -> &[u64] {
+        &self.carried
     }
 
     /// Rates at which each flow entry delivered in the second half, bit/s.
@@ -90,18 +114,20 @@ impl Collector {
         let later = self.samples.in_second_half(self.next);
         self.later_s += if later { seconds } else { 0.0 };
         for flow in 0..self.flows {
-            let delivered = gathered.delivered.get(&flow).copied().unwrap_or(0);
-            self.later[flow] += if later { delivered } else { 0 };
+            let delivered = gathered.delivered.get(&flow).copied().unwrap_or_default();
+            self.delivered[flow] += delivered.bytes;
+            self.later[flow] += if later { delivered.bytes } else { 0 };
             let sent = gathered.sent.get(&flow).copied().unwrap_or_default();
             recorder.flow(&FlowRow {
                 t,
                 flow: flow as u32,
                 active: sent.active,
-                rate_bps: sent.rate,
+                throughput_bps: bps(delivered.bytes),
+                goodput_bps: delivered.new.map_or(f64::NAN, bps),
+                sending_rate_bps: bps(sent.sent),
+                law_rate_bps: sent.rate,
                 window_packets: sent.window,
                 proposal_bps: sent.proposal,
-                sent_bps: bps(sent.sent),
-                delivered_bps: bps(delivered),
                 rtt_s: sent.rtt_sum / f64::from(sent.rtt_count),
                 lost: u32::try_from(sent.lost).unwrap_or(u32::MAX),
                 bottleneck: sent.bottleneck.map_or(-1, |link| link as i32),
@@ -110,6 +136,7 @@ impl Collector {
         for link in 0..self.links {
             let seen = gathered.links.get(&link).copied().unwrap_or_default();
             let arrival_bps = bps(seen.arrived);
+            self.carried[link] += seen.sent;
             recorder.link(&LinkRow {
                 t,
                 link: link as u32,
@@ -120,9 +147,12 @@ impl Collector {
                     arrival_bps
                 },
                 throughput_bps: bps(seen.sent),
-                queue_bytes: seen.queue,
-                queue_packets: seen.packets,
-                queue_max_bytes: seen.most,
+                backlog_bytes: seen.queue,
+                backlog_packets: seen.packets,
+                backlog_max_bytes: seen.most,
+                delayed_packets: seen.delays.packets,
+                queueing_delay_mean_s: seen.delays.mean_s,
+                queueing_delay_max_s: seen.delays.max_s,
                 buffer_packets: self.buffers[link],
                 dropped: u32::try_from(seen.dropped).unwrap_or(u32::MAX),
                 dropped_bytes: seen.dropped_bytes,
@@ -131,8 +161,8 @@ impl Collector {
                 signal: seen.signal,
             });
         }
-        for row in &gathered.completions {
-            recorder.completion(row);
+        for row in &gathered.transfers {
+            recorder.transfer(row);
         }
         t
     }
@@ -158,10 +188,17 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// Records transfers that ended after the last sample, and those that go on at the end.
+    pub fn record_end(&self, recorder: &mut Recorder) {
+        let rows = self.sent.values().flat_map(|sent| &sent.transfers);
+        rows.for_each(|row| recorder.transfer(row));
+    }
+
     /// As the simulator's counters, and what else is known of each flow entry. What did not come and was not dropped at a
-    /// queue was lost on a wire, or elsewhere in the machine.
+    /// queue was lost on a wire, or elsewhere in the machine. Packets are counted until the network is empty; `carried` has the
+    /// bytes that each link sent until `end_s`.
     #[must_use]
-    pub fn counters(&self, resolved: &Resolved, end_s: f64) -> Value {
+    pub fn counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Value {
         let network = &resolved.network;
         let (mut flows, mut more) = (Vec::new(), Vec::new());
         let (nobody, nothing) = (SentTotal::default(), ReceivedTotal::default());
@@ -183,7 +220,8 @@ impl Totals {
                 sent_packets: sent.packets,
                 sent_bytes: sent.bytes,
                 delivered_packets: received.packets,
-                delivered_bytes: received.bytes,
+                delivered_bytes: received.delivered.bytes,
+                goodput_bytes: received.delivered.new,
                 dropped_packets: dropped,
                 lost_packets: missing - dropped,
                 in_flight: 0,
@@ -195,12 +233,13 @@ impl Totals {
                 },
                 started: sent.started,
                 finished: sent.finished,
+                aborted: sent.aborted,
                 rtt_s: sent.rtt.quantiles(1e-9),
             });
-            more.push(json!({ "wait_s": received.waits.quantiles(1e-9), "refused_acks": sent.refused }));
+            more.push(json!({ "one_way_excess_s": received.excess.quantiles(1e-9), "refused_acks": sent.refused }));
         }
         let hops = self.links.values().map(|l| l.delivered).sum();
-        let links = self.link_counters(resolved, end_s);
+        let links = self.link_counters(resolved, end_s, carried);
         let mut counters = json!(Summary {
             simulated_s: end_s,
             packet_hops: hops,
@@ -216,7 +255,7 @@ impl Totals {
         counters
     }
 
-    fn link_counters(&self, resolved: &Resolved, end_s: f64) -> Vec<LinkSummary> {
+    fn link_counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Vec<LinkSummary> {
         let idle = LinkTotal::default();
         let links = resolved.network.links.iter().enumerate().map(|(i, spec)| {
             let seen = self.links.get(&i).unwrap_or(&idle);
@@ -231,11 +270,85 @@ impl Totals {
                 marked_packets: seen.marked,
                 lost_packets: seen.lost,
                 in_flight: seen.arrived.saturating_sub(gone),
-                utilisation: seen.sent_bytes as f64 * 8.0 / spec.offered_bits(end_s).max(f64::MIN_POSITIVE),
-                queue_bytes: seen.queue.quantiles(1.0),
-                wait_s: seen.waits.as_ref().and_then(|waits| waits.quantiles(1e-9)),
+                utilisation: carried[i] as f64 * 8.0 / spec.service_bits(end_s).max(f64::MIN_POSITIVE),
+                backlog_bytes: seen.backlog(),
+                queueing_delay_s: seen.delays.quantiles(),
+                classes: seen.classes(|entry| &resolved.network.flows[entry].name),
+                waiting_packets: seen.waiting,
             }
         });
         links.collect()
+    }
+}
+
+impl LinkTotal {
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            mean: self.backlog_sum as f64 / self.arrived.max(1) as f64,
+            max: self.backlog_max,
+        }
+    }
+
+    /// Queueing delays of the classes of service that had a packet; `entry` returns the name of a flow entry.
+    fn classes<'a>(&self, entry: impl Fn(usize) -> &'a str) -> Vec<ClassSummary> {
+        let (division, classes) = &self.classes;
+        let classes = classes.iter().enumerate();
+        let classes = classes.map(|(index, delays)| ClassSummary {
+            name: division.name(index, &entry),
+            queueing_delay_s: delays.quantiles(),
+        });
+        classes.filter(|class| class.queueing_delay_s.is_some()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_scenario::Scenario;
+    use levelflow_units::{Duration, Time};
+
+    use super::*;
+
+    /// 1.25 MB in each of two seconds fill 10 Mb/s; 250 kB more leave the queue after the end.
+    #[test]
+    fn rates_and_utilisation_leave_out_what_arrives_after_the_end() {
+        let raw = json!({
+            "name": "n", "duration": "2 s",
+            "link": [{ "from": "A", "to": "B", "capacity": "10 Mb/s", "delay": "1 ms", "duplex": true }],
+            "flow": [{ "name": "x", "law": { "cbr": { "rate": "11 Mb/s" } }, "from": "A", "to": "B" }],
+        });
+        let resolved = Scenario::from_value(&raw).unwrap().resolve().unwrap();
+        let samples = Samples::new(Duration::from_secs(1), Time::ZERO + Duration::from_secs(2));
+        let mut collector = Collector::new(samples, 2, &resolved);
+        let mut recorder = Recorder::default();
+        let delivered = |bytes| Delivered {
+            bytes,
+            new: Some(bytes),
+        };
+        for number in 1..=2 {
+            collector.add(number, Part::Delivered(vec![(0, delivered(1_250_000))]), &mut recorder);
+            let link = LinkSample {
+                sent: 1_250_000,
+                ..LinkSample::default()
+            };
+            collector.add(number, Part::Links(vec![(0, link)]), &mut recorder);
+        }
+        let mut totals = Totals::default();
+        let received = ReceivedTotal {
+            packets: 2750,
+            delivered: delivered(2_750_000),
+            ..ReceivedTotal::default()
+        };
+        totals.received.insert(0, received);
+        totals.links.insert(
+            0,
+            LinkTotal {
+                sent_bytes: 2_750_000,
+                ..LinkTotal::default()
+            },
+        );
+        let counters = totals.counters(&resolved, 2.0, collector.carried());
+        assert_eq!(collector.throughput_bps(), [10e6]);
+        assert_eq!(counters["links"][0]["utilisation"], 1.0);
+        assert_eq!(counters["flows"][0]["delivered_bytes"], 2_750_000);
     }
 }

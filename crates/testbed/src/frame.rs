@@ -24,12 +24,30 @@ pub fn payload(frame: &[u8]) -> Option<usize> {
 
 /// Flow entry of a data packet, by the address of its receiver.
 pub fn entry(frame: &[u8]) -> Option<usize> {
-    let to: IpAddr = match frame.get(IP - 2..IP)? {
-        [8, 0] => Ipv4Addr::from(*frame.get(IP + 16..)?.first_chunk()?).into(),
-        [0x86, 0xdd] => Ipv6Addr::from(*frame.get(IP + 24..)?.first_chunk()?).into(),
-        _ => return None,
-    };
+    let [_, to] = addresses(frame)?;
     entry_at(to)
+}
+
+/// Addresses of the IP packet in a frame: source, then destination.
+fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
+    Some(match frame.get(IP - 2..IP)? {
+        [8, 0] => [
+            Ipv4Addr::from(*frame.get(IP + 12..)?.first_chunk()?).into(),
+            Ipv4Addr::from(*frame.get(IP + 16..)?.first_chunk()?).into(),
+        ],
+        [0x86, 0xdd] => [
+            Ipv6Addr::from(*frame.get(IP + 8..)?.first_chunk()?).into(),
+            Ipv6Addr::from(*frame.get(IP + 24..)?.first_chunk()?).into(),
+        ],
+        _ => return None,
+    })
+}
+
+/// Index of the class of service of a packet at flow queues: data of a flow entry, then its ACKs.
+pub fn flow_class(frame: &[u8]) -> Option<usize> {
+    let ends = addresses(frame)?;
+    let [from, to] = ends.map(entry_at);
+    to.map(|entry| 2 * entry).or(from.map(|entry| 2 * entry + 1))
 }
 
 /// The payload, which begins there, has changed, and so has its sum. Where the kernel has not filled that in, it will; over

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
-use levelflow_path::scheduler::Class;
+use levelflow_path::scheduler::{Class, Classes};
 use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Settings};
-use levelflow_results::Histogram;
+use levelflow_results::Delays;
 use levelflow_scenario::{LinkSpec, LinkState};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -53,8 +53,23 @@ struct Watched {
     interval: (Bytes, Bytes, Time),
     /// Only its peaks.
     peaks: LinkSample,
-    /// Of a link that changes: from arrival to transmission, nanoseconds.
-    waits: Option<Histogram>,
+    /// Queueing delays.
+    delays: Delays,
+    /// Queueing delays by class of service, and how packets are divided into them.
+    classes: (Classes, Vec<Delays>),
+}
+
+impl Watched {
+    /// Counts the queueing delay of a packet, which is in this class of service.
+    fn count_delay(&mut self, waited: Duration, class: Option<usize>) {
+        self.delays.record(waited.as_ps());
+        let Some(class) = class else { return };
+        let classes = &mut self.classes.1;
+        if classes.len() <= class {
+            classes.resize_with(class + 1, Delays::default);
+        }
+        classes[class].record(waited.as_ps());
+    }
 }
 
 impl HopLaw<Frame> for Watched {
@@ -66,9 +81,12 @@ impl HopLaw<Frame> for Watched {
     }
 
     fn handle_departure(&mut self, departure: &mut Departure<Frame>) {
-        if let Some(waits) = &mut self.waits {
-            waits.record(departure.waited.as_ps() / 1000);
-        }
+        let class = match self.classes.0 {
+            Classes::One => None,
+            Classes::Latency => Some(departure.class.ecn.latency_class()),
+            Classes::Flows => frame::flow_class(&departure.packet.bytes),
+        };
+        self.count_delay(departure.waited, class);
         if let Some(port) = &mut self.port {
             port.handle_departure(departure);
         }
@@ -146,11 +164,13 @@ impl Direction {
             port: law.map(port),
             interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),
             peaks: LinkSample::default(),
-            waits: (settings.rate.is_some() && !plan.changes.is_empty()).then(Histogram::default),
+            delays: Delays::default(),
+            classes: (Classes::One, Vec::new()),
         };
         let mut hop = Hop::under(watched, settings, seed, name);
         if let Some(ours) = ours {
             hop.set_queue(&ours.queue, seed, name);
+            hop.law_mut().classes.0 = hop.classes();
         }
         Self {
             link: plan.link,
@@ -171,7 +191,7 @@ impl Direction {
         bytes.clear();
         bytes.extend_from_slice(frame);
         self.catch_up(now);
-        self.total.queue.record(self.hop.backlog(now).0.get());
+        self.total.backlog_sum += u128::from(self.hop.backlog(now).0.get());
         let payload = frame::payload(&bytes);
         let size = Bytes::new((frame.len() - PREFIX) as u64);
         let came = Frame {
@@ -254,6 +274,7 @@ impl Direction {
             queue: queue.get(),
             packets: packets as u32,
             most: std::mem::take(&mut self.most).max(queue.get()),
+            delays: watched.delays.sample(counters.sent - before.sent),
             dropped: counters.dropped - before.dropped,
             dropped_bytes: counters.dropped_bytes - before.dropped_bytes,
             marked: counters.marked - before.marked,
@@ -263,8 +284,11 @@ impl Direction {
         self.link.filter(|_| self.sampled).map(|link| (link, sample))
     }
 
-    fn total(mut self) -> LinkTotal {
-        let waits = self.hop.law_mut().waits.take();
+    fn total(mut self, now: Time) -> LinkTotal {
+        let (_, waiting) = self.hop.backlog(now);
+        let watched = self.hop.law_mut();
+        let delays = std::mem::take(&mut watched.delays);
+        let (division, classes) = (watched.classes.0, std::mem::take(&mut watched.classes.1));
         let counters = self.hop.counters();
         LinkTotal {
             arrived: counters.arrived,
@@ -275,7 +299,10 @@ impl Direction {
             marked: counters.marked,
             lost: counters.lost,
             sent_bytes: counters.sent_bytes,
-            waits,
+            backlog_max: counters.peak,
+            waiting: waiting as u64,
+            delays,
+            classes: (division, classes),
             ..self.total
         }
     }
@@ -321,9 +348,10 @@ pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
             task.clock.ready(&mut watched, next)?;
         }
     }
+    let end = task.clock.now();
     let directions = links.into_iter().flat_map(|link| link.directions);
     Ok(directions
-        .filter_map(|direction| Some((direction.link?, direction.total())))
+        .filter_map(|direction| Some((direction.link?, direction.total(end))))
         .collect())
 }
 

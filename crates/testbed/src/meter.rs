@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 
-use levelflow_results::{CompletionRow, Histogram};
+use levelflow_path::scheduler::Classes;
+use levelflow_results::{DelaySample, Delays, Histogram, TransferRow};
 use levelflow_units::{Bytes, Duration, Time};
 
 use levelflow_host::Error;
@@ -45,6 +46,8 @@ pub struct LinkSample {
     pub packets: u32,
     /// Most bytes in the queue.
     pub most: u64,
+    /// Queueing delays; none where the kernel has the queue.
+    pub delays: DelaySample,
     /// Packets dropped.
     pub dropped: u64,
     /// Their bytes.
@@ -60,6 +63,14 @@ pub struct LinkSample {
 }
 
 impl LinkSample {
+    /// Nothing happened, and queueing delays are not measured.
+    pub fn unmeasured() -> Self {
+        Self {
+            delays: DelaySample::NONE,
+            ..Self::default()
+        }
+    }
+
     /// An interval of the router ends, in which this many bytes came and were dropped.
     pub fn end_interval(&mut self, elapsed: Duration, arrived: Bytes, dropped: Bytes) {
         let (seconds, arrived) = (elapsed.as_secs_f64(), arrived.get() as f64);
@@ -74,11 +85,34 @@ impl LinkSample {
 #[derive(Debug)]
 pub enum Part {
     /// From senders.
-    Sent(Vec<(usize, EntrySample)>, Vec<CompletionRow>),
-    /// From receivers: bytes on the wire.
-    Delivered(Vec<(usize, u64)>),
+    Sent(Vec<(usize, EntrySample)>, Vec<TransferRow>),
+    /// From receivers.
+    Delivered(Vec<(usize, Delivered)>),
     /// From links.
     Links(Vec<(usize, LinkSample)>),
+}
+
+/// Bytes that reached the receivers of a flow entry.
+#[derive(Debug, Clone, Copy)]
+pub struct Delivered {
+    /// All bytes on the wire.
+    pub bytes: u64,
+    /// Those of transfers, each once; `None` where the receiver cannot tell retransmissions from new data.
+    pub new: Option<u64>,
+}
+
+impl Default for Delivered {
+    fn default() -> Self {
+        Self { bytes: 0, new: Some(0) }
+    }
+}
+
+impl Delivered {
+    /// Adds a packet, or several.
+    pub fn add(&mut self, bytes: u64, new: u64) {
+        self.bytes += bytes;
+        self.new = self.new.map(|sum| sum + new);
+    }
 }
 
 /// What senders of an entry did.
@@ -92,8 +126,12 @@ pub struct SentTotal {
     pub acks: u64,
     /// Flows begun.
     pub started: u64,
-    /// Flows ended.
+    /// Flows that delivered everything, or that have no size and stopped.
     pub finished: u64,
+    /// Transfers that stopped before they had delivered everything.
+    pub aborted: u64,
+    /// Transfers that ended after the last sample, and those that go on at the end.
+    pub transfers: Vec<TransferRow>,
     /// Round trips, ns.
     pub rtt: Histogram,
     /// ACKs that were rejected.
@@ -105,12 +143,12 @@ pub struct SentTotal {
 pub struct ReceivedTotal {
     /// Packets that came.
     pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
+    /// Their bytes.
+    pub delivered: Delivered,
     /// ACKs sent.
     pub acks: u64,
-    /// Time from sender to receiver beyond the least one, ns.
-    pub waits: Histogram,
+    /// One-way delay beyond that of an idle path, ns.
+    pub excess: Histogram,
 }
 
 /// What happened at a link.
@@ -132,10 +170,16 @@ pub struct LinkTotal {
     pub lost: u64,
     /// Bytes that left the queue.
     pub sent_bytes: u64,
-    /// Bytes that arriving packets found.
-    pub queue: Histogram,
-    /// Nanoseconds from arrival to transmission, of a link that changes.
-    pub waits: Option<Histogram>,
+    /// Sum of the backlogs that arriving packets found, bytes.
+    pub backlog_sum: u128,
+    /// Largest backlog, bytes.
+    pub backlog_max: u64,
+    /// Packets in the queue at the end.
+    pub waiting: u64,
+    /// Queueing delays; none where the kernel has the queue.
+    pub delays: Delays,
+    /// How packets are divided into classes of service, and the queueing delays of each.
+    pub classes: (Classes, Vec<Delays>),
     /// Data packets dropped, by flow entry; empty where that is not known.
     pub dropped_of: Vec<u64>,
     /// Nanoseconds by which packets left later than they should have.

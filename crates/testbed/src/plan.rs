@@ -307,6 +307,10 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
             Any::transport(&flow.params).ecn && of_the_kernel,
             "marks (ecn) for the kernel's TCP",
         ),
+        (
+            flow.size.is_some() && !Any::transport(&flow.params).acknowledged,
+            "transfers without ACKs: their senders cannot tell when they have arrived",
+        ),
     ] {
         if asked {
             return refuse(format!("the testbed has no {what}"));

@@ -9,7 +9,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 
-use super::meter::{Counted, Part, ReceivedTotal, Task};
+use super::meter::{Counted, Delivered, Part, ReceivedTotal, Task};
 use levelflow_host::batch::{Batch, MAX_BATCH, Origin};
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::sys;
@@ -31,6 +31,8 @@ pub struct Entry {
     pub socket: UdpSocket,
     /// Time from sender to receiver on an idle network, without that of sending the packet.
     pub forward: Duration,
+    /// Whether lost data is sent again; then the receiver cannot tell what is new.
+    pub retransmits: bool,
 }
 
 /// A flow entry's socket, and what came in there.
@@ -46,7 +48,9 @@ struct Arrivals {
     around: u64,
     forward: Duration,
     flows: HashMap<u32, Receiver>,
-    delivered: u64,
+    delivered: Delivered,
+    /// What `delivered` is after a sample.
+    nothing: Delivered,
     total: ReceivedTotal,
 }
 
@@ -67,9 +71,8 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
             work.ack(&mut batch, &task.clock);
         }
         task.sample(task.clock.now(), || {
-            let parts = all
-                .iter_mut()
-                .map(|w| (w.arrivals.number, std::mem::take(&mut w.arrivals.delivered)));
+            let taken = |arrivals: &mut Arrivals| std::mem::replace(&mut arrivals.delivered, arrivals.nothing);
+            let parts = all.iter_mut().map(|w| (w.arrivals.number, taken(&mut w.arrivals)));
             Part::Delivered(parts.collect())
         });
         let left = task.due().map_or(NAP, |due| task.clock.until(due).min(NAP));
@@ -82,6 +85,10 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
 
 impl Work {
     fn new(entry: Entry) -> Self {
+        let nothing = Delivered {
+            bytes: 0,
+            new: (!entry.retransmits).then_some(0),
+        };
         Self {
             socket: entry.socket,
             arrivals: Arrivals {
@@ -89,8 +96,12 @@ impl Work {
                 around: entry.around,
                 forward: entry.forward,
                 flows: HashMap::new(),
-                delivered: 0,
-                total: ReceivedTotal::default(),
+                delivered: nothing,
+                nothing,
+                total: ReceivedTotal {
+                    delivered: nothing,
+                    ..ReceivedTotal::default()
+                },
             },
         }
     }
@@ -117,11 +128,13 @@ impl Arrivals {
         let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
         let (shim, header, _) = Shim::decode(wire).ok()?;
         let size = Bytes::new(self.around + wire.len() as u64);
-        (self.total.packets, self.total.bytes) = (self.total.packets + 1, self.total.bytes + size.get());
-        self.delivered += size.get();
+        let new = if shim.kind == Kind::Data { size.get() } else { 0 };
+        self.total.packets += 1;
+        self.total.delivered.add(size.get(), new);
+        self.delivered.add(size.get(), new);
         let took = stamp.saturating_sub(shim.time);
         self.total
-            .waits
+            .excess
             .record(took.saturating_sub(self.forward.as_ps() / 1000));
         if shim.kind == Kind::Fin {
             self.flows.remove(&shim.flow);
@@ -142,6 +155,9 @@ impl Arrivals {
         };
         let mut out = [0; LONGEST_ACK];
         let (_, length) = flow.ack(now, received, wire.len(), &mut out).ok()?;
+        if shim.unacknowledged {
+            return None;
+        }
         Some((out, length, origin.from?))
     }
 }

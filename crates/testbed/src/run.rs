@@ -8,16 +8,16 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_laws::{Any, Protocol as _};
+use levelflow_laws::{Any, Opening, Protocol as _};
 use levelflow_results::{Recorder, Recording};
-use levelflow_scenario::FlowSpec;
-use levelflow_units::{Duration, Time};
+use levelflow_scenario::{IdealPath, RoundTrip};
+use levelflow_units::Time;
 use serde_json::{Value, json};
 
 use super::collect::{Collector, Totals};
 use super::meter::{Counted, LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal, Task};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
-use super::schedule::{Start, starts};
+use super::schedule::{Source, Start};
 use super::{Chosen, Form, Lab, Setup, links, receivers, senders, streams, token_buckets};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
@@ -43,6 +43,8 @@ pub struct Outcome {
     pub until_s: f64,
     /// Whether it was stopped before its end.
     pub stopped: bool,
+    /// Throughput of each flow entry until then, bit/s.
+    pub throughput_bps: Vec<f64>,
     /// Rates at which each flow entry delivered in the second half, bit/s.
     pub later_bps: Vec<f64>,
     /// The counters, as in `counters.json`.
@@ -100,7 +102,10 @@ pub fn run(
     let totals = workers.end(if complete { drain } else { Span::ZERO });
     finished?;
     let failure = totals.as_ref().err().map(ToString::to_string);
-    let counters = totals.unwrap_or_default().counters(&chosen.resolved, watch.until);
+    let totals = totals.unwrap_or_default();
+    totals.record_end(&mut watch.recorder);
+    recording.append(&mut watch.recorder);
+    let counters = totals.counters(&chosen.resolved, watch.until, watch.collector.carried());
     recording.keep_json("counters.json", &counters).map_err(of_results)?;
     let whole = complete && failure.is_none();
     recording.close(watch.until, whole).map_err(of_results)?;
@@ -113,6 +118,7 @@ pub fn run(
             path: out.to_owned(),
             until_s: watch.until,
             stopped,
+            throughput_bps: watch.collector.throughput_bps(),
             later_bps: watch.collector.later_bps(),
             counters,
         }),
@@ -194,11 +200,22 @@ impl Ready {
         };
         let end = Time::ZERO + network.duration;
         for (number, (spec, flow)) in network.flows.iter().zip(&plan.flows).enumerate() {
-            let starts: VecDeque<_> = starts(spec, network.seed, end)?.into();
-            let back = flow.rtt.saturating_sub(flow.forward);
-            let rtt = [flow.rtt, back];
+            let route = spec.routes.first();
+            let [there, back] = route.delays(&network.links);
+            let handshake = Any::transport(&spec.params).opening == Opening::Handshake;
+            let source = Source {
+                number,
+                spec,
+                path: IdealPath::new(&network.links, route, spec.control, handshake),
+                hosts: RoundTrip {
+                    total: flow.rtt,
+                    forward: flow.forward.saturating_sub(there),
+                    reverse: flow.rtt.saturating_sub(flow.forward).saturating_sub(back),
+                },
+            };
+            let starts: VecDeque<_> = source.starts(network.seed, end)?.into();
             if KERNEL_LAWS.contains(&spec.params.law().name) {
-                ready.add_stream(number, spec, flow, starts, rtt, lab)?;
+                ready.add_stream(&source, flow, starts, lab)?;
                 continue;
             }
             let [sender, receiver] = lab.udp(flow, Any::transport(&spec.params))?;
@@ -207,6 +224,7 @@ impl Ready {
                 around: flow.around(),
                 socket: receiver,
                 forward: flow.forward,
+                retransmits: spec.reliable || Any::transport(&spec.params).tracks_losses,
             });
             ready.senders.push(senders::Entry {
                 number,
@@ -217,9 +235,10 @@ impl Ready {
                 reliable: spec.reliable,
                 socket: sender,
                 starts,
-                rtt,
-                route: spec.routes.first().clone(),
-                application: spec.application.clone().map(|spec| (spec, network.seed)),
+                back,
+                route: route.clone(),
+                application: spec.application.clone(),
+                seed: network.seed,
                 name: spec.name.clone(),
             });
         }
@@ -228,13 +247,12 @@ impl Ready {
 
     fn add_stream(
         &mut self,
-        number: usize,
-        spec: &FlowSpec<Any>,
+        source: &Source<'_>,
         flow: &FlowPlan,
         starts: VecDeque<Start>,
-        rtt: [Duration; 2],
         lab: &Lab,
     ) -> Result<(), Error> {
+        let &Source { number, spec, .. } = source;
         let (law, packet) = (spec.params.law().name, spec.packet.get());
         let around = flow.around() + TCP_BEYOND_UDP;
         if starts.len() > MOST_STREAMS {
@@ -257,7 +275,7 @@ impl Ready {
             around,
             to,
             starts,
-            rtt,
+            back: flow.rtt.saturating_sub(flow.forward),
         });
         Ok(())
     }

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::UdpSocket;
 
-use levelflow_laws::{AnyParams, Opening};
-use levelflow_results::CompletionRow;
+use levelflow_laws::{AnyParams, FlowInfo, Opening};
+use levelflow_random::Stream;
+use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, ApplicationSpec, RouteSpec};
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -43,12 +44,14 @@ pub struct Entry {
     pub socket: UdpSocket,
     /// Flows to come, in order.
     pub starts: VecDeque<Start>,
-    /// Its application, unless there is always something to send, and the seed of the run.
-    pub application: Option<(ApplicationSpec, u64)>,
+    /// Its application, unless there is always something to send.
+    pub application: Option<ApplicationSpec>,
+    /// Seed of the run.
+    pub seed: u64,
     /// Its name.
     pub name: String,
-    /// Base round trip, and its reverse part.
-    pub rtt: [Duration; 2],
+    /// Reverse part of the base round trip.
+    pub back: Duration,
     /// Its path.
     pub route: RouteSpec,
 }
@@ -57,10 +60,7 @@ pub struct Entry {
 struct Live {
     sender: Sender,
     application: Option<Application>,
-    start: Time,
-    stop: Time,
-    /// What it carries, bytes.
-    size: Option<u64>,
+    start: Start,
     /// Of its lost packets, how many are in a sample already.
     lost: u64,
 }
@@ -72,7 +72,7 @@ struct Work {
     live: HashMap<u32, Live>,
     sample: EntrySample,
     total: SentTotal,
-    completions: Vec<CompletionRow>,
+    transfers: Vec<TransferRow>,
     buffer: [u8; LARGEST],
 }
 
@@ -92,7 +92,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
         let now = task.clock.now();
         task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
-            let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
+            let done = all.iter_mut().flat_map(|w| w.transfers.drain(..)).collect();
             Part::Sent(parts, done)
         });
         for work in &mut all {
@@ -104,7 +104,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         task.clock.ready(&mut watched, next)?;
     }
-    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+    Ok(all.into_iter().map(|w| (w.entry.number, w.end())).collect())
 }
 
 impl Entry {
@@ -134,7 +134,7 @@ impl Work {
             live: HashMap::new(),
             sample: EntrySample::default(),
             total: SentTotal::default(),
-            completions: Vec::new(),
+            transfers: Vec::new(),
             buffer: [0; LARGEST],
         }
     }
@@ -183,7 +183,7 @@ impl Work {
             total,
             sample,
             buffer,
-            completions,
+            transfers,
             ..
         } = self;
         live.retain(|_, flow| {
@@ -205,11 +205,27 @@ impl Work {
                     entry.send(flow.sender.transmit_end(now, clock::stamp(), buffer), buffer);
                     total.packets += 1;
                 }
-                total.finished += 1;
-                completions.extend(flow.completion(entry, now));
+                let fct = flow
+                    .is_delivered(now)
+                    .then(|| now.since(flow.start.at).saturating_sub(entry.back));
+                let outcome = fct.map_or(Outcome::Aborted, |_| Outcome::Finished);
+                transfers.extend(flow.transfer(outcome, fct));
+                let finished = fct.is_some() || flow.start.transfer.is_none();
+                total.finished += u64::from(finished);
+                total.aborted += u64::from(!finished);
             }
             goes_on
         });
+    }
+
+    /// The run is over.
+    fn end(mut self) -> SentTotal {
+        let unfinished = self
+            .live
+            .values()
+            .filter_map(|flow| flow.transfer(Outcome::Unfinished, None));
+        self.total.transfers = self.transfers.drain(..).chain(unfinished).collect();
+        self.total
     }
 
     fn due(&self) -> Option<Time> {
@@ -235,38 +251,38 @@ impl Work {
 }
 
 impl Live {
-    fn new(entry: &Entry, flow: u32, Start { at, size, stop }: Start, member: u64) -> Self {
-        let mut sender = Sender::new(entry.params.clone(), entry.packet, flow)
+    fn new(entry: &Entry, flow: u32, start: Start, member: u64) -> Self {
+        let name = format!("{}.{member}", entry.name);
+        let info = FlowInfo {
+            packet_size: entry.packet,
+            seed: Stream::new(entry.seed, "law", &name).bits(),
+        };
+        let mut sender = Sender::new(entry.params.clone(), info, flow)
             .with_limits(entry.limits())
-            .with_transfer(size, Some(stop), entry.reliable);
-        let application = entry.application.as_ref().map(|(spec, seed)| {
-            let name = format!("{}.{member}", entry.name);
-            Application::new(spec, entry.packet, at, *seed, &name)
-        });
+            .with_transfer(start.size(), Some(start.stop), entry.reliable);
+        let application = entry.application.as_ref();
+        let application = application.map(|spec| Application::new(spec, entry.packet, start.at, entry.seed, &name));
         if application.is_some() {
             sender = sender.with_application();
         }
         Self {
             sender,
             application,
-            start: at,
-            stop,
-            size,
+            start,
             lost: 0,
         }
     }
 
-    fn completion(&self, entry: &Entry, now: Time) -> Option<CompletionRow> {
-        let size = self.size.filter(|_| now < self.stop)?;
-        let [rtt, back] = entry.rtt;
-        Some(CompletionRow {
-            flow: entry.number as u32,
-            start_s: self.start.as_secs_f64(),
-            fct_s: now.since(self.start).saturating_sub(back).as_secs_f64(),
-            bytes: size,
-            rtt_s: rtt.as_secs_f64(),
-            retransmitted: self.sender.counters().data.retransmitted,
-        })
+    /// Whether everything has arrived, as far as the sender knows; without ACKs it knows nothing.
+    fn is_delivered(&self, now: Time) -> bool {
+        now < self.start.stop && self.sender.transport().acknowledged
+    }
+
+    /// The row of its transfer, if it is one.
+    fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
+        let mut row = self.start.transfer?;
+        row.retransmitted = self.sender.counters().data.retransmitted;
+        Some(row.ended(outcome, fct.map(Duration::as_secs_f64)))
     }
 
     fn due(&self) -> Option<Time> {

@@ -5,12 +5,12 @@ use std::io::{ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use levelflow_results::CompletionRow;
+use levelflow_results::{Outcome, TransferRow};
 use levelflow_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::meter::{Counted, EntrySample, Part, ReceivedTotal, SentTotal, Task};
+use super::meter::{Counted, Delivered, EntrySample, Part, ReceivedTotal, SentTotal, Task};
 use super::schedule::Start;
 use levelflow_host::clock::ready;
 use levelflow_host::sys::{self, TcpState};
@@ -32,8 +32,8 @@ pub struct Entry {
     pub to: SocketAddr,
     /// Flows to come, in order, each with its socket.
     pub starts: VecDeque<(Start, Socket)>,
-    /// Base round trip, and its reverse part.
-    pub rtt: [Duration; 2],
+    /// Reverse part of the base round trip.
+    pub back: Duration,
 }
 
 #[derive(Debug)]
@@ -51,7 +51,7 @@ struct Work {
     live: Vec<Live>,
     sample: EntrySample,
     total: SentTotal,
-    completions: Vec<CompletionRow>,
+    transfers: Vec<TransferRow>,
     looked: Time,
 }
 
@@ -68,7 +68,7 @@ pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
         }
         task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
-            let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
+            let done = all.iter_mut().flat_map(|w| w.transfers.drain(..)).collect();
             Part::Sent(parts, done)
         });
         let starts = all.iter().filter_map(|w| w.entry.starts.front().map(|(l, _)| l.at));
@@ -77,19 +77,19 @@ pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
         let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
         ready(&mut watched, task.clock.until(next))?;
     }
-    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+    Ok(all.into_iter().map(|w| (w.entry.number, w.end())).collect())
 }
 
 impl Work {
     fn new(entry: Entry) -> Self {
-        let (live, completions, looked) = (Vec::new(), Vec::new(), Time::ZERO);
+        let (live, transfers, looked) = (Vec::new(), Vec::new(), Time::ZERO);
         let (sample, total) = (EntrySample::default(), SentTotal::default());
         Self {
             entry,
             live,
             sample,
             total,
-            completions,
+            transfers,
             looked,
         }
     }
@@ -101,7 +101,7 @@ impl Work {
             };
             let _ = socket.connect(&self.entry.to.into()); // goes on in the background; a failure shows as silence
             let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
-            let left = start.size.map_or(u64::MAX, |size| payload(size).max(1));
+            let left = start.size().map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {
                 socket,
                 start,
@@ -119,7 +119,7 @@ impl Work {
             live,
             sample,
             total,
-            completions,
+            transfers,
             ..
         } = self;
         live.retain_mut(|flow| {
@@ -129,20 +129,27 @@ impl Work {
                 flow.look(entry.around, sample, total);
             }
             let done = flow.left == 0 && flow.state.waiting == 0;
-            if done && let Some(bytes) = flow.start.size {
-                let fct = now.since(flow.start.at).saturating_sub(entry.rtt[1]);
-                completions.push(CompletionRow {
-                    flow: entry.number as u32,
-                    start_s: flow.start.at.as_secs_f64(),
-                    fct_s: fct.as_secs_f64(),
-                    bytes,
-                    rtt_s: entry.rtt[0].as_secs_f64(),
-                    retransmitted: flow.state.resent,
-                });
+            if !(ends || done) {
+                return true;
             }
-            total.finished += u64::from(ends || done);
-            !(ends || done)
+            let outcome = if done { Outcome::Finished } else { Outcome::Aborted };
+            let fct = now.since(flow.start.at).saturating_sub(entry.back);
+            transfers.extend(flow.transfer(outcome, done.then_some(fct)));
+            let finished = done || flow.start.transfer.is_none();
+            total.finished += u64::from(finished);
+            total.aborted += u64::from(!finished);
+            false
         });
+    }
+
+    /// The run is over.
+    fn end(mut self) -> SentTotal {
+        let unfinished = self
+            .live
+            .iter()
+            .filter_map(|flow| flow.transfer(Outcome::Unfinished, None));
+        self.total.transfers = self.transfers.drain(..).chain(unfinished).collect();
+        self.total
     }
 
     fn sample(&mut self) -> EntrySample {
@@ -159,6 +166,13 @@ impl Work {
 }
 
 impl Live {
+    /// The row of its transfer, if it is one.
+    fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
+        let mut row = self.start.transfer?;
+        row.retransmitted = self.state.resent;
+        Some(row.ended(outcome, fct.map(Duration::as_secs_f64)))
+    }
+
     fn write(&mut self) {
         while self.left > 0 {
             let size = CHUNK.len().min(usize::try_from(self.left).unwrap_or(CHUNK.len()));
@@ -205,8 +219,9 @@ pub struct Listening {
 struct Sink {
     entry: Listening,
     streams: Vec<TcpStream>,
-    /// Payload.
+    /// Payload since the last sample.
     delivered: u64,
+    /// Payload in all.
     total: u64,
 }
 
@@ -243,12 +258,12 @@ pub fn receive(entries: Vec<Listening>, mut task: Task) -> Counted<ReceivedTotal
         ready(&mut watched, task.clock.until(next))?;
     }
     let total = |s: Sink| {
-        let bytes = s.on_the_wire(s.total);
+        let delivered = s.on_the_wire(s.total);
         (
             s.entry.number,
             ReceivedTotal {
-                packets: bytes / s.entry.packet,
-                bytes,
+                packets: delivered.bytes / s.entry.packet,
+                delivered,
                 ..ReceivedTotal::default()
             },
         )
@@ -277,8 +292,12 @@ impl Sink {
         self.total += got;
     }
 
-    /// Payload in full packets, with what is around it.
-    fn on_the_wire(&self, payload: u64) -> u64 {
-        (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64
+    /// Payload in full packets, headers included; a stream delivers each byte once.
+    fn on_the_wire(&self, payload: u64) -> Delivered {
+        let bytes = (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64;
+        Delivered {
+            bytes,
+            new: Some(bytes),
+        }
     }
 }

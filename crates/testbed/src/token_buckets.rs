@@ -90,7 +90,7 @@ impl Work {
             link,
             line,
             queue,
-            sample: LinkSample::default(),
+            sample: LinkSample::unmeasured(),
             total: LinkTotal::default(),
             sent: 0,
         })
@@ -141,15 +141,14 @@ impl Work {
         (total.arrived, total.arrived_bytes) = (total.arrived + arrived, total.arrived_bytes + came);
         sample.arrived += came;
         sample.most = sample.most.max(now.backlog);
-        for _ in 0..arrived {
-            total.queue.record(now.backlog); // as far as is known, what each of them found
-        }
+        total.backlog_max = total.backlog_max.max(now.backlog);
+        total.backlog_sum += u128::from(arrived) * u128::from(now.backlog); // as far as is known, what each of them found
         self.queue = now;
         Ok(())
     }
 
     fn sample(&mut self) -> LinkSample {
-        let mut sample = std::mem::take(&mut self.sample);
+        let mut sample = std::mem::replace(&mut self.sample, LinkSample::unmeasured());
         (sample.queue, sample.packets) = (self.queue.backlog, self.queue.packets);
         sample.signal = match &self.line {
             Line::Bare(_) => f64::NAN,
@@ -161,6 +160,7 @@ impl Work {
     fn end(mut self) -> Result<(usize, LinkTotal), Error> {
         self.read()?;
         self.total.delivered = self.sent;
+        self.total.waiting = self.queue.packets.into();
         Ok((self.link, self.total))
     }
 }

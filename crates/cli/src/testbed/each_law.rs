@@ -5,21 +5,22 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::progress::{bar, print, stopped};
+use super::warnings;
 use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_load::report::jain;
 use levelflow_testbed::{Chosen, Outcome, Plan, run};
 
-/// What a law made of the scenario.
+/// Measures of the run of one law.
 struct Row {
     law: String,
-    /// Sum of the flows' rates in the second half, bit/s.
-    rate: f64,
-    /// Jain's index of these rates.
+    /// Throughput of all flows in the second half, bit/s.
+    throughput: f64,
+    /// Jain's index of the throughputs of the flow entries.
     jain: f64,
-    /// Time that the queue before the busiest link takes to empty, as arriving packets found it: median and p99, s.
-    wait: [f64; 2],
-    /// Share of the packets that came to this link and found no room.
+    /// Queueing delay at the busiest link, median and p99, s; unknown where the kernel has the queue.
+    delay: [Option<f64>; 2],
+    /// Share of the packets arriving at this link that it dropped.
     loss: f64,
 }
 
@@ -32,7 +33,7 @@ pub fn compare(runs: &[(String, Chosen, Plan)], scale: f64, out: &Path, json: bo
     if !json {
         print(&head());
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut outcomes) = (Vec::new(), Vec::new());
     for (law, chosen, plan) in runs {
         let bar = bar(law, chosen.scenario.duration.as_secs_f64());
         let outcome = run(chosen, plan, scale, &out.join(law), &stop, |t| {
@@ -43,17 +44,20 @@ pub fn compare(runs: &[(String, Chosen, Plan)], scale: f64, out: &Path, json: bo
         if outcome.stopped {
             return Err(stopped(&outcome));
         }
-        let row = row(law, chosen, &outcome);
+        let row = row(law, &outcome);
         if !json {
             print(&row.show());
         }
         rows.push(row.json());
+        outcomes.push((chosen, outcome));
     }
+    warnings::print(outcomes.iter().map(|(chosen, outcome)| (*chosen, outcome)));
     if json {
         print(&format!("{:#}", Value::Array(rows)));
     } else {
         print(&format!(
-            "\nRates and Jain's index are those of the second half, waits and losses at the busiest link those of the whole run.\n{}",
+            "\nThroughput and Jain's index are of the second half; queueing delay and loss are of the busiest link over the \
+             whole run.\n{}",
             beside(runs, out)
         ));
     }
@@ -73,50 +77,53 @@ fn beside(runs: &[(String, Chosen, Plan)], out: &Path) -> String {
     }
 }
 
-fn row(law: &str, chosen: &Chosen, outcome: &Outcome) -> Row {
+fn row(law: &str, outcome: &Outcome) -> Row {
     let number = |value: &Value| value.as_f64().unwrap_or(0.0);
     let links = outcome.counters["links"].as_array().into_iter().flatten();
-    let busiest = links
-        .zip(&chosen.resolved.network.links)
-        .max_by(|(a, _), (b, _)| number(&a["utilisation"]).total_cmp(&number(&b["utilisation"])));
-    let (wait, loss) = busiest.map_or(([0.0; 2], 0.0), |(link, spec)| {
-        let wait = |quantile: &str| number(&link["queue_bytes"][quantile]) * 8.0 / spec.capacity.bps();
+    let busiest = links.max_by(|a, b| number(&a["utilisation"]).total_cmp(&number(&b["utilisation"])));
+    let (delay, loss) = busiest.map_or(([None; 2], 0.0), |link| {
+        let delay = |quantile: &str| link["queueing_delay_s"][quantile].as_f64();
         let loss = number(&link["dropped_packets"]) / number(&link["arrived_packets"]).max(1.0);
-        ([wait("p50"), wait("p99")], loss)
+        ([delay("p50"), delay("p99")], loss)
     });
     Row {
         law: law.to_owned(),
-        rate: outcome.later_bps.iter().sum(),
+        throughput: outcome.later_bps.iter().sum(),
         jain: jain(&outcome.later_bps).unwrap_or(1.0),
-        wait,
+        delay,
         loss,
     }
 }
 
+/// A time in milliseconds, if it is known.
+fn ms(seconds: Option<f64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.2} ms", s * 1e3))
+}
+
 fn head() -> String {
     format!(
-        "{:<10} {:>11} {:>8} {:>10} {:>10} {:>8}",
-        "law", "rate", "Jain", "wait p50", "wait p99", "loss"
+        "{:<10} {:>11} {:>8} {:>18} {:>10} {:>8}",
+        "law", "throughput", "Jain", "queueing delay p50", "p99", "loss"
     )
 }
 
 impl Row {
     fn show(&self) -> String {
         format!(
-            "{:<10} {:>6.2} Mb/s {:>8.4} {:>7.2} ms {:>7.2} ms {:>6.3} %",
+            "{:<10} {:>6.2} Mb/s {:>8.4} {:>18} {:>10} {:>6.3} %",
             self.law,
-            self.rate * 1e-6,
+            self.throughput * 1e-6,
             self.jain,
-            self.wait[0] * 1e3,
-            self.wait[1] * 1e3,
+            ms(self.delay[0]),
+            ms(self.delay[1]),
             self.loss * 100.0
         )
     }
 
     fn json(&self) -> Value {
         json!({
-            "law": self.law, "rate_bps": self.rate, "jain": self.jain,
-            "wait_s": { "p50": self.wait[0], "p99": self.wait[1] }, "loss": self.loss,
+            "law": self.law, "throughput_bps": self.throughput, "jain": self.jain,
+            "queueing_delay_s": { "p50": self.delay[0], "p99": self.delay[1] }, "loss": self.loss,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod each_law;
 mod progress;
+mod warnings;
 
 use std::path::{Path, PathBuf};
 
@@ -127,6 +128,7 @@ impl Testbed {
         });
         bar.finish_and_clear();
         let outcome = outcome?;
+        warnings::print([(chosen, &outcome)]);
         if self.json {
             print(&format!("{:#}", outcome.counters));
         } else {
@@ -151,43 +153,46 @@ fn must_be_root() -> Result<(), Error> {
 
 fn show(outcome: &Outcome) -> String {
     let mut lines = vec![format!(
-        "{:<20} {:>10} {:>12} {:>9} {:>9} {:>9} {:>7}",
-        "flow", "packets", "rate", "RTT p50", "p99", "wait p99", "lost"
+        "{:<20} {:>10} {:>12} {:>9} {:>9} {:>10} {:>7}",
+        "flow", "packets", "throughput", "RTT p50", "p99", "excess p99", "lost"
     )];
     let rows = |kind: &str| outcome.counters[kind].as_array().cloned().unwrap_or_default();
-    for flow in rows("flows") {
+    for (flow, throughput) in rows("flows").iter().zip(&outcome.throughput_bps) {
         let number = |key: &str| flow[key].as_f64().unwrap_or(0.0);
         let sent = number("sent_packets").max(1.0);
         lines.push(format!(
             "{:<20} {:>10} {:>7.3} Mb/s {} {} {} {:>5.2} %",
             flow["name"].as_str().unwrap_or_default(),
             number("delivered_packets"),
-            number("delivered_bytes") * 8e-6 / outcome.until_s.max(1e-9),
+            throughput * 1e-6,
             ms(&flow["rtt_s"]["p50"], 1e3),
             ms(&flow["rtt_s"]["p99"], 1e3),
-            ms(&flow["wait_s"]["p99"], 1e3),
+            ms(&flow["one_way_excess_s"]["p99"], 1e3),
             100.0 * (number("dropped_packets") + number("lost_packets")) / sent,
         ));
     }
     lines.push(format!(
-        "\n{:<20} {:>8} {:>12} {:>12} {:>8} {:>8}",
-        "link", "used", "queue p50", "p99", "drops", "lost"
+        "\n{:<20} {:>11} {:>18} {:>9} {:>9} {:>12} {:>8} {:>8}",
+        "link", "utilisation", "queueing delay p50", "p99", "max", "max backlog", "drops", "lost"
     ));
     for link in rows("links") {
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
         lines.push(format!(
-            "{:<20} {:>6.1} % {:>10} B {:>10} B {:>8} {:>8}",
+            "{:<20} {:>9.1} % {:>18} {} {} {:>10} B {:>8} {:>8}",
             link["name"].as_str().unwrap_or_default(),
             100.0 * number(&link["utilisation"]),
-            number(&link["queue_bytes"]["p50"]),
-            number(&link["queue_bytes"]["p99"]),
+            ms(&link["queueing_delay_s"]["p50"], 1e3).trim_start(),
+            ms(&link["queueing_delay_s"]["p99"], 1e3),
+            ms(&link["queueing_delay_s"]["max"], 1e3),
+            number(&link["backlog_bytes"]["max"]),
             number(&link["dropped_packets"]),
             number(&link["lost_packets"]),
         ));
     }
     let path = outcome.path.display();
     lines.push(format!(
-        "\nRates are means over the whole run. {path}; beside the simulator:"
+        "\nThroughput is the mean over the whole run; excess is one-way delay beyond that of an idle path. {path}; compare with the \
+         simulator:"
     ));
     lines.push(format!(
         "  levelflow run {path}/scenario.toml --out {path}-simulated && levelflow compare {path}-simulated {path}"

@@ -5,8 +5,8 @@ use levelflow_laws::aqm::dualpi2::{DualPi2, DualPi2Params, Leaving};
 use levelflow_random::Stream;
 use levelflow_units::{Bytes, Duration, Time};
 
+use super::Store;
 use super::pool::{List, Pool, Queued};
-use super::{Ecn, Store};
 
 /// What the credit begins with is that of a packet of this size: L goes first.
 const LARGEST: f64 = 1514.0;
@@ -45,9 +45,9 @@ impl Dual {
     }
 
     pub fn enqueue<T>(&mut self, store: &mut Store<T>, queued: Queued<T>) {
-        let list = match queued.class.ecn {
-            Ecn::Scalable | Ecn::Marked => &mut self.low_latency,
-            Ecn::NotCapable | Ecn::Classic => &mut self.classic,
+        let list = match queued.class.ecn.latency_class() {
+            0 => &mut self.low_latency,
+            _ => &mut self.classic,
         };
         store.push(list, queued);
     }

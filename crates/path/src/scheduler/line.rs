@@ -2,7 +2,7 @@
 
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
-use super::{Class, Next, Overflow, Queued, Scheduler};
+use super::{Class, Classes, Next, Overflow, Queued, Scheduler};
 use crate::fifo::{Backlog, Departure};
 
 /// The packet in service.
@@ -79,6 +79,12 @@ impl<T> Scheduled<T> {
         self.scheduler.signal()
     }
 
+    /// Classes of service.
+    #[must_use]
+    pub fn classes(&self) -> Classes {
+        self.scheduler.classes()
+    }
+
     /// A packet that was dropped after it had been taken.
     pub fn poll_dropped(&mut self) -> Option<(Bytes, T)> {
         let queued = self.scheduler.poll_dropped()?;
@@ -123,6 +129,7 @@ impl<T> Scheduled<T> {
                     at,
                     waited: service.waited,
                     size: Bytes::new(service.queued.size.into()),
+                    class: service.queued.class,
                     packet: service.queued.packet,
                 };
                 return Some((departure, service.marked));

@@ -37,10 +37,44 @@ pub enum Ecn {
 }
 
 impl Ecn {
+    /// Which queue of `DualPI2` a packet takes (RFC 9332, section 2.3): 0, low latency, for ECT(1) and CE; 1, classic, else.
+    #[must_use]
+    pub fn latency_class(self) -> usize {
+        match self {
+            Self::Scalable | Self::Marked => 0,
+            Self::NotCapable | Self::Classic => 1,
+        }
+    }
+
     /// Whether queues may mark the packet.
     #[must_use]
     pub fn is_capable(self) -> bool {
         self != Self::NotCapable
+    }
+}
+
+/// How a scheduler divides packets into classes of service, each with delays of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Classes {
+    /// A single queue.
+    #[default]
+    One,
+    /// The two queues of `DualPI2`, by [`Ecn::latency_class`].
+    Latency,
+    /// A queue for each flow.
+    Flows,
+}
+
+impl Classes {
+    /// Name of the class with this index; `entry` returns the name of a flow entry. The classes of flow queues are the data
+    /// of an entry, whose index is twice that of the entry, then its ACKs.
+    pub fn name<'a>(self, index: usize, entry: impl Fn(usize) -> &'a str) -> String {
+        match (self, index % 2) {
+            (Self::Flows, 0) => entry(index / 2).to_owned(),
+            (Self::Flows, _) => format!("ACKs of {}", entry(index / 2)),
+            (Self::One | Self::Latency, 0) => "low latency".to_owned(),
+            (Self::One | Self::Latency, _) => "classic".to_owned(),
+        }
     }
 }
 
@@ -300,6 +334,16 @@ impl<T> Scheduler<T> {
             Discipline::Dual(dual) => dual.update(&self.store.pool, now),
             Discipline::Single(single) => single.handle_interval(&self.store, now),
             Discipline::Flows(_) => {}
+        }
+    }
+
+    /// Classes of service.
+    #[must_use]
+    pub fn classes(&self) -> Classes {
+        match &self.discipline {
+            Discipline::Flows(_) => Classes::Flows,
+            Discipline::Dual(_) => Classes::Latency,
+            Discipline::Single(_) => Classes::One,
         }
     }
 

@@ -486,15 +486,14 @@ fn bare(params: &AnyParams) -> Vec<u8> {
         size: Bytes::new(1000),
         kind: Kind::Data,
     };
-    let flow = FlowInfo {
-        packet_size: packet.size,
-    };
+    let flow = FlowInfo::of(packet.size);
     let header = AnySender::new(params, &flow).on_send(params, Time::ZERO, &packet);
     let mut bytes = vec![0; LENGTH + law.header_bytes()];
     let shim = Shim {
         kind: packet.kind,
         marked: false,
         more: false,
+        unacknowledged: false,
         law: law.number,
         header: law.header_bytes() as u8,
         flow: 1,

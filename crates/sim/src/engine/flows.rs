@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use levelflow_laws::{Opening, Protocol, SenderLaw};
+use levelflow_laws::{FlowInfo, Opening, Protocol, SenderLaw};
 use levelflow_path::scheduler::{Class, Ecn};
 use levelflow_transport::ENDLESS;
 use levelflow_units::Time;
@@ -10,13 +10,13 @@ use levelflow_units::Time;
 use super::Sim;
 use crate::ackdelay::AckDelay;
 use crate::alarm::{Alarm, Fired};
-use crate::entry::Entry;
+use crate::entry::{Entry, LIMITS};
 use crate::events::Target;
-use crate::flow::{Flow, LIMITS, NO_SESSION, Phase, Writes};
+use crate::flow::{Flow, NO_SESSION, Phase, Writes};
+use crate::host::Host;
 use crate::limit::packets_beside;
-use crate::overhead::Overhead;
 use levelflow_random::Stream;
-use levelflow_results::CompletionRow;
+use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, RoundTrip};
 
 /// What tells the flows of an entry apart: an odd number, so that none of 2^32 are the same.
@@ -58,6 +58,9 @@ impl<P: Protocol> Sim<P> {
         while self.flows[i as usize].sender.may_send() && !self.is_full() {
             if !self.send_data(i) {
                 return self.idle(i);
+            }
+            if self.flows[i as usize].sender.law().paces() {
+                return self.pump(i); // from now on: it has been idle
             }
         }
         self.wait(i);
@@ -173,11 +176,11 @@ impl<P: Protocol> Sim<P> {
         flow.timer.clear();
         flow.pace.clear();
         flow.writes = None;
-        let stopped = flow.sender.size() == ENDLESS || self.now >= flow.sender.stop();
         self.ended.push(i);
-        match (stopped, self.share.is_some()) {
+        // A transfer is over when its receiver has everything, or when its last packet has left the network.
+        match (flow.sender.size() == ENDLESS, self.share.is_some()) {
             (true, true) => self.close(i, None),
-            (true, false) => self.no_longer_active(i),
+            (true, false) => self.no_longer_active(i, Outcome::Finished),
             (false, _) => {}
         }
     }
@@ -193,6 +196,9 @@ impl<P: Protocol> Sim<P> {
         }
         let rules = self.entries[flow.entry as usize].rules.lend();
         flow.sender.handle_timeout(&rules, self.now);
+        if flow.sender.law().timeout().is_some() {
+            return self.pump(i); // at its pace
+        }
         self.resume(i);
     }
 
@@ -240,7 +246,17 @@ impl<P: Protocol> Sim<P> {
         let drawn = schedule.flow(spec, self.now);
         let rtt = RoundTrip::new(drawn.rtt, at_first);
         let recovers = spec.reliable || entry.rules.transport.tracks_losses;
-        let mut flow = Flow::new(e, &entry.rules.params, &entry.info, self.now, recovers);
+        let stream = |of: &str| Stream::new(self.seed, of, &format!("{}.{member}", spec.name));
+        let seed = if entry.rules.transport.draws {
+            stream("law").bits()
+        } else {
+            0
+        };
+        let info = FlowInfo { seed, ..entry.info };
+        let mut flow = Flow::new(e, &entry.rules, &info, self.now, recovers);
+        if drawn.size.is_some() {
+            flow.incoming.get_or_insert_default();
+        }
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         if let Some(application) = &spec.application {
@@ -259,29 +275,18 @@ impl<P: Protocol> Sim<P> {
         flow.host_delay = rtt.forward;
         flow.pipe = self.pipes.join(rtt.at_hosts());
         if let Some(delay) = &spec.ack_delay {
-            let name = format!("{}.{}", spec.name, flow.member);
             flow.ack_delay = self.ack_delays.len() as u32;
-            self.ack_delays
-                .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
+            self.ack_delays.push(AckDelay::new(delay.clone(), stream("ack delay")));
         }
         if spec.overhead.as_ps() > 0 {
-            let name = format!("{}.{}", spec.name, flow.member);
-            let stream = Stream::new(self.seed, "overhead", &name);
-            flow.overhead = Some(Box::new(Overhead::new(spec.overhead, stream)));
+            flow.host = Some(Box::new(Host::new(spec.overhead, spec.slow, stream("overhead"))));
         }
         entry.counters.started += 1;
         entry.active += 1;
-        let (opening, [source, destination]) = (entry.rules.transport.opening, entry.spec.ends);
-        let identity = entry.identity.wrapping_add(member.wrapping_mul(APART));
+        let opening = entry.rules.transport.opening;
         let i = self.place(flow);
         if self.classifies {
-            let class = Class {
-                flow: identity,
-                source,
-                destination,
-                ecn: Ecn::NotCapable,
-            };
-            self.packets.set_class(i, class);
+            self.classify(i, e, member);
         }
         if !self.sends(e) {
             return;
@@ -291,6 +296,19 @@ impl<P: Protocol> Sim<P> {
             Opening::Handshake => self.open(i),
             Opening::Immediate => self.resume(i),
         }
+    }
+
+    /// Sets the class of the packets of a flow, from which queue disciplines choose its queue.
+    fn classify(&mut self, flow: u32, e: u32, member: u32) {
+        let entry = &self.entries[e as usize];
+        let [source, destination] = entry.spec.ends;
+        let class = Class {
+            flow: entry.identity.wrapping_add(member.wrapping_mul(APART)),
+            source,
+            destination,
+            ecn: Ecn::NotCapable,
+        };
+        self.packets.set_class(flow, e, class);
     }
 
     /// Puts a flow into the first slot that its own entry left, or a new one, so that the order of simultaneous events does not
@@ -305,7 +323,7 @@ impl<P: Protocol> Sim<P> {
         (self.flows.len() - 1) as u32
     }
 
-    /// Frees the slots of flows that have ended and have no packets on their way.
+    /// Frees the slots of flows that have ended and have no packets in flight.
     pub(super) fn release(parts: &mut [Self]) {
         let mut over = Vec::new();
         for part in 0..parts.len() {
@@ -321,27 +339,33 @@ impl<P: Protocol> Sim<P> {
             parts[part].ended = ended;
         }
         over.sort_unstable();
-        for part in parts {
-            over.iter().for_each(|&i| part.free(i));
+        for &i in &over {
+            if parts[0].flows[i as usize].active {
+                Self::record_unfinished(parts, i, Outcome::Aborted);
+                parts[0].no_longer_active(i, Outcome::Aborted);
+            }
+            parts.iter_mut().for_each(|part| part.free(i));
         }
     }
 
     fn free(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        (flow.phase, flow.in_flight) = (Phase::Free, 0);
+        (flow.phase, flow.in_flight, flow.active) = (Phase::Free, 0, false);
         self.pipes.leave(flow.pipe);
         self.entries[flow.entry as usize].free_flows.push(Reverse(i));
-        if self.is_first() {
-            self.no_longer_active(i);
-        }
     }
 
-    pub(super) fn no_longer_active(&mut self, i: u32) {
+    /// A flow no longer counts as active, since it ended so.
+    pub(super) fn no_longer_active(&mut self, i: u32, outcome: Outcome) {
         let flow = &mut self.flows[i as usize];
         if std::mem::take(&mut flow.active) {
             let entry = &mut self.entries[flow.entry as usize];
             entry.active -= 1;
-            entry.counters.finished += 1;
+            match outcome {
+                Outcome::Finished => entry.counters.finished += 1,
+                Outcome::Aborted => entry.counters.aborted += 1,
+                Outcome::Unfinished => {}
+            }
         }
     }
 
@@ -349,19 +373,71 @@ impl<P: Protocol> Sim<P> {
     pub(super) fn complete(&mut self, i: u32) {
         let flow = &self.flows[i as usize];
         let fct = (self.now - flow.started) + flow.host_delay;
-        let row = CompletionRow {
-            flow: flow.entry,
-            start_s: flow.started.as_secs_f64(),
-            fct_s: fct.as_secs_f64(),
-            bytes: flow.sender.size(),
-            rtt_s: flow.base_rtt.as_secs_f64(),
-            retransmitted: flow.sender.totals().retransmitted,
-        };
+        let row = self.transfer(i).ended(Outcome::Finished, Some(fct.as_secs_f64()));
         if self.share.is_some() {
             return self.close(i, Some(row));
         }
-        self.no_longer_active(i);
-        self.recorder.completion(&row);
+        self.no_longer_active(i, Outcome::Finished);
+        self.recorder.transfer(&row);
         self.object_is_there(i);
+    }
+
+    /// The row of a transfer that goes on, with the retransmissions of its sender, if that is here.
+    fn transfer(&self, i: u32) -> TransferRow {
+        let flow = &self.flows[i as usize];
+        let entry = &self.entries[flow.entry as usize];
+        let path = entry.first_path(flow.started, flow.member);
+        let [there, back] = entry.delays[path];
+        let at_hosts = flow.base_rtt - there - back;
+        let hosts = RoundTrip {
+            total: flow.base_rtt,
+            forward: flow.host_delay,
+            reverse: at_hosts - flow.host_delay,
+        };
+        let bytes = flow.sender.size();
+        TransferRow {
+            flow: flow.entry,
+            member: flow.member,
+            start_s: flow.started.as_secs_f64(),
+            bytes,
+            hops: entry.ideal[path].hops(),
+            rtt_s: flow.base_rtt.as_secs_f64(),
+            ideal_s: entry.ideal_time(flow.member, bytes, &hosts),
+            fct_s: f64::NAN,
+            slowdown: f64::NAN,
+            retransmitted: flow.sender.totals().retransmitted,
+            outcome: Outcome::Unfinished.code(),
+        }
+    }
+
+    /// Records a transfer whose receiver lacks data.
+    fn record_unfinished(parts: &mut [Self], i: u32, outcome: Outcome) {
+        let [sender, _] = parts[0].ends(parts[0].flows[i as usize].entry);
+        let row = parts[sender].transfer(i).ended(outcome, None);
+        parts[0].recorder.transfer(&row);
+    }
+
+    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    pub fn record_end(&mut self) {
+        Self::record_end_of(std::slice::from_mut(self));
+    }
+
+    /// The same for a simulation in several parts; in order of entries and starts.
+    pub(crate) fn record_end_of(parts: &mut [Self]) {
+        Self::close_flows(parts);
+        Self::release(parts);
+        let whole = &parts[0];
+        let goes_on = |&i: &u32| {
+            let flow = &whole.flows[i as usize];
+            flow.active && whole.entries[flow.entry as usize].has_transfers()
+        };
+        let mut unfinished: Vec<u32> = (0..whole.flows.len() as u32).filter(goes_on).collect();
+        unfinished.sort_by_key(|&i| {
+            let flow = &whole.flows[i as usize];
+            (flow.entry, flow.member)
+        });
+        for i in unfinished {
+            Self::record_unfinished(parts, i, Outcome::Unfinished);
+        }
     }
 }

@@ -183,7 +183,7 @@ impl<P: Protocol> Sim<P> {
         self.flows.get(flow).map(|flow| flow.sender.law())
     }
 
-    /// Events processed so far.
+    /// Events processed so far, without arrivals from hosts at idle links.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.processed
@@ -327,16 +327,19 @@ impl<P: Protocol> Sim<P> {
                 self.next_page(i);
             }
             Target::Entry(i) => {
+                self.processed -= 1; // A link between two parts has none of these.
                 self.events.pop(target);
                 self.enter(i);
             }
             Target::Routes => self.change_routes(),
-            Target::Sample => {
-                self.events.pop(target);
-                Self::record(std::slice::from_mut(self));
-                self.schedule(self.now + self.sample, target);
-            }
+            Target::Sample => self.record_sample(),
         }
+    }
+
+    fn record_sample(&mut self) {
+        self.events.pop(Target::Sample);
+        Self::record(std::slice::from_mut(self));
+        self.schedule(self.now + self.sample, Target::Sample);
     }
 
     /// Turns the event being handled into the next one of its kind.
@@ -420,10 +423,10 @@ impl<P: Protocol> Sim<P> {
             label: Label::of(packet.kind, entry.rules.flags),
             acks: 1,
         });
-        match &mut self.flows[i as usize].overhead {
+        match &mut self.flows[i as usize].host {
             None => self.move_on(id, first_hop, i),
-            Some(overhead) => {
-                let (link, at) = (self.hops[first_hop as usize], overhead.departure(self.now));
+            Some(host) => {
+                let (link, at) = (self.hops[first_hop as usize], host.departure(self.now));
                 self.let_in(link);
                 if let Some(at) = self.links[link as usize].expect(at, id) {
                     self.events.push(at, Target::Entry(link));

@@ -20,6 +20,9 @@ impl<P: Protocol> Sim<P> {
         entry.counters.delivered_bytes += u64::from(packet.size);
         entry.window.delivered_bytes += u64::from(packet.size);
         flow.delivered_bytes += u64::from(packet.size);
+        if kind != Kind::Data {
+            entry.count_repeated(u64::from(packet.size));
+        }
         if kind == Kind::Fin {
             self.packets.remove(id);
             return self.left_network(i);
@@ -35,14 +38,21 @@ impl<P: Protocol> Sim<P> {
                 offset: packet.offset,
                 length: packet.size,
             };
-            complete = match &mut flow.incoming {
-                Some(incoming) => {
-                    in_order = incoming.assembly.expects(chunk);
-                    incoming.assembly.on_arrival(chunk);
-                    incoming.assembly.in_order() == flow.sender.size()
+            if let Some(incoming) = &mut flow.incoming {
+                in_order = incoming.assembly.expects(chunk);
+                let new = incoming.assembly.on_arrival(chunk);
+                if new < u64::from(chunk.length) {
+                    entry.count_repeated(u64::from(chunk.length) - new);
                 }
-                None => chunk.offset + u64::from(chunk.length) == flow.sender.size(),
-            };
+                complete = incoming.assembly.in_order() == flow.sender.size();
+            }
+        }
+        if !entry.rules.transport.acknowledged {
+            if complete && flow.active {
+                self.complete(i);
+            }
+            self.packets.remove(id);
+            return self.left_network(i);
         }
         packet.label = packet.label.acked();
         packet.size = entry.rules.limits.control;

@@ -4,7 +4,7 @@ use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
-use crate::counters::{EntryWindow, Violation};
+use crate::counters::{EntryWindow, LinkEnd, Violation};
 use crate::flow::Phase;
 use levelflow_results::{FlowRow, LinkRow, LinkSummary, MemberRow, Summary};
 use levelflow_scenario::{Arrivals, FlowSpec};
@@ -33,6 +33,7 @@ impl<P: Protocol> Sim<P> {
         let elapsed = (now - parts[0].last_sample).as_secs_f64();
         parts.iter_mut().for_each(|part| part.last_sample = now);
         Self::record_members(parts, t, elapsed);
+        let bps = |bytes: u64| bytes as f64 * 8.0 / elapsed;
         let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); parts[0].entries.len()];
         for part in &*parts {
             part.add_up(&mut sums);
@@ -48,11 +49,12 @@ impl<P: Protocol> Sim<P> {
                 t,
                 flow: i as u32,
                 active: entry.active,
-                rate_bps: rate,
+                throughput_bps: bps(window.delivered_bytes),
+                goodput_bps: bps(window.delivered_bytes - window.repeated_bytes),
+                sending_rate_bps: bps(window.sent_bytes),
+                law_rate_bps: rate,
                 window_packets,
                 proposal_bps: proposal,
-                sent_bps: window.sent_bytes as f64 * 8.0 / elapsed,
-                delivered_bps: window.delivered_bytes as f64 * 8.0 / elapsed,
                 rtt_s: window.rtt_sum / f64::from(window.rtt_count),
                 lost: window.lost,
                 bottleneck: if single { link } else { -1 },
@@ -110,8 +112,8 @@ impl<P: Protocol> Sim<P> {
                     t,
                     flow: entry,
                     member: flow.member,
-                    rate_bps: if flow.is_sending() { law.rate().bps() } else { 0.0 },
-                    delivered_bps: delivered as f64 * 8.0 / elapsed,
+                    throughput_bps: delivered as f64 * 8.0 / elapsed,
+                    law_rate_bps: if flow.is_sending() { law.rate().bps() } else { 0.0 },
                 };
                 parts[0].recorder.member(&row);
             }
@@ -141,9 +143,12 @@ impl<P: Protocol> Sim<P> {
                 peak_bps,
                 throughput_bps: sample.sent_bytes as f64 * 8.0 / elapsed,
                 buffer_packets: link.buffer_packets(),
-                queue_bytes: link.queue_bytes(),
-                queue_packets: link.queue_packets() as u32,
-                queue_max_bytes: sample.queue_max,
+                backlog_bytes: link.backlog(),
+                backlog_packets: link.queue_packets() as u32,
+                backlog_max_bytes: sample.backlog_max,
+                delayed_packets: sample.delays.packets,
+                queueing_delay_mean_s: sample.delays.mean_s,
+                queueing_delay_max_s: sample.delays.max_s,
                 dropped: window.dropped,
                 dropped_bytes: window.dropped_bytes,
                 marked: window.marked,
@@ -212,6 +217,7 @@ impl<P: Protocol> Sim<P> {
         for k in 0..parts.len() {
             let (now, Self { links, packets, .. }) = (parts[k].now, &mut parts[k]);
             links[i].catch_up(now, packets);
+            links[i].count_delays();
             found += links[i].packets().count() as u64;
             if k != home {
                 let (delivered, lost) = parts[k].links[i].counters.arrivals_taken();
@@ -219,13 +225,26 @@ impl<P: Protocol> Sim<P> {
                 (counters.delivered, counters.lost) = (counters.delivered + delivered, counters.lost + lost);
             }
         }
-        let Self { links, specs, now, .. } = &parts[home];
+        let Self {
+            links,
+            specs,
+            entries,
+            now,
+            ..
+        } = &parts[home];
         let (link, spec) = (&links[i], &specs[i]);
         let c = &link.counters;
         balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
         let sent = link.sent_bytes() as f64 * 8.0;
-        let utilisation = sent / spec.offered_bits(now.as_secs_f64()).max(f64::MIN_POSITIVE);
-        Ok(c.summary(&spec.name, found, utilisation, link.waits()))
+        let utilisation = sent / spec.service_bits(now.as_secs_f64()).max(f64::MIN_POSITIVE);
+        let end = LinkEnd {
+            in_flight: found,
+            utilisation,
+            backlog_max: link.largest_backlog(),
+            classes: link.classes(|entry| &entries[entry].spec.name),
+            waiting_packets: link.queue_packets() as u64,
+        };
+        Ok(c.summary(&spec.name, end))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BinaryHeap;
 
-use levelflow_laws::{FlowInfo, Protocol, RouterLaw};
+use levelflow_laws::{FlowInfo, Opening, Protocol, RouterLaw};
 use levelflow_units::Time;
 
 use super::{RECEIVER, Router, SENDER, Sim};
@@ -11,7 +11,7 @@ use crate::entry::{Entry, SharedRules};
 use crate::events::Target;
 use crate::interner::Interner;
 use levelflow_random::{Stream, identity};
-use levelflow_scenario::{FlowSpec, Schedule};
+use levelflow_scenario::{FlowSpec, IdealPath, Schedule};
 
 impl<P: Protocol> Sim<P> {
     /// Each router's first interval ends at a random phase of it.
@@ -46,7 +46,8 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    pub(super) fn add_entry(&mut self, spec: FlowSpec<P>, rules: &mut Interner<SharedRules<P>>) {
+    pub(super) fn add_entry(&mut self, mut spec: FlowSpec<P>, rules: &mut Interner<SharedRules<P>>) {
+        spec.application = spec.application.map(|application| application.clocked(spec.slow));
         let mut hops = Vec::new();
         for path in &spec.routes.paths {
             hops.push(self.hops.len() as u32);
@@ -58,11 +59,14 @@ impl<P: Protocol> Sim<P> {
         let sessions = Stream::new(self.seed, "session", &spec.name);
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
+        let rules = rules.of(SharedRules::new(&spec));
+        let handshake = rules.transport.opening == Opening::Handshake;
+        let ideal = |path| IdealPath::new(&self.specs, path, spec.control, handshake);
+        let paths = spec.routes.paths.iter().filter(|_| spec.size.is_some());
         let entry = Entry {
-            rules: rules.of(SharedRules::new(&spec)),
-            info: FlowInfo {
-                packet_size: spec.packet,
-            },
+            ideal: paths.map(ideal).collect(),
+            rules,
+            info: FlowInfo::of(spec.packet),
             identity: identity(&spec.name) as u32,
             hops,
             delays: spec.routes.paths.iter().map(|path| path.delays(&self.specs)).collect(),

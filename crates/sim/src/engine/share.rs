@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use levelflow_laws::Protocol;
-use levelflow_results::CompletionRow;
+use levelflow_results::{Outcome, TransferRow};
 use levelflow_units::{Duration, Time};
 
 use super::Sim;
@@ -42,7 +42,7 @@ type Place = (Time, u32);
 struct Closing {
     place: Place,
     flow: u32,
-    completion: Option<CompletionRow>,
+    completion: Option<TransferRow>,
 }
 
 /// A packet on a link from one part to another.
@@ -158,9 +158,13 @@ impl<P: Protocol> Sim<P> {
     /// that, here or where they arrive.
     pub(crate) fn depart(&mut self, end: Time) -> Time {
         let mut next = self.next_event(Time::NEVER).map_or(Time::NEVER, |(at, _)| at);
-        let Some(share) = &mut self.share else { return next };
         let last = Time::from_ps(end.as_ps() - 1);
+        self.come_to(last);
+        let Some(mut share) = self.share.take() else {
+            return next;
+        };
         for &i in &share.exits {
+            self.let_in(i);
             let link = &mut self.links[i as usize];
             link.catch_up(last, &mut self.packets);
             while let Some((deliver, id)) = link.pass_on() {
@@ -176,8 +180,12 @@ impl<P: Protocol> Sim<P> {
                     history,
                 });
             }
-            next = link.next_departure().map_or(next, |at| next.min(at));
+            next = link
+                .next_departure()
+                .map_or(next, |at| next.min(at))
+                .min(link.first_entry);
         }
+        self.share = Some(share);
         next
     }
 
@@ -222,7 +230,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// A flow is no longer active, unless another part has found that before.
-    pub(super) fn close(&mut self, flow: u32, completion: Option<CompletionRow>) {
+    pub(super) fn close(&mut self, flow: u32, completion: Option<TransferRow>) {
         let place = self.here();
         let active = std::mem::take(&mut self.flows[flow as usize].active);
         if let Some(share) = self.share.as_mut().filter(|_| active) {
@@ -252,10 +260,10 @@ impl<P: Protocol> Sim<P> {
             let entry = parts[0].flows[flow as usize].entry;
             if let Some(mut row) = completion {
                 row.retransmitted = parts[parts[0].ends(entry)[0]].retransmitted_before(flow, place);
-                parts[0].recorder.completion(&row);
+                parts[0].recorder.transfer(&row);
             }
             parts[0].flows[flow as usize].active = true;
-            parts[0].no_longer_active(flow);
+            parts[0].no_longer_active(flow, Outcome::Finished);
             parts
                 .iter_mut()
                 .for_each(|part| part.flows[flow as usize].active = false);

@@ -46,6 +46,8 @@ impl<P: Protocol> Sim<P> {
             link,
             flow: self.flows[packet.flow as usize].entry,
             ack: packet.label.is_ack(),
+            ecn: packet.label.ecn(),
+            size: packet.size,
             fate,
             arrived: trace.arrival(id),
             departed: Time::NEVER,

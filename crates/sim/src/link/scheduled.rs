@@ -12,8 +12,8 @@ use crate::packet::{PacketId, Slab};
 impl<P: Protocol> Link<P> {
     /// A packet joins one of several queues, one of which may then have to make room.
     pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
-        let most = self.queue_max;
-        self.account::<false>(now, size);
+        let most = self.backlog_max;
+        let _ = self.account::<false>(now, size);
         let queued = Queued {
             came: now,
             size,
@@ -26,7 +26,7 @@ impl<P: Protocol> Link<P> {
             self.with_scheduler(Scheduler::shed);
             self.evict_dropped(now, Self::drop_for_lack_of_room);
         }
-        self.queue_max = most.max(self.queue_bytes);
+        self.backlog_max = most.max(self.backlog);
     }
 
     pub(super) fn scheduler(&self) -> Option<&Scheduler<PacketId>> {
@@ -56,7 +56,7 @@ impl<P: Protocol> Link<P> {
     fn is_overfull(&self) -> bool {
         match self.buffer {
             Buffer::Unlimited => false,
-            Buffer::Bytes(limit) => self.queue_bytes > limit.get(),
+            Buffer::Bytes(limit) => self.backlog > limit.get(),
             Buffer::Packets(limit) => self.queue_packets() as u64 > limit,
         }
     }
@@ -81,6 +81,7 @@ impl<P: Protocol> Link<P> {
             self.window.marked += 1;
             self.counters.marked += 1;
         }
+        self.classify(&queued, packets);
         let next = Waiting {
             since: queued.came,
             packet: queued.packet,

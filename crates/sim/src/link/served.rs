@@ -7,10 +7,11 @@ use std::collections::{BinaryHeap, VecDeque};
 use levelflow_laws::aqm::{Overflow, Verdict};
 use levelflow_laws::{PortView, Protocol, RouterLaw};
 use levelflow_path::Scheduler;
-use levelflow_units::{Buffer, Bytes, Rate, Time};
+use levelflow_results::Delays;
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use super::wire::Overtaking;
-use super::{Admission, Link, Transit, pace};
+use super::{Admission, COUNTED, Link, Transit, pace};
 use crate::packet::{PacketId, Slab};
 
 /// A packet that waits for the transmitter.
@@ -35,6 +36,11 @@ pub(super) struct Served {
     /// Packets on the wire that overtake others.
     pub(super) overtaking: BinaryHeap<Reverse<Overtaking>>,
     pub(super) overtaken: u64,
+    /// Queueing delay of the packet in service, and its class of service.
+    pub(super) delay: Duration,
+    pub(super) class: Option<usize>,
+    /// Queueing delays by class of service, where the discipline has classes.
+    pub(super) classes: Vec<Delays>,
 }
 
 impl Served {
@@ -60,7 +66,7 @@ impl<P: Protocol> Link<P> {
     pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
         match &mut self.served {
             Some(served) if served.scheduler.is_none() => {
-                self.account::<false>(now, size);
+                let _ = self.account::<false>(now, size);
                 if let Some(served) = &mut self.served {
                     served.waiting.push_back(Waiting {
                         since: now,
@@ -82,9 +88,12 @@ impl<P: Protocol> Link<P> {
         if let Some(served) = &mut self.served {
             served.in_service = Some(next);
         }
+        if let Some(served) = &mut self.served {
+            served.delay = now - next.since;
+        }
         let done = now.saturating_add(self.transmission(next.size));
         if let Some(changing) = &mut self.changing {
-            changing.begins(now, next.since, done);
+            changing.begins(now, done);
         }
         done
     }
@@ -104,7 +113,7 @@ impl<P: Protocol> Link<P> {
             let left = served.waiting.len() as u32;
             if let Some(aqm) = &mut self.aqm {
                 let port = PortView {
-                    queue: Bytes::new(self.queue_bytes - u64::from(next.size)),
+                    queue: Bytes::new(self.backlog - u64::from(next.size)),
                     packets: left,
                     in_service: Bytes::ZERO,
                     dropped: Bytes::ZERO,
@@ -135,6 +144,8 @@ impl<P: Protocol> Link<P> {
             return (None, self.serve(now, packets));
         }
         let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
+        served.count_class();
+        self.counters.delays.record(served.delay.as_ps());
         if let Some(changing) = &mut self.changing {
             changing.sends(now, size);
         }
@@ -145,7 +156,12 @@ impl<P: Protocol> Link<P> {
         } else {
             wire.due(now)
         };
-        let first = self.put_on_wire(Transit { deliver, packet, size }) && !self.leads_elsewhere;
+        let first = self.put_on_wire(Transit {
+            deliver,
+            delay: COUNTED,
+            packet,
+            size,
+        }) && !self.leads_elsewhere;
         (first.then_some(deliver), self.serve(now, packets))
     }
 
@@ -207,7 +223,7 @@ impl<P: Protocol> Link<P> {
     /// Drops a packet that waits.
     pub(super) fn evict(&mut self, now: Time, packet: Waiting) {
         let size = u64::from(packet.size);
-        self.queue_bytes -= size;
+        self.backlog -= size;
         if let Some(served) = &mut self.served {
             served.evicted.push(packet.packet);
         }

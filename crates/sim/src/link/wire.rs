@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 
 use levelflow_laws::Protocol;
-use levelflow_units::Time;
+use levelflow_units::{Duration, Time};
 
-use super::{Link, Transit};
+use super::{COUNTED, Link, Transit};
 use crate::packet::{PacketId, Slab};
 use crate::prefetch::ahead;
 
@@ -90,12 +90,24 @@ impl<P: Protocol> Link<P> {
     /// Takes the first packet, which leaves the queue if it has not.
     #[inline(always)]
     fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
-        let (Transit { packet, size, .. }, next) = self.transit.pop_front().expect("an event per packet");
+        let (transit, next) = self.transit.pop_front().expect("an event per packet");
+        let Transit {
+            delay, packet, size, ..
+        } = transit;
+        self.count_delay(delay);
         match self.departed.checked_sub(1) {
             Some(departed) => self.departed = departed,
             None => _ = self.leave::<FIFO>(packet, size, packets),
         }
         (packet, next.map(|next| next.deliver))
+    }
+
+    /// A packet is no longer here: its queueing delay counts unless it has been counted.
+    #[inline(always)]
+    fn count_delay(&mut self, delay: Duration) {
+        if delay != COUNTED {
+            self.counters.delays.record(delay.as_ps());
+        }
     }
 
     /// Packets to ask for: see [`ahead`].
@@ -112,9 +124,9 @@ impl<P: Protocol> Link<P> {
     /// The next packet that has left for another part, and when it reaches the far end.
     pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
         self.departed = self.departed.checked_sub(1)?;
-        self.transit
-            .pop_front()
-            .map(|(transit, _)| (transit.deliver, transit.packet))
+        let (transit, _) = self.transit.pop_front()?;
+        self.count_delay(transit.delay);
+        Some((transit.deliver, transit.packet))
     }
 
     /// When the next packet leaves for another part, if no event is due then.
@@ -125,7 +137,12 @@ impl<P: Protocol> Link<P> {
 
     /// A packet has left in another part; gives whether it is the only one here.
     pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
-        self.transit.push_back(Transit { deliver, packet, size });
+        self.transit.push_back(Transit {
+            deliver,
+            delay: COUNTED,
+            packet,
+            size,
+        });
         self.departed += 1;
         self.transit.len() == 1
     }

@@ -1,11 +1,24 @@
-use levelflow_scenario::Scenario;
+use levelflow_results::Column;
+use levelflow_scenario::{Network, Scenario};
 use levelflow_sim::Sim;
 use levelflow_units::Duration;
 use serde_json::json;
 
 use super::*;
 
-/// The simulator's completions tell when its flows started and what they carried.
+/// A flow entry of a network whose hosts add no delay.
+fn source(network: &Network<Any>, number: usize) -> Source<'_> {
+    let spec = &network.flows[number];
+    let route = spec.routes.first();
+    Source {
+        number,
+        spec,
+        path: IdealPath::new(&network.links, route, spec.control, true),
+        hosts: RoundTrip::new(None, route.delays(&network.links)),
+    }
+}
+
+/// The simulator's table of transfers has the start, size and ideal time of each.
 #[test]
 fn flows_come_as_in_the_simulator() {
     let raw = json!({
@@ -19,21 +32,30 @@ fn flows_come_as_in_the_simulator() {
     let scenario = Scenario::from_value(&raw).unwrap();
     let network = scenario.resolve().unwrap().network;
     let end = scenario.end();
-    let ours = starts(&network.flows[0], network.seed, end).unwrap();
+    let ours = source(&network, 0).starts(network.seed, end).unwrap();
     let mut sim = Sim::new(network);
     while !sim.advance(end, 1_000_000).unwrap() {}
+    sim.record_end();
     let [.., (name, table)] = sim.recorder.take();
-    assert_eq!(name, "completions");
-    let column = |name: &str| table.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone());
-    let (Some(levelflow_results::Column::F64(starts)), Some(levelflow_results::Column::U64(sizes))) =
-        (column("start_s"), column("bytes"))
-    else {
-        panic!("columns are missing");
+    assert_eq!(name, "transfers");
+    let column = |name: &str| match &table.columns.iter().find(|(n, _)| *n == name).unwrap().1 {
+        Column::F64(values) => values.clone(),
+        Column::U64(values) => values.iter().map(|&value| value as f64).collect(),
+        Column::U32(values) => values.iter().map(|&value| f64::from(value)).collect(),
+        Column::I32(_) => panic!("{name}"),
     };
-    assert!(starts.len() > 50);
-    for (start, size) in starts.iter().zip(&sizes) {
-        let found = ours.iter().find(|l| (l.at.as_secs_f64() - start).abs() < 1e-9);
-        assert_eq!(found.and_then(|l| l.size), Some(*size), "at {start} s");
+    let [members, starts, sizes, hops, ideals] = ["member", "start_s", "bytes", "hops", "ideal_s"].map(column);
+    assert!(starts.len() > 50 && starts.len() == ours.len());
+    for (row, member) in members.iter().enumerate() {
+        let start = &ours[*member as usize];
+        let transfer = start.transfer.unwrap();
+        let own = [
+            transfer.start_s,
+            transfer.bytes as f64,
+            f64::from(transfer.hops),
+            transfer.ideal_s,
+        ];
+        assert_eq!(own, [starts[row], sizes[row], hops[row], ideals[row]], "{member}");
     }
 }
 
@@ -50,7 +72,7 @@ fn flows_without_end_outlast_the_run_and_others_stop() {
     });
     let scenario = Scenario::from_value(&raw).unwrap();
     let network = scenario.resolve().unwrap().network;
-    let all = |i: usize| starts(&network.flows[i], 1, scenario.end()).unwrap();
+    let all = |i: usize| source(&network, i).starts(1, scenario.end()).unwrap();
     assert_eq!(all(0).len(), 3);
     assert!(all(0).iter().all(|l| l.stop > scenario.end()));
     assert_eq!(all(1)[0].stop, Time::ZERO + Duration::from_secs(5));

@@ -1,0 +1,55 @@
+//! Queueing delays by class of service: the two queues of DualPI2, and flow queues by flow entry.
+
+use levelflow_laws::Protocol;
+use levelflow_path::scheduler::{Classes, Queued};
+use levelflow_results::{ClassSummary, Delays};
+
+use super::Link;
+use super::served::Served;
+use crate::packet::{PacketId, Slab};
+
+impl Served {
+    /// Counts the queueing delay of the packet that was in service in that of its class.
+    pub(super) fn count_class(&mut self) {
+        let Some(class) = self.class else { return };
+        if self.classes.len() <= class {
+            self.classes.resize_with(class + 1, Delays::default);
+        }
+        self.classes[class].record(self.delay.as_ps());
+    }
+}
+
+impl<P: Protocol> Link<P> {
+    /// Notes the class of service of the packet of several queues that the transmitter takes.
+    pub(super) fn classify(&mut self, queued: &Queued<PacketId>, packets: &Slab<P::Header>) {
+        let Some(served) = self.served.as_deref_mut() else {
+            return;
+        };
+        served.class = match served.scheduler.as_ref().map(|scheduler| scheduler.classes()) {
+            Some(Classes::Latency) => Some(queued.class.ecn.latency_class()),
+            Some(Classes::Flows) => Some(packets.entry_class(queued.packet)),
+            Some(Classes::One) | None => None,
+        };
+    }
+
+    /// Queueing delays of the classes that had a packet; `entry` returns the name of a flow entry.
+    pub fn classes<'a>(&self, entry: impl Fn(usize) -> &'a str) -> Vec<ClassSummary> {
+        let Some(served) = &self.served else { return Vec::new() };
+        let division = served
+            .scheduler
+            .as_ref()
+            .map_or(Classes::One, |scheduler| scheduler.classes());
+        let classes = served.classes.iter().enumerate();
+        let classes = classes.map(|(index, delays)| ClassSummary {
+            name: division.name(index, &entry),
+            queueing_delay_s: delays.quantiles(),
+        });
+        classes.filter(|class| class.queueing_delay_s.is_some()).collect()
+    }
+
+    /// Bytes held for delays by class.
+    pub(super) fn classes_memory(&self) -> usize {
+        let classes = self.served.iter().flat_map(|served| &served.classes);
+        classes.map(|delays| size_of::<Delays>() + delays.memory()).sum()
+    }
+}
