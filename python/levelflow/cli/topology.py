@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from levelflow.cli.choosing import PATH, Whole, read_changes, set_option
+from levelflow.cli.offered import offered
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from levelflow.scenario import Scenario
+
+
+def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
+    """Returns the option for the attribute of edges that holds a key of links."""
+    unit = ":UNIT" if ":" in example else ""
+    usual = f"{key}; {more}" if more else key
+    text = f"Attribute of edges for the {key}, as in {example} [default: {usual}]."
+    return click.option(f"--{key}-attribute", metavar=f"NAME{unit}", default=key, show_default=False, help=text)
 
 
 @click.command()
@@ -22,10 +37,16 @@ from levelflow.cli.choosing import PATH, Whole, read_changes, set_option
 )
 @click.option("--flows", type=Whole(1), help="How many, of gravity and random.")
 @click.option("--law", default="level", help="The law of all flows.")
-@click.option("--capacity", default="1 Gb/s", help="Of links that say none.")
-@click.option("--delay", help="Of links that say none, nor where they are.")
+@click.option(
+    "--load", metavar="SHARE", help="Offered load of the busiest link, as in 0.8 or 80%; scales all arrivals."
+)
+@click.option("--capacity", metavar="RATE", default="1 Gb/s", help="Of links that say none.")
+@click.option("--delay", metavar="TIME", help="Of links that say none, nor where they are.")
+@_attribute("capacity", "bandwidth:Mb/s", "LinkSpeedRaw, LinkLabel and label, too")
+@_attribute("delay", "latency:ms", "and coordinates")
+@_attribute("weight", "cost", "")
 @click.option("--duration", default="10 s", help="Of the run.")
-@click.option("--duplex", is_flag=True, help="Take links of a directed file for both directions.")
+@click.option("--duplex", is_flag=True, help="Add the opposite direction where a directed file lists only one.")
 @click.option("--ecmp", is_flag=True, help="Flows share paths of equal weight.")
 @click.option("--seed", type=Whole(0), default=1, help="Of what is drawn.")
 @set_option
@@ -36,8 +57,12 @@ def topology(
     traffic: str,
     flows: int | None,
     law: str,
+    load: str | None,
     capacity: str,
     delay: str | None,
+    capacity_attribute: str,
+    delay_attribute: str,
+    weight_attribute: str,
     duration: str,
     duplex: bool,
     ecmp: bool,
@@ -47,35 +72,50 @@ def topology(
 ) -> None:
     """Write a scenario of a topology: of a file, such as those of the Topology Zoo, or generated."""
     from levelflow import ScenarioError
-    from levelflow.report import files
+    from levelflow.theory.units import ratio
     from levelflow.topology import graphs, links
     from levelflow.topology import traffic as matrices
 
+    wanted = None if load is None else ratio(load)
     path = Path(what)
     is_file = path.suffix.lower() in {".graphml", ".xml", ".gml"} or path.exists()
     graph = links.read(path, duplex) if is_file else graphs.generate(what, seed)
     graph, notes = links.largest_part(graph)
     name = path.stem if is_file else what.replace(":", "-")
     usual = "1 ms" if is_file else "10 us"
-    scenario, assumed = links.scenario(graph, name, duration, capacity=capacity, delay=delay or usual)
+    attributes = (capacity_attribute, delay_attribute, weight_attribute)
+    scenario, read = links.scenario(
+        graph, name, duration, capacity=capacity, delay=delay or usual, attributes=attributes
+    )
     if ecmp:
         scenario.set("routing", "ecmp")
     matrices.add(scenario, matrices.pairs(graph, traffic, flows, seed), law)
     for key, value in read_changes(changes):
         scenario.set(key, value)
     try:
-        scenario.resolve()
+        if wanted is not None:
+            matrices.scale(scenario, wanted)
+        resolved = scenario.resolve()
     except ScenarioError as error:  # a mistake in an option is one of every link or flow
         first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
         raise ScenarioError("\n".join(reversed(first.values()))) from None
     target = out or Path(f"{scenario.raw['name']}.toml")
+    _write(scenario, target, replace)
+    for note in [*notes, *(read if is_file else []), *(f"warning: {line}" for line in resolved["warnings"])]:
+        click.echo(f"levelflow: {note}", err=True)
+    nodes, edges, entries = graph.number_of_nodes(), len(scenario.raw["link"]), len(scenario.raw["flow"])
+    click.echo(f"{target}: {nodes} nodes, {edges} links, {entries} flows; levelflow run {target}")
+    if said := offered(resolved):
+        click.echo(said)
+
+
+def _write(scenario: Scenario, target: Path, replace: bool) -> None:
+    from levelflow import ScenarioError
+    from levelflow.report import files
+
     if target.exists() and not replace:
         raise ScenarioError(f"{target}: is there already; choose another --out, or --replace it")
     try:
         files.replace(target, scenario.to_toml())
     except OSError as error:
         raise ScenarioError(f"{target}: {(error.strerror or str(error)).lower()}") from None
-    for note in [*notes, *(assumed if is_file else [])]:
-        click.echo(f"levelflow: {note}", err=True)
-    nodes, edges, entries = graph.number_of_nodes(), len(scenario.raw["link"]), len(scenario.raw["flow"])
-    click.echo(f"{target}: {nodes} nodes, {edges} links, {entries} flows; levelflow run {target}")

@@ -2,64 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
-import numpy as np
 
 from levelflow._core import ScenarioError
 from levelflow.scenario import Scenario, nearest
+from levelflow.topology.attributes import Attribute, Value, capacity_of, delay_of, weight_of
+from levelflow.topology.labels import speed
+from levelflow.topology.survey import Survey
+from levelflow.topology.weights import whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from fractions import Fraction
+    from pathlib import Path
+
+    from levelflow.topology.attributes import Key
     from levelflow.topology.graphs import Graph
 
-#: Two thirds of the speed of light, as in fibre, km/s.
-FIBRE_KM_S = 2e5
-EARTH_KM = 6371.0
-#: Between nodes of the same place.
-SHORTEST_S = 1e-5
-#: Line rates by name, Mb/s (ITU-T G.707, Bellcore GR-253, IEEE 802.3).
-NAMED = {
-    "OC": 51.84,
-    "STM": 155.52,
-    "T1": 1.544,
-    "T3": 44.736,
-    "DS1": 1.544,
-    "DS3": 44.736,
-    "E1": 2.048,
-    "E3": 34.368,
-}
-ETHERNETS = {"gigabit ethernet": 1e9, "fast ethernet": 1e8, "gige": 1e9, "10gige": 1e10, "10ge": 1e10}
-UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+__all__ = ["largest_part", "read", "scenario", "speed"]
 
-
-def speed(label: str) -> float | None:
-    """Returns the rate that a label of the Topology Zoo names, bit/s; None of one that names none, or several.
-
-    >>> speed("10 Gbps"), speed("OC-48"), speed("2x 155 Mbit/s"), speed("Fibre"), speed("Gigabit Ethernet")
-    (10000000000.0, 2488320000.0, 310000000.0, None, 1000000000.0)
-    """
-    text = label.strip().lower()
-    if text in ETHERNETS:
-        return ETHERNETS[text]
-    times, text = (int(found[1]), text[found.end() :]) if (found := re.match(r"(\d+)\s*[x*]\s*", text)) else (1, text)
-    rates = [float(n) * UNITS[u] for n, u in re.findall(r"(\d+(?:\.\d+)?)\s*([kmgt])(?:b|\b|i)", text)]
-    rates += [NAMED[kind] * 1e6 * int(n) for kind, n in re.findall(r"\b(OC|STM)-?(\d+)", text.upper())]
-    rates += [NAMED[kind] * 1e6 for kind in re.findall(r"\b(T1|T3|DS1|DS3|E1|E3)\b", text.upper())]
-    return times * rates[0] if len(rates) == 1 and rates[0] > 0 else None
+#: Attribute of a directed graph whose edges are links in both directions: by edge, the values of the other direction.
+OPPOSITES = "levelflow opposites"
+KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
 def read(path: Path, duplex: bool = False) -> Graph:
-    """Reads a GraphML or GML file: nodes by their labels; capacities and coordinates as the Topology Zoo writes them.
+    """Reads a GraphML or GML file: nodes by their labels, and what the file says of nodes and edges.
 
     Args:
         path: of the file.
-        duplex: takes each link of a directed graph for one of both directions.
+        duplex: adds the opposite direction to links of a directed graph that are listed in one direction only.
 
     Raises:
         ScenarioError: if it cannot be read; in one line.
@@ -73,17 +50,19 @@ def read(path: Path, duplex: bool = False) -> Graph:
     except (ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
         why = str(error).split("\n")[0] or type(error).__name__
         raise ScenarioError(f"{path}: is neither GraphML nor GML (.gml): {why}") from None
-    graph = nx.MultiDiGraph() if found.is_directed() and not duplex else nx.MultiGraph()
+    graph = nx.MultiDiGraph() if found.is_directed() else nx.MultiGraph()
     taken: dict[str, int] = {}
     names = {}
     for node, values in found.nodes(data=True):
         label = " ".join(str(values.get("label") or node).split())
         taken[label] = taken.get(label, 0) + 1
         names[node] = label if taken[label] == 1 else f"{label} {taken[label]}"
-        place = {key: values[old] for key, old in (("lat", "Latitude"), ("lon", "Longitude")) if old in values}
-        graph.add_node(names[node], **values, **place)
-    for a, b, values in found.edges(data=True):
-        graph.add_edge(names[a], names[b], **values, **_speed_of(values))
+        graph.add_node(names[node], **values)
+    edges = [(names[a], names[b], values) for a, b, values in found.edges(data=True)]
+    if duplex and found.is_directed():
+        _add_lines(graph, edges)
+    else:
+        graph.add_edges_from(edges)
     return graph
 
 
@@ -95,15 +74,53 @@ def _gml(path: Path) -> Graph:
     return nx.parse_gml(text, label="id")
 
 
-def _speed_of(values: dict[str, Any]) -> dict[str, float]:
-    """What an edge of the Topology Zoo says of its capacity, bit/s."""
-    if "capacity" in values:
-        return {}
-    raw = values.get("LinkSpeedRaw")
-    if isinstance(raw, int | float) and 0 < raw < math.inf:
-        return {"capacity": float(raw)}
-    known = speed(str(values.get("LinkLabel", "")))
-    return {} if known is None else {"capacity": known}
+def _add_lines(graph: Graph, edges: list[tuple[str, str, dict[str, Any]]]) -> None:
+    """Adds one edge for each pair of edges in opposite directions, in the order of the file, and for each other one."""
+    opposites: dict[tuple[str, str, int], dict[str, Any]] = {}
+    single: dict[tuple[str, str], list[int]] = {}
+    for a, b, values in edges:
+        waiting = single.get((b, a), []) if a != b else []
+        if waiting:
+            opposites[b, a, waiting.pop(0)] = values
+        else:
+            single.setdefault((a, b), []).append(graph.add_edge(a, b, **values))
+    graph.graph[OPPOSITES] = opposites
+
+
+class _Line(NamedTuple):
+    """A link of the scenario to be.
+
+    Attributes:
+        ends: its nodes.
+        nodes: what the graph says of them.
+        number: from 1, among the links between them.
+        directions: what the graph says of each direction that it lists.
+    """
+
+    ends: tuple[str, str]
+    nodes: tuple[dict[str, Any], dict[str, Any]]
+    number: int
+    directions: list[dict[str, Any]]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of both directions."""
+        (a, b), more = self.ends, f" #{self.number}" if self.number > 1 else ""
+        return [f"{a}->{b}{more}", f"{b}->{a}{more}"]
+
+
+class _Edge(NamedTuple):
+    """One direction of a link as read; None stands for the default.
+
+    Attributes:
+        capacity: with its source.
+        delay: with its source.
+        weight: as given.
+    """
+
+    capacity: Value | None
+    delay: Value | None
+    weight: Fraction | None
 
 
 def scenario(
@@ -113,19 +130,21 @@ def scenario(
     *,
     capacity: str = "1 Gb/s",
     delay: str = "1 ms",
-    attributes: tuple[str, str, str] = ("capacity", "delay", "weight"),
+    attributes: tuple[str, str, str] = KEYS,
     **options: Any,
 ) -> tuple[Scenario, list[str]]:
-    """Returns a scenario with the links of a graph, and what was assumed: a line each.
+    """Returns a scenario with the links of a graph, and what was read and assumed: a line each.
 
     Args:
         graph: of networkx, of any kind. An edge of an undirected graph is a duplex link.
         name: of the scenario.
         duration: of the scenario.
         capacity: of edges without one.
-        delay: of edges without one, whose nodes have no `lat` and `lon`, degrees; those that have are as far as a great
-            circle of fibre is long.
-        attributes: of edges: a text with unit, or a number in bit/s; a text with unit, or seconds; a whole number.
+        delay: of edges without one, whose nodes have no coordinates (`lat` and `lon`, or `Latitude` and `Longitude`,
+            degrees); those that have are as far as a great circle of fibre is long.
+        attributes: of edges for capacity, delay and weight, each with a unit of its numbers if that is not bit/s or s,
+            as in `("bandwidth:Mb/s", "latency:ms", "cost")`. Texts have units of their own; weights are numbers above
+            0. Beside the default attribute of capacity, `LinkSpeedRaw`, `LinkLabel` and `label` are read.
         options: other keys of the scenario, such as `routing`.
 
     Raises:
@@ -134,60 +153,104 @@ def scenario(
     if not graph.number_of_edges():
         hint = "; --duplex takes each link for both directions" if graph.is_directed() else ""
         raise ScenarioError(f"{name}: no nodes reach each other{hint}")
-    known = sorted({key for *_, values in graph.edges(data=True) for key in values})
-    for wanted, usual in zip(attributes, ("capacity", "delay", "weight"), strict=True):
-        if wanted != usual and wanted not in known:
-            raise ScenarioError(f"{name}: no edge has an attribute {wanted!r}; {nearest(wanted, known)}")
-    made = Scenario(name, duration, **options)
-    assumed = {"capacity": 0, "delay": 0}
-    loops, seen = 0, dict[tuple[str, str], int]()
-    for a, b, values in graph.edges(data=True):
-        source, sink = str(a), str(b)
-        if source == sink:
-            loops += 1
-            continue
-        rate, wait, weight = (values.get(key) for key in attributes)
-        rate = _quantity(f"{source}->{sink}", "capacity", rate, "b/s")
-        wait = _quantity(f"{source}->{sink}", "delay", wait, "s") or _distance(graph.nodes[a], graph.nodes[b])
-        assumed["capacity"] += rate is None
-        assumed["delay"] += wait is None
-        keys: dict[str, Any] = {} if weight is None else {"weight": int(weight)}
-        number = seen[source, sink] = seen[sink, source] = seen.get((source, sink), 0) + 1
-        if number > 1:
-            keys["name"] = f"{source}->{sink} #{number}"
-        if not graph.is_directed():
-            keys["duplex"] = True
-            if number > 1:
-                keys["reverse"] = {"name": f"{sink}->{source} #{number}"}
-        made.link(source, sink, rate or capacity, wait or delay, **keys)
-    edges = graph.number_of_edges() - loops
-    defaults = {"capacity": capacity, "delay": delay}
-    notes = [f"{count} of {edges} links have no {key}: {defaults[key]}" for key, count in assumed.items() if count]
+    asked = _asked(graph, name, attributes)
+    surveys = (Survey(asked[0], capacity), Survey(asked[1], delay))
+    lines = list(_lines(graph))
+    read = [_read(line, asked, surveys) for line in lines]
+    weights, changed = whole([edge.weight for edges in read for edge in edges])
+    made, rest = Scenario(name, duration, **options), iter(weights)
+    for line, edges in zip(lines, read, strict=True):
+        _link(made, line, [_keys(edge, next(rest), (capacity, delay)) for edge in edges], _is_one_way(graph))
+    loops = graph.number_of_edges() - len(lines)
+    notes = [*surveys[0].lines(), *surveys[1].lines(), *changed, *_of_duplex(graph)]
     notes += [f"{loops} links from a node to itself are left out"] if loops else []
     return made, notes
 
 
-def _quantity(place: str, key: str, value: Any, unit: str) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ScenarioError(f"edge {place}: {key} is {value!r}; needs a number, or a text with its unit")
-    return f"{value:.12g} {unit}"
+def _is_one_way(graph: Graph) -> bool:
+    """Returns True if each edge is one direction of a link."""
+    return graph.is_directed() and OPPOSITES not in graph.graph
 
 
-def _distance(a: dict[str, Any], b: dict[str, Any]) -> str | None:
-    places = [(node.get("lat"), node.get("lon")) for node in (a, b)]
-    if not all(isinstance(degrees, int | float) and math.isfinite(degrees) for place in places for degrees in place):
-        return None
-    (north, east), (other, far) = np.radians(np.array(places, dtype=float))
-    half = math.sin((other - north) / 2) ** 2 + math.cos(north) * math.cos(other) * math.sin((far - east) / 2) ** 2
-    seconds = 2 * EARTH_KM * math.asin(math.sqrt(min(half, 1.0))) / FIBRE_KM_S
-    return f"{max(seconds, SHORTEST_S) * 1e3:.4g} ms"
+def _asked(graph: Graph, name: str, attributes: tuple[str, str, str]) -> list[Attribute]:
+    known = sorted({key for *_, values in graph.edges(data=True) for key in values})
+    asked = [Attribute.of(key, text) for key, text in zip(KEYS, attributes, strict=True)]
+    for one in asked:
+        if one.name != one.key and one.name not in known:
+            raise ScenarioError(f"{name}: no edge has an attribute {one.name!r}; {nearest(one.name, known)}")
+    return asked
+
+
+def _lines(graph: Graph) -> Iterator[_Line]:
+    """Yields each link but those from a node to itself; parallel ones are numbered."""
+    opposites = graph.graph.get(OPPOSITES, {})
+    if graph.is_multigraph():
+        edges = graph.edges(keys=True, data=True)
+    else:
+        edges = ((a, b, 0, values) for a, b, values in graph.edges(data=True))
+    seen: dict[tuple[str, str], int] = {}
+    for a, b, key, values in edges:
+        if a == b:
+            continue
+        ends = str(a), str(b)
+        number = seen[ends] = seen.get(ends, 0) + 1
+        if not _is_one_way(graph):
+            seen[ends[::-1]] = number
+        opposite = opposites.get((a, b, key))
+        nodes = graph.nodes[a], graph.nodes[b]
+        yield _Line(ends, nodes, number, [values] if opposite is None else [values, opposite])
+
+
+def _read(line: _Line, asked: list[Attribute], surveys: tuple[Survey, Survey]) -> list[_Edge]:
+    found = []
+    for name, values in zip(line.names, line.directions, strict=False):
+        rate = capacity_of(name, values, asked[0])
+        wait = delay_of(name, values, asked[1], line.nodes)
+        for survey, value in zip(surveys, (rate, wait), strict=True):
+            survey.add(name, value, values)
+        found.append(_Edge(rate, wait, weight_of(name, values.get(asked[2].name))))
+    return found
+
+
+def _keys(edge: _Edge, weight: int | None, defaults: tuple[str, str]) -> dict[str, Any]:
+    rate, wait = (
+        value.text if value else default for value, default in zip((edge.capacity, edge.delay), defaults, strict=True)
+    )
+    return {"capacity": rate, "delay": wait} | ({} if weight is None else {"weight": weight})
+
+
+def _link(made: Scenario, line: _Line, directions: list[dict[str, Any]], one_way: bool) -> None:
+    first, *other = directions
+    keys: dict[str, Any] = {key: value for key, value in first.items() if key == "weight"}
+    least = {"weight": 1}
+    reverse = {key: value for back in other for key, value in (least | back).items() if value != (least | first)[key]}
+    if line.number > 1:
+        keys["name"], reverse["name"] = line.names
+    if not one_way:
+        keys |= {"duplex": True} | ({"reverse": reverse} if reverse else {})
+    made.link(*line.ends, first["capacity"], first["delay"], **keys)
+
+
+def _of_duplex(graph: Graph) -> list[str]:
+    """Returns what `--duplex` did to a directed graph."""
+    opposites = graph.graph.get(OPPOSITES)
+    if opposites is None:
+        return []
+    both = sum((a, b, key) in opposites for a, b, key in graph.edges(keys=True))
+    added = graph.number_of_edges() - both
+    if not both:
+        return []
+    kept = f"{both} lines are listed in both directions, and keep them"
+    return [
+        f"{kept}; --duplex adds the opposite direction to {added} others" if added else f"{kept}; --duplex adds none"
+    ]
 
 
 def largest_part(graph: Graph) -> tuple[Graph, list[str]]:
     """Returns the largest part of a graph in which each node reaches each other, and a line if others are left out."""
-    parts = nx.strongly_connected_components if graph.is_directed() else nx.connected_components
+    parts = nx.connected_components
+    if graph.is_directed():
+        parts = nx.strongly_connected_components if _is_one_way(graph) else nx.weakly_connected_components
     largest: set[str] = max(parts(graph), key=len, default=set())
     left = graph.number_of_nodes() - len(largest)
     note = f"{left} of {graph.number_of_nodes()} nodes are not reached from the others and are left out"

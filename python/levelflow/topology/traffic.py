@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import permutations
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from levelflow import _core
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 MATRICES = ("all-to-all", "permutation", "incast", "gravity", "random")
 MOST_FLOWS = 1_000_000
+#: Largest load of the busiest link, a share of what it can serve.
+MOST_LOAD = 10.0
 
 
 def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) -> list[tuple[str, str]]:
@@ -65,6 +69,41 @@ def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
         others = draw.sample(ends, len(ends))
         if all(a != b for a, b in zip(ends, others, strict=True)):
             return list(zip(ends, others, strict=True))
+
+
+def scale(scenario: Scenario, load: float) -> Scenario:
+    """Scales the arrivals of all flow entries so that the busiest link is offered this share of what it can serve.
+
+    Entries without `arrivals` get Poisson arrivals, as many as each other.
+
+    Args:
+        scenario: with flow entries that have a size.
+        load: 0.8 for 80 % of the busiest link.
+
+    Raises:
+        ScenarioError: if the scenario is not allowed, nothing has a size, or arrivals are at fixed times.
+    """
+    if not 0 < load <= MOST_LOAD:
+        hint = f"; did you mean {load:g}%?" if 0 < load / 100 <= MOST_LOAD else ""
+        raise ScenarioError(f"--load {load:g}: is out of range; allowed: above 0 to {MOST_LOAD:g}{hint}")
+    for flow in scenario.raw.get("flow", []):
+        flow.setdefault("arrivals", {"poisson": "1 /s"})
+        if "size" not in flow:
+            hint = "write e.g. --set 'flow.*.size={exponential=\"50 kB\"}'"
+            raise ScenarioError(f"--load: flow {flow['name']} has no size, and its load has no bound; {hint}")
+    _, most = busiest(scenario)
+    if not most:
+        raise ScenarioError("--load: no flow entry offers anything, or its link serves nothing")
+    raw = json.dumps(scenario.raw)
+    scenario.raw = json.loads(_core.scale_arrivals(raw, load / most))
+    return scenario
+
+
+def busiest(scenario: Scenario) -> tuple[str, float]:
+    """Returns the link that is offered the largest share of what it can serve, and that share; 0 if none is."""
+    links = scenario.resolve()["links"]
+    load, name = max((link["offered_load"] or 0.0, link["name"]) for link in links)
+    return name, load
 
 
 def add(scenario: Scenario, between: list[tuple[str, str]], law: str, **options: Any) -> Scenario:
