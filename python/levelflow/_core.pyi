@@ -22,6 +22,9 @@ def locate(json: str, path: str, /) -> str:
 def value_of(text: str, /) -> str:
     """Returns the JSON of a value as typed on a command line: TOML where it is TOML, otherwise the text itself."""
 
+def scale_arrivals(json: str, factor: float, /) -> str:
+    """Returns the JSON of a scenario whose flow entries have so many times the arrivals a second."""
+
 def resolve(json: str, /) -> str:
     """Checks a scenario and returns the JSON of what it means, in base units."""
 
@@ -56,6 +59,9 @@ class Simulation:
     def __init__(self, json: str, capture: list[str] | None = None, threads: int | None = 1) -> None: ...
     def advance(self, to_s: float, budget_events: int, /) -> bool:
         """Runs until that time or for that many events; says whether the run is over."""
+
+    def record_end(self) -> None:
+        """Records the transfers that go on at the end of the run, which then must not go on."""
 
     def take(self) -> dict[str, dict[str, tuple[str, bytes]]]:
         """Returns the columns recorded since the last call."""
@@ -95,7 +101,7 @@ class Router:
     def interval_s(self) -> float: ...
 
 class Sender:
-    def __new__(cls, law: str, params_json: str, packet_bytes: int, logged: bool = False) -> Sender: ...
+    def __new__(cls, law: str, params_json: str, packet_bytes: int, logged: bool = False, seed: int = 0) -> Sender: ...
     def send(self, now_s: float, number: int, size: int, kind: str = "data") -> bytes: ...
     def feedback(self, now_s: float, number: int, rtt_s: float, header: bytes, kind: str = "data") -> None: ...
     @property

@@ -154,6 +154,9 @@ class FlowKeys(TypedDict, total=False):
     """Flows that arrive again and again, instead of `count`."""
     count: Whole
     """How many flows start; by default one."""
+    last_arrival: str
+    """No flow arrives after this time; those that have started go on, so that transfers can finish before the run
+    ends."""
     lifetime: str | Table
     """How long each flow sends."""
     limit: Whole
@@ -163,7 +166,7 @@ class FlowKeys(TypedDict, total=False):
     path: list[str]
     """Nodes from sender to receiver, instead of the shortest path."""
     reliable: bool
-    """Whether lost data is sent again; by default it is when the size is given."""
+    """Whether lost data is sent again; by default it is when the size is given and the law has ACKs."""
     reverse_path: list[str]
     """Nodes from receiver to sender, instead of the shortest path."""
     rtt: str | Table
@@ -176,7 +179,7 @@ class FlowKeys(TypedDict, total=False):
     start: str | Table
     """When it starts: its first packet comes to its first link then."""
     stop: str
-    """When it stops sending."""
+    """When it stops sending; transfers that have not finished are given up, and count as aborted."""
 
 
 class ScenarioKeys(TypedDict, total=False):
@@ -195,9 +198,11 @@ class ScenarioKeys(TypedDict, total=False):
     memory_limit: str
     """Most memory that flows and packets may take; a run that needs more is refused, or ends with what it has."""
     overhead: str
-    """Longest random processing time of a packet at the host that sends it. By default, packets of laws that only
-    acknowledgements clock take up to the time that the slowest link of their path needs for one, and those links
-    are up to 100 parts in a million slow, as clocks are; "0 s" for neither."""
+    """Longest random processing time of a packet at the host that sends it. By default, that is the time that the
+    slowest link of its path needs for a packet, and clocks of hosts and links are off by up to 100 parts in a
+    million; "0 s" for neither, which is the default under the profile "paper"."""
+    profile: Table
+    """Defaults of hosts: those of Linux, or those of the papers."""
     reroute: str
     """How long after a link fails or is repaired routes have changed to avoid or to use it; by default, routes stay
     as they are."""

@@ -45,7 +45,11 @@ def Router(  # noqa: N802 - reads as the class it gives
 
 
 def Sender(  # noqa: N802
-    law: str, params: Mapping[str, Value] | None = None, packet_bytes: int = 1000, logged: bool = False
+    law: str,
+    params: Mapping[str, Value] | None = None,
+    packet_bytes: int = 1000,
+    logged: bool = False,
+    seed: int = 0,
 ) -> _core.Sender:
     """The sender half of a law for one flow.
 
@@ -54,11 +58,12 @@ def Sender(  # noqa: N802
         params: parameters that differ from the defaults, as in scenarios.
         packet_bytes: largest data packet, everything included.
         logged: whether `journal` holds its inputs, for `levelflow replay`.
+        seed: seed of the random choices of the law, 0 to 2^64 - 1.
 
     Raises:
         ScenarioError: if the law or a parameter is unknown or out of range.
     """
-    return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes, logged)
+    return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes, logged, seed)
 
 
 def BufferAlgorithm(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.BufferAlgorithm:  # noqa: N802

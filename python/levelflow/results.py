@@ -16,13 +16,14 @@ import polars as pl
 
 from levelflow import _core
 from levelflow._core import ScenarioError
+from levelflow.measure.transfers import OUTCOMES, finished
 from levelflow.report.summary import summarise
 
 if TYPE_CHECKING:
     from levelflow.picture import Picture
     from levelflow.scenario import Scenario
 
-TABLES = ("flows", "links", "completions", "members")
+TABLES = ("flows", "links", "transfers", "members")
 LEADING = ("t", "flow", "member", "link")
 
 
@@ -33,23 +34,30 @@ class Result:
     Attributes:
         flows: one row per sample and flow entry: `t` and `rtt_s` in seconds, rates in bit/s, `active` flows.
         links: one row per sample and link: rates in bit/s, queues in bytes and packets, drops.
-        completions: one row per finished flow: `start_s`, `fct_s` and `rtt_s` in seconds, `bytes`, `retransmitted`.
+        transfers: one row per transfer, however it ended: `outcome`; `start_s`, `fct_s`, `ideal_s` and `rtt_s` in
+            seconds; `slowdown`, `bytes`, `hops`, `retransmitted`. If it has not finished, `fct_s` and `slowdown` are
+            NaN.
         summary: see `levelflow.report.summary`; empty if the run was killed.
         manifest: version, build, seed, status, the scenario as written, files read (`raw`), and resolved (`scenario`).
         path: the directory, or None for a result in memory.
         members: one row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
-            `rate_bps`, `delivered_bps`.
+            `throughput_bps`, `law_rate_bps`.
         division: how the run was divided among threads, or why it was not; of one just made.
     """
 
     flows: pl.DataFrame
     links: pl.DataFrame
-    completions: pl.DataFrame
+    transfers: pl.DataFrame
     summary: dict[str, Any]
     manifest: dict[str, Any]
     path: Path | None = None
     members: pl.DataFrame = field(default_factory=pl.DataFrame)
     division: str = field(default="", compare=False)
+
+    @property
+    def completions(self) -> pl.DataFrame:
+        """The transfers that finished; means over them leave out the others."""
+        return finished(self.transfers)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)
@@ -59,13 +67,14 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Shows the tables that `levelflow run` prints, in the colours of the notebook."""
-        from levelflow.report.tables import flow_table, html_table, link_table, verdict
+        from levelflow.report.tables import html_table, tables, verdict
 
-        tables = [flow_table(self.summary), link_table(self.summary)] if self.summary else []
-        shown = "".join(html_table(*table) for table in tables)
-        said = verdict(self.summary) if self.summary else "No summary: the run did not end."
-        about, said = html.escape(repr(self)[1:-1]), html.escape(said)
-        return f'<div style="overflow: auto; max-height: 40em"><p>{about}</p>{shown}<p>{said}</p></div>'
+        shown = "".join(html_table(*table) for _, table in tables(self.summary)) if self.summary else ""
+        said = [verdict(self.summary)] if self.summary else ["No summary: the run did not end."]
+        said += [f"Warning: {line}" for line in self.summary.get("warnings", ())]
+        lines = "".join(f"<p>{html.escape(line)}</p>" for line in said)
+        head = f"<p>{html.escape(repr(self)[1:-1])}</p>"
+        return f'<div style="overflow: auto; max-height: 40em">{head}{shown}{lines}</div>'
 
     def plot(
         self,
@@ -85,7 +94,7 @@ class Result:
             log: makes the axis of values logarithmic.
 
         Raises:
-            ScenarioError: if it is none of these, or no transfer ended.
+            ScenarioError: if it is none of these, or no transfer finished.
         """
         from levelflow.report import plots
         from levelflow.scenario import nearest
@@ -153,6 +162,7 @@ class Recording:
             self.files.close(self.simulation, status == "complete")
             tables = _read_tables(self.path, resolved)
         else:
+            self.simulation.record_end()
             taken = self.simulation.take()
             tables = {name: _frame(taken[name], resolved) for name in TABLES}
         self.manifest |= {"status": status, "simulated_s": now_s}
@@ -173,9 +183,9 @@ def _read_tables(path: Path, resolved: dict[str, Any]) -> dict[str, pl.DataFrame
 
 
 def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> pl.DataFrame:
-    """Turns the engine's columns into a frame in which flows and links go by their names."""
+    """Turns the engine's columns into a frame in which flows, links and outcomes go by their names."""
     names = {kind: [item["name"] for item in resolved[f"{kind}s"]] for kind in ("flow", "link")}
-    kinds = {"flow": names["flow"], "link": names["link"], "bottleneck": names["link"]}
+    kinds = {"flow": names["flow"], "link": names["link"], "bottleneck": names["link"], "outcome": list(OUTCOMES)}
     series = []
     for column in sorted(columns, key=lambda name: (name not in LEADING, name)):
         kind, data = columns[column]
@@ -186,9 +196,9 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
 
 
 def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
-    """Gives names of flows and links the kind of column that they have in memory."""
+    """Gives names of flows, links and outcomes the kind of column that they have in memory."""
     flows, links = ([item["name"] for item in resolved[kind]] for kind in ("flows", "links"))
-    kinds = {"flow": flows, "link": links, "bottleneck": links}
+    kinds = {"flow": flows, "link": links, "bottleneck": links, "outcome": list(OUTCOMES)}
     texts = [name for name in kinds if name in table.columns and table.schema[name] == pl.String]
     return table.with_columns(pl.col(name).cast(pl.Enum(kinds[name])) for name in texts)
 

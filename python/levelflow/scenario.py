@@ -7,6 +7,7 @@ import difflib
 import inspect
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -108,12 +109,19 @@ class Scenario:
     def from_networkx(cls, graph: Any, name: str, duration: str = "10 s", **options: Any) -> Scenario:
         """Returns a scenario with the links of a graph of networkx; see `levelflow.topology.links.scenario`.
 
+        Values that are not plausible are a `UserWarning`.
+
         Raises:
             ScenarioError: if an edge has a value that is not allowed, or there is none.
         """
         from levelflow.topology.links import scenario
 
-        return scenario(graph, name, duration, **options)[0]
+        made, notes = scenario(graph, name, duration, **options)
+        for note in notes:
+            kind, _, text = note.partition(": ")
+            if kind == "warning":
+                warnings.warn(f"{name}: {text}", stacklevel=2)
+        return made
 
     @_spelled(LinkKeys)
     def link(self, source: str, to: str, capacity: str, delay: str, **options: Unpack[LinkKeys]) -> Self:
@@ -141,8 +149,8 @@ class Scenario:
     def set(self, path: str, value: Any) -> Self:
         """Changes one value, such as `flow.x1.start`, `link.1.capacity` or `law.jetmax.tau`.
 
-        Entries of a list go by name or by number, counted from 1; a link also goes by its ends, `R1->R2`. `*` stands
-        for all of them, as in `flow.*.law`.
+        Entries of a list go by name or by number, counted from 1; links and flows also go by their ends, `R1->R2` or
+        `R1:R2`. `*` stands for all of them, as in `flow.*.law`.
 
         Raises:
             ScenarioError: if there is no such entry; names the nearest one.

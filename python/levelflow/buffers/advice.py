@@ -23,7 +23,7 @@ REPLACES = (
     "its leaf (parent CLASS, not root) a pfifo, or let levelflow-net abs --qdisc CLASS size it."
 )
 #: Names of what was measured, for programs, where they differ from those of `Use`.
-KEYS = {"buffer": "packets", "queue": "queue_packets", "wait": "wait_s"}
+KEYS = {"buffer": "packets", "queue": "backlog_packets", "wait": "queueing_delay_mean_s"}
 
 
 def snippet(row: Row) -> str:
@@ -102,10 +102,15 @@ def table(asked: Question, rows: Sequence[Row]) -> tuple[str, list[str], list[li
     wanted += [f"loss of {percent(targets.loss)}"] if targets.loss else []
     wanted += [f"delay of {time(targets.delay)}"] if targets.delay else []
     seeds = f"{asked.seeds[0]} to {asked.seeds[-1]}"
-    how = f"Student's t over {count} runs, seeds {seeds}" if count > 1 else "batch means within one run"
+    own = [len(row.line.each) for row in rows if row.line]
+    how = (
+        f"Student's t over {count} runs, seeds {seeds}" if max(own, default=count) > 1 else "batch means within one run"
+    )
     begin, end = asked.window
     title = f"{asked.link}, {rate(asked.capacity)}: {', '.join(wanted)}"
     title += f"\n{begin:.4g} to {end:.4g} s of each run; ±: 95 % intervals, {how}"
+    if (least := min(own, default=count)) < count:
+        title += f"\n{count} seeds give {least} different run{'s' * (least > 1)} in some rows; equal runs count once"
     best = next((packets_of(row) for row in rows if row.name == BEST), math.nan)
     head = ["buffer by", "packets", "of best", "utilisation, %", "loss, %", "queueing delay, ms", "targets"]
     return title, head, [_cells(row, targets, best) for row in order(rows)]
@@ -241,7 +246,7 @@ def _plain_queue(one: Discipline, targets: Targets) -> dict[str, Any]:
     if one.line is None or one.felt is None:
         return plain | {"why": one.why}
     measured = _plain(Row(one.name, one.buffer, one.line), targets)
-    names = {"median": "wait_p50_s", "p99": "wait_p99_s", "call": "call_p99_s"}
+    names = {"median": "queueing_delay_p50_s", "p99": "queueing_delay_p99_s", "call": "call_p99_s"}
     waits = {names[key]: value for key, value in one.felt._asdict().items()}
     halves = one.half._asdict() if one.half else {}
     return measured | plain | waits | {f"{names[key]}_half": value for key, value in halves.items()}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow import library
-from levelflow.measure.utilisation import Use, batches, half_width, use
+from levelflow.measure.intervals import interval
+from levelflow.measure.utilisation import Use, batches, use
 from levelflow.scenario import ScenarioError, nearest
 from levelflow.theory.queues import buffers
 
@@ -99,7 +101,7 @@ class Line(NamedTuple):
         used: means over the runs.
         half: of their 95 % intervals: by Student's distribution over the runs; of a single run, by batch means.
         miss: how far the means are from the targets.
-        each: every run, in the order of the seeds.
+        each: every distinct run, in the order of the seeds.
     """
 
     name: str
@@ -196,18 +198,24 @@ def compare(
 
 def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> Line:
     """The means over the second halves of runs of the same traffic."""
-    each = tuple(_used(result, link) for result in results)
-    parts = each if len(results) > 1 else _used_in_parts(results[0], link)
+    own = distinct(results)
+    each = tuple(_used(result, link) for result in own)
+    parts = each if len(own) > 1 else _used_in_parts(own[0], link)
     used = Use(*(sum(column) / len(each) for column in zip(*each, strict=True)))
-    half = Use(*(half_width(column) for column in zip(*parts, strict=True)))
+    half = Use(*(interval(column).half for column in zip(*parts, strict=True)))
     return Line(name, used, half, targets.miss(used), each)
 
 
+def distinct(results: Sequence[Result]) -> list[Result]:
+    """Returns results without those that equal one before: seeds that change nothing give one run, not several."""
+    return list({json.dumps(result.summary, sort_keys=True): result for result in reversed(results)}.values())[::-1]
+
+
 def _second_half(result: Result, link: str) -> tuple[float, Window]:
-    """Capacity of a link, bit/s, and the second half of a run."""
+    """Returns the service rate of a link, bit/s, and the second half of a run."""
     link_of = next(item for item in result.scenario["links"] if item["name"] == link)
     end = float(result.scenario["duration_s"])
-    return float(link_of["capacity_bps"]), (end / 2, end)
+    return float(link_of["service_bps"]), (end / 2, end)
 
 
 def _used(result: Result, link: str) -> Use:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import copy
+import math
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from levelflow import library
-from levelflow.buffers.candidates import Line, buffer_of, entry_of, line, with_buffer
+from levelflow.buffers.candidates import Line, buffer_of, distinct, entry_of, line, with_buffer
 from levelflow.buffers.choice import WRITTEN, Question, Row
-from levelflow.measure.utilisation import half_width
+from levelflow.measure.intervals import interval
 from levelflow.scenario import ScenarioError
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ FULL = ("drop_front",)
 
 
 class Felt(NamedTuple):
-    """What packets waited, over whole runs: means over runs, s; none where it is not known.
+    """Queueing delay of packets over whole runs: means over runs, s; none where it is not known.
 
     Attributes:
         median: of the queueing delay.
@@ -123,23 +122,26 @@ def _run(asked: Question, runs: Workers, way: Discipline) -> Discipline:
         return way._replace(why=str(error).rpartition(": ")[2])
     results = runs([with_queue(asked.scenario, asked.link, way.queue, way.buffer, seed) for seed in asked.seeds])
     small = small_flows(asked.scenario, asked.link, results[0])
-    each = [felt(result, asked.link, small) for result in results]
+    each = [felt(result, asked.link, small) for result in distinct(results)]
     found = line(way.name, results, asked.link, asked.targets)
     calls = [one.call for one in each if one.call is not None]
-    columns = ([one.median or 0.0 for one in each], [one.p99 or 0.0 for one in each])
-    median, p99 = (float(np.mean(column)) for column in columns)
-    mean = Felt(median, p99, float(np.mean(calls)) if calls else None)
+    columns = ([_known(one.median) for one in each], [_known(one.p99) for one in each], calls)
+    median, p99, call = map(interval, columns)
+    mean = Felt(median.mean, p99.mean, call.mean if calls else None)
     if len(each) == 1:
         return way._replace(line=found, felt=mean)
-    median, p99 = map(half_width, columns)
-    return way._replace(line=found, felt=mean, half=Felt(median, p99, half_width(calls) if len(calls) > 1 else None))
+    return way._replace(line=found, felt=mean, half=Felt(median.half, p99.half, call.half if len(calls) > 1 else None))
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def felt(result: Result, link: str, small: Sequence[str]) -> Felt:
-    """What packets waited at a link in a run, and the worst 99th percentile of the round trips of these flows."""
-    waits = next(item["queue_ms"] for item in result.summary["links"] if item["name"] == link)
+    """Returns the queueing delay at a link in a run, and the worst 99th percentile of the round trips of some flows."""
+    found = next(item["queueing_delay_s"] for item in result.summary["links"] if item["name"] == link) or {}
     trips = [flow["rtt_s"]["p99"] for flow in result.summary["flows"] if flow["name"] in small and flow["rtt_s"]]
-    return Felt(waits["p50"] / 1e3, waits["p99"] / 1e3, max(trips, default=None))
+    return Felt(found.get("p50"), found.get("p99"), max(trips, default=None))
 
 
 def small_flows(scenario: Scenario, link: str, result: Result) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,16 @@ def _names(_context: click.Context, _argument: click.Parameter, begun: str) -> l
     from levelflow.library import names
 
     return [name for name in names() if name.startswith(begun)]
+
+
+class Choice(click.Choice[str]):
+    """One of some words; an error names the nearest."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        """Returns what is allowed, and what was probably meant."""
+        close = difflib.get_close_matches(str(value), list(self.choices), n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return super().get_invalid_choice_message(value, ctx).rstrip(".") + hint
 
 
 class Whole(click.IntRange):
@@ -54,7 +65,7 @@ set_option = click.option(
 )
 width_option = click.option(
     "--width",
-    type=click.Choice(["screen", "column", "page"]),
+    type=Choice(["screen", "column", "page"]),
     default="screen",
     help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.",
 )
@@ -96,6 +107,8 @@ def read_changes(changes: Sequence[str]) -> list[tuple[str, Any]]:
     for change in changes:
         path, equals, text = change.partition("=")
         if not equals:
-            raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'")
+            shell = "; if the shell took > as a redirection, quote it, as in --set 'link.R1->R2.delay=1 ms', "
+            hint = f"{shell}or write link.R1:R2" if change.endswith("-") else ""
+            raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'{hint}")
         read.append((path.strip(), value_of(text.strip())))
     return read

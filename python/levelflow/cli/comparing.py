@@ -33,6 +33,7 @@ def compare(results: tuple[Path, ...], out: Path | None, width: str, as_json: bo
     from levelflow import Result, ScenarioError
     from levelflow.report import compare as comparing
     from levelflow.report.plots import save
+    from levelflow.report.warned import tally
 
     try:
         loaded = [Result.load(path) for path in results]
@@ -55,5 +56,11 @@ def compare(results: tuple[Path, ...], out: Path | None, width: str, as_json: bo
 
     show_table("Flows: in the steady window of each", *comparing.flow_table(both))
     show_table("Links: over the whole of each run", *comparing.link_table(both))
+    if transfers := comparing.transfer_table(both):
+        show_table("Transfers: completion times of those that finished", *transfers)
+    if sizes := comparing.size_table(both):
+        show_table("Transfers by size", *sizes)
     show_table(f"All together; fairness: {comparing.fairness(both)}", *comparing.totals_table(both))
+    for line in tally(result.summary.get("warnings", []) for result in loaded):
+        click.echo(f"levelflow: warning: {line}", err=True)
     click.echo(str(target))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import click
 
+from levelflow.cli.choosing import Choice
+
 EXAMPLE = "Example: levelflow completion bash > ~/.local/share/bash-completion/completions/levelflow"
 
 
 @click.command(epilog=EXAMPLE)
 @click.argument(
     "shell",
-    type=click.Choice(["bash", "fish", "zsh"]),
+    type=Choice(["bash", "fish", "zsh"]),
     metavar="SHELL",
     help="The shell: bash, fish, zsh.",
 )

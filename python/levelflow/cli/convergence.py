@@ -51,6 +51,7 @@ def run(
     from levelflow.convergence.benchmark import compare, keys_of
     from levelflow.convergence.families import FAMILIES
     from levelflow.convergence.table import table
+    from levelflow.report.warned import tally
     from levelflow.workers import Bar
 
     chosen = _known("law", laws, _laws())
@@ -66,6 +67,8 @@ def run(
 
     records: list[Record] = []
     _leave(_stopped(made))
+    for line in tally(record.outcome.warnings for record in records):
+        click.echo(f"levelflow: warning: {line}", err=True)
     click.echo("\n".join(table(records)))
     if out is not None:
         from levelflow.convergence.pictures import draw

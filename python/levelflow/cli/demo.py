@@ -42,17 +42,17 @@ def demo() -> None:
 
 
 def _row(law: str, result: Result) -> list[str]:
-    from levelflow.report.tables import percent, rate, settling, time
+    from levelflow.report.tables import delays, percent, rate, settling
 
     x1, x2 = result.summary["flows"]
     link: dict[str, Any] = result.summary["links"][0]
     return [
         law,
-        rate(x1["rate_bps"]),
-        rate(x2["rate_bps"]),
+        rate(x1["throughput_bps"]),
+        rate(x2["throughput_bps"]),
         percent(result.summary["distance_max"]),
         settling(result.summary),
         f"{link['dropped_packets']:,}",
-        time(link["queue_ms"]["max"] / 1e3),
+        *delays(link, ("max",)),
         percent(link["utilisation"]),
     ]

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from levelflow.cli.choosing import Choice
+
 #: What `levelflow list` can list.
 KINDS = ("laws", "queues", "buffers", "traffic", "scenarios", "claims", "studies")
 
@@ -19,7 +21,7 @@ def schema() -> None:
 
 
 @click.command("list")
-@click.argument("kind", type=click.Choice(KINDS), metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
+@click.argument("kind", type=Choice(KINDS), metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(kind: str, as_json: bool) -> None:
     """List what there is to choose from."""

@@ -21,6 +21,17 @@ class Late(UserDict[str, Any]):
 class LateGroup(click.Group):
     """A group that lists its commands in the order in which they were given."""
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns a command whose options name their values as the reference does: `--out OUT`, not `--out PATH`."""
+        command = super().get_command(ctx, cmd_name)
+        nested = command.commands.values() if type(command) is click.Group else ()
+        for one in (command, *nested) if command else ():
+            for option in one.params:
+                named = option.metavar or isinstance(option.type, click.Choice)
+                if isinstance(option, click.Option) and not option.is_flag and not named and option.name:
+                    option.metavar = option.name.upper()
+        return command
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the library gives it
         """Returns the names of the commands."""
         return list(self.commands)

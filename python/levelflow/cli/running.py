@@ -69,7 +69,7 @@ def run(
     except Interrupted as stopped:
         click.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
         sys.exit(128 + stopped.signal)
-    for line in resolved["warnings"]:
+    for line in result.summary["warnings"]:
         click.echo(f"levelflow: warning: {line}", err=True)
     if seed is not None and not resolved["random"]:
         click.echo(

@@ -1,4 +1,4 @@
-"""What `levelflow run` prints in the end."""
+"""Output of `levelflow run`: tables, a verdict, paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table as Grid
 
-from levelflow.report.tables import Table, flow_table, link_table, verdict
+from levelflow.cli.offered import offered
+from levelflow.report.tables import Table, tables, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,12 +20,14 @@ LONGEST_LINE = 10_000
 
 
 def show_result(result: Result, pictures: list[Path]) -> None:
-    """Prints a table per flow and per link, a verdict and the paths of the pictures."""
-    start, end = result.summary["window_s"]
-    show_table(f"Flows: rate of one flow, {start:.4g} to {end:.4g} s", *_cut(flow_table(result.summary)))
-    show_table(f"Links: 0 to {end:.4g} s", *_cut(link_table(result.summary)))
+    """Prints tables of flows, links and transfers, a verdict and the paths of the pictures."""
+    summary = result.summary
+    for title, table in tables(summary):
+        show_table(title, *_cut(table))
     console = Console(highlight=False, markup=False, emoji=False)
-    console.print(verdict(result.summary), soft_wrap=True)
+    console.print(verdict(summary), soft_wrap=True)
+    if said := offered(result.scenario):
+        console.print(said, soft_wrap=True)
     if result.division:
         console.print(f"Ran on {result.division}.", soft_wrap=True)
     console.print()

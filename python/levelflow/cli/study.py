@@ -69,8 +69,8 @@ def study(
     from levelflow.cli.show import show_table
     from levelflow.study.table import differences, table
 
-    if found.seeds_change_nothing:
-        click.echo("levelflow: warning: all seeds come out the same; one replication is enough", err=True)
+    for line in found.warnings:
+        click.echo(f"levelflow: warning: {line}", err=True)
     head, rows = table(found)
     show_table(f"{asked.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
     if compared := differences(found):

@@ -71,4 +71,5 @@ def _record(line: str) -> Record:
     data = json.loads(line)
     del data["settles"]
     changes = tuple((path, value) for path, value in data["changes"])
-    return Record(**data | {"outcome": Outcome(**data["outcome"]), "changes": changes})
+    outcome = Outcome(**data["outcome"] | {"warnings": tuple(data["outcome"]["warnings"])})
+    return Record(**data | {"outcome": outcome, "changes": changes})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.convergence.trial import SETTLED_WITHIN
+from levelflow.measure.fairness import SETTLED_WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ HEAD = (
     "steps per level",
     "drop packets",
     "packets dropped",
-    "longest queue, ms",
+    "longest delay, ms",
     "most, ms",
     "stopped",
 )

@@ -1,9 +1,10 @@
 """One law on one network: runs it and judges it.
 
-A law *settles* if in each step of the last fifth of the run each flow that stays has its rate, in the mean of the step,
-within 5 % of its reference (`levelflow.theory.references`); it has settled when the last step before that ends in which
-one has not. A *step* is the longest round trip of the
-network, or 100 ms if that is more. Time counts from the last arrival or departure.
+A law *settles* if in the last fifth of the run each flow that stays keeps its throughput within 5 % of its reference
+(`levelflow.theory.references`), in each mean over a step. It has settled after the last mean before that which is
+further away. A *step* is the longest round trip of the network, or 100 ms if that is more. The mean of a slow flow is
+over the time of 100 packets, if that is longer, so that no single packet decides. Time counts from the last arrival or
+departure.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
 from levelflow import library
 from levelflow.convergence.network import SHORTEST_STEP_S
+from levelflow.measure import fairness
+from levelflow.measure.fairness import SETTLED_WITHIN
 from levelflow.running import EVENTS_PER_STEP
 from levelflow.theory.competition import competition
 from levelflow.theory.references import equilibrium_of, model
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-SETTLED_WITHIN = 0.05
 #: Laws that promise that no packet is dropped, as long as buffers take what begins unannounced.
 LOSSLESS = ("jetmax", "level")
 #: A run is stopped after so many events, and so many per packet and link that it should need.
@@ -43,12 +44,13 @@ class Outcome:
     Attributes:
         step_s: what a step is, s.
         settling_s: when it settled, s; None if it did not.
-        worst: the largest distance from the reference in any step of the last fifth.
+        worst: the largest distance from the reference of any mean over a step of the last fifth.
         distance: that of the mean over the last fifth.
         distance_own: the same from the equilibrium of the law in its own equations, where that is known.
         drops: packets that buffers did not take.
-        queue_ms: the longest wait at a link.
+        queue_ms: the longest queueing delay of a packet at a link.
         runaway: whether the run was stopped, as it took many times the packets that it should.
+        warnings: of the run.
     """
 
     reference: str
@@ -60,6 +62,7 @@ class Outcome:
     drops: int | None = None
     queue_ms: float | None = None
     runaway: bool = False
+    warnings: tuple[str, ...] = ()
 
     @property
     def settles(self) -> bool:
@@ -117,31 +120,32 @@ def judge(result: Result) -> Outcome:
     """Says what a run came to."""
     summary, resolved = result.summary, result.scenario
     step_s, event_s, (window_s, _) = step(resolved), summary["last_event_s"], summary["window_s"]
-    compared = [row for row in summary["flows"] if row["distance"] is not None]
-    shares = pl.DataFrame({"flow": [row["name"] for row in compared], "share": [row["share_bps"] for row in compared]})
-    ratios = (
-        result.flows.select("t", pl.col("flow").cast(pl.String), "rate_bps")
-        .filter(pl.col("t") > event_s)
-        .join(shares, on="flow")
-        .with_columns(number=((pl.col("t") - event_s) / step_s - 1e-6).floor())
-        .group_by("number", "flow")
-        .agg(((pl.col("rate_bps") / pl.col("share")).mean() - 1).abs().alias("distance"))
-        .group_by("number")
-        .agg(pl.col("distance").max())
-        .with_columns(end=event_s + (pl.col("number") + 1) * step_s)
-    )
-    away = ratios.filter(pl.col("distance") > SETTLED_WITHIN)["end"].max()
-    worst = ratios.filter(pl.col("end") > window_s + 1e-6)["distance"].max()
-    settled = isinstance(worst, float) and worst <= SETTLED_WITHIN
+    per_step = round(step_s / resolved["sample_s"])
+    flows = result.flows.filter(result.flows["t"] > event_s).partition_by("flow", as_dict=True)
+    away, worst = event_s, None
+    for flow, row in zip(resolved["flows"], summary["flows"], strict=True):
+        if row["distance"] is None:
+            continue
+        own = flows[(row["name"],)].sort("t")
+        times, rates = own["t"].to_numpy(), own["throughput_bps"].to_numpy()
+        late = int((times > window_s).sum())
+        slow = fairness.samples_per_mean(row["share_bps"], flow["packet_bytes"], resolved["sample_s"], late)
+        distances = fairness.forward_distances(rates, row["share_bps"], max(per_step, slow))
+        away = fairness.last_away(times, distances, away)
+        last = distances[times[: distances.size] > window_s]
+        worst = max(worst or 0.0, float(last.max(initial=0.0)))
+    settled = worst is not None and worst <= SETTLED_WITHIN
+    waits = [link["queueing_delay_s"]["max"] for link in summary["links"] if link["queueing_delay_s"]]
     return Outcome(
         reference=summary["reference"],
         step_s=step_s,
-        settling_s=(away - event_s if isinstance(away, float) else 0.0) if settled else None,
-        worst=worst if isinstance(worst, float) else None,
+        settling_s=away - event_s if settled else None,
+        worst=worst,
         distance=summary["distance_max"],
         distance_own=_from_equilibrium(resolved, summary),
         drops=sum(link["dropped_packets"] for link in summary["links"]),
-        queue_ms=max(link["queue_ms"]["max"] for link in summary["links"]),
+        queue_ms=1e3 * max(waits, default=0.0),
+        warnings=tuple(summary["warnings"]),
     )
 
 
@@ -150,5 +154,5 @@ def _from_equilibrium(resolved: dict[str, Any], summary: dict[str, Any]) -> floa
     known = equilibrium_of(found := competition(resolved, [row["active"] for row in rows]))
     if known is None:
         return None
-    rates = np.array([rows[number]["rate_bps"] for number in found.numbers])
+    rates = np.array([rows[number]["throughput_bps"] for number in found.numbers])
     return float(np.abs(rates / np.asarray(known.rates) - 1).max())

@@ -1,7 +1,10 @@
-"""Metrics that the claims are stated in: pure functions over the tables of a result.
+"""Measures of a result: pure functions over its tables. Summaries, studies and the claims of papers use them.
 
-``series`` holds what applies to any column, ``rates`` flow rates, ``queues`` links, ``completions`` finite
-flows, ``utilisation`` what a buffer costs; ``onset`` finds where a parameter stops being stable.
+``series`` holds what applies to any column, ``samples`` means over time, ``windows`` the steady window, ``rates`` rates
+of flows, ``fairness`` their comparison, ``queues`` and ``delays`` links, ``transfers`` and ``completions`` finite
+flows, ``utilisation`` the cost of a buffer, ``intervals`` means over runs. ``onset`` finds the parameter at which a law
+stops being stable.
+``docs/reference/measures.md`` defines each measure.
 """
 
 from levelflow.measure import completions, queues, rates, series, utilisation

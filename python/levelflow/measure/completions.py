@@ -105,7 +105,7 @@ def afct_ratio_to_bound(
 def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> OverFlows:
     """Mean completion time in ``a`` over that in ``b``, over the arrivals that both completed."""
     keys = ["start_s", "bytes"]
-    both = select(a, sizes, window).join(b, on=keys, suffix="_b")
+    both = select(a, sizes, window).join(b, on=keys, suffix="_b", maintain_order="left")
     if both.is_empty():
         raise ValueError("the two runs share no arrival that both completed")
     return _ratio(both["fct_s"].to_numpy(), both["fct_s_b"].to_numpy())
@@ -134,24 +134,20 @@ def by_size(
     rows = select(completions, sizes, window)
     bins = np.floor(BINS_PER_DECADE * np.log10(rows["bytes"].to_numpy()))
     largest = np.sort(bins)[-min(FEWEST_IN_MEAN, bins.size)]
-    table = (
-        rows.with_columns(
-            pl.Series("bin", np.minimum(bins, largest)), pl.Series("ps_s", _processor_sharing(rows, capacity, load))
-        )
-        .group_by("bin")
-        .agg(
+    rows = rows.with_columns(
+        pl.Series("bin", np.minimum(bins, largest)), pl.Series("ps_s", _processor_sharing(rows, capacity, load))
+    )
+    each = [
+        own.select(
+            pl.first("bin"),
             pl.mean("bytes", "fct_s", "ps_s"),
             pl.max("fct_s").alias("fct_max_s"),
             pl.len().alias("flows"),
-            (pl.col("fct_s") / pl.col("ps_s")).alias("ratios"),
+            (pl.col("fct_s") / pl.col("ps_s")).implode().alias("ratios"),
         )
-        .filter(pl.col("flows") >= FEWEST_IN_MEAN)
-        .with_columns((pl.col("fct_s") / pl.col("ps_s")).alias("ratio"))
-        .sort("bin")
-    )
-    if table.is_empty():
-        raise ValueError(f"no size bin holds {FEWEST_IN_MEAN} flows")
-    return table
+        for own in _bins(rows, FEWEST_IN_MEAN)
+    ]
+    return pl.concat(each).with_columns((pl.col("fct_s") / pl.col("ps_s")).alias("ratio"))
 
 
 def worst_ratio_to_ps(
@@ -209,11 +205,18 @@ def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Arra
 
 
 def _over_bins(rows: pl.DataFrame, metric: pl.Expr) -> float:
-    bins = (
-        rows.group_by((pl.col("bytes").log10() * BINS_PER_DECADE).floor().alias("bin"))
-        .agg(metric.alias("metric"), pl.len().alias("flows"))
-        .filter(pl.col("flows") >= FEWEST_IN_BIN)
-    )
-    if bins.is_empty():
-        raise ValueError(f"no size bin holds {FEWEST_IN_BIN} flows")
-    return float(np.median(bins["metric"].to_numpy()))
+    rows = rows.with_columns((pl.col("bytes").log10() * BINS_PER_DECADE).floor().alias("bin"))
+    return float(np.median([own.select(metric).item() for own in _bins(rows, FEWEST_IN_BIN)]))
+
+
+def _bins(rows: pl.DataFrame, fewest: int) -> list[pl.DataFrame]:
+    """Returns the flows of each ``bin``, smallest first. A mean over one part does not depend on the number of threads.
+
+    Raises:
+        ValueError: when no bin holds enough flows.
+    """
+    parts = rows.sort("bin", maintain_order=True).partition_by("bin", maintain_order=True)
+    found = [own for own in parts if own.height >= fewest]
+    if not found:
+        raise ValueError(f"no size bin holds {fewest} flows")
+    return found

@@ -82,18 +82,18 @@ def utilisation(links: pl.DataFrame, link: str, target: float, window: Window = 
 
 def queue_cdf(links: pl.DataFrame, link: str, packets: int, window: Window = ALL) -> float:
     """Fraction of samples with fewer than ``packets`` packets queued."""
-    _, queued = series.link_series(links, link, "queue_packets", window)
+    _, queued = series.link_series(links, link, "backlog_packets", window)
     return float((queued < packets).mean())
 
 
 def mean_queue_over_bdp(links: pl.DataFrame, link: str, capacity: float, rtpd: float, window: Window = ALL) -> float:
     """Time mean of queued bits divided by capacity times round-trip propagation delay (s)."""
-    return 8 * series.mean(series.link_series(links, link, "queue_bytes", window)[1]) / (capacity * rtpd)
+    return 8 * series.mean(series.link_series(links, link, "backlog_bytes", window)[1]) / (capacity * rtpd)
 
 
 def queue_grows(links: pl.DataFrame, link: str, window: Window) -> bool:
     """Whether the queue at the end of a window exceeds the one at its start."""
-    _, queued = series.link_series(links, link, "queue_bytes", window)
+    _, queued = series.link_series(links, link, "backlog_bytes", window)
     return bool(queued[-1] > queued[0])
 
 

@@ -6,7 +6,6 @@ Times are in seconds from the start of the run; windows are ``(start, end)``, st
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -138,9 +137,3 @@ def window_means(t: Array, values: Array, width: float) -> Array:
     sums, counts = np.bincount(slot, weights=values), np.bincount(slot)
     full = counts[:-1] > 0
     return np.asarray(sums[:-1][full] / counts[:-1][full])
-
-
-def jain(rates: Sequence[float] | Array) -> float:
-    """Jain's index (sum x)^2 / (n sum x^2); 1 when all are equal."""
-    x = np.asarray(rates, dtype=np.float64)
-    return float(x.sum() ** 2 / (x.size * (x**2).sum()))

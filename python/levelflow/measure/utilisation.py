@@ -1,4 +1,4 @@
-"""What a buffer costs and brings: use, loss and wait of a link, with confidence, from the ``links`` table.
+"""Costs and benefits of a buffer: use, loss and queueing delay of a link, from the ``links`` table.
 
 Columns are weighed by what they count: loss is dropped over arrived bytes of a window, not a mean of ratios.
 """
@@ -6,16 +6,14 @@ Columns are weighed by what they count: loss is dropped over arrived bytes of a 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy import stats
 
-from levelflow.measure import series
+from levelflow.measure import delays, series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import polars as pl
 
     from levelflow.measure.series import Array, Window
@@ -28,8 +26,8 @@ class Use(NamedTuple):
         utilisation: share of the line that was used.
         loss: dropped over arrived bytes.
         buffer: packets that fit; NaN where the buffer is in bytes or has no limit.
-        queue: packets that waited.
-        wait: of a byte that comes at any time, s.
+        queue: mean backlog, packets.
+        wait: mean queueing delay of packets, s.
     """
 
     utilisation: float
@@ -48,8 +46,8 @@ def use(links: pl.DataFrame, link: str, capacity: float, window: Window) -> Use:
         series.mean(rows["throughput_bps"].to_numpy()) / capacity,
         8 * float(rows["dropped_bytes"].sum()) / arrived if arrived > 0 else 0.0,
         float(np.mean(rows["buffer_packets"].to_numpy())),
-        series.mean(rows["queue_packets"].to_numpy()),
-        8 * series.mean(rows["queue_bytes"].to_numpy()) / capacity,
+        series.mean(rows["backlog_packets"].to_numpy()),
+        math.nan if (delay := delays.mean(rows)) is None else delay,
     )
 
 
@@ -62,17 +60,6 @@ def batches(links: pl.DataFrame, link: str, capacity: float, window: Window, cou
     """The same over so many equal parts of a window, for a confidence interval by batch means."""
     edges = np.linspace(*window, count + 1)
     return [use(links, link, capacity, (float(a), float(b))) for a, b in itertools.pairwise(edges)]
-
-
-def half_width(values: Sequence[float], confidence: float = 0.95) -> float:
-    """Half of the confidence interval of a mean of independent values, by Student's distribution.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 3)
-    2.484
-    """
-    sample = np.asarray(values, dtype=np.float64)
-    error = sample.std(ddof=1) / np.sqrt(sample.size)
-    return float(stats.t.ppf((1 + confidence) / 2, sample.size - 1) * error)
 
 
 def variation(links: pl.DataFrame, link: str, window: Window) -> float:

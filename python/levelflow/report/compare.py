@@ -1,4 +1,4 @@
-"""Results beside each other: a simulation and a real network, several laws, seeds or values of a parameter."""
+"""Comparison of results: a simulation and a real network, several laws, seeds or values of a parameter."""
 
 from __future__ import annotations
 
@@ -11,7 +11,21 @@ import numpy as np
 from levelflow._core import ScenarioError
 from levelflow.report import series
 from levelflow.report.plots import arranged, figure_of, look
-from levelflow.report.tables import Table, fairness_of, percent, rate, settling, size, time
+from levelflow.report.tables import (
+    SIZE_COLUMNS,
+    TRANSFER_COLUMNS,
+    Table,
+    delays,
+    fairness_of,
+    percent,
+    rate,
+    settling,
+    size,
+    size_cells,
+    size_range,
+    time,
+    transfer_cells,
+)
 from levelflow.style import GREY, style
 
 if TYPE_CHECKING:
@@ -22,7 +36,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
 
 #: Facts of each flow in the output for programs.
-FACTS = ("law", "rate_bps", "delivered_bps", "share_bps", "distance", "loss")
+FACTS = ("law", "throughput_bps", "goodput_bps", "share_bps", "distance", "loss")
 #: Panels of a picture: flows, and links with the longest waits.
 MOST_FLOWS, MOST_LINKS = 4, 2
 #: What names a result has at most so many parts and letters; otherwise its directory does.
@@ -127,45 +141,68 @@ def _said(result: Result) -> dict[str, str]:
 
 
 def flow_table(both: Comparison) -> Table:
-    """Returns head and rows: what each flow got in the steady window of each result, and what its packets waited.
+    """Returns head and rows: throughput of each flow in the steady window of each result, and its round trips.
 
-    The waits are round trips less the base round trip, so they hold both directions and the time of sending.
+    `RTT excess` is the round trip less the base round trip: queueing and transmission in both directions.
     """
-    head = ["flow", "run", "law", "delivered", "of the first", "wait p50", "p99", "lost"]
+    head = ["flow", "run", "law", "throughput", "of the first", "RTT excess p50", "p99", "loss"]
     rows = []
     for name, flows in both.of("flows").items():
-        first = flows[0]["delivered_bps"] if flows[0] else None
+        first = flows[0]["throughput_bps"] if flows[0] else None
         shown = name
         for run, flow, result in zip(both.names, flows, both.results, strict=True):
             if flow is None:
                 continue
-            got = flow["delivered_bps"]
+            got = flow["throughput_bps"]
             ratio = "-" if got is None or not first else f"{got / first:.3f}"
-            waits = [time(_wait(flow, result, key)) for key in ("p50", "p99")]
-            rows.append([shown, run, flow["law"], rate(got), ratio, *waits, percent(flow["loss"])])
+            excess = [time(_excess(flow, result, key)) for key in ("p50", "p99")]
+            rows.append([shown, run, flow["law"], rate(got), ratio, *excess, percent(flow["loss"])])
             shown = ""
     return head, rows
 
 
-def _wait(flow: dict[str, Any], result: Result, key: str) -> float | None:
+def _excess(flow: dict[str, Any], result: Result, key: str) -> float | None:
     base = next(spec["base_rtt_s"] for spec in result.scenario["flows"] if spec["name"] == flow["name"])
-    return None if flow["rtt_s"] is None or base is None else max(0.0, flow["rtt_s"][key] - base)
+    return None if flow["rtt_s"] is None or base is None else flow["rtt_s"][key] - base
 
 
 def link_table(both: Comparison) -> Table:
     """Returns head and rows: utilisation, queues and drops of each link over the whole of each run."""
-    head = ["link", "run", "utilisation", "queueing delay p50", "p99", "longest queue", "drops"]
+    head = ["link", "run", "utilisation", "queueing delay p50", "p99", "max", "max backlog", "drops"]
     rows = []
     for name, links in both.of("links").items():
         shown = name
         for run, link in zip(both.names, links, strict=True):
             if link is None:
                 continue
-            delays = [time(link["queue_ms"][key] / 1e3) for key in ("p50", "p99")]
-            queue, drops = size(link["queue_bytes"]["max"]), f"{link['dropped_packets']:,}"
-            rows.append([shown, run, percent(link["utilisation"]), *delays, queue, drops])
+            backlog, drops = size(link["backlog_bytes"]["max"]), f"{link['dropped_packets']:,}"
+            rows.append([shown, run, percent(link["utilisation"]), *delays(link), backlog, drops])
             shown = ""
     return head, rows
+
+
+def transfer_table(both: Comparison) -> Table | None:
+    """Returns head and rows: counts, completion times and slowdowns of transfers of each result; None without any."""
+    found = [(name, result.summary["transfers"]) for name, result in zip(both.names, both.results, strict=True)]
+    rows = [[name, *transfer_cells(one)] for name, one in found if one]
+    return (["run", *TRANSFER_COLUMNS], rows) if rows else None
+
+
+def size_table(both: Comparison) -> Table | None:
+    """Returns head and rows: transfers of each decade of size in each result; None with fewer than two decades."""
+    found = [(name, result.summary["transfers"]) for name, result in zip(both.names, both.results, strict=True)]
+    by_size: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for low in sorted({one["low"] for _, each in found if each for one in each["sizes"]}):
+        own = [(name, one) for name, each in found if each for one in each["sizes"] if one["low"] == low]
+        by_size[size_range(own[0][1])] = own
+    if len(by_size) < 2:
+        return None
+    rows = [
+        ["" if place else shown, name, *size_cells(one)]
+        for shown, own in by_size.items()
+        for place, (name, one) in enumerate(own)
+    ]
+    return ["size", "run", *SIZE_COLUMNS], rows
 
 
 def totals_table(both: Comparison) -> Table:
@@ -208,11 +245,12 @@ def data(both: Comparison) -> dict[str, Any]:
         for name, flow, result in zip(both.names, summaries, both.results, strict=True):
             if flow is not None:
                 row[name] = {key: flow[key] for key in FACTS}
-                row[name] |= {f"wait_{key}_s": _wait(flow, result, key) for key in ("p50", "p99")}
+                row[name] |= {f"rtt_excess_{key}_s": _excess(flow, result, key) for key in ("p50", "p99")}
         flows.append(row)
     keys = ("jain", "jain_of_shares", "distance_max", "settling_s", "settled", "reference")
     whole = {
-        name: {key: result.summary[key] for key in keys} | {"dropped_packets": _drops(result.summary)}
+        name: {key: result.summary[key] for key in keys}
+        | {"dropped_packets": _drops(result.summary), "transfers": result.summary["transfers"]}
         for name, result in zip(both.names, both.results, strict=True)
     }
     return {"flows": flows, "whole": whole}
@@ -225,8 +263,8 @@ def picture(both: Comparison, width: str = "screen") -> Picture:
     results have the same.
     """
     kinds = (
-        ("sending rate", list(_flows(both)), series.RATES, series.rates),
-        ("queue", list(_links(both)), series.TIMES, series.queues),
+        ("throughput", list(_flows(both)), series.RATES, series.rates),
+        ("queueing delay", list(_links(both)), series.TIMES, series.queues),
     )
     with mpl.rc_context(style(width)):
         figure, panels = figure_of(sum(len(own) for _, own, _, _ in kinds), width)
@@ -283,7 +321,7 @@ def _flows(both: Comparison) -> Iterator[tuple[str, str, Own]]:
 
 
 def _apart_by(flows: list[dict[str, Any] | None]) -> float:
-    got = [flow["delivered_bps"] for flow in flows if flow and flow["delivered_bps"] is not None]
+    got = [flow["throughput_bps"] for flow in flows if flow and flow["throughput_bps"] is not None]
     return (max(got) - min(got)) / max(got) if got and max(got) else 0.0
 
 
@@ -296,4 +334,5 @@ def _links(both: Comparison) -> Iterator[tuple[str, str, Own]]:
     waited = max(longest.values(), default=0.0)
     names = [name for name in sorted(longest, key=lambda name: -longest[name]) if longest[name] > QUIET * waited]
     for name in names[:MOST_LINKS]:
-        yield name, f"queue of {name}", [(number, table[name]) for number, table in enumerate(curves) if name in table]
+        own = [(number, table[name]) for number, table in enumerate(curves) if name in table]
+        yield name, f"queueing delay at {name}", own

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.report.tables import percent, rate, time
+from levelflow.report.tables import delays, percent, rate
 
 if TYPE_CHECKING:
     from levelflow.results import Result
@@ -44,14 +44,14 @@ def drawing(result: Result) -> str:
         carries = " ".join(str(n) for n, flow in enumerate(flows) if any(name in path for path in routes(flow)))
         a, b = places[link["from"]], places[link["to"]]
         about = f"{name}: {rate(link['capacity_bps'])}, utilisation {percent(load['utilisation'])}"
-        about += f", wait p99 {time(load['queue_ms']['p99'] / 1e3)}, {load['dropped_packets']:,} drops"
+        about += f", queueing delay p99 {delays(load, ('p99',))[0]}, {load['dropped_packets']:,} drops"
         kind = "tight" if name in tight else "used" if load["utilisation"] > 0 else "idle"
         lines.append(
             f"<g class='{kind}' data-flows='{carries}'><title>{escape(about)}</title>"
             f"{_arrow(a, b, load['utilisation'], scale)}</g>"
         )
         if (name in tight and len(tight) <= MOST_NAMED) or (labelled and load["utilisation"] >= 0.1):
-            wait = f", wait {time(load['queue_ms']['p99'] / 1e3)}" if name in tight and len(links) <= FEW else ""
+            wait = f", delay {delays(load, ('p99',))[0]}" if name in tight and len(links) <= FEW else ""
             words.append(_word((a + b) / 2, percent(load["utilisation"]) + wait, kind, height, _left(a, b)))
     paths = [path for flow in flows for path in routes(flow) if path]
     ends = {node for path in paths for node in (links[path[0]]["from"], links[path[-1]]["to"])}
@@ -67,9 +67,9 @@ def drawing(result: Result) -> str:
     ]
     more = f" and {len(tight) - MOST_NAMED} more" if len(tight) > MOST_NAMED else ""
     said = f"{len(nodes)} nodes, {len(links)} links. Bottlenecks: {', '.join(tight[:MOST_NAMED]) or 'none'}{more}."
-    title = "Load of links" + (", and the wait of 99 % of packets at bottlenecks" if len(links) <= FEW else "")
+    of_delays = ", and the 99th percentile of the queueing delay at bottlenecks" if len(links) <= FEW else ""
     return (
-        f"<figure class=network><figcaption><h3>{title}</h3>"
+        f"<figure class=network><figcaption><h3>Load of links{of_delays}</h3>"
         f"<p>{_unbroken(said)}</p></figcaption><div class=map style='aspect-ratio:{WIDE:g}/{height:.0f}'>"
         f"<svg viewBox='0 0 {WIDE:g} {height:.0f}' role=img "
         "aria-labelledby='net-t net-d'><title id=net-t>Network</title>"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.report import network, series
-from levelflow.report.tables import flow_table, html_table, link_table, rate, time, verdict
+from levelflow.report.tables import html_table, rate, tables, time, verdict
 from levelflow.report.transfers import HIGH, LOW, transfers
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ WIDE, HIGH_UNITS = 10_000, 1_000
 #: Points of a curve, and of all grey ones together; of more, those kept are the lowest and highest of equal parts.
 POINTS, GREY_POINTS = 3_000, 30_000
 TICKS_X, TICKS_Y = 8, 5
-OF_FLOWS = ("rate", "round trip")
-TABLES = ("flows.parquet", "links.parquet", "completions.parquet", "members.parquet", "summary.json", "manifest.json")
+OF_FLOWS = ("throughput", "round trip")
+TABLES = ("flows.parquet", "links.parquet", "transfers.parquet", "members.parquet", "summary.json", "manifest.json")
 
 
 def page(result: Result, command: str = "") -> str:
@@ -39,7 +39,8 @@ def page(result: Result, command: str = "") -> str:
     body = [
         f"<header><h1>{escape(scenario['name'])}</h1>",
         f"<p>{escape(about)}</p>" if about else "",
-        f"<p class=verdict>{escape(verdict(result.summary))}</p><p class=quiet>{escape(facts)}</p></header>",
+        f"<p class=verdict>{escape(verdict(result.summary))}</p>{_warnings(result)}",
+        f"<p class=quiet>{escape(facts)}</p></header>",
         _section("Against time", _against_time(result)),
         _section("Completion times", _transfers(result)),
         _section("Network", network.drawing(result)),
@@ -269,7 +270,7 @@ def _transfers(result: Result) -> str:
     unit = series.unit_of(max(float(np.median(each.times)) for each in shown), series.TIMES)
     plots = [_distribution(shown, unit)]
     if sized := [each for each in shown if np.ptp(each.size) > 0]:
-        plots.insert(0, _against_size(sized, unit))
+        plots = [_against_size(sized, unit), _slowdowns(sized), *plots]
     return f"<div class=pair>{''.join(plots)}</div>"
 
 
@@ -278,42 +279,91 @@ def _scale(low: float, high: float) -> Callable[[Array], Array]:
     return lambda values: np.log(values / low) / np.log(high / low)
 
 
+@dataclass(frozen=True)
+class _BySize:
+    """Paths of curves over sizes, on logarithmic axes: values of `y` are in a unit."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+    @classmethod
+    def around(cls, xs: Array, ys: Array) -> _BySize:
+        """Returns axes that hold some values."""
+        (left, right), (low, high) = ((float(v.min()) / 1.1, float(v.max()) * 1.1) for v in (xs, ys))
+        return cls((left, right), (low, high))
+
+    def path(self, kind: str, x: Array, y: Array, close: str = "") -> str:
+        """Returns a curve."""
+        line = _line(_scale(*self.x)(x) * WIDE, (1 - _scale(*self.y)(y)) * HIGH_UNITS)
+        return f"<path class='{kind}' d='{line}{close}'/>"
+
+    def ticks(self, of: tuple[float, float]) -> list[tuple[float, str]]:
+        """Returns the ticks of one of the axes."""
+        place = _scale(*of)
+        return [(float(place(np.array(tick))), f"{tick:,g}") for tick in decades(*of)]
+
+
+def _legend_items(shown: Sequence[Transfers], *more: tuple[str, str]) -> str:
+    items = [(f"curve c{slot % 7} d{slot % 4}", each.label) for slot, each in enumerate(shown)]
+    listed = "".join(f"<li>{_swatch(kind)}{escape(label)}</li>" for kind, label in (*items, *more))
+    return f"<ul class=legend>{listed}</ul>"
+
+
 def _against_size(shown: Sequence[Transfers], unit: tuple[str, float]) -> str:
     sizes = series.unit_of(max(float(np.median(each.size)) for each in shown), series.SIZES)
     xs = np.concatenate([np.concatenate([each.size, each.points[0]]) for each in shown]) / sizes[1]
-    ys = np.concatenate([np.concatenate([each.low, each.high, each.least, each.points[1]]) for each in shown]) / unit[1]
-    (left, right), (low, high) = ((float(v.min()) / 1.1, float(v.max()) * 1.1) for v in (xs, ys))
-    x_of, y_of = _scale(left, right), _scale(low, high)
-    paths, items = [], []
-
-    def path(kind: str, x: Array, y: Array, close: str = "") -> None:
-        line = _line(x_of(x / sizes[1]) * WIDE, (1 - y_of(y / unit[1])) * HIGH_UNITS)
-        paths.append(f"<path class='{kind}' d='{line}{close}'/>")
-
+    ys = np.concatenate([np.concatenate([each.low, each.high, each.ideal, each.points[1]]) for each in shown]) / unit[1]
+    axes = _BySize.around(xs, ys)
+    paths = []
     for slot, each in enumerate(shown):
-        around = np.concatenate([each.size, each.size[::-1]])
-        path(f"band c{slot % 7}", around, np.concatenate([each.low, each.high[::-1]]), "Z")
-        path(f"step c{slot % 7}", each.size, each.least)
-        path(f"step dotted c{slot % 7}", each.size, each.sharing)
-        path(f"curve c{slot % 7} d{slot % 4}", each.size, each.median)
-        label = f"{each.label}: median, {100 * LOW:g} to {100 * HIGH:g} %"
-        items.append(f"<li>{_swatch(f'curve c{slot % 7} d{slot % 4}')}{escape(label)}</li>")
-    items.append(f"<li>{_swatch('step')}least possible</li>")
+        x, around = each.size / sizes[1], np.concatenate([each.size, each.size[::-1]]) / sizes[1]
+        paths += [
+            axes.path(f"band c{slot % 7}", around, np.concatenate([each.low, each.high[::-1]]) / unit[1], "Z"),
+            axes.path(f"step c{slot % 7}", x, each.ideal / unit[1]),
+            axes.path(f"step dotted c{slot % 7}", x, each.sharing / unit[1]),
+            axes.path(f"curve c{slot % 7} d{slot % 4}", x, each.median / unit[1]),
+        ]
+    more = [("step", "ideal")]
     if any(np.isfinite(each.sharing).any() for each in shown):
-        items.append(f"<li>{_swatch('step dotted')}processor sharing</li>")
+        more.append(("step dotted", "processor sharing"))
     return Chart(
         "size",
-        f"completion time ({unit[0]}) against size",
+        f"completion time ({unit[0]}) against size: median, and {100 * LOW:g} to {100 * HIGH:g} %",
         "; ".join(
             f"{each.label}: {time(each.median[0])} for the smallest, {time(each.median[-1])} for the largest"
             for each in shown
         )
         + f". Band: from {LOW:.0%} to {HIGH:.0%} of the transfers of a size.",
         "class=still",
-        f"<ul class=legend>{''.join(items)}</ul>",
+        _legend_items(shown, *more),
         "".join(paths),
-        [(float(y_of(np.array(tick))), f"{tick:,g}") for tick in decades(low, high)],
-        [(float(x_of(np.array(tick))), f"{tick:,g}") for tick in decades(left, right)],
+        axes.ticks(axes.y),
+        axes.ticks(axes.x),
+        f"size ({sizes[0]})",
+    ).html()
+
+
+def _slowdowns(shown: Sequence[Transfers]) -> str:
+    sizes = series.unit_of(max(float(np.median(each.size)) for each in shown), series.SIZES)
+    xs = np.concatenate([each.size for each in shown]) / sizes[1]
+    axes = _BySize.around(xs, np.concatenate([np.concatenate([e.slowdown, e.slowdown_late]) for e in shown]))
+    paths = []
+    for slot, each in enumerate(shown):
+        x = each.size / sizes[1]
+        paths += [
+            axes.path(f"step c{slot % 7}", x, each.slowdown_late),
+            axes.path(f"curve c{slot % 7} d{slot % 4}", x, each.slowdown),
+        ]
+    medians = (f"{e.label}: {e.slowdown[0]:.3g} for the smallest, {e.slowdown[-1]:.3g} for the largest" for e in shown)
+    return Chart(
+        "slowdown",
+        "slowdown against size: median, and 99th percentile",
+        "; ".join(medians),
+        "class=still",
+        _legend_items(shown, ("step", "99th percentile")),
+        "".join(paths),
+        axes.ticks(axes.y),
+        axes.ticks(axes.x),
         f"size ({sizes[0]})",
     ).html()
 
@@ -322,17 +372,16 @@ def _distribution(shown: Sequence[Transfers], unit: tuple[str, float]) -> str:
     times = np.concatenate([each.times for each in shown]) / unit[1]
     low, high = float(times.min()) / 1.1, float(times.max()) * 1.1
     x_of = _scale(low, high)
-    paths, items = [], []
+    paths = []
     for slot, each in enumerate(shown):
         line = _line(x_of(each.times / unit[1]) * WIDE, (1 - each.shares) * HIGH_UNITS)
         paths.append(f"<path class='curve c{slot % 7} d{slot % 4}' d='{line}'/>")
-        items.append(f"<li>{_swatch(f'curve c{slot % 7} d{slot % 4}')}{escape(each.label)}</li>")
     return Chart(
         "cdf",
-        "transfers that took no longer (%)",
+        "finished, of all transfers (%)",
         "; ".join(f"{each.label}: half within {time(float(np.median(each.times)))}" for each in shown),
         "class=still",
-        f"<ul class=legend>{''.join(items)}</ul>",
+        _legend_items(shown),
         "".join(paths),
         [(share / 100, str(share)) for share in range(0, 101, 20)],
         [(float(x_of(np.array(tick))), f"{tick:,g}") for tick in decades(low, high)],
@@ -340,12 +389,12 @@ def _distribution(shown: Sequence[Transfers], unit: tuple[str, float]) -> str:
     ).html()
 
 
+def _warnings(result: Result) -> str:
+    return "".join(f"<p>Warning: {escape(line)}</p>" for line in result.summary["warnings"])
+
+
 def _tables(result: Result) -> str:
-    start, end = result.summary["window_s"]
-    flows = f"Flows: rate of one flow, {start:.4g} to {end:.4g} s"
-    return html_table(*flow_table(result.summary), flows) + html_table(
-        *link_table(result.summary), f"Links: 0 to {end:.4g} s"
-    )
+    return "".join(html_table(*table, caption) for caption, table in tables(result.summary))
 
 
 def _again(result: Result, command: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from levelflow._core import ScenarioError
@@ -51,6 +52,9 @@ LEFT, RIGHT, BOTTOM, TOP, BETWEEN = 5.6, 1.0, 3.4, 0.7, 1.4
 #: What a second axis takes, and what is between the columns of a legend.
 SECOND, GAP = 3.6, 1.5
 POINTS_PER_INCH = 72
+#: Width of a column of a legend that several axes share, inches.
+LEGEND_COLUMN = 2.4
+DOTTED = (0, (1, 1.5))
 
 
 def draw(result: Result, what: str, width: str = "screen", *, log: bool = False) -> Picture:
@@ -74,12 +78,12 @@ def draw(result: Result, what: str, width: str = "screen", *, log: bool = False)
 
 
 def rates(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
-    """Draws the rate of one flow of each entry, and thin that of the reference where it is to be had."""
+    """Draws the throughput of one flow of each entry, and thin the rate in the reference where there is one."""
     return stacked([series.rates(result, unit)], width, name=result.scenario["name"])
 
 
 def queues(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
-    """Draws the longest queue of each sample, as time, and the buffers."""
+    """Draws the longest queueing delay of each sample, and that of full buffers."""
     return stacked([series.queues(result, unit)], width, name=result.scenario["name"])
 
 
@@ -176,7 +180,7 @@ def _bytes_beside(axes: Axes, panel: Panel) -> None:
     unit = series.unit_of(panel.top * each, series.SIZES)
     per = each / unit[1]
     right = axes.secondary_yaxis("right", functions=(lambda y: np.multiply(y, per), lambda y: np.divide(y, per)))
-    right.set_ylabel(f"queue ({unit[0]})")
+    right.set_ylabel(f"backlog ({unit[0]})")
     right.spines["right"].set_visible(True)
 
 
@@ -231,55 +235,73 @@ def _legend(axes: Axes, room: float, figure: Picture) -> float:
 
 
 def completion_times(result: Result, width: str = "screen") -> Picture:
-    """Draws completion times against size, and their distribution; a column has them above each other.
+    """Draws completion times and slowdowns against size, and their distribution; a column has them above each other.
 
     Raises:
-        ScenarioError: if no transfer ended.
+        ScenarioError: if no transfer finished.
     """
     shown = transfers(result)
     if not shown:
-        raise ScenarioError("plot: no picture 'transfers'; no transfer ended in this run")
+        raise ScenarioError("plot: no picture 'transfers'; no transfer finished in this run")
     sized = [each for each in shown if np.ptp(each.size) > 0]
-    count = 1 + bool(sized)
+    count = 3 if sized else 1
     with mpl.rc_context(style(width)):
-        wide, tall = WIDTHS[width], WIDTHS[width] * (0.72 if width == "column" else 0.44)
+        wide, tall = WIDTHS[width], WIDTHS[width] * (0.72 if width == "column" else 0.4)
         beside = count == 1 or width != "column"
         figure = Picture(figsize=(wide, tall if beside else count * tall), layout="constrained")
         panels = np.ravel(figure.subplots(*((1, count) if beside else (count, 1))))
         unit = series.unit_of(max(float(np.median(each.times)) for each in shown), series.TIMES)
         if sized:
-            _against_size(panels[0], sized, unit)
+            sizes = series.unit_of(max(float(np.median(each.size)) for each in shown), series.SIZES)
+            _against_size(panels[0], sized, unit, sizes)
+            _slowdowns(panels[1], sized, sizes)
         _distribution(panels[-1], shown, unit)
-        for axes in panels:
-            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)
+        columns = max(1, round(WIDTHS[width] / LEGEND_COLUMN))
+        lines = [line for axes in panels for line in axes.get_legend_handles_labels()[0]]
+        named = {str(line.get_label()): line for line in reversed(lines)}
+        handles, labels = list(reversed(named.values())), list(reversed(named))
+        legend = figure.legend(
+            handles, labels, loc="outside upper left", ncols=columns, frameon=False, alignment="left"
+        )
         if width == "screen":
-            figure.suptitle(f"{result.scenario['name']}: completion times", x=0.01, ha="left", fontsize=11)
+            legend.set_title(f"{result.scenario['name']}: transfers", FontProperties(size=11))
     return figure
 
 
-def _against_size(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
-    sizes = series.unit_of(max(float(np.median(each.size)) for each in shown), series.SIZES)
+def _against_size(axes: Axes, shown: Sequence[Transfers], unit: Unit, sizes: Unit) -> None:
     for number, each in enumerate(shown):
         x, drawn = each.size / sizes[1], look(number)
         axes.plot(
             each.points[0] / sizes[1], each.points[1] / unit[1], ".", color=drawn["color"], alpha=0.35, markersize=3
         )
-        axes.plot(x, each.median / unit[1], label=f"{each.label}: median, {100 * LOW:g} to {100 * HIGH:g} %", **drawn)
+        axes.plot(x, each.median / unit[1], label=each.label, **drawn)
         axes.fill_between(x, each.low / unit[1], each.high / unit[1], color=drawn["color"], alpha=0.18, linewidth=0)
-        axes.plot(x, each.least / unit[1], color=drawn["color"], linewidth=0.8)
-        axes.plot(x, each.sharing / unit[1], color=drawn["color"], linewidth=0.8, linestyle=(0, (1, 1.5)))
-    axes.plot([], [], color=GREY, linewidth=0.8, label="least possible")
+        axes.plot(x, each.ideal / unit[1], color=drawn["color"], linewidth=0.8)
+        axes.plot(x, each.sharing / unit[1], color=drawn["color"], linewidth=0.8, linestyle=DOTTED)
+    axes.plot([], [], color=GREY, linewidth=0.8, label="ideal")
     if any(np.isfinite(each.sharing).any() for each in shown):
-        axes.plot([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1.5)), label="processor sharing")
+        axes.plot([], [], color=GREY, linewidth=0.8, linestyle=DOTTED, label="processor sharing")
     logarithmic(axes, "x", "y")
     axes.set(xlabel=f"size ({sizes[0]})", ylabel=f"completion time ({unit[0]})")
+    axes.set_title(f"median; band: {100 * LOW:g} to {100 * HIGH:g} %", fontsize="small")
+
+
+def _slowdowns(axes: Axes, shown: Sequence[Transfers], sizes: Unit) -> None:
+    for number, each in enumerate(shown):
+        x, drawn = each.size / sizes[1], look(number)
+        axes.plot(x, each.slowdown, label=each.label, **drawn)
+        axes.plot(x, each.slowdown_late, color=drawn["color"], linewidth=0.8)
+    logarithmic(axes, "x", "y")
+    axes.set(xlabel=f"size ({sizes[0]})", ylabel="slowdown")
+    axes.set_title("median; thin: 99th percentile", fontsize="small")
 
 
 def _distribution(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
     for number, each in enumerate(shown):
         axes.step(each.times / unit[1], 100 * each.shares, where="post", label=each.label, **look(number))
     logarithmic(axes, "x")
-    axes.set(xlabel=f"completion time ({unit[0]})", ylabel="transfers that took no longer (%)", ylim=(0, 101))
+    axes.set(xlabel=f"completion time ({unit[0]})", ylabel="finished, of all (%)", ylim=(0, 101))
+    axes.set_title("distribution", fontsize="small")
 
 
 def names_of(result: Result) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from levelflow.report.summary import always_sends, is_listed
+from levelflow.measure import samples
+from levelflow.measure.windows import is_listed
 from levelflow.style import COLOURS
 from levelflow.theory.competition import in_force
 from levelflow.theory.references import reference
@@ -34,6 +36,8 @@ RATES: tuple[Unit, ...] = (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s"
 TIMES: tuple[Unit, ...] = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 SIZES: tuple[Unit, ...] = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 MBPS, MS = ("Mb/s", 1e6), ("ms", 1e-3)
+#: Queue disciplines of several queues, or slower than their line.
+SEVERAL_OR_SHAPED = ("cake", "dualpi2", "fq_codel", "policer")
 AMOUNT = re.compile(r"([\d.]+) (packets?|[kMGT]?B)")
 BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
@@ -98,7 +102,7 @@ class Panel:
     def above(self) -> str:
         """Where the limits of queues are, if none can be seen."""
         levels = sorted({float(np.nanmin(curve.y)) for curve in self.steps if np.isfinite(curve.y).any()})
-        if self.quantity != "queue" or not levels or levels[0] <= self.top:
+        if self.quantity != "queueing delay" or not levels or levels[0] <= self.top:
             return ""
         low, high = (f"{level:.3g}" for level in (levels[0], levels[-1]))
         return f" {low if low == high else f'{low} to {high}'} {self.unit[0]}, above"
@@ -124,25 +128,27 @@ def unit_of(highest: float, units: Sequence[Unit]) -> Unit:
 
 
 def each_rate(result: Result) -> list[Curve]:
-    """The rate of each entry, bit/s: of one of its flows, or of all of its transfers together."""
+    """Returns the throughput of each entry, bit/s: of one of its flows, or of all of its transfers together."""
     return [_rate(result, flow, own) for flow, own in entries(result)]
 
 
 def each_queue(result: Result) -> list[Curve]:
-    """The longest queue of each sample of each link that ever had one, as the time to send it, s."""
-    links = {link["name"]: link for link in result.scenario["links"]}
-    return [
-        _curve(name, name, own["t"], own["queue_max_bytes"] * 8 / capacity(links[name], own["t"].to_numpy()))
-        for name, own in of_links(result, "queue_max_bytes")
-    ]
+    """Returns the longest queueing delay in each sample of each link that ever had one, s.
+
+    It is 0 where nothing came, and a gap where packets waited and none began its transmission.
+    """
+    idle = pl.when(pl.col("backlog_max_bytes") == 0).then(0.0)
+    delays = result.links.with_columns(delay=idle.otherwise(pl.col("queueing_delay_max_s")))
+    known = replace(result, links=delays.with_columns(pl.col("delay").fill_nan(None)))
+    return [_curve(name, name, own["t"], own["delay"]) for name, own in of_links(known, "delay")]
 
 
-def capacity(link: dict[str, Any], times: Array) -> Array:
-    """The mean capacity of a link in samples that end at these times, bit/s; NaN where it was zero throughout."""
+def service(link: dict[str, Any], times: Array) -> Array:
+    """Returns the mean service rate of a link in samples that end at these times, bit/s; NaN for 0."""
     if not link.get("changes", ()):
-        return np.full(len(times), float(link["capacity_bps"]))
+        return np.full(len(times), float(link["service_bps"]))
     begins = np.array([0.0, *(change["at_s"] for change in link.get("changes", ()))])
-    rates = np.array([link["capacity_bps"], *(change["capacity_bps"] for change in link.get("changes", ()))])
+    rates = np.array([link["service_bps"], *(change["service_bps"] for change in link.get("changes", ()))])
     sent = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(begins))])
 
     def until(t: Array) -> Array:
@@ -155,7 +161,7 @@ def capacity(link: dict[str, Any], times: Array) -> Array:
 
 
 def rates(result: Result, unit: Unit | None = None) -> Panel:
-    """The rate of one flow of each entry, that of all of its transfers, and the reference where it is to be had."""
+    """Returns the throughput of one flow of each entry, or of all its transfers, with the reference if there is one."""
     curves = each_rate(result)
     listed = {flow["name"] for flow in result.scenario["flows"] if is_listed(flow)}
     label = ""
@@ -164,8 +170,8 @@ def rates(result: Result, unit: Unit | None = None) -> Panel:
         label, steps = _ideal(result, {curve.name for curve in curves} & listed)
     unit = unit or unit_of(max((peak(curve.y) for curve in curves), default=0), RATES)
     curves, steps = (_in(unit, some) for some in (curves, steps))
-    title = "rate per flow" if listed else "rate of all transfers"
-    panel = Panel(title, "rate", unit, curves, steps=steps, steps_label=label, nothing="nothing was sent")
+    title = "throughput per flow" if listed else "throughput of all transfers"
+    panel = Panel(title, "throughput", unit, curves, steps=steps, steps_label=label, nothing="nothing arrived")
     if len(curves) > MOST_LINES:
         panel = replace(panel, curves=[_median(curves)], others=curves, others_label=f"{len(curves)} flows")
     return panel
@@ -184,9 +190,9 @@ def round_trips(result: Result) -> Panel:
 
 
 def queues(result: Result, unit: Unit | None = None) -> Panel:
-    """The longest queue of each sample, as time at the link's capacity, of each link that ever had one.
+    """Returns the longest queueing delay of each sample, of each link that ever had one.
 
-    Of many links, the longest have names: those are the bottlenecks.
+    Of many links, those with the longest mean delays have names: they are the bottlenecks.
     """
     links = {link["name"]: link for link in result.scenario["links"]}
     curves = each_queue(result)
@@ -194,17 +200,18 @@ def queues(result: Result, unit: Unit | None = None) -> Panel:
     unit = unit or unit_of(longest, TIMES)
     shown = {curve.name for curve in curves if peak(curve.y) >= SHORT * longest}
     if len(shown) > MOST_LINES:
-        waits = {link["name"]: link["queue_ms"]["mean"] for link in result.summary.get("links", [])}
-        mean = {curve.name: waits.get(curve.name, float(np.nanmean(curve.y))) for curve in curves}
+        delays = {link["name"]: link["queueing_delay_s"] for link in result.summary.get("links", [])}
+        mean = {one.name: (delays.get(one.name) or {"mean": float(np.nanmean(one.y))})["mean"] for one in curves}
         shown = set(sorted(shown, key=lambda name: -mean[name])[:NAMED_OF_MANY])
     named = _in(unit, [curve for curve in curves if curve.name in shown])
     others = _in(unit, [curve for curve in curves if curve.name not in shown])
     many = "1 other link" if len(others) == 1 else f"{len(others)} other links"
-    changing = any(links[name].get("changes", ()) for name in shown)
-    capacities = set() if changing else {links[name]["capacity_bps"] for name in shown}
+    plain = all(keeps_order(links[name]) for name in shown)
+    capacities = {links[name]["service_bps"] for name in shown} if plain else set()
+    unknown = not curves and bool(result.links["backlog_max_bytes"].max())
     return Panel(
-        "queues, longest in each sample",
-        "queue",
+        "queueing delay, longest in each sample",
+        "queueing delay",
         unit,
         named,
         others=others,
@@ -212,15 +219,21 @@ def queues(result: Result, unit: Unit | None = None) -> Panel:
         steps=_in(unit, [limit for name in links if name in shown if (limit := _buffer(result, links[name]))]),
         steps_label="buffer",
         bytes_per_unit=capacities.pop() * unit[1] / 8 if len(capacities) == 1 else None,
-        nothing="no queue ever formed",
+        nothing="the kernel's queues do not report delays" if unknown else "no queue ever formed",
     )
 
 
+def keeps_order(link: dict[str, Any]) -> bool:
+    """Returns True if a backlog is a queueing delay: one queue in order, constant capacity, no shaper, no changes."""
+    (discipline,) = link["queue"]
+    return not link.get("changes", ()) and discipline not in SEVERAL_OR_SHAPED
+
+
 def utilisation(result: Result) -> Panel:
-    """What each link sent in each sample, as a share of its capacity."""
+    """Returns what each link sent in each sample, as a share of what it could serve."""
     links = {link["name"]: link for link in result.scenario["links"]}
     curves = [
-        _curve(name, name, own["t"], own["throughput_bps"] / capacity(links[name], own["t"].to_numpy()) * 100)
+        _curve(name, name, own["t"], own["throughput_bps"] / service(links[name], own["t"].to_numpy()) * 100)
         for name, own in of_links(result, "throughput_bps")
     ]
     busiest = sorted(curves, key=lambda curve: -float(np.nanmean(curve.y)))
@@ -271,18 +284,16 @@ def of_links(result: Result, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def _rate(result: Result, flow: dict[str, Any], own: pl.DataFrame) -> Curve:
     if not is_listed(flow):
-        return _curve(flow["name"], f"{_label(flow)}, all delivered", own["t"], own["delivered_bps"])
+        return _curve(flow["name"], f"{_label(flow)}, all", own["t"], own["throughput_bps"])
     label = _label(flow) if flow["count"] == 1 else f"{_label(flow)}, mean of {flow['count']}"
-    if not always_sends(flow):  # less than its law permits
-        return _curve(flow["name"], f"{label}, delivered", own["t"], own["delivered_bps"] / own["active"])
-    curve = _curve(flow["name"], label, own["t"], own["rate_bps"] / own["active"])
+    curve = _curve(flow["name"], label, own["t"], own["throughput_bps"] / own["active"])
     members = result.members
     if members.is_empty() or flow["count"] == 1:
         return curve
-    each = members.filter(pl.col("flow").cast(pl.String) == flow["name"], pl.col("rate_bps") > 0)
+    each = members.filter(pl.col("flow").cast(pl.String) == flow["name"])
     if each.is_empty():
         return curve
-    span = each.group_by("t").agg(low=pl.col("rate_bps").min(), high=pl.col("rate_bps").max()).sort("t")
+    span = each.group_by("t").agg(low=pl.col("throughput_bps").min(), high=pl.col("throughput_bps").max()).sort("t")
     return replace(curve, band=(span["t"].to_numpy(), span["low"].to_numpy(), span["high"].to_numpy()))
 
 
@@ -322,7 +333,10 @@ def _median(curves: list[Curve]) -> Curve:
 
 
 def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
-    """What fits the buffer of a link, as time; None if it has no limit, or packets of several sizes cross it."""
+    """Returns the queueing delay of a full buffer; None without a limit, for several packet sizes or several queues."""
+    (discipline,) = link["queue"]
+    if discipline in SEVERAL_OR_SHAPED:
+        return None
     found = AMOUNT.fullmatch(str(link["buffer"]))
     own = result.links.filter(pl.col("link").cast(pl.String) == link["name"])
     limit = own["buffer_packets"].to_numpy() if "buffer_packets" in own.columns else np.full(own.height, np.nan)
@@ -334,7 +348,7 @@ def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
     else:
         return None
     times = own["t"].to_numpy()
-    return _steps(link["name"], times, limit * 8 / capacity(link, times))
+    return _steps(link["name"], times, limit * 8 / service(link, times))
 
 
 def _steps(name: str, t: Array, y: Array) -> Curve:
@@ -362,7 +376,7 @@ def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
     begins = np.array([0.0, *sorted(changes - {0.0})])
     phase = np.searchsorted(begins, times, side="left") - 1
     states, which = np.unique(np.column_stack([phase, table.select(every)]), axis=0, return_inverse=True)
-    delivered = dict(result.flows.group_by("flow").agg(pl.col("delivered_bps").mean()).iter_rows())
+    delivered = dict(samples.means(result.flows, ["flow"], ["throughput_bps"], (0.0, math.inf)).iter_rows())
     sending = {
         number: delivered[flow["name"]]
         for number, flow in enumerate(result.scenario["flows"])

@@ -1,4 +1,4 @@
-"""A summary as rows of text, for the terminal and for pages."""
+"""Tables of a summary as text, for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,61 @@ from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
 
-LINK_HEAD = ["link", "utilisation", "queueing delay p50", "p99", "max", "longest queue", "drops", "lost on the link"]
+#: Rows of the table of transfers by entry; of more entries, it has their sum alone.
+MOST_ENTRIES = 12
+LINK_HEAD = [
+    "link",
+    "utilisation",
+    "queueing delay p50",
+    "p99",
+    "max",
+    "mean backlog",
+    "max backlog",
+    "drops",
+    "lost on the link",
+]
+COUNTS = ("started", "finished", "aborted", "unfinished")
+TRANSFER_COLUMNS = [
+    *COUNTS,
+    "bytes missing",
+    "completion mean",
+    "p50",
+    "p95",
+    "p99",
+    "p99.9",
+    "slowdown p50",
+    "p99",
+]
+SIZE_COLUMNS = [
+    "started",
+    "finished",
+    "bytes missing",
+    "completion p50",
+    "p99",
+    "slowdown p50",
+    "p95",
+    "p99",
+    "p99.9",
+]
+ALL = "all transfers"
+
+
+def tables(summary: dict[str, Any]) -> list[tuple[str, Table]]:
+    """Returns the tables of a run with their titles: flows, links, and transfers where there are any."""
+    start, end = summary["window_s"]
+    found = {
+        f"Flows: throughput of one flow, {start:.4g} to {end:.4g} s": flow_table(summary),
+        f"Links: 0 to {end:.4g} s": link_table(summary),
+        "Transfers: completion times of those that finished": transfer_table(summary),
+        "Transfers by size": size_table(summary),
+    }
+    return [(title, table) for title, table in found.items() if table]
 
 
 def flow_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per flow entry; rates are those of one flow in the steady window.
+    """Returns head and rows: one row per flow entry; throughput is that of one flow in the steady window.
 
-    The rates that they are compared with stand under the name of the reference.
+    The rates that it is compared with stand under the name of the reference.
     """
     rows = []
     for flow in summary["flows"]:
@@ -23,7 +71,7 @@ def flow_table(summary: dict[str, Any]) -> Table:
                 flow["name"],
                 flow["law"],
                 f"{flow['active']:.4g}",
-                rate(flow["rate_bps"]),
+                rate(flow["throughput_bps"]),
                 rate(flow["share_bps"]),
                 percent(flow["distance"]),
                 time(rtt.get("p50")),
@@ -31,29 +79,87 @@ def flow_table(summary: dict[str, Any]) -> Table:
                 percent(flow["loss"]),
             ]
         )
-    return ["flow", "law", "active", "rate", summary["reference"], "distance", "RTT p50", "p99", "loss"], rows
+    return ["flow", "law", "active", "throughput", summary["reference"], "distance", "RTT p50", "p99", "loss"], rows
 
 
 def link_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per link; utilisation and queueing delay are those of the whole run."""
+    """Returns head and rows: one row per link and per class of service of a link; all are of the whole run."""
     rows = []
     for link in summary["links"]:
-        delays = [time(link["queue_ms"][key] / 1e3) for key in ("p50", "p99", "max")]
+        backlog = link["backlog_bytes"]
         rows.append(
             [
                 link["name"],
                 percent(link["utilisation"]),
-                *delays,
-                size(link["queue_bytes"]["max"]),
+                *delays(link),
+                size(backlog["mean"]),
+                size(backlog["max"]),
                 f"{link['dropped_packets']:,}",
                 f"{link['lost_packets']:,}",
             ]
         )
+        rows += [[f"  {one['name']}", "", *delays(one), "", "", "", ""] for one in link.get("classes", ())]
     return LINK_HEAD, rows
 
 
+def delays(link: dict[str, Any], which: tuple[str, ...] = ("p50", "p99", "max")) -> list[str]:
+    """Returns quantiles of the queueing delay of a link or of a class of service, as cells."""
+    found = link["queueing_delay_s"] or {}
+    return [time(found.get(key)) for key in which]
+
+
+def transfer_table(summary: dict[str, Any]) -> Table | None:
+    """Returns head and rows: counts and completion times by flow entry, then of all; None without transfers.
+
+    Completion times are of finished transfers; `bytes missing` is the share of the bytes of the others.
+    """
+    if not summary["transfers"]:
+        return None
+    own = [(flow["name"], flow["transfers"]) for flow in summary["flows"] if flow["transfers"]]
+    rows = [[name, *transfer_cells(one)] for name, one in own] if 1 < len(own) <= MOST_ENTRIES else []
+    name = own[0][0] if len(own) == 1 else ALL
+    return ["transfers", *TRANSFER_COLUMNS], [*rows, [name, *transfer_cells(summary["transfers"])]]
+
+
+def size_table(summary: dict[str, Any]) -> Table | None:
+    """Returns head and rows: counts, completion times and slowdowns by decade of size; None with fewer than two."""
+    found = summary["transfers"]
+    if not found or len(found["sizes"]) < 2:
+        return None
+    return ["size", *SIZE_COLUMNS], [[size_range(one), *size_cells(one)] for one in found["sizes"]]
+
+
+def size_range(one: dict[str, Any]) -> str:
+    """Returns the range of a decade of sizes.
+
+    >>> size_range({"low": 10_000, "high": 100_000})
+    '10 kB to 100 kB'
+    """
+    return f"{size(one['low'])} to {size(one['high'])}"
+
+
+def transfer_cells(found: dict[str, Any]) -> list[str]:
+    """Returns the cells of `TRANSFER_COLUMNS` for some transfers."""
+    fct, slowdown = found["fct_s"] or {}, found["slowdown"] or {}
+    counts = [f"{found[key]:,}" for key in COUNTS]
+    times = [time(fct.get(key)) for key in ("mean", "p50", "p95", "p99", "p999")]
+    return [*counts, percent(found["missing_share"]), *times, *(_times(slowdown.get(key)) for key in ("p50", "p99"))]
+
+
+def size_cells(found: dict[str, Any]) -> list[str]:
+    """Returns the cells of `SIZE_COLUMNS` for the transfers of one decade of sizes."""
+    fct, slowdown = found["fct_s"] or {}, found["slowdown"] or {}
+    cells = [f"{found['started']:,}", f"{found['finished']:,}", percent(found["missing_share"])]
+    cells += [time(fct.get(key)) for key in ("p50", "p99")]
+    return cells + [_times(slowdown.get(key)) for key in ("p50", "p95", "p99", "p999")]
+
+
+def _times(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3g}"
+
+
 def verdict(summary: dict[str, Any]) -> str:
-    """Returns a sentence about fairness and one per entry of which flows completed."""
+    """Returns a sentence about fairness, and one about the transfers that completion times leave out."""
     sentences = []
     if (fairness := summary["jain_of_shares"]) is not None:
         away = f"{percent(summary['distance_max'])} from {summary['reference']} at worst"
@@ -65,22 +171,29 @@ def verdict(summary: dict[str, Any]) -> str:
         else:
             away = f"steady {steady}, but {away}"
         sentences.append(f"{fairness_of(summary)} {fairness:.4f}, {away}")
-    for flow in summary["flows"]:
-        if flow["fct_s"]:
-            mean, late = time(flow["fct_s"]["mean"]), time(flow["fct_s"]["p99"])
-            slow, slower = flow["slowdown"]["p50"], flow["slowdown"]["p99"]
-            sentences.append(
-                f"{flow['name']}: {flow['finished']:,} done in {mean} on average, 99 % within {late}; "
-                f"{slow:.3g} times the least time at the median, 99 % within {slower:.3g}"
-            )
+    if left_out := missing(summary["transfers"]):
+        sentences.append(f"Completion times leave out {left_out}")
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
+
+
+def missing(transfers: dict[str, Any] | None) -> str:
+    """Returns how many transfers and bytes completion times leave out; nothing if they leave out none.
+
+    >>> missing({"started": 563, "finished": 397, "aborted": 0, "unfinished": 166, "missing_share": 0.7})
+    '166 of 563 transfers (166 unfinished) with 70 % of the bytes'
+    """
+    if not transfers or transfers["finished"] == transfers["started"]:
+        return ""
+    ways = [f"{transfers[key]:,} {key}" for key in ("aborted", "unfinished") if transfers[key]]
+    count = f"{transfers['started'] - transfers['finished']:,} of {transfers['started']:,} transfers"
+    return f"{count} ({', '.join(ways)}) with {percent(transfers['missing_share'])} of the bytes"
 
 
 def fairness_of(summary: dict[str, Any]) -> str:
     """Returns which index of fairness `jain_of_shares` is."""
     groups = [flow for flow in summary["flows"] if flow["distance"] is not None and flow["active"] > 1]
     by_mean = any(not flow.get("has_members") for flow in groups)
-    return f"Jain's index of rate / fair share{' (groups count as their mean)' if by_mean else ''}"
+    return f"Jain's index of throughput / fair share{' (groups count as their mean)' if by_mean else ''}"
 
 
 def settling(summary: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Completion times of transfers: against size, and their distribution."""
+"""Completion times and slowdowns of transfers: against size, and their distribution."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.report.summary import always_sends
-from levelflow.theory.queues.bounds import bounds
+from levelflow.measure.transfers import finished
+from levelflow.measure.windows import always_sends
+from levelflow.style import COLOURS
 from levelflow.theory.queues.sharing import completion_times
 
 if TYPE_CHECKING:
@@ -18,17 +19,21 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
+#: Entries that have curves of their own; more are drawn together.
+MOST_ENTRIES = len(COLOURS)
 #: Sizes within a fifth of a decade are one point; with fewer transfers than these, each is a point of its own.
 PER_DECADE = 5
 FEW = 300
 #: Points of a distribution.
 STEPS = 400
 LOW, HIGH = 0.05, 0.95
+#: The quantiles of slowdowns that are drawn.
+MEDIAN, LATE = 0.5, 0.99
 
 
 @dataclass(frozen=True)
 class Transfers:
-    """The completion times of an entry, s; sizes in bytes.
+    """Completion times of the finished transfers of an entry, s; sizes in bytes.
 
     Attributes:
         name: of the entry.
@@ -37,11 +42,13 @@ class Transfers:
         median: of each class; nine of ten lie between `low` and `high`.
         low: see `median`.
         high: see `median`.
-        least: the median of the least possible times of each class.
+        ideal: the median of the ideal times of each class.
         sharing: the median if the same transfers shared their narrowest link; NaN beside unlimited flows.
+        slowdown: the median slowdown of each class.
+        slowdown_late: the 99th percentile of the slowdown of each class.
         points: sizes and times of single transfers, where they are few.
         times: completion times, sorted.
-        shares: of transfers that took no longer.
+        shares: of all transfers, those that finished in no longer.
     """
 
     name: str
@@ -50,46 +57,57 @@ class Transfers:
     median: Array
     low: Array
     high: Array
-    least: Array
+    ideal: Array
     sharing: Array
+    slowdown: Array
+    slowdown_late: Array
     points: tuple[Array, Array]
     times: Array
     shares: Array
 
 
 def transfers(result: Result) -> list[Transfers]:
-    """The completion times of each entry that had any."""
-    if result.completions.is_empty():
+    """Returns the completion times of each entry with finished transfers; of many entries, those of all together."""
+    done = finished(result.transfers)
+    if done.is_empty():
         return []
-    done = result.completions.with_columns(least=bounds(result.completions, result.scenario))
     done = done.with_columns(sharing=_sharing(done, result.scenario))
     by_name = done.partition_by("flow", as_dict=True)
-    return [_of(flow, by_name[(flow["name"],)]) for flow in result.scenario["flows"] if (flow["name"],) in by_name]
+    if len(by_name) > MOST_ENTRIES:
+        return [_of("all", f"all {len(by_name)} entries", done, result.transfers.height)]
+    started = dict(result.transfers.group_by("flow").len().iter_rows())
+    return [
+        _of(name, f"{name} ({flow['law']})", by_name[(name,)], started[name])
+        for flow in result.scenario["flows"]
+        if ((name := flow["name"]),) in by_name
+    ]
 
 
-def _of(flow: dict[str, Any], own: pl.DataFrame) -> Transfers:
+def _of(name: str, label: str, own: pl.DataFrame, started: int) -> Transfers:
     size, took = own["bytes"].to_numpy().astype(float), own["fct_s"].to_numpy()
     bins = np.floor(PER_DECADE * np.log10(size) + 1e-9)
     chosen = [bins == kind for kind in np.unique(bins)]
 
     def of_each(column: str, share: float) -> Array:
         values = own[column].to_numpy()
-        return np.array([np.quantile(values[some], share) for some in chosen])
+        return np.array([np.quantile(values[some], share, method="inverted_cdf") for some in chosen])
 
     few = size.size <= FEW
     shares = np.linspace(0, 1, min(took.size, STEPS) + 1)[1:]
     return Transfers(
-        name=flow["name"],
-        label=f"{flow['name']} ({flow['law']})",
+        name=name,
+        label=label,
         size=np.array([size[some].mean() for some in chosen]),
         median=of_each("fct_s", 0.5),
         low=of_each("fct_s", LOW),
         high=of_each("fct_s", HIGH),
-        least=of_each("least", 0.5),
+        ideal=of_each("ideal_s", 0.5),
         sharing=of_each("sharing", 0.5),
+        slowdown=of_each("slowdown", MEDIAN),
+        slowdown_late=of_each("slowdown", LATE),
         points=(size, took) if few else (size[:0], took[:0]),
         times=np.quantile(took, shares, method="inverted_cdf"),
-        shares=shares,
+        shares=shares * (took.size / started),
     )
 
 
@@ -98,15 +116,15 @@ def _sharing(done: pl.DataFrame, scenario: dict[str, Any]) -> Array:
 
     NaN beside unlimited flows.
     """
-    capacity = {link["name"]: link["capacity_bps"] for link in scenario["links"]}
+    capacity = {link["name"]: link["service_bps"] for link in scenario["links"]}
     narrowest = {flow["name"]: min(flow["path"], key=capacity.__getitem__) for flow in scenario["flows"]}
     unlimited = {name for flow in scenario["flows"] if always_sends(flow) for name in flow["path"]}
     over = np.array([narrowest[name] for name in done["flow"].cast(str)])
-    least, size, start = (done[column].to_numpy() for column in ("least", "bytes", "start_s"))
+    ideal, size, start = (done[column].to_numpy() for column in ("ideal_s", "bytes", "start_s"))
     shared = np.full(done.height, np.nan)
     for link in set(narrowest.values()) - unlimited:
         own = over == link
         alone = 8 * size[own] / capacity[link]
         if own.any():
-            shared[own] = completion_times(start[own], size[own], capacity[link], np.maximum(least[own] - alone, 0.0))
+            shared[own] = completion_times(start[own], size[own], capacity[link], np.maximum(ideal[own] - alone, 0.0))
     return shared

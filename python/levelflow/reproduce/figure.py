@@ -54,11 +54,10 @@ class Runs:
     def get(self, scenario: Scenario) -> Result:
         """The result of a scenario, from an equal one that ran or is running if there is one.
 
-        Hosts and clocks are ideal unless the scenario says otherwise: no paper here gives its hosts processing times.
+        Hosts are those of the papers unless the scenario says otherwise.
         """
         scenario = copy.deepcopy(scenario)
-        if "overhead" not in scenario.raw:
-            scenario.set("overhead", "0 s")
+        scenario.raw.setdefault("profile", "paper")
         for path, value in self.changes:
             scenario.set(path, value)
         key = scenario_key(scenario)

@@ -1,43 +1,65 @@
-"""Pictures of a study: metrics over its axes with their intervals, completion times by share and by size."""
+"""Pictures of a study: metrics over its axes, completion times by share, completion times and slowdowns by size.
+
+One axis of numbers runs along a picture, one axis of names has a line for each value, and every other axis has a panel
+for each of its values. A band is the 95 % interval over distinct runs, which differ in their seeds alone.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
 import polars as pl
 
 from levelflow._core import ScenarioError
+from levelflow.measure.intervals import Interval, interval
 from levelflow.picture import Picture
 from levelflow.report import plots
 from levelflow.scenario import nearest
-from levelflow.study.statistics import Interval, interval
 from levelflow.study.table import axis_label, metrics, unit
 from levelflow.study.task import METRICS
 from levelflow.style import WIDTHS, style
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from levelflow.study.study import StudyResult
 
-#: Lines and maps of one picture; more values of an axis are taken in the mean.
-MOST_LINES, MOST_MAPS = 7, 4
-#: A range from which on an axis is logarithmic.
+#: Lines of a panel, panels of a picture, panels side by side.
+MOST_LINES, MOST_PANELS, MOST_BESIDE = 7, 12, 3
+#: A ratio of the ends of an axis from which on it is logarithmic.
 WIDE = 30.0
-KINDS = ("response", "map", "completion times", "completion by size")
+KINDS = ("response", "map", "completion times", "completion by size", "slowdown by size")
+#: Marks of lines, so that they differ in grey print too.
+MARKS = "osD^vP*"
+#: Solid and thin metrics by size, by the kind of picture.
+BY_SIZE = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
+
+
+class Axes(NamedTuple):
+    """The roles of the axes of a study in a picture.
+
+    Attributes:
+        along: numbers that run along the picture, if any.
+        lines: values that have a line each, if any.
+        panels: those that have panels.
+    """
+
+    along: str | None
+    lines: str | None
+    panels: tuple[str, ...]
 
 
 def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
     """Writes the pictures that this study has into its directory, as each kind; returns their paths."""
-    numeric, _ = _axes(found)
     drawn = {f"response-{metric}": ("response", metric) for metric in metrics(found)}
-    if len(numeric) > 1:
+    if len(_several(found)[0]) > 1:
         drawn |= {f"map-{metric}": ("map", metric) for metric in metrics(found)}
     if found.rows.filter(of="cdf").height:
-        drawn |= {"completion-times": ("completion times", ""), "completion-by-size": ("completion by size", "")}
+        drawn |= {kind.replace(" ", "-"): (kind, "") for kind in KINDS[2:]}
     written = []
     for name, (kind, metric) in drawn.items():
         figure = draw(found, kind, metric, width)
@@ -53,7 +75,7 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
     Args:
         found: its result.
         kind: one of `KINDS`: a metric over the axis with most numbers; its mean over two such axes; the distribution of
-            completion times; their mean by size.
+            completion times; their median and 99th percentile by size; the same of slowdowns.
         metric: of the first two kinds, one of `METRICS`.
         width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt.
 
@@ -67,32 +89,15 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
     if width not in WIDTHS:
         raise ScenarioError(f"plot: no width {width!r}; {nearest(width, list(WIDTHS))}")
     with mpl.rc_context(style(width)):
-        return _drawn(found, kind, metric, width)
+        if kind == "map":
+            return _maps(found, metric, width)
+        numeric, _ = _several(found)
+        roles = _roles(found, numeric[0] if kind == "response" and numeric else None)
+        return _panels(found, kind, metric, roles, width)
 
 
-def _drawn(found: StudyResult, kind: str, metric: str, width: str) -> Picture:
-    numeric, others = _axes(found)
-    lines = next((name for name in others if found.table[name].n_unique() <= MOST_LINES), None)
-    if kind == "map":
-        if len(numeric) < 2:
-            raise ScenarioError("plot: a map needs two axes of numbers")
-        figure = Picture(figsize=(WIDTHS[width], 0.56 * WIDTHS[width]), layout="constrained")
-        _maps(figure, found, metric, (numeric[0], numeric[1]), lines)
-        return figure
-    figure, columns = plots.figure_of(1, width)
-    axes: Any = columns[0]
-    if kind == "response":
-        _response(axes, found, metric, numeric[0] if numeric else None, lines)
-    elif kind == "completion times":
-        _completions(axes, found, lines, "cdf")
-    else:
-        _completions(axes, found, lines, "size")
-    plots.arranged(figure, columns, width)
-    return figure
-
-
-def _axes(found: StudyResult) -> tuple[list[str], list[str]]:
-    """The axes of numbers, that with most values first, and the others; of one value, none."""
+def _several(found: StudyResult) -> tuple[list[str], list[str]]:
+    """Returns the axes of numbers, that with most values first, and the others; of one value, none."""
     table = found.table
     several = [axis.name for axis in found.plan.design.axes if table[axis.name].n_unique() > 1]
     numeric = [name for name in several if table[name].dtype.is_numeric()]
@@ -100,92 +105,161 @@ def _axes(found: StudyResult) -> tuple[list[str], list[str]]:
     return numeric, [name for name in several if name not in numeric]
 
 
-def _estimates(found: StudyResult, metric: str, by: list[str]) -> list[tuple[list[Any], Interval]]:
-    """Values of some axes with the mean of a metric over the others; replications are independent, points are not."""
-    table = found.table.select(*by, "replication", metric).drop_nulls()
-    each = table.group_by(*by, "replication", maintain_order=True).agg(pl.mean(metric))
-    groups = each.group_by(by, maintain_order=True) if by else [((), each)]
-    return [(list(values), interval(own[metric].to_numpy())) for values, own in groups]
+def _roles(found: StudyResult, along: str | None) -> Axes:
+    numeric, others = _several(found)
+    left = [name for name in (*others, *numeric) if name != along]
+    lines = next((name for name in left if found.table[name].n_unique() <= MOST_LINES), None)
+    return Axes(along, lines, tuple(name for name in left if name != lines))
 
 
-def _response(axes: Any, found: StudyResult, metric: str, along: str | None, lines: str | None) -> None:
+def _panels(found: StudyResult, kind: str, metric: str, roles: Axes, width: str) -> Picture:
+    values = [found.table[name].unique(maintain_order=True).to_list() for name in roles.panels]
+    every = list(itertools.product(*values))
+    shown = every[:MOST_PANELS]
+    beside = 1 if width == "column" else min(len(shown), MOST_BESIDE)
+    rows = -(-len(shown) // beside)
+    wide = WIDTHS[width]
+    each = wide * (0.72 if width == "column" else 0.5 if beside == 1 else 0.62) / max(beside, 1)
+    figure = Picture(figsize=(wide, rows * each + 0.5), layout="constrained")
+    grid: Any = np.ravel(figure.subplots(rows, beside, sharex=True, sharey=True, squeeze=False))
+    for axes, panel in itertools.zip_longest(grid, shown):
+        if panel is None:
+            axes.set_visible(False)
+            continue
+        own = found.distinct
+        for name, value in zip(roles.panels, panel, strict=True):
+            own = own.filter(pl.col(name) == value)
+        _draw_panel(axes, found, own, kind, metric, roles)
+        axes.set_title(", ".join(_label(*pair) for pair in zip(roles.panels, panel, strict=True)), fontsize="medium")
+    for axes in grid[: len(shown)]:
+        axes.label_outer()
+    handles, labels = grid[0].get_legend_handles_labels()
+    if labels:
+        columns = max(1, round(wide / plots.LEGEND_COLUMN))
+        figure.legend(handles, labels, loc="outside upper left", ncols=columns, frameon=False)
+    if len(every) > len(shown):
+        figure.supxlabel(f"{len(shown)} of {len(every)} panels", fontsize="small", ha="right", x=1.0)
+    return figure
+
+
+def _draw_panel(axes: Any, found: StudyResult, own: pl.DataFrame, kind: str, metric: str, roles: Axes) -> None:
+    if kind == "response":
+        _response(axes, own, metric, roles)
+    elif kind == "completion times":
+        _distribution(axes, found, own, roles)
+    else:
+        _by_size(axes, found, own, kind, roles)
+
+
+def _lines(own: pl.DataFrame, lines: str | None) -> Iterator[tuple[int, str | None, pl.DataFrame]]:
+    parts = own.group_by(lines, maintain_order=True) if lines else [((None,), own)]
+    for number, ((value,), part) in enumerate(parts):
+        yield number, None if lines is None else _label(lines, value), part
+
+
+def _response(axes: Any, own: pl.DataFrame, metric: str, roles: Axes) -> None:
     _, factor = unit(metric)
-    axes.set_title(METRICS[metric])
     axes.set_ylabel(axis_label(metric))
-    if along is None:
-        rows = _estimates(found, metric, [lines] if lines else [])
-        for number, (_, one) in enumerate(rows):
-            axes.errorbar(number, factor * one.mean, factor * one.half, fmt="o", capsize=4, **_colour(number))
-        axes.set_xticks(range(len(rows)), [str(values[0]) if values else "" for values, _ in rows])
-        axes.set_xlim(-0.7, len(rows) - 0.3)
+    parts = list(_lines(own, roles.lines))
+    if roles.along is None:
+        for number, _, part in parts:
+            one = _estimate(part[metric])
+            bar = 0.0 if np.isnan(one.half) else factor * one.half
+            axes.errorbar(number, factor * one.mean, bar, fmt=MARKS[number % len(MARKS)], capsize=4, **_colour(number))
+        axes.set_xticks(range(len(parts)), [label or "" for _, label, _ in parts])
+        axes.set_xlim(-0.7, len(parts) - 0.3)
         return
-    curves: dict[Any, list[tuple[float, Interval]]] = {}
-    for values, one in _estimates(found, metric, [along, *([lines] if lines else [])]):
-        curves.setdefault(values[1] if lines else None, []).append((values[0], one))
-    for number, (label, points) in enumerate(curves.items()):
-        points.sort(key=lambda point: point[0])
-        x = np.array([x for x, _ in points])
-        mean = factor * np.array([one.mean for _, one in points])
-        half = factor * np.array([one.half for _, one in points])
-        axes.plot(x, mean, marker="o", markersize=4, label=_label(lines, label), **plots.look(number))
+    for number, label, part in parts:
+        points = sorted((value, _estimate(at[metric])) for (value,), at in part.group_by(roles.along))
+        x = np.array([value for value, _ in points])
+        mean, half = (factor * np.array([getattr(one, key) for _, one in points]) for key in ("mean", "half"))
+        axes.plot(x, mean, marker=MARKS[number % len(MARKS)], markersize=4, label=label, **plots.look(number))
         low = np.maximum(mean - half, 0)  # no metric is negative
         axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, **_colour(number))
-    axes.set_xlabel(along)
-    if _is_wide(found.table[along]):
+    axes.set_xlabel(roles.along)
+    if _is_wide(own[roles.along]):
         plots.logarithmic(axes, "x")
 
 
-def _maps(figure: Any, found: StudyResult, metric: str, along: tuple[str, str], panels: str | None) -> None:
-    values = found.table[panels].unique(maintain_order=True).to_list()[:MOST_MAPS] if panels else [None]
-    rows = _estimates(found, metric, [*along, *([panels] if panels else [])])
-    name, factor = unit(metric)
-    every = [factor * one.mean for _, one in rows]
-    for axes, value in zip(figure.subplots(1, len(values), squeeze=False).flat, values, strict=True):
-        own = {(x, y): factor * one.mean for (x, y, *panel), one in rows if panel in ([], [value])}
+def _estimate(values: pl.Series) -> Interval:
+    return interval(values.cast(pl.Float64).fill_null(np.nan).to_numpy())
+
+
+def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[Any, Any, Any, Any]:
+    """Returns places, and at each the mean of a metric over distinct runs with the ends of its interval."""
+    runs = part.select("point", "replication")
+    rows = found.rows.filter(of=of, metric=metric).join(runs, on=["point", "replication"], maintain_order="left")
+    places = sorted(set(rows["at"].to_list()))
+    each = [_estimate(rows.filter(pl.col("at") == at)["value"]) for at in places]
+    mean, half = (np.array([getattr(one, key) for one in each]) for key in ("mean", "half"))
+    known = np.nan_to_num(half)
+    return np.array(places), mean, np.maximum(mean - known, 0), mean + known
+
+
+def _distribution(axes: Any, found: StudyResult, own: pl.DataFrame, roles: Axes) -> None:
+    for number, label, part in _lines(own, roles.lines):
+        shares, mean, low, high = _curves(found, part, "cdf", "fct_s")
+        shares = shares * part["transfers"].sum() / part["started"].sum()
+        axes.plot(mean, shares, label=label, **plots.look(number))
+        axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, **_colour(number))
+    axes.set_xlabel("completion time (s)")
+    axes.set_ylabel("finished, of all that started")
+    plots.logarithmic(axes, "x")
+
+
+def _by_size(axes: Any, found: StudyResult, own: pl.DataFrame, kind: str, roles: Axes) -> None:
+    middle, late = BY_SIZE[kind]
+    for number, label, part in _lines(own, roles.lines):
+        sizes, mean, low, high = _curves(found, part, "size", middle)
+        axes.plot(sizes / 1e3, mean, label=label, **plots.look(number))
+        axes.fill_between(sizes / 1e3, low, high, alpha=0.15, linewidth=0, **_colour(number))
+        sizes, mean, *_ = _curves(found, part, "size", late)
+        axes.plot(sizes / 1e3, mean, linewidth=0.8, **_colour(number))
+    axes.plot([], [], color="none", label="thin: 99th percentile")
+    axes.set_xlabel("size (kB)")
+    axes.set_ylabel("slowdown, median" if kind.startswith("slowdown") else "completion time, median (s)")
+    plots.logarithmic(axes, "x", "y")
+
+
+def _maps(found: StudyResult, metric: str, width: str) -> Picture:
+    numeric, others = _several(found)
+    if len(numeric) < 2:
+        raise ScenarioError("plot: a map needs two axes of numbers")
+    along = (numeric[0], numeric[1])
+    panels = (*others, *numeric[2:])
+    table = found.distinct
+    groups = table.group_by(*along, *panels, maintain_order=True)
+    _, factor = unit(metric)
+    rows = {key: factor * _estimate(own[metric]).mean for key, own in groups}
+    values = list(dict.fromkeys(key[2:] for key in rows))[:MOST_PANELS]
+    beside = min(len(values), MOST_BESIDE)
+    deep = -(-len(values) // beside)
+    figure = Picture(figsize=(WIDTHS[width], 0.56 * WIDTHS[width] * max(1, deep / 1.5)), layout="constrained")
+    for axes, value in itertools.zip_longest(np.ravel(figure.subplots(deep, beside, squeeze=False)), values):
+        if value is None:
+            axes.set_visible(False)
+            continue
+        own = {key[:2]: mean for key, mean in rows.items() if key[2:] == value}
         across, up = (sorted({key[place] for key in own}) for place in (0, 1))
-        grid = [[own.get((x, y), np.nan) for x in across] for y in up]
-        shown = axes.imshow(grid, origin="lower", aspect="auto", cmap="cividis", vmin=min(every), vmax=max(every))
+        cells = [[own.get((x, y), np.nan) for x in across] for y in up]
+        shown = axes.imshow(
+            cells, origin="lower", aspect="auto", cmap="cividis", vmin=min(rows.values()), vmax=max(rows.values())
+        )
         axes.set_xticks(range(len(across)), [f"{x:.4g}" for x in across], rotation=45)
         axes.set_yticks(range(len(up)), [f"{y:.4g}" for y in up])
         axes.set_xlabel(along[0])
         axes.set_ylabel(along[1])
-        axes.set_title("" if value is None else str(value))
+        axes.set_title(", ".join(_label(*pair) for pair in zip(panels, value, strict=True)))
         axes.grid(visible=False)
-    figure.colorbar(shown, ax=figure.axes, label=f"{METRICS[metric]} ({name})")
+    figure.colorbar(shown, ax=figure.axes, label=axis_label(metric))
+    return figure
 
 
-def _completions(axes: Any, found: StudyResult, lines: str | None, of: str) -> None:
-    labels = found.table.select("point", *([lines] if lines else [])).unique(maintain_order=True)
-    rows = found.rows.filter(of=of).join(labels, on="point")
-    parts = rows.group_by(lines, maintain_order=True) if lines else [((None,), rows)]
-    for number, ((label,), own) in enumerate(parts):
-        times = own.filter(pl.col("metric").str.starts_with("fct"))
-        if of == "size":
-            counts = own.filter(metric="transfers").select("point", "replication", "at", weight="value")
-            times = times.join(counts, on=["point", "replication", "at"])
-            mean = (pl.col("value") * pl.col("weight")).sum() / pl.col("weight").sum()
-        else:
-            mean = pl.col("value").mean()
-        curve = times.group_by("at").agg(mean=mean, low=pl.min("value"), high=pl.max("value")).sort("at")
-        x, y = (curve["at"], curve["mean"]) if of == "size" else (curve["mean"], curve["at"])
-        axes.plot(x, y, label=_label(lines, label), **plots.look(number))
-        band = axes.fill_between if of == "size" else axes.fill_betweenx
-        band(curve["at"], curve["low"], curve["high"], alpha=0.15, linewidth=0, **_colour(number))
-    if of == "size":
-        axes.set_title("mean of each size over runs, and their range")
-        axes.set_xlabel("size of the transfer, bytes")
-        axes.set_ylabel("mean completion time, s")
-        plots.logarithmic(axes, "x", "y")
-    else:
-        axes.set_title("mean of each share over runs, and their range")
-        axes.set_xlabel("completion time, s")
-        axes.set_ylabel("share of transfers")
-        plots.logarithmic(axes, "x")
-
-
-def _label(axis: str | None, value: Any) -> str | None:
-    """What a line is called: a word by itself, a number with its axis."""
-    return value if axis is None or isinstance(value, str) else f"{axis} = {value}"
+def _label(axis: str, value: Any) -> str:
+    """Returns what a line or a panel is called: a word by itself, a number with its axis."""
+    if isinstance(value, str):
+        return value
+    return f"{axis} = {value:g}" if isinstance(value, float) else f"{axis} = {value}"
 
 
 def _is_wide(values: pl.Series) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import queue
 import signal
 import threading
@@ -17,13 +18,14 @@ import numpy as np
 import polars as pl
 
 from levelflow._core import ScenarioError
+from levelflow.measure.intervals import Interval, interval
 from levelflow.report import files
+from levelflow.report.warned import tally
 from levelflow.scenario import nearest
 from levelflow.study import reading
 from levelflow.study.pools import Pool, pool
-from levelflow.study.statistics import Interval, interval
 from levelflow.study.store import Cache, Store, cache_file
-from levelflow.study.task import METRICS, Row, Task, engine
+from levelflow.study.task import DIGEST, METRICS, Row, Task, engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 #: Seconds of finished runs that may be lost when the process is killed.
 FLUSH_EVERY_S = 2.0
 FLUSH_RUNS = 2000
+#: Metrics that are quantiles to within a bin, and the width of a bin as a share of its value.
+QUANTISED = ("queue_p50_ms", "queue_p99_ms")
+QUANTILE_RESOLUTION = 1 / 64
 
 
 class Study:
@@ -106,7 +111,7 @@ class _Work:
     def __init__(self, plan: Plan, store: Store, kept: Cache, side: Pool, tell: Callable[[float, float], None]) -> None:
         self.plan, self.store, self.kept, self.side, self.tell = plan, store, kept, side, tell
         self.have = store.runs()
-        self.values: dict[int, dict[int, float]] = {}
+        self.values: dict[int, dict[int, tuple[float, float]]] = {}
         self.fresh: list[tuple[Task, int, list[Row]]] = []
         self.computed: list[tuple[Task, int, list[Row]]] = []
         self.failures: list[dict[str, Any]] = []
@@ -121,9 +126,10 @@ class _Work:
     def made(self) -> list[dict[str, Any]]:
         """Makes all runs; returns those that failed."""
         if (metric := self.plan.replications.metric) and self.have:
-            known = self.store.rows().filter(of="run", metric=metric).select("point", "replication", "value")
-            for point, replication, value in known.iter_rows():
-                self.values.setdefault(point, {})[replication] = np.nan if value is None else value
+            known = self.store.rows().filter(pl.col("metric").is_in([metric, DIGEST]), of="run")
+            for (point, replication), own in known.group_by("point", "replication", maintain_order=True):
+                found = dict(own.select("metric", "value").iter_rows())
+                self._note(int(point), int(replication), found.get(metric), found[DIGEST])
         before = signal.getsignal(signal.SIGINT)
         hears = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
         if hears:
@@ -195,11 +201,15 @@ class _Work:
     def _take(self, task: Task, rows: list[Row]) -> None:
         self.fresh.append((task, self.plan.seed + task.replication, rows))
         if metric := self.plan.replications.metric:
-            value = next((row[4] for row in rows if row[0] == "run" and row[3] == metric), None)
-            self.values.setdefault(task.point, {})[task.replication] = np.nan if value is None else value
+            found = {row[3]: row[4] for row in rows if row[0] == "run"}
+            self._note(task.point, task.replication, found.get(metric), found[DIGEST])
         if len(self.fresh) >= FLUSH_RUNS or time.monotonic() - self.flushed > FLUSH_EVERY_S:
             self._flush()
         self._ended(task.point)
+
+    def _note(self, point: int, replication: int, value: float | None, digest: float | None) -> None:
+        known = np.nan if value is None else value
+        self.values.setdefault(point, {})[replication] = (known, np.nan if digest is None else digest)
 
     def _fail(self, point: int, replication: int, why: str) -> None:
         seed = self.plan.seed + replication
@@ -213,8 +223,10 @@ class _Work:
         rule = self.plan.replications
         if not self.left[point] and rule.metric:
             count = self.asked.get(point, rule.least)
-            values = [self.values.get(point, {}).get(replication, np.nan) for replication in range(count)]
-            enough = interval(values).is_within(rule.width, rule.relative)
+            found = self.values.get(point, {})
+            distinct = {digest: value for _, (value, digest) in sorted(found.items(), reverse=True)}
+            same = len(found) > 1 and len(distinct) == 1  # then more seeds bring nothing new
+            enough = same or interval(list(distinct.values())).is_within(rule.width, rule.relative)
             further = 0 if enough else min(max(1, count // 5), rule.most - count)
             self.more += [(point, count + number) for number in range(further)]
             self.asked[point], self.left[point] = count + further, further
@@ -255,26 +267,42 @@ class StudyResult:
         named = pl.DataFrame(labels, schema_overrides={"point": pl.UInt32}, infer_schema_length=None)
         return named.join(runs, on="point", how="right", maintain_order="right") if labels else runs
 
+    @cached_property
+    def distinct(self) -> pl.DataFrame:
+        """The rows of `table` without those of runs that equal one before at the same point."""
+        return self.table.unique(subset=["point", DIGEST], keep="first", maintain_order=True)
+
     @property
-    def seeds_change_nothing(self) -> bool:
-        """Whether there are several replications and nothing is drawn at random, or all come out the same."""
-        runs = self.rows.filter(of="run")
-        if runs["replication"].n_unique() > 1 and not runs.filter(metric="random")["value"].cast(pl.Boolean).any():
-            return True
-        found = runs.group_by("point", "metric").agg(pl.col("value").n_unique(), pl.len())
-        several = found.filter(pl.col("len") > 1)
-        return bool(several.height and (several["value"] == 1).all())
+    def warnings(self) -> list[str]:
+        """What to know before the numbers are used: warnings of runs, each with how many have it, and of equal runs."""
+        told = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
+        quiet: list[list[str]] = [[]] * (self.table.height - told.height)
+        lines = tally([*told["name"].to_list(), *quiet])
+        counts = self.table.group_by("point", maintain_order=True).agg(pl.len(), pl.col(DIGEST).n_unique().alias("own"))
+        equal = counts.filter(pl.col("own") < pl.col("len"))
+        if equal.height == counts.height and bool((equal["own"] == 1).all()):
+            return [*lines, "all seeds give the same run, which counts once; one replication is enough"]
+        for point, count, own in equal.iter_rows():
+            where = ", ".join(f"{name} {value}" for name, value in self.plan.design.point(point)[0].items())
+            lines.append(f"{where}: {count} seeds give {own} different run{'s' * (own > 1)}; equal runs count once")
+        return lines
 
     def summary(self, metric: str) -> pl.DataFrame:
-        """One row per point: the axes, `mean`, half the 95 % interval of Student's t (`half`), and `runs`.
+        """Returns a row per point: its axes, `mean`, `half`, `runs` and `missing`.
+
+        `mean` is over distinct runs, `runs` their number, and `half` is half the 95 % interval of Student's t, or
+        the resolution of the metric if that is more.
+        `missing` is the number of distinct runs in which the metric has no value, such as the settling time of a run
+        that does not settle; the mean leaves them out.
 
         Raises:
             ScenarioError: if there is no such metric.
         """
         rows = []
-        for (point,), own in self.rows.filter(of="run", metric=_known(metric)).group_by("point", maintain_order=True):
-            one = interval(own["value"].drop_nulls().to_numpy())
-            rows.append({**self.plan.design.point(int(point))[0], "mean": one.mean, "half": one.half, "runs": one.runs})
+        for (point,), own in self.distinct.group_by("point", maintain_order=True):
+            one = interval(own[_known(metric)].cast(pl.Float64).fill_null(np.nan).to_numpy())
+            one = _resolved(metric, one, abs(one.mean))
+            rows.append({**self.plan.design.point(int(point))[0], **one._asdict()})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def plot(self, kind: str = "response", metric: str = "", width: str = "screen") -> Picture:
@@ -293,7 +321,8 @@ class StudyResult:
     def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:
         """Returns by how much a metric of one value of an axis exceeds that of another, with all else equal.
 
-        Runs are paired: the same other axes and the same seed. With several other points, over all of them.
+        Runs are paired: the same other axes and the same seed. With several other points, over all of them. A seed
+        counts if all its runs have the metric, and if no other seed gives the same runs.
 
         Raises:
             ScenarioError: if there is no such metric, axis or value.
@@ -308,13 +337,33 @@ class StudyResult:
                 raise ScenarioError(f"compare: {axis} is never {value!r}; {nearest(str(value), known)}")
         others = [name for name in names if name != axis] + ["replication"]
         columns = [*others, _known(metric)]
+        columns += [DIGEST]
         first, second = (table.filter(pl.col(axis) == value).select(columns) for value in (a, b))
-        both = first.join(second, on=others, suffix="_b").drop_nulls()
-        means = both.with_columns(d=pl.col(metric) - pl.col(f"{metric}_b")).group_by("replication").agg(pl.mean("d"))
-        return interval(means.sort("replication")["d"].to_numpy())
+        both = first.join(second, on=others, suffix="_b").sort(*others)
+        # A pair of runs that equals another pair, at all other points, is no further one.
+        pairs = both.group_by("replication", maintain_order=True).agg(DIGEST, f"{DIGEST}_b", metric, f"{metric}_b")
+        pairs = pairs.unique(subset=[DIGEST, f"{DIGEST}_b"], keep="first", maintain_order=True)
+        found = interval([_mean_difference(x, y) for x, y in pairs.select(metric, f"{metric}_b").iter_rows()])
+        sizes = [abs(value) for values in pairs[metric].to_list() for value in values if value is not None]
+        return _resolved(metric, found, max(sizes, default=0.0))
+
+
+def _resolved(metric: str, one: Interval, size: float) -> Interval:
+    """Returns an interval that is no narrower than a bin, for quantiles of this size."""
+    if metric not in QUANTISED or math.isnan(one.half):
+        return one
+    return one._replace(half=max(one.half, size * QUANTILE_RESOLUTION))
 
 
 def _known(metric: str) -> str:
     if metric not in METRICS:
         raise ScenarioError(f"no metric {metric!r}; {nearest(metric, list(METRICS))}")
     return metric
+
+
+def _mean_difference(first: list[float | None], second: list[float | None]) -> float:
+    """Returns the mean of the differences; NaN where one is not known."""
+    pairs = list(zip(first, second, strict=True))
+    if any(x is None or y is None for x, y in pairs):
+        return math.nan
+    return math.fsum((x or 0.0) - (y or 0.0) for x, y in pairs) / len(pairs)

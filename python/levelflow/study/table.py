@@ -1,17 +1,25 @@
-"""What a study came to, as a table."""
+"""Tables of a study."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from levelflow.study.statistics import Interval
+from levelflow.measure.intervals import Interval, interval
+from levelflow.report.tables import percent
+from levelflow.study.task import METRICS
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from levelflow.study.study import StudyResult
 
 #: Values of an axis that are compared in pairs.
 MOST_COMPARED = 12
-TRANSFERS = ("fct_mean_s", "fct_p99_s", "throughput_bps")
+#: Beginnings of metrics that leave out transfers which did not finish.
+OF_TRANSFERS = ("fct_", "slowdown_")
+#: Heads of the columns that say what those leave out.
+LEFT_OUT = ["transfers finished", "bytes missing"]
+TRANSFERS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
 FLOWS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
 
 
@@ -19,8 +27,8 @@ def metrics(found: StudyResult) -> tuple[str, ...]:
     """Returns which metrics to show: those asked for, or the usual ones of transfers or of long flows."""
     if found.plan.metrics:
         return found.plan.metrics
-    ended = found.rows.filter(of="run", metric="transfers")["value"].sum()
-    return TRANSFERS if ended else FLOWS
+    started = found.rows.filter(of="run", metric="started")["value"].sum()
+    return TRANSFERS if started else FLOWS
 
 
 def unit(metric: str) -> tuple[str, float]:
@@ -29,10 +37,15 @@ def unit(metric: str) -> tuple[str, float]:
 
 
 def axis_label(metric: str) -> str:
-    """Returns what an axis of a metric says, below a title that names it: the unit, or the metric if it has none."""
+    """Returns the label of an axis, with its unit.
+
+    >>> axis_label("queue_p99_ms"), axis_label("throughput_bps"), axis_label("slowdown_p99")
+    ('99th percentile of the queueing delay, worst link, warm-up included (ms)', 'throughput of all flows (Mb/s)', 'slowdown, 99th percentile')
+    """  # noqa: E501 - what it prints is one line
     name, _ = unit(metric)
-    units = {"_s": "s", "_ms": "ms", "packets": "packets", "Mb/s": "Mb/s"}
-    return next((short for end, short in units.items() if name.endswith(end)), name)
+    units = {"_s": "s", "_ms": "ms", "_bytes": "B", "Mb/s": "Mb/s"}
+    short = next((short for end, short in units.items() if name.endswith(end)), "")
+    return f"{METRICS[metric]} ({short})" if short else METRICS[metric]
 
 
 def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
@@ -40,12 +53,27 @@ def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
     shown = metrics(found)
     axes = [axis.name for axis in found.plan.design.axes]
     summaries = [found.summary(metric).to_dicts() for metric in shown]
+    left_out = _left_out(found) if any(metric.startswith(OF_TRANSFERS) for metric in shown) else []
     rows = []
-    for own in zip(*summaries, strict=True):
+    for place, own in enumerate(zip(*summaries, strict=True)):
         cells = [_number(own[0][axis]) for axis in axes]
-        estimates = [Interval(one["mean"], one["half"], one["runs"]) for one in own]
-        rows.append([*cells, str(max(one.runs for one in estimates)), *map(_interval, estimates, shown)])
-    return [*axes, "runs", *(unit(metric)[0] for metric in shown)], rows
+        estimates = [Interval(*(one[key] for key in Interval._fields)) for one in own]
+        runs = str(max(one.runs + one.missing for one in estimates))
+        rows.append([*cells, runs, *map(_interval, estimates, shown), *(left_out[place] if left_out else [])])
+    missing = LEFT_OUT if left_out else []
+    return [*axes, "runs", *(unit(metric)[0] for metric in shown), *missing], rows
+
+
+def _left_out(found: StudyResult) -> list[list[str]]:
+    """Returns cells for each point: the transfers that completion times leave out, over all its distinct runs."""
+    return [_missing(own) for _, own in found.distinct.group_by("point", maintain_order=True)]
+
+
+def _missing(runs: pl.DataFrame) -> list[str]:
+    """Returns cells: transfers that finished, and the mean share of bytes that did not arrive."""
+    started, finished = int(runs["started"].sum()), int(runs["transfers"].sum())
+    shares = runs["missing_share"].drop_nulls().to_numpy()
+    return [f"{finished:,} of {started:,}", percent(interval(shares).mean) if shares.size else "-"]
 
 
 def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | None:
@@ -60,11 +88,13 @@ def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | 
         return None
     first, *others = dict.fromkeys(several.labels)
     shown = metrics(found)
+    leaves_out = any(metric.startswith(OF_TRANSFERS) for metric in shown)
     rows = []
     for other in others:
         pairs = [found.compare(metric, several.name, other, first) for metric in shown]
-        rows.append([str(other), *map(_interval, pairs, shown)])
-    head = [several.name, *(unit(metric)[0] for metric in shown)]
+        own = found.distinct.filter(found.distinct[several.name] == other)
+        rows.append([str(other), *map(_interval, pairs, shown), *(_missing(own) if leaves_out else [])])
+    head = [several.name, *(unit(metric)[0] for metric in shown), *(LEFT_OUT if leaves_out else [])]
     return f"Paired differences from {first}", head, rows
 
 
@@ -73,7 +103,8 @@ def _interval(one: Interval, metric: str) -> str:
         return "-"
     _, factor = unit(metric)
     mean = f"{one.mean * factor:.4g}"
-    return mean if one.runs == 1 else f"{mean} ± {one.half * factor:.2g}"
+    known = mean if one.runs == 1 else f"{mean} ± {one.half * factor:.2g}"
+    return f"{known} ({one.runs} of {one.runs + one.missing} runs)" if one.missing else known
 
 
 def _number(value: Any) -> str:

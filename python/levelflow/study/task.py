@@ -10,8 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from levelflow import _core
+from levelflow.measure import delays, samples, transfers
+from levelflow.measure.intervals import mser5
 from levelflow.scenario import Scenario
+from levelflow.theory.competition import in_force
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,32 +25,50 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
-#: Of what is measured below; what other versions measured is not taken from the cache.
-VERSION = 2
+#: Of what is measured below; runs that another version measured are not taken from the cache.
+VERSION = 3
 #: Levels at which completion times are kept, for distributions.
 LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
 #: Bins of sizes of transfers, per decade.
 BINS = 3
-QUANTILES = (0.5, 0.9, 0.99)
-#: Of a whole run: metrics that tables and pictures can show, and what they mean.
+#: Name of the row whose value tells runs apart, and hexadecimal digits of it, which a float holds.
+DIGEST, DIGEST_DIGITS = "digest", 13
+#: Means and quantiles of completion times and slowdowns.
+LEVELS_SHOWN = ("mean", *transfers.QUANTILES)
+#: Rates of flow entries.
+RATES = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
+#: Metrics of a bin of sizes.
+OF_SIZES = ("started", "transfers", "fct_mean_s", "fct_p50_s", "fct_p99_s", "slowdown_p50", "slowdown_p99")
+#: Metrics of a whole run that tables and pictures can show, and what they mean.
 METRICS = {
-    "throughput_bps": "data delivered, all flows",
-    "jain": "Jain's index of rates",
-    "jain_of_shares": "Jain's index of rates over fair shares",
-    "distance_max": "largest distance of a rate from its reference",
-    "settling_s": "time to settle",
+    "throughput_bps": "throughput of all flows",
+    "goodput_bps": "goodput of all flows",
+    "jain": "Jain's index of throughputs",
+    "jain_of_shares": "Jain's index of throughput over fair share",
+    "distance_max": "largest distance of a throughput from its reference",
+    "settling_s": "settling time",
     "utilisation": "utilisation of the busiest link",
     "queue_mean_ms": "mean queueing delay, worst link",
-    "queue_p50_ms": "queueing delay of packets, median, worst link, warm-up included",
-    "queue_p99_ms": "queueing delay of packets, 99th percentile, worst link, warm-up included",
-    "queue_max_ms": "longest queueing delay",
-    "dropped_packets": "packets dropped in queues",
-    "transfers": "transfers that ended",
+    "queue_p50_ms": "median queueing delay, worst link, warm-up included",
+    "queue_p99_ms": "99th percentile of the queueing delay, worst link, warm-up included",
+    "queue_max_ms": "longest queueing delay, warm-up included",
+    "backlog_max_bytes": "largest backlog",
+    "dropped_packets": "packets dropped at queues",
+    "started": "transfers started",
+    "transfers": "transfers finished",
+    "aborted": "transfers aborted",
+    "unfinished": "transfers unfinished at the end",
+    "missing_share": "share of the bytes of transfers that did not finish",
     "fct_mean_s": "completion time, mean",
     "fct_p50_s": "completion time, median",
-    "fct_p90_s": "completion time, 90th percentile",
+    "fct_p95_s": "completion time, 95th percentile",
     "fct_p99_s": "completion time, 99th percentile",
-    "slowdown_mean": "completion time over the least one, mean",
+    "fct_p999_s": "completion time, 99.9th percentile",
+    "slowdown_mean": "slowdown, mean",
+    "slowdown_p50": "slowdown, median",
+    "slowdown_p95": "slowdown, 95th percentile",
+    "slowdown_p99": "slowdown, 99th percentile",
+    "slowdown_p999": "slowdown, 99.9th percentile",
 }
 
 
@@ -85,9 +108,7 @@ class Task:
 def prepare() -> None:
     """Imports what a run needs, before there is one."""
     import levelflow.results
-    import levelflow.running
-    import levelflow.theory.competition
-    import levelflow.theory.queues.bounds  # noqa: F401 - all for later
+    import levelflow.running  # noqa: F401 - both for later
 
 
 def measure(text: str, warm_up: str | float, build: str, tell: Callable[[float], None] | None = None) -> list[Row]:
@@ -105,59 +126,27 @@ def measure(text: str, warm_up: str | float, build: str, tell: Callable[[float],
 
 
 def _rows(result: Result, warm_up: str | float) -> list[Row]:
-    import polars as pl
-
-    from levelflow.theory.competition import in_force
-    from levelflow.theory.queues.bounds import slowdowns
-
     end = float(result.manifest["simulated_s"])
-    begin = _begin(result, warm_up, end)
-    flows = result.flows.filter(pl.col("t") > begin).group_by("flow").agg(pl.col("rate_bps", "delivered_bps").mean())
-    means = {str(row["flow"]): row for row in flows.to_dicts()}
-    links = result.links.filter(pl.col("t") > begin)
-    queues = links.group_by("link").agg(pl.col("queue_bytes", "throughput_bps").mean(), pl.col("queue_max_bytes").max())
-    found = {str(row["link"]): row for row in queues.to_dicts()}
-    ended = result.completions.with_columns(slowdown=slowdowns(result.completions, result.scenario))
-    ended = ended.filter(pl.col("start_s") >= begin)
-    ended_of, none_ended = ended.partition_by("flow", as_dict=True), ended.clear()
-    rows: list[Row] = []
-    for flow in result.summary["flows"]:
-        own = means.get(flow["name"], {})
-        values = {
-            "rate_bps": own.get("rate_bps"),
-            "delivered_bps": own.get("delivered_bps"),
-            "distance": flow["distance"],
-            "loss": flow["loss"],
-            **_times(ended_of.get((flow["name"],), none_ended)),
-        }
-        rows += [("flow", flow["name"], None, metric, value) for metric, value in values.items()]
-    worst: dict[str, float] = {}
-    mean_capacities = in_force(result.scenario, begin, end)["links"]
-    for link, resolved, mean in zip(result.summary["links"], result.scenario["links"], mean_capacities, strict=True):
-        own, to_ms = found.get(link["name"], {}), 8e3 / resolved["capacity_bps"]
-        changes = bool(resolved.get("changes"))  # then bytes say nothing of times, and those of the whole run count
-        waits = link["queue_ms"]
-        shown = {
-            "utilisation": (own.get("throughput_bps") or 0) / (mean["capacity_bps"] or math.inf),
-            "queue_mean_ms": waits["mean"] if changes else (own.get("queue_bytes") or 0) * to_ms,
-            "queue_p50_ms": waits["p50"],
-            "queue_p99_ms": waits["p99"],
-            "queue_max_ms": waits["max"] if changes else (own.get("queue_max_bytes") or 0) * to_ms,
-        }
-        worst = {metric: max(value, worst.get(metric, 0.0)) for metric, value in shown.items()}
-        values = shown | {"dropped_packets": link["dropped_packets"]}
-        rows += [("link", link["name"], None, metric, value) for metric, value in values.items()]
-    whole = {name: result.summary[name] for name in ("jain", "jain_of_shares", "distance_max", "settling_s")}
+    window = (_begin(result, warm_up, end), end)
+    rows = _flow_rows(result, window)
+    per_link, worst = _link_rows(result, window)
+    counted = result.transfers.filter(result.transfers["start_s"] >= window[0])
+    summary = result.summary
+    whole = {name: summary[name] for name in ("jain", "jain_of_shares", "distance_max", "settling_s")}
     whole |= {
-        "throughput_bps": sum(row["delivered_bps"] or 0 for row in means.values()),
-        **worst,
-        "dropped_packets": sum(link["dropped_packets"] for link in result.summary["links"]),
-        "warm_up_s": begin,
-        "random": float(result.summary["random"]),
-        **_times(ended),
+        metric: math.fsum(row[4] or 0.0 for row in rows if row[0] == "flow" and row[3] == metric)
+        for metric in ("throughput_bps", "goodput_bps")
     }
-    rows += [("run", "", None, metric, value) for metric, value in whole.items()]
-    return [_plain(row) for row in [*rows, *_distribution(ended)]]
+    whole |= {
+        **worst,
+        "dropped_packets": sum(link["dropped_packets"] for link in summary["links"]),
+        "warm_up_s": window[0],
+        **_times(transfers.summary(counted)),
+    }
+    rows += per_link + [("run", "", None, metric, value) for metric, value in whole.items()]
+    rows += [("warning", text, None, "warning", 1.0) for text in summary["warnings"]]
+    plain = [_plain(row) for row in [*rows, *_distribution(counted)]]
+    return [*plain, ("run", "", None, DIGEST, _digest(plain))]
 
 
 def _plain(row: Row) -> Row:
@@ -165,43 +154,93 @@ def _plain(row: Row) -> Row:
     return (*where, None if value is None or not math.isfinite(value) else float(value))  # type: ignore[return-value] # as many
 
 
-def _times(ended: pl.DataFrame) -> dict[str, Any]:
-    times = ended["fct_s"]
-    return {
-        "transfers": ended.height,
-        "fct_mean_s": times.mean(),
-        **{f"fct_p{100 * level:g}_s": times.quantile(level) for level in QUANTILES},
-        "slowdown_mean": ended["slowdown"].mean(),
+def _digest(rows: list[Row]) -> float:
+    """Returns a number that tells runs apart: equal ones have the same."""
+    text = json.dumps(rows).encode()
+    return float(int(hashlib.sha256(text).hexdigest()[:DIGEST_DIGITS], 16))
+
+
+def _flow_rows(result: Result, window: tuple[float, float]) -> list[Row]:
+    means = {row["flow"]: row for row in samples.means(result.flows, ["flow"], RATES, window).to_dicts()}
+    ended_of, none_ended = result.transfers.partition_by("flow", as_dict=True), result.transfers.clear()
+    rows: list[Row] = []
+    for flow in result.summary["flows"]:
+        name = flow["name"]
+        own = ended_of.get((name,), none_ended)
+        values = {
+            **{metric: means.get(name, {}).get(metric) for metric in RATES},
+            "distance": flow["distance"],
+            "loss": flow["loss"],
+            **_times(transfers.summary(own.filter(own["start_s"] >= window[0]))),
+        }
+        rows += [("flow", name, None, metric, value) for metric, value in values.items()]
+    return rows
+
+
+def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], dict[str, float]]:
+    """Returns rows by link, and the largest value of each metric at any link."""
+    own_of = samples.inside(result.links, window).partition_by("link", as_dict=True)
+    sent = dict(samples.means(result.links, ["link"], ["throughput_bps"], window).iter_rows())
+    states = in_force(result.scenario, *window)["links"]
+    rows: list[Row] = []
+    worst: dict[str, float] = {}
+    for link, state in zip(result.summary["links"], states, strict=True):
+        name, whole = link["name"], link["queueing_delay_s"] or {}
+        own = own_of.get((name,), result.links.clear())
+        delay = {
+            "queue_mean_ms": delays.mean(own),
+            "queue_p50_ms": whole.get("p50"),
+            "queue_p99_ms": whole.get("p99"),
+            "queue_max_ms": whole.get("max"),
+        }
+        shown = {"utilisation": sent.get(name, 0.0) / (state["service_bps"] or math.inf)}
+        shown |= {metric: 1e3 * value for metric, value in delay.items() if value is not None}
+        shown["backlog_max_bytes"] = float(own["backlog_max_bytes"].max() or 0)  # type: ignore[arg-type] # a number
+        worst |= {metric: max(value, worst.get(metric, value)) for metric, value in shown.items()}
+        values = shown | {"dropped_packets": link["dropped_packets"]}
+        rows += [("link", name, None, metric, value) for metric, value in values.items()]
+    return rows, worst
+
+
+def _times(found: dict[str, Any] | None) -> dict[str, Any]:
+    """Returns the metrics of some transfers."""
+    counts = {"started": 0, "transfers": 0, "aborted": 0, "unfinished": 0, "missing_share": None}
+    if found:
+        counts = {key: found["finished" if key == "transfers" else key] for key in counts}
+    spreads = {"fct": ((found or {}).get("fct_s"), "_s"), "slowdown": ((found or {}).get("slowdown"), "")}
+    return counts | {
+        f"{kind}_{level}{unit}": None if spread is None else spread[level]
+        for kind, (spread, unit) in spreads.items()
+        for level in LEVELS_SHOWN
     }
 
 
-def _distribution(ended: pl.DataFrame) -> list[Row]:
-    """Completion times at levels, and in bins of sizes."""
-    import polars as pl
-
+def _distribution(counted: pl.DataFrame) -> list[Row]:
+    """Completion times at levels, then completion times and slowdowns in bins of sizes."""
+    ended = transfers.finished(counted)
     if ended.is_empty():
         return []
-    rows: list[Row] = [("cdf", "", level, "fct_s", ended["fct_s"].quantile(level, "linear")) for level in LEVELS]
-    bins = (pl.col("bytes").log10() * BINS).floor()
-    for place, fct, count in (
-        ended.group_by(bins.alias("bin")).agg(pl.col("fct_s").mean(), pl.len()).sort("bin").iter_rows()
-    ):
-        at = 10 ** ((place + 0.5) / BINS)
-        rows += [("size", "", at, "fct_mean_s", fct), ("size", "", at, "transfers", count)]
+    times = ended["fct_s"].to_numpy()
+    rows: list[Row] = [
+        ("cdf", "", level, "fct_s", float(np.quantile(times, level, method="inverted_cdf"))) for level in LEVELS
+    ]
+    place = np.floor(BINS * np.log10(counted["bytes"].to_numpy()) + 1e-9).astype(int)
+    for kind in np.unique(place).tolist():
+        found = _times(transfers.summary(counted.filter(place == kind)))
+        at = 10 ** ((kind + 0.5) / BINS)
+        rows += [("size", "", at, metric, found[metric]) for metric in OF_SIZES]
     return rows
 
 
 def _begin(result: Result, warm_up: str | float, end: float) -> float:
-    """Returns when what counts begins, s."""
+    """Returns when the warm-up ends, s."""
     if not isinstance(warm_up, str):
         return warm_up * end
-    import polars as pl
-
-    from levelflow.study.statistics import mser5
-
     begin = 0.0
-    for table, column in ((result.flows, "delivered_bps"), (result.links, "queue_bytes")):
-        series = table.group_by("t").agg(pl.col(column).sum()).sort("t")
-        if cut := mser5(series[column].to_numpy()):
-            begin = max(begin, float(series["t"][cut - 1]))
+    for table, key, column in ((result.flows, "flow", "throughput_bps"), (result.links, "link", "backlog_bytes")):
+        times = table["t"].unique().sort()
+        entries = table.height // max(times.len(), 1)
+        sums = table.sort("t", key)[column].cast(float).to_numpy().reshape(-1, entries).sum(axis=1)
+        if cut := mser5(sums):
+            begin = max(begin, float(times[cut - 1]))
     return begin

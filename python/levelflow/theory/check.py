@@ -20,7 +20,7 @@ from levelflow.theory.references import equilibrium_of
 from levelflow.theory.units import room
 from levelflow.theory.verdict import Port, Verdict
 
-#: A link that is loaded to its capacity but for this share is full.
+#: A link that is loaded to what it can serve but for this share is full.
 FULL = 1e-6
 
 
@@ -41,7 +41,7 @@ class Judgement:
     verdict: Verdict
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Prediction:
     """What theory predicts of a scenario.
 
@@ -78,13 +78,44 @@ class Prediction:
         no_queue = all(law.reference == MAX_MIN for law in laws)
         waits: list[float | None] = []
         for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):
-            if load > link["capacity_bps"] * (1 + FULL):
+            if "policer" in link["queue"] and load < link["capacity_bps"] * (1 - FULL):
+                waits.append(0.0)  # it drops what it does not let pass
+            elif load > link["service_bps"] * (1 + FULL):
                 waits.append(np.inf)
             elif by_delay:
                 waits.append(float(price))
             else:
-                waits.append(0.0 if no_queue or load < link["capacity_bps"] * (1 - FULL) else None)
+                waits.append(0.0 if no_queue or load < link["service_bps"] * (1 - FULL) else None)
         return waits
+
+    @property
+    def rates_by_flow(self) -> dict[str, float]:
+        """Rate of one flow of each entry by its name, bit/s; the mean where its flows take several paths."""
+        found = self.competition
+        names = [flow["name"] for flow in found.entries]
+        totals = dict.fromkeys(names, (0.0, 0.0))
+        for name, rate, count in zip(names, self.rates, found.counts, strict=True):
+            sent, flows = totals[name]
+            totals[name] = (sent + float(rate * count), flows + float(count))
+        return {name: sent / flows for name, (sent, flows) in totals.items()}
+
+    def __str__(self) -> str:
+        """Returns a line per flow entry, and one on stability."""
+        links = self.competition.links
+        limits = {
+            flow["name"]: links[link]["name"]
+            for flow, link in zip(self.competition.entries, self.bottlenecks, strict=True)
+        }
+        lines = [f"{name}: {rate / 1e6:.4g} Mb/s at {limits[name]}" for name, rate in self.rates_by_flow.items()]
+        word = {True: "stable", False: "unstable", None: "stability unknown"}[self.stable]
+        soon = "" if self.time is None else f"; within 2 % of it {self.time:.3g} s after the last start"
+        return "\n".join([*lines, f"equilibrium: {word}{soon}"])
+
+    def __repr__(self) -> str:
+        """Returns what it is of, in a line."""
+        flows = len(self.rates_by_flow)
+        what = "flow entry" if flows == 1 else "flow entries"
+        return f"<Prediction of {flows} {what}: stable={self.stable}, time={self.time}>"
 
 
 def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
@@ -160,7 +191,7 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
     delays = np.array(
         [flow["base_rtt_s"] + full[route].sum() for flow, route in zip(found.entries, found.routes, strict=True)]
     )
-    over = loads > np.array([link["capacity_bps"] for link in found.links]) * (1 + FULL)
+    over = loads > np.array([link["service_bps"] for link in found.links]) * (1 + FULL)
     groups: dict[tuple[int, str], list[int]] = {}
     for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
         groups.setdefault((link, flow["law"]), []).append(number)
@@ -196,8 +227,10 @@ def _hops(over: NDArray[np.bool_]) -> float:
 
 def _full_wait(link: Link, load: float, packet: int) -> float:
     """Returns how long packets wait at a link that is sent more than it carries, s; 0 at others, or without a limit."""
-    full = load > link["capacity_bps"] * (1 + FULL) and link["buffer"] != "unlimited"
-    return 8 * room(link["buffer"], packet) / float(link["capacity_bps"]) if full else 0.0
+    if "policer" in link["queue"] or link["buffer"] == "unlimited":
+        return 0.0
+    full = load > link["service_bps"] * (1 + FULL)
+    return 8 * room(link["buffer"], packet) / float(link["service_bps"]) if full else 0.0
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:

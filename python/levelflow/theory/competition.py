@@ -32,7 +32,7 @@ class Competition:
         counts: per entry, how many flows compete; a mean may be a fraction.
         routes: per entry, the indices of the links that it crosses.
         links: all links of the scenario.
-        available: per link, what its routers aim at less what unresponsive senders take, bit/s.
+        available: per link, what its routers aim at, or can serve, less what unresponsive senders take, bit/s.
     """
 
     entries: list[Flow]
@@ -50,8 +50,8 @@ def competition(
 ) -> Competition:
     """Returns who competes for what.
 
-    Links offer what their routers aim at (`target_bps`), less what unresponsive senders take. Headers count, ACKs and
-    what opens flows do not.
+    Links offer what their routers aim at, and no more than a shaper or policer lets pass (`target_bps`), less what
+    unresponsive senders take. Headers count, ACKs and what opens flows do not.
 
     Args:
         scenario: resolved.
@@ -116,7 +116,8 @@ def _on_its_way(flow: Flow, now: float) -> Flow:
 
 
 def _in_force(link: Link, start: float, end: float | None) -> Link:
-    states = [{key: link[key] for key in ("capacity_bps", "target_bps", "delay_s", "loss")}, *link.get("changes", ())]
+    keys = ("capacity_bps", "service_bps", "target_bps", "delay_s", "loss")
+    states = [{key: link[key] for key in keys}, *link.get("changes", ())]
     times = np.array([-np.inf, *(state["at_s"] for state in link.get("changes", ())), np.inf])
     if end is None or end <= start:
         weights = (times[:-1] <= start) & (start < times[1:])

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from levelflow.theory.competition import Competition, competition
 from levelflow.theory.errors import ConvergenceError
 from levelflow.theory.laws import theory_of, weights
@@ -42,7 +44,8 @@ def reference(
 
     Args:
         scenario: resolved.
-        active: how many flows of each entry compete; a mean may be a fraction.
+        active: how many flows of each entry compete; a mean may be a fraction. A flow gets at most the capacity of its
+            narrowest link, also where it competes for a part of the time.
         sending: what entries send that have applications, by their number, bit/s; they do not compete.
     """
     found = competition(scenario, active, sending)
@@ -50,6 +53,7 @@ def reference(
     known = equilibrium_of(found) if {model(law) for law in laws} == {UTILITY} else None
     name = MAX_MIN if known is None else UTILITY
     each = maxmin(found.routes, found.available, weights(found)) / found.counts if known is None else known.rates
+    each = np.minimum(each, [found.available[route].min() for route in found.routes])
     on_path = {key: float(rate) for key, rate in zip(zip(found.numbers, found.paths, strict=True), each, strict=True)}
     rates: list[float | None] = [None] * len(active)
     for number, rate, count in zip(found.numbers, each, found.counts, strict=True):

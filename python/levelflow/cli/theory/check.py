@@ -46,7 +46,7 @@ def _show(found: Prediction) -> None:
     ]
     show_table("Flows in equilibrium", ["flow", "law", "flows", "rate of one", "bottleneck"], rows)
     rows = [
-        [link["name"], rate(load), percent(load / link["capacity_bps"]), _queue(wait)]
+        [link["name"], rate(load), percent(load / link["service_bps"]), _queue(wait)]
         for link, load, wait in zip(links, found.loads, found.queues, strict=True)
         if load > 0
     ]

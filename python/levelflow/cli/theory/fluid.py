@@ -100,12 +100,12 @@ def _packets(result: Result) -> Packets:
         return {str(name): own[value].to_numpy() for (name,), own in table.group_by(key, maintain_order=True)}
 
     times = result.links["t"].unique(maintain_order=True).to_numpy()
-    rates = columns(result.flows, "flow", "delivered_bps")
-    return Packets(times, rates, columns(result.links, "link", "queue_bytes"))
+    rates = columns(result.flows, "flow", "throughput_bps")
+    return Packets(times, rates, columns(result.links, "link", "backlog_bytes"))
 
 
 def _window(resolved: dict[str, Any], duration: float) -> tuple[float, float]:
-    from levelflow.report.summary import steady_window
+    from levelflow.measure.windows import steady_window
 
     changes = [time for flow in resolved["flows"] for time in (flow["start_s"], flow["stop_s"]) if time is not None]
     return steady_window(max((time for time in changes if time < duration), default=0.0), duration)
@@ -119,7 +119,7 @@ def _data(
     signalled = run.mean(run.signalled, *window)
     crossed = {name for flow in resolved["flows"] for name in flow["path"]}
     flows = [
-        {"name": flow["name"], "law": flow["law"], "flows": flow["count"], "delivered_bps": float(rate)}
+        {"name": flow["name"], "law": flow["law"], "flows": flow["count"], "throughput_bps": float(rate)}
         for flow, rate in zip(resolved["flows"], rates, strict=True)
     ]
     links = [
@@ -127,7 +127,7 @@ def _data(
             "name": link["name"],
             "load_bps": float(load),
             "utilisation": float((load - loss) / link["capacity_bps"]),
-            "queue_bytes": round(float(queue), 3),
+            "backlog_bytes": round(float(queue), 3),
             "loss": float(loss / load) if load else 0.0,
             "signalled": float(share),
         }
@@ -143,16 +143,15 @@ def _compare(
     flows: list[dict[str, Any]], links: list[dict[str, Any]], result: Result, window: tuple[float, float]
 ) -> None:
     """Adds what packets did in the window."""
-    from levelflow.report.summary import within
+    from levelflow.measure.samples import means
 
     for rows, table, key, column in (
-        (flows, result.flows, "flow", "delivered_bps"),
-        (links, result.links, "link", "queue_bytes"),
+        (flows, result.flows, "flow", "throughput_bps"),
+        (links, result.links, "link", "backlog_bytes"),
     ):
-        late = within(table, window)
-        means = {str(name): own[column].mean() for (name,), own in late.group_by(key)}
+        found = {str(name): value for name, value in means(table, [key], [column], window).iter_rows()}
         for row in rows:
-            row[f"packets_{column}"] = means.get(row["name"])
+            row[f"packets_{column}"] = found.get(row["name"])
 
 
 def _show(data: dict[str, Any]) -> None:
@@ -160,15 +159,15 @@ def _show(data: dict[str, Any]) -> None:
     from levelflow.report.tables import percent, rate, size
 
     start, end = data["window_s"]
-    beside = "packets_delivered_bps" in data["flows"][0]
+    beside = "packets_throughput_bps" in data["flows"][0]
     head, rows = ["flow", "law", "flows", "arrives", "of packets"], []
     for row in data["flows"]:
-        cells = [row["name"], row["law"], str(row["flows"]), rate(row["delivered_bps"])]
-        rows.append([*cells, rate(row["packets_delivered_bps"])] if beside else cells)
+        cells = [row["name"], row["law"], str(row["flows"]), rate(row["throughput_bps"])]
+        rows.append([*cells, rate(row["packets_throughput_bps"])] if beside else cells)
     show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
     head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
     for row in data["links"]:
         shares = [percent(row[key]) for key in ("utilisation", "loss", "signalled")]
-        cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]
-        rows.append([*cells, size(row["packets_queue_bytes"])] if beside else cells)
+        cells = [row["name"], rate(row["load_bps"]), *shares, size(row["backlog_bytes"])]
+        rows.append([*cells, size(row["packets_backlog_bytes"])] if beside else cells)
     show_table(f"Links, {start:.4g} to {end:.4g} s", head[: 7 if beside else 6], rows)

@@ -2,8 +2,9 @@
 
     x = W/RTT(t),    W' = growth per ACK * ACKs/s,  less what losses cut      (Misra, Gong, Towsley 2000)
 
-Slow start doubles the window in each round trip, until the first loss or the threshold. Left out: timeouts, the round
-trip after a loss in which a window does not grow, whole packets. A window stays at 1 or above.
+Slow start doubles the window in each round trip, until the first loss or the threshold, with delayed ACKs, too. Left
+out: timeouts, HyStart, the round trip after a loss in which a window does not grow, whole packets, pacing. A window
+stays at 1 or above.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
-#: Growth per ACK in slow start. ACKs tell of a round trip ago, when the rate was half: this doubles it.
+#: Growth per acknowledged packet in slow start. ACKs are for packets of a round trip ago, when the rate was half: this
+#: doubles it.
 DOUBLING = 2 * np.log(2)
 NEVER = 1e9
 
@@ -29,12 +31,11 @@ NEVER = 1e9
 class Windows(Jumps):
     """A law with a window."""
 
-    PARAMETERS: ClassVar[Parameters] = {"ecn": False}
-    first = number(2.0, "initial_window")
+    PARAMETERS: ClassVar[Parameters] = {"ecn": False, "delayed_ack": True}
+    first = number(10.0, "initial_window")
     threshold = number(NEVER, "initial_ssthresh")
     starts_slowly = flag(True, "slow_start")
     limit = number(NEVER, "window_limit")
-    ONLY: ClassVar[Parameters] = {"delayed_ack": False}
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     #: How many components a law adds.
@@ -68,7 +69,7 @@ class Windows(Jumps):
         """Fills in what a loss makes of the components that a law adds."""
 
     def doubling(self) -> float:
-        """Returns the growth per ACK in slow start."""
+        """Returns the growth per acknowledged packet in slow start."""
         return DOUBLING
 
     def change(self, state: Floats, heard: Heard) -> Floats:

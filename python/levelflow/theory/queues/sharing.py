@@ -29,6 +29,12 @@ def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load:
 
 
 @explained
+def fct_bound(rtpd: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
+    """Least completion time after a handshake over equal delays there and back, 1.5 RTPD + L/C, s."""
+    return fct_processor_sharing(rtpd, size, capacity, 0.0)
+
+
+@explained
 def fct_slow_start(rtpd: Numbers, packets: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
     """Completion time in TCP's slow start without losses and queues, `(log2(n + 1) + 1/2) RTPD + L/C`, s (III-B.1).
 

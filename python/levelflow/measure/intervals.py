@@ -1,4 +1,4 @@
-"""What replications say: intervals, paired differences, where a warm-up ends."""
+"""Intervals of means over independent runs, and the end of a warm-up."""
 
 from __future__ import annotations
 
@@ -14,38 +14,45 @@ BATCH = 5
 
 
 class Interval(NamedTuple):
-    """A mean and how far it may be off.
+    """A mean over independent runs with half the width of its interval.
 
     Attributes:
-        mean: of the values; nan of none.
-        half: of the width of the interval; nan of fewer than two values.
-        runs: so many values.
+        mean: of the values that are known; nan if none is.
+        half: half the width of the interval; nan of fewer than two values.
+        runs: number of values that are known.
+        missing: number of runs without a value.
     """
 
     mean: float
     half: float
     runs: int
+    missing: int = 0
 
     def is_within(self, width: float, relative: bool) -> bool:
-        """Whether half the interval is at most a width, or that share of the mean."""
+        """Returns whether half the interval is at most a width, or that share of the mean."""
         return self.half <= width * (abs(self.mean) if relative else 1.0)
 
 
 def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """Returns the mean of independent values with its interval of Student's t; values that are not finite are left out.
+    """Returns the mean of independent values with its interval by Student's t; values that are not finite are missing.
 
-    >>> one = interval([1.0, 2.0, 3.0])
-    >>> round(one.mean, 3), round(one.half, 3), one.runs
-    (2.0, 2.484, 3)
+    Equal runs are no independent ones: callers pass each distinct run once.
+
+    >>> one = interval([1.0, 2.0, 3.0, math.nan])
+    >>> round(one.mean, 3), round(one.half, 3), one.runs, one.missing
+    (2.0, 2.484, 3, 1)
     """
-    found = np.asarray(values, dtype=np.float64)
-    found = found[np.isfinite(found)]
+    every = np.asarray(values, dtype=np.float64)
+    found = every[np.isfinite(every)]
+    missing = int(every.size - found.size)
     if not found.size:
-        return Interval(math.nan, math.nan, 0)
+        return Interval(math.nan, math.nan, 0, missing)
+    mean = math.fsum(found) / found.size
     if found.size == 1:
-        return Interval(float(found[0]), math.nan, 1)
-    half = student(found.size - 1, confidence) * float(found.std(ddof=1)) / math.sqrt(found.size)
-    return Interval(float(found.mean()), half, int(found.size))
+        return Interval(mean, math.nan, 1, missing)
+    spread = math.sqrt(math.fsum((found - mean) ** 2) / (found.size - 1))
+    half = student(found.size - 1, confidence) * spread / math.sqrt(found.size)
+    return Interval(mean, half, int(found.size), missing)
 
 
 @cache

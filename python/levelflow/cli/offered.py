@@ -1,0 +1,26 @@
+"""The offered load of the busiest link, as commands print it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def offered(resolved: dict[str, Any]) -> str | None:
+    """Returns a line on the link that is offered the largest share of what it can serve; None if no entry has a load.
+
+    >>> links = [{"name": "A->B", "offered_load": 0.8, "offered_bps": 8e6}, {"name": "B->A", "offered_bps": 0.0}]
+    >>> offered({"links": links, "flows": []})
+    'Offered load: at most 80 % of a link, at A->B (8 Mb/s).'
+    """
+    from levelflow.report.tables import percent, rate
+
+    loaded = [link for link in resolved["links"] if link["offered_bps"]]
+    if not loaded:
+        return None
+    most = max(loaded, key=lambda link: float("inf") if link["offered_load"] is None else link["offered_load"])
+    share = "more than all" if most["offered_load"] is None else percent(most["offered_load"])
+    line = f"Offered load: at most {share} of a link, at {most['name']} ({rate(most['offered_bps'])})."
+    elastic = [flow for flow in resolved["flows"] if not flow["finite"] and not flow["application"]]
+    if any(flow["signal"] != "nothing" for flow in elastic):
+        line += " Unlimited flows are not counted."
+    return line

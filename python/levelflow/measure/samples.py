@@ -1,0 +1,45 @@
+"""Samples of a result: those of a window, and their means, which depend neither on threads nor on the order of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Window = tuple[float, float]
+
+
+def inside(table: pl.DataFrame, window: Window) -> pl.DataFrame:
+    """Returns the samples that end in a window, its start excluded; the last sample if there is none."""
+    rows = table.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
+    return rows if rows.height else table.filter(pl.col("t") == pl.col("t").max())
+
+
+def lengths(table: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Returns the length of the sample that each row belongs to, s: the last one of a run may be shorter."""
+    times = np.unique(table["t"].to_numpy())
+    each = np.diff(times, prepend=0.0)
+    return np.asarray(each[np.searchsorted(times, table["t"].to_numpy())])
+
+
+def means(table: pl.DataFrame, keys: Sequence[str], columns: Sequence[str], window: Window) -> pl.DataFrame:
+    """Returns the mean over time of some columns in a window, for each combination of keys, in the order of the keys.
+
+    A sample counts by its length. Sums are made in order of time, so they are the same on any number of threads.
+    """
+    rows = inside(table.with_columns(pl.Series("length", lengths(table))), window).sort([*keys, "t"])
+    if rows.is_empty():
+        return rows.select(*keys, *columns)
+    place = rows.select(pl.struct(keys).rle_id()).to_series().to_numpy()
+    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    weight = rows["length"].to_numpy()
+    total = np.add.reduceat(weight, starts)
+    found = [
+        pl.Series(name, np.add.reduceat(rows[name].cast(pl.Float64).to_numpy() * weight, starts) / total)
+        for name in columns
+    ]
+    return rows.select(keys)[starts].with_columns(*found)

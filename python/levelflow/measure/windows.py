@@ -1,0 +1,61 @@
+"""When a run changes, and the window after that in which its rates are compared with a reference.
+
+A *listed* flow is one that a scenario lists by itself, neither arriving at random nor of finite size. The *last event*
+of a run is the last arrival or departure of a listed flow, or a change of a link or a route if that leaves a tenth of
+the run. The *steady window* is the last fifth of the time between the last event and the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from levelflow.measure.series import steady
+
+#: Links that change after this share of a run leave no time for an equilibrium in it.
+MOST_OF_A_RUN = 0.9
+
+
+def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> tuple[str, float]:
+    """Returns what the last event of a run is, and when it is, s; time 0 if there is none."""
+    joined, changed = last_arrival(flows, scenario, end_s), last_change(scenario, end_s)
+    return ("change of a link", changed) if changed > joined else ("arrival or departure", joined)
+
+
+def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
+    """Returns when the last listed flow came or went, s; 0 if none did before the end."""
+    listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
+    changes = (
+        flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
+        .with_columns(change=pl.col("active").cast(pl.Int64).diff().fill_null(0).over("flow"))
+        .filter(pl.col("change") != 0)
+    )
+    starts = [flow["start_s"] for flow in scenario["flows"] if flow["name"] in listed and flow["start_s"] is not None]
+    sampled = changes["t"].max()
+    last = float(sampled) if isinstance(sampled, float) else 0.0
+    exact = [start for start in starts if last - 1.01 * scenario["sample_s"] <= start <= last]
+    return max(exact, default=last)
+
+
+def last_change(scenario: dict[str, Any], end_s: float) -> float:
+    """Returns when a link or a route changed last, s, if a tenth of the run was left then; otherwise 0."""
+    changes = [change["at_s"] for link in scenario["links"] for change in link.get("changes", ())]
+    changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
+    last = max((at for at in changes if at < end_s), default=0.0)
+    return last if last <= MOST_OF_A_RUN * end_s else 0.0
+
+
+def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
+    """Returns the last fifth of the time between an event and the end, s."""
+    return steady(event_s, end_s)
+
+
+def is_listed(flow: dict[str, Any]) -> bool:
+    """Returns whether the scenario lists a flow by itself: it neither arrives (no `count`) nor is finite."""
+    return flow["count"] is not None and not flow["finite"]
+
+
+def always_sends(flow: dict[str, Any]) -> bool:
+    """Returns whether a listed flow has no application, which might have less to send than its law permits."""
+    return is_listed(flow) and not flow.get("application")

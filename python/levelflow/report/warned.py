@@ -1,0 +1,61 @@
+"""Warnings of runs: what a reader of their numbers has to know first."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Share of the packets that came to a queue: above it, the command warns of those that are still queued.
+WAITING_WARNING_SHARE = 0.01
+
+
+def of_run(flows: list[dict[str, Any]], links: list[dict[str, Any]]) -> list[str]:
+    """Returns a line for each kind of thing that numbers of flows and links leave out.
+
+    >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
+    >>> of_run([flow, flow, flow], [])
+    ['flow x: transfers did not finish; completion times and slowdowns leave them out (2 other flows are alike)']
+    """
+    found: dict[str, list[str]] = {}
+    for flow in flows:
+        counts = flow["transfers"]
+        if counts and counts["finished"] < counts["started"]:
+            ways = " or ".join(
+                word for key, word in (("aborted", "were aborted"), ("unfinished", "did not finish")) if counts[key]
+            )
+            text = f"transfers {ways}; completion times and slowdowns leave them out"
+            found.setdefault(text, []).append(f"flow {flow['name']}")
+    for link in links:
+        known = (link["queueing_delay_s"] or {"count": 0})["count"]
+        if link["waiting_packets"] > WAITING_WARNING_SHARE * (known + link["waiting_packets"]):
+            text = "packets wait at the end of the run; queueing delays leave them out"
+            found.setdefault(text, []).append(f"link {link['name']}")
+    return [f"{names[0]}: {text}{_alike(names[0].split()[0], len(names) - 1)}" for text, names in found.items()]
+
+
+def _alike(kind: str, others: int) -> str:
+    return {0: "", 1: f" (another {kind} is alike)"}.get(others, f" ({others:,} other {kind}s are alike)")
+
+
+def tally(runs: Iterable[Iterable[str]]) -> list[str]:
+    """Returns each warning of some runs once, with the number of runs that have it.
+
+    Warnings that differ in numbers alone are one.
+
+    >>> tally([["link A1->B: full", "no flow"], ["link A7->B: full"], []])
+    ['link A1->B: full (in 2 of 3 runs, with other numbers in some)', 'no flow (in 1 of 3 runs)']
+    """
+    told: dict[str, list[str]] = {}
+    total = 0
+    for lines in runs:
+        total += 1
+        own = {re.sub(r"\d+(\.\d+)?", "0", line): line for line in reversed(list(lines))}
+        for shape, line in reversed(own.items()):
+            told.setdefault(shape, []).append(line)
+    return [
+        f"{lines[0]} (in {len(lines):,} of {total:,} runs{', with other numbers in some' * (len(set(lines)) > 1)})"
+        for lines in told.values()
+    ]
