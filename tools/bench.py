@@ -17,10 +17,10 @@ from rich.console import Console
 from levelflow import _core
 from levelflow.cli.show import show_table
 from levelflow.library import laws
-from levelflow.measure.bottleneck import identical_flows, single_bottleneck
 from levelflow.running import EVENTS_PER_STEP
 from levelflow.scenario import Scenario
 from levelflow.topology import links, traffic
+from levelflow.topology.bottleneck import identical_flows, single_bottleneck
 from levelflow.topology.graphs import generate
 from tools import CHECKOUT
 
@@ -61,7 +61,7 @@ class Cost:
 
 def dumbbell(law: str, mbps: int, flows: int, seconds: float) -> Scenario:
     """N flows over one bottleneck, a host pair and four access links each; base round trip 50 ms, buffer one BDP."""
-    scenario = Scenario(f"{law}, {flows} flows", f"{seconds} s")
+    scenario = Scenario(f"{law}, {flows} flows", f"{seconds} s", profile="paper")
     queue = MARKS if _listens_to_marks(law) else "drop_tail"
     scenario.link("R0", "R1", f"{mbps} Mb/s", "15 ms", buffer="1 BDP", duplex=True, queue=queue)
     for i in range(flows):
@@ -77,7 +77,7 @@ def _listens_to_marks(law: str) -> bool:
 
 def shared(flows: int, seconds: float) -> Scenario:
     """N JetMax flows of full-size packets over three links in a row, 10 Gb/s, base round trip 50 ms."""
-    scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s")
+    scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s", profile="paper")
     scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0, "initial_rate": "80 kb/s"}}
     scenario.link("R0", "R1", "10 Gb/s", "15 ms", buffer="1 BDP", duplex=True)
     scenario.link("s", "R0", "100 Gb/s", "5 ms", duplex=True, law="none")
@@ -87,7 +87,7 @@ def shared(flows: int, seconds: float) -> Scenario:
 
 def poisson(seconds: float) -> Scenario:
     """RCP at 2.4 Gb/s, load 0.9 of Pareto flows of 25 packets on average, round trip 100 ms."""
-    scenario = Scenario("RCP, Poisson arrivals", f"{seconds} s")
+    scenario = Scenario("RCP, Poisson arrivals", f"{seconds} s", profile="paper")
     scenario.link("R0", "R1", "2.4 Gb/s", "5 ms", buffer="1 BDP", duplex=True)
     size = {"pareto": {"mean": "25 packets", "shape": 1.2}}
     return scenario.flow("x", "rcp", "R0", "R1", rtt="100 ms", arrivals={"poisson": "10800 /s"}, size=size)
@@ -102,7 +102,7 @@ def wide(seconds: float) -> Scenario:
 
 def in_a_row(seconds: float) -> Scenario:
     """Twenty JetMax flows over three such links in a row."""
-    scenario = Scenario("row", f"{seconds} s")
+    scenario = Scenario("row", f"{seconds} s", profile="paper")
     for i in range(3):
         scenario.link(f"n{i}", f"n{i + 1}", "50 Mb/s", "2 ms", duplex=True)
     return scenario.flow("x", "jetmax", "n0", "n3", count=20)
@@ -110,7 +110,7 @@ def in_a_row(seconds: float) -> Scenario:
 
 def around(seconds: float) -> Scenario:
     """Two flows from each of twelve routers in a ring, over four links one way and the other: 24 such links."""
-    scenario = Scenario("ring", f"{seconds} s")
+    scenario = Scenario("ring", f"{seconds} s", profile="paper")
     for i in range(12):
         scenario.link(f"n{i}", f"n{(i + 1) % 12}", "50 Mb/s", "2 ms", duplex=True)
     for i in range(12):
@@ -171,7 +171,7 @@ def start_up() -> dict[str, float]:
         for _ in range(5):
             begin = time.perf_counter()
             if work is None:
-                empty = Scenario("empty", "1 s").link("a", "b", "1 Mb/s", "1 ms")
+                empty = Scenario("empty", "1 s", profile="paper").link("a", "b", "1 Mb/s", "1 ms")
                 _core.Simulation(empty.to_json()).advance(1.0, EVENTS_PER_STEP)
             else:
                 subprocess.run(work, capture_output=True, check=True)

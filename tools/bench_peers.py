@@ -110,7 +110,7 @@ def own(words: Sequence[str], threads: int | None) -> str:
     delivered, queue = sum(flow["delivered_packets"] for flow in summary["flows"]), 0.0
     if words[0] == "dumbbell":
         bottleneck = next(link for link in summary["links"] if link["name"] == "R0->R1")
-        delivered, queue = bottleneck["delivered_packets"], bottleneck["queue_bytes"]["mean"]
+        delivered, queue = bottleneck["delivered_packets"], bottleneck["backlog_bytes"]["mean"]
     return f"{summary['packet_hops']} {delivered} {dropped} {queue} {cpu}"
 
 
@@ -189,7 +189,7 @@ def table(case: str, here: list[Run], there: dict[str, list[Run]]) -> Iterator[s
             f"{middle['peak_bytes'] / 1e6:.0f}",
             "" if runs is here else f"{off:+.1%}" + ("" if abs(off) <= AGREES else ": not the same work"),
             f"{middle['dropped'] / offered:.2%}",
-            f"{middle['queue_bytes'] / 1e3:.0f}",
+            f"{middle['backlog_bytes'] / 1e3:.0f}",
         ]
         yield f"| {' | '.join(cells)} |"
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import library
 from levelflow.buffers.candidates import BEST, OURS, SEARCH, line
-from levelflow.measure.bottleneck import LINK
 from levelflow.status import INTERRUPTED
+from levelflow.topology.bottleneck import LINK
 from levelflow.workers import Bar, Workers
 from zhang_models import buffer_rows
 

@@ -76,7 +76,7 @@ def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
     """Runs it in network namespaces and returns its summary; None where the testbed cannot run it."""
     call = next(flow for flow in under.raw["flow"] if flow["name"] == "call")
     if call["law"] in KERNEL:
-        under.set("flow.call.law", "cbr").set("law.cbr.rate", CALL)
+        under.set("flow.call.law", "cbr").set("law.cbr", {"rate": CALL, "acks": True})
         del call["application"]
     with tempfile.TemporaryDirectory() as directory:
         file, out = Path(directory) / "scenario.toml", Path(directory) / "out"
@@ -106,7 +106,7 @@ def _cells(summary: dict[str, Any] | None) -> list[str]:
     return [
         f"{rate:.1f} Mb/s",
         f"{1 - link['utilisation']:.0%}",
-        f"{link['queue_ms']['p99']:.0f} ms",
+        f"{1e3 * link['queueing_delay_s']['p99']:.0f} ms",
         f"{1e3 * call['rtt_s']['p99']:.0f} ms",
         f"{download['loss']:.2%}",
     ]

@@ -23,7 +23,8 @@ LINKS = 20_000
 
 def flows(law: str, times: int) -> Scenario:
     """Flows on one link, each of which has sent its first packet."""
-    scenario = Scenario("flows", "10 ms", sample="10 ms").link("a", "b", "10 Gb/s", "20 ms", duplex=True)
+    scenario = Scenario("flows", "10 ms", sample="10 ms", profile="paper")
+    scenario.link("a", "b", "10 Gb/s", "20 ms", duplex=True)
     return scenario.flow("x", law, "a", "b", rtt="1 s", count=times * FLOWS, start="0 s")
 
 
@@ -31,14 +32,14 @@ def packets(law: str, times: int) -> Scenario:
     """One flow that fills a long link."""
     chosen: object = {law: {"initial_ssthresh": times * PACKETS}} if law in {"newreno", "cubic"} else law
     delay = 40 * times
-    scenario = Scenario("packets", f"{50 * delay} ms", sample="1 s")
+    scenario = Scenario("packets", f"{50 * delay} ms", sample="1 s", profile="paper")
     scenario.link("a", "b", "10 Gb/s", f"{delay} ms", buffer="1 BDP", duplex=True)
     return scenario.flow("x", chosen, "a", "b")
 
 
 def links(times: int) -> Scenario:
     """Links that nothing crosses, beside a flow."""
-    scenario = Scenario("links", "10 ms", sample="10 ms").link("a", "b", "1 Mb/s", "1 ms", duplex=True)
+    scenario = Scenario("links", "10 ms", sample="10 ms", profile="paper").link("a", "b", "1 Mb/s", "1 ms", duplex=True)
     scenario.flow("x", "jetmax", "a", "b")
     for i in range(times * LINKS):
         scenario.link(f"a{i}", f"b{i}", "1 Mb/s", "1 ms")

@@ -45,7 +45,7 @@ CONDITIONS: tuple[Condition, ...] = (
 
 def t1(law: str, buffer: float, at_once: bool) -> Scenario:
     """A short and a long path share 10 Mb/s."""
-    scenario = Scenario("T1", "30 s")
+    scenario = Scenario("T1", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer=f"{275 * buffer:g} kB", duplex=True)
     scenario.flow("x1", law, "R1", "R2", rtt="220 ms")
     return scenario.flow("x2", law, "R1", "R2", rtt="2020 ms", start="0 s" if at_once else "5 s")
@@ -53,7 +53,7 @@ def t1(law: str, buffer: float, at_once: bool) -> Scenario:
 
 def t2(law: str, buffer: float, at_once: bool) -> Scenario:
     """99 flows of a short path and one of a long path, in packets of 200 B."""
-    scenario = Scenario("T2", "30 s")
+    scenario = Scenario("T2", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer=f"{64 * buffer:g} kB", duplex=True)
     for number in range(T2_FLOWS):
         start = 0.0 if at_once else T2_SPREAD * number / T2_FLOWS
@@ -64,7 +64,7 @@ def t2(law: str, buffer: float, at_once: bool) -> Scenario:
 
 def t3(law: str, buffer: float, at_once: bool) -> Scenario:
     """ACKs pass a queue that now and then holds them for up to a second."""
-    scenario = Scenario("T3", "30 s")
+    scenario = Scenario("T3", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "5 ms", buffer=f"{64 * buffer:g} kB", duplex=True)
     held = {"every": {"uniform": [5000, 10000]}, "hold": {"uniform": ["0.5 s", "1 s"]}, "spacing": "10 us"}
     scenario.flow("x1", law, "R1", "R2", rtt="20 ms", ack_delay=held)
@@ -73,7 +73,7 @@ def t3(law: str, buffer: float, at_once: bool) -> Scenario:
 
 def t4(law: str, buffer: float, at_once: bool) -> Scenario:
     """A square of routers; ACKs of the long paths share links with data."""
-    scenario = Scenario("T4", "100 s")
+    scenario = Scenario("T4", "100 s", profile="paper")
     sides = (("R1", "R2", 20, 10), ("R2", "R4", 17, 990), ("R4", "R3", 20, 10), ("R3", "R1", 17, 990))
     for source, to, mbps, ms in sides:
         duplex = ms == 10
@@ -88,7 +88,7 @@ def t4(law: str, buffer: float, at_once: bool) -> Scenario:
 
 def t5(law: str, buffer: float, at_once: bool) -> Scenario:
     """Fifty flows join one that holds 100 Mb/s, all at the same moment."""
-    scenario = Scenario("T5", "30 s")
+    scenario = Scenario("T5", "30 s", profile="paper")
     scenario.link("R1", "R2", "100 Mb/s", "10 ms", buffer=f"{1250 * buffer:g} kB", duplex=True)
     scenario.flow("x1", law, "R1", "R2", rtt="100 ms")
     start = "0 s" if at_once else "20 s"

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
+from levelflow.measure.definitions import LABELS, MEASURES
 from tools import CHECKOUT, errata, keywords
+from tools.check_words import LONGEST_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,6 +72,7 @@ QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 def pages() -> dict[Path, str]:
     """Returns the text of every page that is written in full or in part, by its path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
+    whole["measures.md"] = _measures()
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
     made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
     made[keywords.PAGE] = keywords.text()
@@ -266,6 +269,16 @@ def _dissector() -> Iterator[str]:
         yield "    },"
 
 
+def _defaults(row: dict[str, Any]) -> str:
+    """Returns the default of a parameter, and that of the profile `paper` if it is another.
+
+    >>> _defaults({"default": "10", "paper": "2"})
+    '`10`; `paper`: `2`'
+    """
+    paper = row.get("paper")
+    return f"`{row['default']}`" + (f"; `paper`: `{paper}`" if paper is not None else "")
+
+
 def _plain(doc: str) -> str:
     """Returns a line of text without marks.
 
@@ -297,6 +310,28 @@ def _queues() -> Iterator[str]:
         if queue["params"]:
             yield f"Its signal in results: {queue['signal']}.\n"
             yield from _parameters(queue["params"])
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, LONGEST_LINE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _measures() -> Iterator[str]:
+    yield "# Measures"
+    yield "Every number that a run prints: its definition, where it is sampled, and where it stands. The simulator, the"
+    yield "testbed, tables, pictures, studies and comparisons have these and no others. A test verifies each against a"
+    yield "closed form or against every packet of a capture.\n"
+    for measure in MEASURES:
+        yield f"\n## {measure.name[0].upper()}{measure.name[1:]}"
+        unit = f" Unit: {measure.unit}." if measure.unit else ""
+        yield from _wrapped(f"{measure.definition[0].upper()}{measure.definition[1:]}.{unit}")
+        yield from _wrapped(f"Sampled: {measure.sampled}.")
+        yield ""
+        yield from _wrapped(f"- in {', '.join(f'`{place}`' for place in measure.places)}", indent="  ")
+        file, _, name = measure.oracle.partition("::")
+        yield from _wrapped(f"- tested by `{name}` in `{file}`", indent="  ")
+    yield "\n## Names that are no measures"
+    yield from _wrapped(f"{', '.join(f'`{label}`' for label in LABELS)}.")
 
 
 def _buffers() -> Iterator[str]:
@@ -334,7 +369,7 @@ def _module(module: ModuleType) -> Iterator[list[str]]:
 
 
 def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
-    rows = [[f"`{row['name']}`", f"`{row['default']}`", allowed(row), row["doc"], row["source"]] for row in table]
+    rows = [[f"`{row['name']}`", _defaults(row), allowed(row), row["doc"], row["source"]] for row in table]
     yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
 
 

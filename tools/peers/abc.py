@@ -52,7 +52,7 @@ def starts(flows: int) -> list[int]:
 
 def ours(trace: Path, flows: int) -> Outcome:
     """Runs a case here."""
-    scenario = Scenario("abc", f"{SECONDS} s", sample="100 ms", overhead="0 s")
+    scenario = Scenario("abc", f"{SECONDS} s", sample="100 ms", profile="paper")
     changes = {"mahimahi": str(trace)}
     half = f"{ROUND_TRIP_MS / 2} ms"
     scenario.link("A", "B", "12 Mb/s", half, buffer="unlimited", changes=changes)
@@ -60,10 +60,10 @@ def ours(trace: Path, flows: int) -> Outcome:
     for start in starts(flows):
         scenario.flow(f"x{start}", "abc", "A", "B", start=f"{start} s", packet=f"{PACKET} B")
     result = scenario.run()
-    late = result.flows.filter(pl.col("t") > FROM_S).group_by("flow").agg(pl.col("delivered_bps").mean())
+    late = result.flows.filter(pl.col("t") > FROM_S).group_by("flow").agg(pl.col("throughput_bps").mean())
     round_trips = [flow["rtt_s"] for flow in result.summary["flows"]]
     waits = [[1e3 * times[f"p{100 * level:g}"] - ROUND_TRIP_MS for times in round_trips] for level in LEVELS]
-    return _outcome((late["delivered_bps"] / 8 / PACKET).to_list(), waits)
+    return _outcome((late["throughput_bps"] / 8 / PACKET).to_list(), waits)
 
 
 def theirs(program: Path, folder: str, trace: str, flows: int) -> Outcome:

@@ -78,10 +78,11 @@ def scenario(case: Case, seed: int = 1) -> Scenario:
 def ours(case: Case, seed: int = 1) -> Outcome:
     """Runs a case here."""
     result = scenario(case, seed).run()
-    late = result.flows.filter(pl.col("t") > FROM_S).group_by("flow").agg(pl.col("delivered_bps").mean())
+    late = result.flows.filter(pl.col("t") > FROM_S).group_by("flow").agg(pl.col("throughput_bps").mean())
     link = result.links.filter((pl.col("t") > FROM_S) & (pl.col("link").cast(pl.String) == "R1->R2"))
     came = link["arrival_bps"].sum() * SAMPLE_MS / 8e3 / PACKET
-    return _outcome(case, late["delivered_bps"].to_list(), link["queue_bytes"].to_numpy(), link["dropped"].sum() / came)
+    dropped = link["dropped"].sum() / came
+    return _outcome(case, late["throughput_bps"].to_list(), link["backlog_bytes"].to_numpy(), dropped)
 
 
 def _outcome(case: Case, rates: list[float], backlog: np.ndarray, dropped: float) -> Outcome:

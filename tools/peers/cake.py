@@ -102,7 +102,7 @@ class Outcome:
 
 def scenario(case: Case, seed: int = 1) -> Scenario:
     """A line of 1 Gb/s behind the shaper, and a link for each host."""
-    made = Scenario("cake", f"{SECONDS} s", sample="10 ms", seed=seed, overhead="0 s")
+    made = Scenario("cake", f"{SECONDS} s", sample="10 ms", seed=seed, profile="paper")
     queue = {"cake": {"rate": f"{case.mbps} Mb/s", "isolation": case.isolation}}
     made.link("R", "S", LINE, "1 ms", buffer="unlimited", queue=queue)
     made.link("S", "R", LINE, "1 ms", buffer="unlimited")
@@ -123,7 +123,7 @@ def ours(case: Case, seed: int = 1) -> list[Outcome]:
     groups = [group for group in case.groups for _ in range(group.count)]
     own = [late.filter(pl.col("flow") == f"x{number}") for number in range(len(groups))]
     pairs = list(zip(own, groups, strict=True))
-    left = [rows["delivered_bps"].to_numpy().mean() * (SECONDS - FROM_S) / 8 / each.packet for rows, each in pairs]
+    left = [rows["throughput_bps"].to_numpy().mean() * (SECONDS - FROM_S) / 8 / each.packet for rows, each in pairs]
     waits = [1e3 * rows["rtt_s"].drop_nans().to_numpy() - each.round_trip_ms for rows, each in pairs]
     dropped = np.array([rows["lost"].sum() for rows in own])
     marked = link["marked"].sum() / sum(left) * np.array(left)  # of which flow is not recorded
@@ -132,7 +132,7 @@ def ours(case: Case, seed: int = 1) -> list[Outcome]:
 
 def _law(group: Group) -> dict[str, Any]:
     if group.law == "cbr":
-        return {"cbr": {"rate": f"{group.rate} Mb/s"}}
+        return {"cbr": {"rate": f"{group.rate} Mb/s", "acks": True}}
     return {group.law: {"initial_window": 10, "ecn": group.ecn}}
 
 

@@ -78,7 +78,7 @@ def outcome(case: Case, rates: Sequence[float], waits: Sequence[np.ndarray], mar
 
 def ours(case: Case, seed: int) -> Outcome:
     """Runs a case here."""
-    scenario = Scenario("dualpi2", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", overhead="0 s", seed=seed)
+    scenario = Scenario("dualpi2", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", profile="paper", seed=seed)
     half = f"{case.round_trip_ms * 500} us"
     scenario.link("A", "B", f"{case.mbps} Mb/s", half, buffer="unlimited", queue="dualpi2")
     scenario.link("B", "A", "1000 Gb/s", half, buffer="unlimited")
@@ -90,7 +90,7 @@ def ours(case: Case, seed: int) -> Outcome:
     flows = [rows.sort("t") for rows in result.flows.filter(late).partition_by("flow", maintain_order=True)]
     flows.sort(key=lambda rows: int(str(rows["flow"][0])[1:]))
     waits = [1e3 * rows["rtt_s"].drop_nans().to_numpy() - case.round_trip_ms for rows in flows]
-    rates = [rows["delivered_bps"].mean() / 1e6 for rows in flows]
+    rates = [rows["throughput_bps"].mean() / 1e6 for rows in flows]
     count = case.flows[0]
     prague, cubic = (sum(side) * (SECONDS - FROM_S) * 1e6 / 8 / PACKET for side in (rates[:count], rates[count:]))
     marked = result.links.filter(late)["marked"].sum()

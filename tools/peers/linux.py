@@ -74,13 +74,13 @@ def measured(result: Result) -> Outcome:
     """What a result holds, of the simulator or of a network."""
     late = pl.col("t") > FROM_S
     link = result.links.filter(late & (pl.col("link").cast(pl.String) == "R1->R2"))
-    rates = result.flows.filter(late).group_by("flow").agg(pl.col("delivered_bps").mean())["delivered_bps"].to_list()
-    sums = link.select(pl.col("dropped").sum(), pl.col("throughput_bps", "queue_bytes").mean()).row(0, named=True)
+    rates = result.flows.filter(late).group_by("flow").agg(pl.col("throughput_bps").mean())["throughput_bps"].to_list()
+    sums = link.select(pl.col("dropped").sum(), pl.col("throughput_bps", "backlog_bytes").mean()).row(0, named=True)
     left = sums["throughput_bps"] * (SECONDS - FROM_S) / 8 / PACKET
     return Outcome(
         sums["throughput_bps"] / 1e6,
         queues.jain(rates),
-        sums["queue_bytes"] * 8 / (MBPS * 1e3),
+        sums["backlog_bytes"] * 8 / (MBPS * 1e3),
         100 * sums["dropped"] / (sums["dropped"] + left),
     )
 

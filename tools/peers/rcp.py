@@ -78,7 +78,7 @@ def sharing(case: Case, starts: np.ndarray, packets: np.ndarray) -> np.ndarray:
 
 def ours(case: Case, starts: np.ndarray, packets: np.ndarray, changes: dict[str, Any]) -> Outcome:
     """Runs the arrivals here: a flow entry per size."""
-    scenario = Scenario("arrivals", f"{case.end} s", sample="10 ms", overhead="0 s")
+    scenario = Scenario("arrivals", f"{case.end} s", sample="10 ms", profile="paper")
     delay = f"{case.rtpd * 500} ms"
     scenario.link("A", "B", f"{case.mbps} Mb/s", delay, buffer="unlimited", duplex=True)
     by_size = defaultdict(list)
@@ -92,7 +92,7 @@ def ours(case: Case, starts: np.ndarray, packets: np.ndarray, changes: dict[str,
     took = np.full(starts.size, np.nan)
     took[np.searchsorted(starts, ended["start_s"].to_numpy() - 5e-10)] = ended["fct_s"].to_numpy()
     at = result.links.filter((pl.col("link") == "A->B") & pl.col("t").is_between(case.warm_up, case.seconds))
-    samples = (at["signal"] / (case.mbps * 1e6), at["queue_bytes"], at["arrival_bps"] / (case.mbps * 1e6))
+    samples = (at["signal"] / (case.mbps * 1e6), at["backlog_bytes"], at["arrival_bps"] / (case.mbps * 1e6))
     return _outcome(case, took, *(column.to_numpy() for column in samples))
 
 

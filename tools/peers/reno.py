@@ -39,7 +39,7 @@ def read(text: str) -> tcp.Outcome:
 
 def transfer(law: str, **options: object) -> tuple[float, int]:
     """When the sender of the lone transfer has heard that everything arrived, s, and the packets that it sent again."""
-    scenario = Scenario("lone transfer", "100 s", sample="1 s", overhead="0 s")
+    scenario = Scenario("lone transfer", "100 s", sample="1 s", profile="paper")
     buffer = f"{LONE_BUFFER} packets"
     scenario.link("A", "B", f"{LONE_MBPS} Mb/s", f"{LONE_DELAY_S} s", buffer=buffer, duplex=True)
     scenario.flow("x", {law: options}, "A", "B", size=f"{LONE_PACKETS} packets", packet=f"{LONE_PACKET} B")

@@ -73,7 +73,7 @@ class Outcome:
 
 def dumbbell(law: dict[str, Any], starts: Sequence[float], queue: Any, room: int) -> Scenario:
     """A flow per start over one bottleneck, where so many packets can wait."""
-    scenario = Scenario("dumbbell", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, overhead="0 s")
+    scenario = Scenario("dumbbell", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, profile="paper")
     delay, access = (f"{seconds * 1e3} ms" for seconds in (DELAY_S, ACCESS_S))
     buffer = f"{room + 1} packets"  # here the packet in service counts
     scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=buffer, queue=queue, duplex=True)
@@ -91,16 +91,15 @@ def measured(scenario: Scenario) -> Outcome:
     links = result.links.filter(late & (pl.col("link").cast(pl.String) == "R0->R1"))
     rows = result.flows.filter(late)
     by_flow = rows.group_by("flow", maintain_order=True).agg(
-        pl.col("delivered_bps").mean() / 8 / WIRE, pl.col("window_packets").mean()
+        pl.col("throughput_bps").mean() / 8 / WIRE, pl.col("window_packets").mean()
     )
-    sums = links.select(
-        pl.col("dropped").sum(), pl.col("marked").sum(), pl.col("queue_packets").mean(), pl.col("throughput_bps").mean()
-    ).row(0, named=True)
+    totals = links.select(pl.col("dropped", "marked").sum(), pl.col("backlog_packets", "throughput_bps").mean())
+    sums = totals.row(0, named=True)
     arrived = sums["dropped"] + sums["throughput_bps"] * (TO_S - FROM_S) / 8 / WIRE
     return Outcome(
-        by_flow["delivered_bps"].to_list(),
+        by_flow["throughput_bps"].to_list(),
         float(by_flow["window_packets"].sum()),
-        sums["queue_packets"],
+        sums["backlog_packets"],
         sums["dropped"] / arrived,
         sums["marked"] / arrived,
     )

@@ -58,8 +58,8 @@ def ours(case: Case) -> Outcome:
         scenario.set(path, value)
     result = scenario.run()
     late = result.flows.filter(pl.col("t") > FROM_S)
-    rates = [late.filter(pl.col("flow") == x)["delivered_bps"].to_numpy() * DATA / WIRE / 1e6 for x in ("x1", "x2")]
-    queue = result.links.filter(pl.col("link") == "R1->R2")["queue_max_bytes"].max()
+    rates = [late.filter(pl.col("flow") == x)["throughput_bps"].to_numpy() * DATA / WIRE / 1e6 for x in ("x1", "x2")]
+    queue = result.links.filter(pl.col("link") == "R1->R2")["backlog_max_bytes"].max()
     return _outcome(rates, float(np.float64(queue)) / WIRE)
 
 

@@ -55,7 +55,7 @@ def network(figure, flows, law="rcp"):
 
 
 def long_flow(result, window=series.ALL):
-    return series.flow_series(result.flows, "long", "rate_bps", window)
+    return series.flow_series(result.flows, "long", "law_rate_bps", window)
 
 
 def share(result, name):

@@ -25,7 +25,7 @@ def measure(figure):
     result, *others = figure.runs([figure.scenario(), *(figure.scenario(phase(start)) for start in GREEN_STARTS[1:])])
     flows, links = result.flows, result.links
     ends = {start: (end - 5.0, end) for start, end in INTERVALS}
-    queue = {link: series.link_series(links, link, "queue_max_bytes") for link in (LINK1, LINK2)}
+    queue = {link: series.link_series(links, link, "backlog_max_bytes") for link in (LINK1, LINK2)}
     t2, q2 = queue[LINK2]
     after = q2[(t2 > 40.0) & (t2 <= 45.0)].max()
     green = share(flows, "green-yellow", (35.0, 40.0))
@@ -74,7 +74,7 @@ def phase(start):
 
 def largest_queue_at(links):
     """When the largest queue of either link is reached."""
-    queue = (series.link_series(links, link, "queue_max_bytes") for link in (LINK1, LINK2))
+    queue = (series.link_series(links, link, "backlog_max_bytes") for link in (LINK1, LINK2))
     return float(max((q.max(), t[q.argmax()]) for t, q in queue)[1])
 
 
@@ -85,12 +85,12 @@ def shortest_rtt(flows, name):
 
 def share(flows, name, window):
     """Mean of what a flow delivers, bit/s."""
-    return series.mean(series.flow_series(flows, name, "delivered_bps", window)[1])
+    return series.mean(series.flow_series(flows, name, "throughput_bps", window)[1])
 
 
 def by_second(flows, name, start, end):
     """Delivered rates over consecutive seconds, and when each ends."""
-    rate = series.flow_series(flows, name, "delivered_bps", (start, end))[1]
+    rate = series.flow_series(flows, name, "throughput_bps", (start, end))[1]
     means = rate.reshape(-1, round(SECOND / 0.01)).mean(axis=1)
     return start + SECOND * np.arange(1, means.size + 1), means
 
@@ -102,7 +102,7 @@ def rise(flows, name):
     """
     start, end = FLOWS[name]
     plateau = share(flows, name, (end - 5.0, end))
-    t, rate = series.flow_series(flows, name, "delivered_bps", (start, end))
+    t, rate = series.flow_series(flows, name, "throughput_bps", (start, end))
     width = round(base_rtt(name) / 0.01)
     means = np.convolve(rate, np.ones(width) / width, "valid")
     return float(t[width - 1 :][means >= 0.9 * plateau][0] - start)
@@ -131,7 +131,7 @@ def switches(links, start, end):
 
 
 def mean_queue(links, link, window):
-    return series.mean(series.link_series(links, link, "queue_bytes", window)[1])
+    return series.mean(series.link_series(links, link, "backlog_bytes", window)[1])
 
 
 def unexplained(queue):
@@ -150,7 +150,7 @@ def plot(figure, canvas):
         t, rate = by_second(result.flows, name, start, end)
         above.step(t, rate / 1e6, label=name)
     for link, name in ((LINK1, "link 1"), (LINK2, "link 2")):
-        t, queue = series.link_series(result.links, link, "queue_max_bytes")
+        t, queue = series.link_series(result.links, link, "backlog_max_bytes")
         below.plot(t, queue / 1e6, label=name, linewidth=0.7)
     above.set(ylabel="rate over 1 s (Mb/s)", title="Figure 7")
     below.set(xlabel="time (s)", ylabel="queue (MB)", title="Figure 8")

@@ -13,7 +13,7 @@ def measure(figure):
     result = figure.run()
     before = sent(result, (STOP - 1.0, STOP))
     later = sent(result, (STOP + LATER - RTT, STOP + LATER))
-    t, rate = series.flow_series(result.flows, "maxnet", "sent_bps")
+    t, rate = series.flow_series(result.flows, "maxnet", "sending_rate_bps")
     smooth = np.convolve(rate, np.ones(3) / 3, "same")  # over a round trip
     carried = series.link_series(result.links, "A->B", "throughput_bps", (14.0, 20.0))[1]
     return {
@@ -29,18 +29,18 @@ def measure(figure):
 
 
 def sent(result, window):
-    return series.mean(series.flow_series(result.flows, "maxnet", "sent_bps", window)[1])
+    return series.mean(series.flow_series(result.flows, "maxnet", "sending_rate_bps", window)[1])
 
 
 def delivered(result, window):
-    return series.mean(series.flow_series(result.flows, "maxnet", "delivered_bps", window)[1])
+    return series.mean(series.flow_series(result.flows, "maxnet", "throughput_bps", window)[1])
 
 
 def plot(figure, canvas):
     axes = canvas.subplots()
     result = figure.results[0]
     for name in ("maxnet", "cbr"):
-        t, rate = series.flow_series(result.flows, name, "delivered_bps")
+        t, rate = series.flow_series(result.flows, name, "throughput_bps")
         means = rate.reshape(-1, 10).mean(axis=1)
         axes.step(t[9::10], means / 1e6, label=name)
     axes.set(xlabel="time (s)", ylabel="rate over 0.1 s (Mb/s)", title="Figure 9")

@@ -33,13 +33,13 @@ def virtual_load(result):
     """Mean of y/C + Q/(T_0 C) from the third round trip on, as long as the window is what it was."""
     window = (3 * TAU, 10 * TAU)
     load = column(result, "arrival_bps", window)[1] / C
-    queue = 8 * column(result, "queue_bytes", window)[1] / (TAU * C)
+    queue = 8 * column(result, "backlog_bytes", window)[1] / (TAU * C)
     return series.mean(load + queue)
 
 
 def drained(result):
     """When the queue was first empty again after it had begun, s."""
-    t, queue = column(result, "queue_bytes")
+    t, queue = column(result, "backlog_bytes")
     begun = np.argmax(queue > 0)
     empty = np.flatnonzero(queue[begun:] == 0)
     return float(t[begun + empty[0]] - t[begun]) if empty.size else math.inf
@@ -48,6 +48,6 @@ def drained(result):
 def plot(figure, canvas):
     axes = canvas.subplots()
     for result, name in zip(figure.results, ("window held, T0 = 29 ms", "T0 = 130 ms", "no queue term"), strict=True):
-        t, queue = column(result, "queue_bytes", (0.0, 1.0))
+        t, queue = column(result, "backlog_bytes", (0.0, 1.0))
         axes.plot(t, 8 * queue / (C * TAU), label=name)
     axes.set(xlabel="time (s)", ylabel="queue / BDP", title="A window of 2 C tau")

@@ -24,6 +24,6 @@ def measure(figure):
 def plot(figure, canvas):
     axes = canvas.subplots()
     for result, flows in zip(figure.results, FLOWS, strict=True):
-        t, queue = series.link_series(result.links, LINK, "queue_max_bytes")
+        t, queue = series.link_series(result.links, LINK, "backlog_max_bytes")
         axes.semilogy(t, np.maximum(8 * queue / (C * RTT), 1e-5), label=f"{flows} flows", linewidth=0.7)
     axes.set(xlabel="time (s)", ylabel="largest queue of 10 ms / BDP", title="MaxNet, 622 Mb/s, 29 ms")

@@ -5,8 +5,7 @@ from dukkipati_models.arrivals import LAWS, PACKET, settled
 from dukkipati_models.networks import CASCADE, LINKS, QUICK_LINKS, THROUGH, cascade
 from levelflow.measure import completions
 from levelflow.reproduce import Against
-from levelflow.theory.queues.bounds import fct_bound
-from levelflow.theory.queues.sharing import fct_processor_sharing
+from levelflow.theory.queues.sharing import fct_bound, fct_processor_sharing
 
 C, RTPD, LOAD, _ = CASCADE  # bit/s, s
 INITIAL_WINDOW = 2  # packets

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PACKET = 1000
 #: Laws that the paper compares, by its names for them.
 LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
+#: Reno of ns-2: no selective ACKs, a clock that ticks every 10 ms, timeouts of at least 200 ms.
+NS2_RENO = {"sack": False, "min_timeout": "10 ms", "timeout_floor": "200 ms"}
 #: Share of the arrivals' time, from its start, whose flows are left out.
 WARM_UP = 0.2
 #: Share of the arrivals' time for which a run goes on without arrivals, so that large flows end.
@@ -37,8 +39,8 @@ def bandwidth_delay_product(capacity: float, rtpd: float) -> str:
 
 
 def as_in_ns2(scenario: Scenario, law: str) -> Scenario:
-    """The scenario with TCP as in the paper's ns-2, where Reno has no selective ACKs."""
-    return scenario.law(law, sack=False) if law == LAWS["TCP"] else scenario
+    """The scenario with TCP as in the paper's ns-2."""
+    return scenario.law(law, **NS2_RENO) if law == LAWS["TCP"] else scenario
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from levelflow.measure import queues, series
+from levelflow.measure import fairness, queues, series
 from levelflow.reproduce.drawing import draw_expected
 
 LINK = "R1->R2"
@@ -19,9 +19,9 @@ def add_flows(scenario):
         scenario.flow(name, "rcp", "R1", "R2", rtt=rtt, start="40 s")
 
 
-def fairness(flows, names, window):
-    delivered = [series.mean(series.flow_series(flows, name, "delivered_bps", window)[1]) for name in names]
-    return series.jain(delivered)
+def jain(flows, names, window):
+    delivered = [series.mean(series.flow_series(flows, name, "throughput_bps", window)[1]) for name in names]
+    return fairness.jain(delivered)
 
 
 def measure(figure):
@@ -31,7 +31,7 @@ def measure(figure):
         "rcp-fig19": {
             **{f"c_over_r[t = {a:g}-{b:g} s]": queues.c_over_r(links, LINK, C, (a, b)) for a, b in WINDOWS},
             "utilisation": [queues.utilisation(links, LINK, C, window)[0] for window in WINDOWS],
-            "jain_index": [fairness(flows, names, window) for names, window in zip(GROUPS, WINDOWS, strict=True)],
+            "jain_index": [jain(flows, names, window) for names, window in zip(GROUPS, WINDOWS, strict=True)],
         }
     }
 

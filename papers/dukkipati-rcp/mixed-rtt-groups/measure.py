@@ -7,8 +7,7 @@ from levelflow.measure import completions
 from levelflow.measure.completions import OverFlows
 from levelflow.reproduce import Noted
 from levelflow.reproduce.drawing import draw_expected
-from levelflow.theory.queues.bounds import fct_bound
-from levelflow.theory.queues.sharing import ROUND_TRIPS, completion_times, fct_processor_sharing
+from levelflow.theory.queues.sharing import ROUND_TRIPS, completion_times, fct_bound, fct_processor_sharing
 
 C, LOAD = 640e6, 0.9  # bit/s
 GROUPS = [f"{rtpd} ms" for rtpd in GROUP_RTPDS]

@@ -4,7 +4,7 @@ from dukkipati_models.arrivals import FLOWS, PACKET, SETTINGS
 from levelflow.measure import completions
 from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_expected, draw_seeds
-from levelflow.theory.queues.bounds import fct_bound
+from levelflow.theory.queues.sharing import fct_bound
 
 SETTING = SETTINGS["fig15"]
 PLAN = SETTING.plan

@@ -34,7 +34,7 @@ def recovery(run):
 
 
 def over_bdp(run, window):
-    t, queue = series.link_series(run.links, LINK, "queue_bytes", window)
+    t, queue = series.link_series(run.links, LINK, "backlog_bytes", window)
     return t, 8 * queue / (PLAN.capacity * PLAN.rtpd)
 
 

@@ -13,7 +13,7 @@ SAMPLE = 1e-4  # s
 
 def measure(figure):
     result = figure.run()
-    t, sent = series.flow_series(result.flows, "x", "sent_bps")
+    t, sent = series.flow_series(result.flows, "x", "sending_rate_bps")
     began = float(t[np.argmax(sent * SAMPLE / 8 >= PACKET)])
     offered = min(rate_at(result.links, name, START + later) for name, later in ON_THE_WAY.items())
     granted = float(rates.rate_series(result.flows, "x", (began - SAMPLE / 2, np.inf))[1][0])

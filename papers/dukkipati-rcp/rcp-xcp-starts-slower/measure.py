@@ -40,7 +40,7 @@ def counts(result):
 
 def data_packets(result, name, start):
     window = (start, start + (HANDSHAKE + ROUND_TRIPS) * PLAN.rtpd)
-    _, rate = series.flow_series(result.flows, name, "sent_bps", window)
+    _, rate = series.flow_series(result.flows, name, "sending_rate_bps", window)
     return int(rate.sum() * PLAN.rtpd / 8 // PACKET)
 
 

@@ -36,7 +36,7 @@ def column(result, user, name, window=SETTLED):
 
 
 def rates(result):
-    return np.array([per_unit(series.mean(column(result, user, "sent_bps")[1])) for user in USERS])
+    return np.array([per_unit(series.mean(column(result, user, "sending_rate_bps")[1])) for user in USERS])
 
 
 def errors(result, weights=1.0):
@@ -61,7 +61,7 @@ def share_lost(result, link):
 
 
 def lost_over_proportional(result, user):
-    sent = column(result, user, "sent_bps")[1].sum() * UNIT / BITS
+    sent = column(result, user, "sending_rate_bps")[1].sum() * UNIT / BITS
     expected = sent * sum(share_lost(result, link) for link in USERS[user][1])
     return total(result.flows, "flow", user, "lost") / expected
 

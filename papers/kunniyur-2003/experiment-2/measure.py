@@ -1,6 +1,6 @@
 import numpy as np
 
-from levelflow.measure import queues, series
+from levelflow.measure import fairness, queues, series
 from levelflow.reproduce import over_seeds
 
 C = 1e6  # bit/s
@@ -13,7 +13,7 @@ MARKS = {
 
 
 def delivered(result):
-    return np.array([series.mean(series.flow_series(result.flows, u, "delivered_bps", SETTLED)[1]) for u in USERS])
+    return np.array([series.mean(series.flow_series(result.flows, u, "throughput_bps", SETTLED)[1]) for u in USERS])
 
 
 def compare(loss, ecn):
@@ -24,7 +24,7 @@ def compare(loss, ecn):
         "congestion_loss_rate": float(
             node["dropped"].sum() / (node["dropped"].sum() + node["throughput_bps"].sum() * 0.1 / 256)
         ),
-        "jain_index": series.jain(delivered(ecn)),
+        "jain_index": fairness.jain(delivered(ecn)),
     }
 
 
@@ -41,7 +41,7 @@ def plot(figure, canvas):
         strict=True,
     ):
         for user in USERS:
-            t, rate = series.flow_series(result.flows, user, "delivered_bps")
+            t, rate = series.flow_series(result.flows, user, "throughput_bps")
             axes.plot(t[4::10], rate[: 10 * (t.size // 10)].reshape(-1, 10).mean(1) / 1e3, lw=0.8, label=user)
         axes.set(ylabel="throughput (kb/s)", title=title)
         axes.legend(loc="upper right", ncols=3)

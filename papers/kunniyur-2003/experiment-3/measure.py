@@ -55,12 +55,12 @@ def column(result, name, quantity, window=(HALF, END)):
 
 def rate(result, name):
     """Packets per second and user."""
-    return series.mean(column(result, name, "sent_bps")[1]) / USERS / BITS
+    return series.mean(column(result, name, "sending_rate_bps")[1]) / USERS / BITS
 
 
 def window(result, name, span):
     """Packets per user: rate times round trip."""
-    t, bps = column(result, name, "rate_bps", span)
+    t, bps = column(result, name, "law_rate_bps", span)
     return t, bps * column(result, name, "rtt_s", span)[1] / USERS / BITS
 
 

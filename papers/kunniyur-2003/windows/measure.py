@@ -61,7 +61,7 @@ def lossy_windows():
 
 def reno(result):
     """Rates of Reno in packets/s, over 1/(d sqrt(ln 2 p))."""
-    sent = {flow: result.flows.filter(result.flows["flow"] == flow)["sent_bps"].mean() / BITS for flow in WIRES}
+    sent = {flow: result.flows.filter(result.flows["flow"] == flow)["sending_rate_bps"].mean() / BITS for flow in WIRES}
     return {flow: sent[flow] / equilibrium_rate(tcp_users(RTT), TCP_BETA_HALVING, loss) for flow, loss in WIRES.items()}
 
 

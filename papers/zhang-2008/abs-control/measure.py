@@ -4,9 +4,9 @@ import numpy as np
 
 from levelflow.laws import BufferAlgorithm
 from levelflow.measure import series
-from levelflow.measure.bottleneck import LINK, single_bottleneck
 from levelflow.reproduce.verdict import Against
 from levelflow.theory.queues.buffers import adaptive_drop_tail, largest_gain
+from levelflow.topology.bottleneck import LINK, single_bottleneck
 from zhang_models.adaptive_buffer import Plant, Settings, measured, run, size, start, update
 
 C, INTERVAL, GAIN = 10e6, 0.2, 3000.0
@@ -108,7 +108,7 @@ def additions(result):
     Counted in a transcription that goes from packet to packet; what the queue grew by is read as an interval ends.
     """
     rows = series.select(result.links, "link", LINK)
-    columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "queue_bytes", "buffer_packets"))
+    columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "backlog_bytes", "buffer_packets"))
     setup = Settings(0.98, 0.02, damping="none")
     state, end, queued = start(setup, 30.0), INTERVAL, 0
     s1, s2, done = Counted(0), Counted(0), {False: [], True: []}

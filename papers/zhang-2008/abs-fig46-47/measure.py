@@ -3,9 +3,9 @@
 import numpy as np
 
 from levelflow.measure import series, utilisation
-from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
 from levelflow.reproduce import Noted, over_seeds
 from levelflow.reproduce.drawing import draw_expected
+from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models.adaptive_buffer import Settings, start, update
 
 C, FLOWS, RTT = 10e6, 20, (30, 70)

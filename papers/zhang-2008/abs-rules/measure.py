@@ -63,7 +63,7 @@ def plot(figure, canvas):
     upper, lower = canvas.subfigures(2, 1)
     draw_rules(*upper.subplots(1, 2, sharey=True))
     axes = lower.subplots()
-    axes.plot(*series.link_series(figure.results[0].links, "A->B", "queue_packets", (0, 120)), linewidth=1)
+    axes.plot(*series.link_series(figure.results[0].links, "A->B", "backlog_packets", (0, 120)), linewidth=1)
     axes.set(xlabel="time (s)", ylabel="queue (packets)", title="one Reno flow, b = C R: the queue just empties")
 
 

@@ -1,8 +1,8 @@
 """REM with a buffer above and one below its target, for the senders of table I."""
 
 from levelflow.measure import utilisation
-from levelflow.measure.bottleneck import LINK
 from levelflow.reproduce.verdict import Noted
+from levelflow.topology.bottleneck import LINK
 from zhang_models.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
 from zhang_models.linux import marking
 

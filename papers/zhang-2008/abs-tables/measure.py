@@ -2,10 +2,10 @@
 
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation
-from levelflow.measure.bottleneck import LINK
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Against, Noted, Seeds
 from levelflow.theory.queues.buffers import bscl, harmonic_rtt, pipe, stanford
+from levelflow.topology.bottleneck import LINK
 from zhang_models import buffer_rows
 from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
 

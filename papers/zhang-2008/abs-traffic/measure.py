@@ -3,9 +3,9 @@
 import numpy as np
 
 from levelflow.measure import series, utilisation
-from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Noted
+from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models.linux import LINUX_2_6_16, OBJECT, SESSION
 
 C, FAST = 10e6, 100e6
@@ -120,7 +120,7 @@ def bound(used):
 def fig50(result):
     half = (END_50 / 2, END_50)
     used = utilisation.use(result.links, LINK, C, half)
-    udp = series.mean(series.flow_series(result.flows, "udp", "delivered_bps", half)[1]) / C
+    udp = series.mean(series.flow_series(result.flows, "udp", "throughput_bps", half)[1]) / C
     times = np.arange(SPAN, END_50 + 1, SPAN)
     loss = np.array([utilisation.use(result.links, LINK, C, (t - SPAN, t)).loss for t in times])
     settled = series.holds_from(times, np.abs(loss / 0.02 - 1) <= 0.2, 0.0)

@@ -31,7 +31,7 @@ def stable(result, share):
 
 def sent(result, flow, window):
     """What a flow sent in each 100 ms, bit/s: a rate read every 100 ms would be read in step with the routers."""
-    return series.flow_series(result.flows, flow, "sent_bps", window)
+    return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 
 def each(result):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from levelflow.measure import utilisation
-from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
 from levelflow.reproduce.verdict import Against, Noted
 from levelflow.theory.queues.buffers import eun_wang, harmonic_rtt, pipe
+from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 
 END = 40.0  # s
 LAST = (END / 2, END)

@@ -51,7 +51,7 @@ def structures(draws=20):
 
 def directions(result, link):
     """Forward and backward delay, s: of the first packet to a router, and of what a router offers to the sender."""
-    t, sent = series.flow_series(result.flows, "x1", "sent_bps")
+    t, sent = series.flow_series(result.flows, "x1", "sending_rate_bps")
     _, load = series.link_series(result.links, link, "arrival_bps")
     _, offer = series.link_series(result.links, link, "signal")
     _, rate = rates.rate_series(result.flows, "x1")

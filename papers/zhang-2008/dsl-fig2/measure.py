@@ -24,9 +24,9 @@ def measure(figure):
 
 def per_second(run):
     """Of each second, as the sender sees it: time in s, rate sent in bit/s, round trip in s, whether it backs off."""
-    t, sent = series.flow_series(run.flows, "stream", "sent_bps")
+    t, sent = series.flow_series(run.flows, "stream", "sending_rate_bps")
     _, rtt = series.flow_series(run.flows, "stream", "rtt_s")
-    _, rate = series.flow_series(run.flows, "stream", "rate_bps")
+    _, rate = series.flow_series(run.flows, "stream", "law_rate_bps")
     lowered = np.diff(rate, prepend=rate[0]) < 0
     t, sent, rtt, lowered = (column.reshape(-1, SECOND) for column in (t, sent, rtt, lowered))
     return t[:, -1], sent.mean(axis=1), rtt.mean(axis=1), lowered.any(axis=1)

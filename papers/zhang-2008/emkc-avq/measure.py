@@ -57,7 +57,7 @@ def overload(result):
 
 def sent(result, x, window):
     """What a flow sent in each 100 ms, bit/s: a rate read every 100 ms would be read in step with the routers."""
-    return series.flow_series(result.flows, x, "sent_bps", window)
+    return series.flow_series(result.flows, x, "sending_rate_bps", window)
 
 
 def each(result):

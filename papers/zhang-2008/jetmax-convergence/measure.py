@@ -83,7 +83,7 @@ def together(number, seed):
 
 def matrix(flows):
     """Times of the samples, and the rates of all flows: one row per sample, one column per flow."""
-    wide = flows.pivot(on="flow", index="t", values="rate_bps").sort("t")
+    wide = flows.pivot(on="flow", index="t", values="law_rate_bps").sort("t")
     return wide["t"].to_numpy(), wide.drop("t").to_numpy()
 
 
@@ -106,7 +106,7 @@ def medians(groups):
 def settling_together(flows, share):
     """Seconds to efficiency and to fairness after the first proposal of any flow; steps of the median flow."""
     t, rate = matrix(flows)
-    proposed = flows.filter(pl.col("proposal_bps") > pl.col("rate_bps"))["t"].min()
+    proposed = flows.filter(pl.col("proposal_bps") > pl.col("law_rate_bps"))["t"].min()
     efficient = series.holds_from(t, rate.sum(axis=1) >= 0.99 * C, proposed)
     fair = series.holds_from(t, (np.abs(rate / share - 1) <= 0.01).all(axis=1), proposed)
     return efficient, fair, median(steps_to_shrink(column[column > 0], share) for column in rate.T)

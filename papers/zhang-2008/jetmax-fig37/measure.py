@@ -99,7 +99,7 @@ def plot(figure, canvas):
     t, rate = short_rate(result, everything)
     short.plot(t, rate / 1e6, lw=0.8)
     short.set(xlabel="time (s)", ylabel="rate (Mb/s)", yscale="log", title="(c) mean rate of short flows")
-    _, packets = series.link_series(result.links, LINK, "queue_packets")
+    _, packets = series.link_series(result.links, LINK, "backlog_packets")
     queue.hist(packets, bins=np.arange(-0.5, 21.5), density=True)
     queue.set(xlabel="packets queued", ylabel="share of the time", title="(d) queue")
     draw_expected(mice, figure, "jetmax-fig37a-population[0]", PLATEAU)

@@ -33,7 +33,7 @@ def without_loss(result):
         "mean_rate_mbps[long,_100-180_s]": rates.mean_rate(flows, "long", (100.0, 180.0)) / 1e6,
         "steady_rate_mbps[long,_end]": rates.mean_rate(flows, "long", LONELY) / 1e6,
         "bottleneck_sequence[long]": rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
-        "queue_of_R1_mean_packets": series.mean(series.link_series(links, "R1", "queue_packets")[1]),
+        "queue_of_R1_mean_packets": series.mean(series.link_series(links, "R1", "backlog_packets")[1]),
     }
 
 

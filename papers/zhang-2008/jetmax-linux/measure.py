@@ -74,7 +74,7 @@ def one_switch(run):
 
 def two_switches(run):
     flows, rate = run.flows, in_mbps(run.flows)
-    carried = [series.mean(series.flow_series(flows, x, "delivered_bps", (65.0, 75.0))[1]) for x in ("x2", "x3")]
+    carried = [series.mean(series.flow_series(flows, x, "throughput_bps", (65.0, 75.0))[1]) for x in ("x2", "x3")]
     return {
         "steady_rate_mbps[x1,x2,_30-40_s]": rate(["x1", "x2"], 30.0, 40.0),
         "steady_rate_mbps[x1,x2,x3,_50-60_s]": rate(["x1", "x2", "x3"], 50.0, 60.0),

@@ -62,7 +62,7 @@ def immediate():
 
 
 def sent(result, flow, window=SETTLED):
-    return series.flow_series(result.flows, flow, "sent_bps", window)
+    return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 
 def rates(result):

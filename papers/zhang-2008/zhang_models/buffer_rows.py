@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS, OURS, Line, Targets, best_fixed, candidates, compare
-from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models.linux import LINUX_2_6_16, marking
 
 if TYPE_CHECKING:
