@@ -20,7 +20,7 @@ FULL = int(CAPACITY * INTERVAL / 8)  # bytes in an interval
 
 
 def bottleneck(buffer, duration="100 s", count=16, seed=1):
-    scenario = Scenario("sized", duration, seed=seed, sample="1 s")
+    scenario = Scenario("sized", duration, seed=seed, sample="1 s").set("profile", "paper").set("overhead", "1.2 ms")
     scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=buffer, duplex=True, reverse={"buffer": "unlimited"})
     return scenario.flow("x", "newreno", "A", "B", count=count, packet="1500 B", rtt={"uniform": ["30 ms", "62 ms"]})
 
@@ -168,7 +168,7 @@ def test_abs_in_logarithms_meets_the_target_of_utilisation(initial):
 def test_a_target_of_delay_goes_before_the_others(others):
     result = bottleneck({"abs_log": {"delay": "20 ms", **others}}, "200 s").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
-    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
+    assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
 
 
 def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
@@ -177,14 +177,14 @@ def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
     scenario.link("A", "B", "10 Mb/s", "1 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
     result = scenario.flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B", packet="1500 B").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 80))
-    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.1)
+    assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.1)
 
 
 def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
     buffer = {"abs_log": {"utilisation": 0.95, "loss": 0.02, "delay": "50 ms"}}
     result = bottleneck(buffer, "200 s").flow("y", {"cbr": {"rate": "10 Mb/s"}}, "A", "B", packet="1500 B").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
-    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.05, rel=0.1)
+    assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.05, rel=0.1)
 
 
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))

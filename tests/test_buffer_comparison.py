@@ -10,7 +10,8 @@ from tools import buffer_tables
 
 from levelflow.buffers.candidates import OURS, Targets, best_fixed, candidates, compare, with_buffer
 from levelflow.measure import utilisation
-from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.measure.intervals import interval
+from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models import buffer_rows
 
 CAPACITY = 10e6  # bit/s
@@ -36,7 +37,7 @@ def test_use_is_what_the_counters_of_the_link_say():
 def test_intervals_of_confidence_cover_the_mean_as_often_as_they_say():
     rng = np.random.default_rng(1)
     samples = rng.normal(3.0, 1.0, (2000, 10))
-    covers = [abs(sample.mean() - 3.0) <= utilisation.half_width(sample) for sample in samples]
+    covers = [abs(sample.mean() - 3.0) <= interval(sample).half for sample in samples]
     assert np.mean(covers) == pytest.approx(0.95, abs=0.015)
 
 

@@ -44,7 +44,8 @@ def test_a_line_that_never_rests_is_compared_with_its_mean():
 
 def test_waits_count_at_the_capacity_of_their_time():
     slow = line([{"at": "1 ms", "capacity": "1 Mb/s"}], law="cubic").run().summary["links"][0]
-    assert slow["queue_ms"]["max"] == pytest.approx(8 * 199, rel=0.02)  # 200 packets of 1000 B, one in service
+    others = 199  # packets of 1000 B in the buffer, without the one in service
+    assert 1e3 * slow["queueing_delay_s"]["max"] == pytest.approx(8 * others, rel=0.02)
 
 
 def test_links_in_force_at_a_time_and_over_a_window():

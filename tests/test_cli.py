@@ -97,6 +97,15 @@ def test_the_version_names_the_build():
         assert re.fullmatch(r"\d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, [option]).stdout)
 
 
+@pytest.mark.parametrize("command", [("run",), ("reproduce",), ("convergence", "search"), ("theory", "fluid")])
+def test_help_names_values_as_the_reference_does(command):
+    """Types of the library, such as TEXT and PATH, are not what a value means."""
+    shown = cli.invoke(app, [*command, "--help"]).stdout
+    named = re.findall(r"^ +--([\w-]+) ([A-Z]+)(?= |$)", shown, re.MULTILINE)
+    assert named
+    assert not {"TEXT", "PATH", "INTEGER", "FLOAT", "FILENAME"} & {value for _, value in named}
+
+
 @pytest.mark.parametrize("command", [(), ("run",), ("theory", "check"), ("reproduce",)])
 def test_help_has_a_short_name(levelflow, command):
     short, long = (levelflow(*command, option) for option in ("-h", "--help"))
@@ -165,6 +174,15 @@ def test_a_value_of_no_use_is_refused_in_plain_words(process, words, line):
     done = process(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"levelflow: invalid value for {line}")
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"), [(["list", "law"], "laws"), (["run", "t1-jetmax", "--width", "scren"], "screen")]
+)
+def test_a_word_that_is_not_allowed_is_answered_with_the_nearest(process, words, meant):
+    done = process(*words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"; did you mean '{meant}'?" in done.stderr
 
 
 @pytest.mark.parametrize(("old", "new"), [("protocols", "laws"), ("sizers", "buffers")])

@@ -18,7 +18,7 @@ def measured(finished, tmp_path):
     folder = tmp_path / "network"
     shutil.copytree(finished.path, folder)
     (folder / "summary.json").unlink()
-    for name in ("flows", "links", "completions"):
+    for name in ("flows", "links", "transfers"):
         path = folder / f"{name}.parquet"
         table = pl.read_parquet(path, glob=False)
         table.with_columns(pl.col(pl.Enum).cast(pl.String)).write_parquet(path)
@@ -55,10 +55,10 @@ def test_ratios_and_waits_are_those_of_the_summaries(finished):
     one, two = both.names
     assert (one, two) == ("link.1.capacity 10 Mb/s", "link.1.capacity 20 Mb/s")
     first = compare.data(both)["flows"][0]
-    assert first[two]["delivered_bps"] / first[one]["delivered_bps"] == pytest.approx(2, rel=0.02)
+    assert first[two]["throughput_bps"] / first[one]["throughput_bps"] == pytest.approx(2, rel=0.02)
     assert float(compare.flow_table(both)[1][1][4]) == pytest.approx(2, rel=0.02)
     rtt = next(flow["rtt_s"]["p99"] for flow in other.summary["flows"] if flow["name"] == "x1")
-    assert first[two]["wait_p99_s"] == pytest.approx(rtt - 0.1)
+    assert first[two]["rtt_excess_p99_s"] == pytest.approx(rtt - 0.1)
 
 
 def short(**changes):
@@ -114,7 +114,7 @@ def test_no_flow_in_common_is_refused_in_one_line(finished):
 def test_a_picture_has_a_panel_per_flow_and_a_curve_per_result(finished):
     both = compare.beside([finished, network(duration="20 s", seed=2).run(), network(duration="20 s", seed=3).run()])
     axes = compare.picture(both).axes
-    assert [each.get_title("left") for each in axes] == ["x1", "x2", "queue of R1->R2"]
+    assert [each.get_title("left") for each in axes] == ["x1", "x2", "queueing delay at R1->R2"]
     seeds = ["seed 1", "seed 2", "seed 3"]
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == [*seeds, "thin: max-min fair"]
     for each in axes:

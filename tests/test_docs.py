@@ -243,9 +243,9 @@ def test_theory_depends_one_way():
 LAYERS = (
     {"_core", "keywords", "picture", "status", "style"},
     {"theory"},
+    {"measure"},
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "topology", "workers"},
-    {"measure"},
     {"buffers", "convergence", "study"},
     {"reproduce", "lab"},
     {"cli"},

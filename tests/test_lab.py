@@ -18,7 +18,6 @@ from conftest import lack
 from tools import CHECKOUT
 
 from levelflow import Result, Scenario, lab
-from levelflow.report.series import capacity
 from levelflow.theory.competition import in_force
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.references import reference
@@ -218,7 +217,7 @@ def test_references_and_waits_of_the_page_follow_what_changes(scenario, tmp_path
         | {change["at_s"] for link in resolved["links"] for change in link["changes"]}
         | {plan["from_s"] for flow in resolved["flows"] for plan in flow.get("plans", ())}
     )
-    delivered = dict(result.flows.group_by("flow").agg(pl.col("delivered_bps").mean()).iter_rows())
+    delivered = dict(result.flows.group_by("flow").agg(pl.col("throughput_bps").mean()).iter_rows())
     sending = {i: delivered[flow["name"]] for i, flow in enumerate(resolved["flows"]) if flow["application"]}
     for sample, (t, rows) in enumerate(result.flows.group_by("t", maintain_order=True)):
         active = dict(rows.select(pl.col("flow").cast(pl.String), "active").iter_rows())
@@ -226,11 +225,9 @@ def test_references_and_waits_of_the_page_follow_what_changes(scenario, tmp_path
         rates = reference(now, [active[flow["name"]] for flow in resolved["flows"]], sending).rates
         for flow, rate in zip(resolved["flows"], rates, strict=True):
             assert page["fair"][flow["name"]][sample] == (rate if rate is None else pytest.approx(rate, abs=1e-3)), t
-    links = {link["name"]: link for link in resolved["links"]}
     for name, waits in page["wait"].items():
         own = result.links.filter(pl.col("link").cast(pl.String) == name)
-        bits = own["queue_max_bytes"].to_numpy() * 8
-        expected = bits / capacity(links[name], own["t"].to_numpy())
+        expected = np.where(own["backlog_max_bytes"] == 0, 0.0, own["queueing_delay_max_s"].to_numpy())
         np.testing.assert_allclose(np.array(waits, dtype=float), expected, rtol=1e-9)
 
 
@@ -250,7 +247,7 @@ def measured(tmp_path):
     manifest |= {"network": {"form": "kernel", "kernel": "6.1", "ipv6": False, "processors": 2, "scale": 1.0}}
     (path / "manifest.json").write_text(json.dumps(manifest))
     flows = pl.read_parquet(path / "flows.parquet")
-    flows.with_columns(rate_bps=pl.lit(1.23e6)).write_parquet(path / "flows.parquet")
+    flows.with_columns(throughput_bps=pl.lit(1.23e6)).write_parquet(path / "flows.parquet")
     return path
 
 
@@ -263,7 +260,7 @@ def test_a_result_directory_is_read_to_the_bit(measured):
         columns = json.loads(json.dumps(stored["tables"][name]))
         entries = [entry["name"] for entry in stored["resolved"][name]]
         assert [entries[i] for i in columns[name[:-1]]] == getattr(result, name)[name[:-1]].to_list()
-        for column in ("t", "rate_bps", "queue_max_bytes"):
+        for column in ("t", "law_rate_bps", "backlog_max_bytes"):
             if column in columns:
                 assert columns[column] == getattr(result, name)[column].to_list()
 

@@ -51,5 +51,5 @@ def test_ready_scenarios_run_from_anywhere(name: str, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     result = Scenario.named(name).set("duration", "12 s").run()
     flows = {flow["name"]: flow for flow in result.summary["flows"]}
-    assert flows["call"]["delivered_bps"] > 0
-    assert flows["download"]["delivered_bps"] > flows["call"]["delivered_bps"]
+    assert flows["call"]["throughput_bps"] > 0
+    assert flows["download"]["throughput_bps"] > flows["call"]["throughput_bps"]

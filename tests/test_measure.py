@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelflow.measure import completions, grid, last_stable, onset, queues, rates, series
+from levelflow.measure import completions, fairness, grid, last_stable, onset, queues, rates, series
 from levelflow.theory.queues.sharing import fct_processor_sharing
 
 T = np.arange(1, 101) / 10  # 0.1 s .. 10 s
@@ -19,9 +19,9 @@ def flows_of(t=T, **by_name):
     frames = []
     for name, value in by_name.items():
         rate, active, bottleneck = value if isinstance(value, tuple) else (value, 1, None)
-        columns = {"t": t, "flow": name, "active": active, "rate_bps": rate, "bottleneck": bottleneck}
+        columns = {"t": t, "flow": name, "active": active, "law_rate_bps": rate, "bottleneck": bottleneck}
         full = {key: np.broadcast_to(column, t.shape).tolist() for key, column in columns.items()}
-        frames.append(pl.DataFrame(full, schema_overrides={"rate_bps": pl.Float64, "bottleneck": pl.String}))
+        frames.append(pl.DataFrame(full, schema_overrides={"law_rate_bps": pl.Float64, "bottleneck": pl.String}))
     return pl.concat(frames)
 
 
@@ -135,8 +135,8 @@ def test_drops_queues_and_utilisation():
         dropped=np.arange(100) % 2,
         dropped_bytes=1000,
         throughput_bps=np.where(np.arange(100) % 2, 8.0, 10.0),
-        queue_packets=np.arange(100) % 4,
-        queue_bytes=np.arange(100.0),
+        backlog_packets=np.arange(100) % 4,
+        backlog_bytes=np.arange(100.0),
     )
     assert queues.drop_count(links) == 50
     assert queues.drop_count(links, ["M"]) == 0
@@ -272,8 +272,8 @@ def test_stability_settling_and_onset():
 
 @given(st.lists(st.floats(0.1, 100), min_size=1, max_size=20))
 def test_jain_is_between_one_over_n_and_one(values):
-    assert 1 / len(values) - 1e-9 <= series.jain(values) <= 1 + 1e-9
-    assert series.jain([values[0]] * 7) == pytest.approx(1)
+    assert 1 / len(values) - 1e-9 <= fairness.jain(values) <= 1 + 1e-9
+    assert fairness.jain([values[0]] * 7) == pytest.approx(1)
 
 
 def test_means_over_windows_and_correlation():

@@ -93,11 +93,11 @@ def test_the_engine_starves_the_same_flow():
     scenario = Scenario.load("jetmax-starves").set("duration", "60 s")
     fair = {"wide": 68e6, "near": 10e6, "far": 10e6}
     assert maxmin([[1], [0, 1], [0, 1]], [20e6, 88e6]).tolist() == list(fair.values())
-    rates = {flow["name"]: flow["rate_bps"] for flow in scenario.run().summary["flows"]}
+    rates = {flow["name"]: flow["law_rate_bps"] for flow in scenario.run().summary["flows"]}
     assert rates["far"] <= 40e3
     assert rates["wide"] < 0.9 * fair["wide"], "and no flow has what it leaves"
     mended = scenario.law("jetmax", hysteresis=True).run().summary["flows"]
-    assert {flow["name"]: flow["rate_bps"] for flow in mended} == pytest.approx(fair, rel=0.01)
+    assert {flow["name"]: flow["law_rate_bps"] for flow in mended} == pytest.approx(fair, rel=0.01)
 
 
 def test_rounds_are_drawn():

@@ -102,7 +102,7 @@ def test_a_result_shows_its_tables_whatever_its_names_are(finished):
     page = Words(dataclasses.replace(finished, summary=summary, manifest=manifest)._repr_html_())
     assert page.elements == {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
     assert page.text.count(name) == 2
-    assert f"Jain's index of rate / fair share {finished.summary['jain_of_shares']:.4f}" in page.text
+    assert f"Jain's index of throughput / fair share {finished.summary['jain_of_shares']:.4f}" in page.text
 
 
 def test_a_result_takes_the_colours_of_its_notebook(finished):
@@ -142,5 +142,5 @@ def test_a_plot_that_there_is_not_is_one_line(finished):
 def test_pandas_takes_a_table_without_arrow(finished):
     table = pd.DataFrame(finished.flows.to_dict())
     assert list(table.columns) == finished.flows.columns
-    assert table["rate_bps"].sum() == finished.flows["rate_bps"].sum()
+    assert table["law_rate_bps"].sum() == finished.flows["law_rate_bps"].sum()
     assert set(table["flow"]) == {"x1", "x2"}

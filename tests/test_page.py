@@ -91,7 +91,7 @@ def test_a_curve_of_the_page_has_the_values_of_the_run(finished, page):
     x, y = np.array([[float(n) for n in pair.split(",")] for pair in drawn.split()]).T
     own = finished.flows.filter(finished.flows["flow"] == "x1")
     assert x / paging.WIDE * end == pytest.approx(own["t"].to_list(), abs=1e-3)
-    assert (1 - y / paging.HIGH_UNITS) * top == pytest.approx((own["rate_bps"] / 1e6).to_list(), abs=1e-3)
+    assert (1 - y / paging.HIGH_UNITS) * top == pytest.approx((own["throughput_bps"] / 1e6).to_list(), abs=1e-3)
 
 
 def test_a_long_curve_keeps_its_peaks_and_gaps():
@@ -119,7 +119,7 @@ def chain():
     scenario = Scenario("chain", "3 s")
     for a, b, capacity in (("A", "B", "10 Mb/s"), ("B", "C", "2 Mb/s"), ("C", "D", "10 Mb/s")):
         scenario.link(a, b, capacity, "1 ms", buffer="20 packets", duplex=True)
-    return scenario.flow("x", "reno", "A", "D").flow("y", "reno", "C", "D").run()
+    return scenario.flow("x", "newreno", "A", "D").flow("y", "newreno", "C", "D").run()
 
 
 def test_bottlenecks_are_the_busiest_links_of_paths():
@@ -196,7 +196,7 @@ def test_a_flow_that_sent_nothing_leaves_a_page(tmp_path):
         network().set("duration", "1 s").set("flow.x1.start", "3 s").set("flow.x2.start", "3 s").run(out=tmp_path / "r")
     )
     plots.write(result)
-    assert "nothing was sent" in (tmp_path / "r" / "report.html").read_text()
+    assert "nothing arrived" in (tmp_path / "r" / "report.html").read_text()
     assert json.loads((tmp_path / "r" / "summary.json").read_text())["reference"]
 
 
@@ -234,7 +234,7 @@ def test_the_page_says_values_zooms_and_picks(tmp_path, finished, page):
     assert found["said"] == "at 12.50 s"
     own = finished.flows.filter((finished.flows["t"] - 12.5).abs() < 1e-9)
     assert [float(value.split()[0]) for value in found["values"]] == pytest.approx(
-        (own["rate_bps"] / 1e6).to_list(), rel=0.01
+        (own["throughput_bps"] / 1e6).to_list(), rel=0.01
     )
     assert set(found["picked"]) == {"x2"}
     assert found["path"] == 1

@@ -447,7 +447,7 @@ def test_senders_of_cakes_driver_are_those_of_the_simulator(tmp_path, law):
     sent = late["throughput_bps"].mean() / 8 / cake.PACKET * (cake.SECONDS - cake.FROM_S)
     assert there.rate == pytest.approx(20, rel=1e-3)
     assert there.lost == pytest.approx(100 * late["dropped"].sum() / (sent + late["dropped"].sum()), rel=0.1)
-    assert there.wait == pytest.approx(1e3 * late["queue_bytes"].mean() * 8 / 20e6, rel=0.05)
+    assert there.wait == pytest.approx(1e3 * late["backlog_bytes"].mean() * 8 / 20e6, rel=0.05)
 
 
 @pytest.mark.needs("cc")

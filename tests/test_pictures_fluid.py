@@ -50,7 +50,7 @@ def test_the_command_shows_means_beside_those_of_packets(tmp_path):
     answer = ask(*arguments, "--beside", str(result), "--step", "10 ms", "--out", str(tmp_path / "beside.png"))
     assert matplotlib.image.imread(tmp_path / "beside.png")[..., :3].std() > 0
     for flow in answer["flows"]:
-        assert flow["delivered_bps"] == pytest.approx(flow["packets_delivered_bps"], rel=0.03)
+        assert flow["throughput_bps"] == pytest.approx(flow["packets_throughput_bps"], rel=0.03)
     assert [link["name"] for link in answer["links"]] == ["R1->R2"]
     done = CLI.invoke(app, ["theory", "fluid", *arguments, "--step", "10 ms", "--beside", str(result)])
     assert "packets" in done.stdout
@@ -59,7 +59,7 @@ def test_the_command_shows_means_beside_those_of_packets(tmp_path):
 def test_a_count_of_flows_is_one_row_with_their_sum():
     answer = ask("pair", "--set", "flow.second.count=3", "--until", "30 s", "--step", "4 ms")
     assert [(flow["name"], flow["flows"]) for flow in answer["flows"]] == [("first", 1), ("second", 3)]
-    assert sum(flow["delivered_bps"] for flow in answer["flows"]) == pytest.approx(10e6, rel=0.02)
+    assert sum(flow["throughput_bps"] for flow in answer["flows"]) == pytest.approx(10e6, rel=0.02)
 
 
 @pytest.mark.parametrize(

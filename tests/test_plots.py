@@ -25,7 +25,7 @@ def test_each_flow_has_a_line_and_the_fair_rate_beside_it(finished):
     lines = named(axes)
     assert list(lines) == ["x1 (jetmax)", "x2 (jetmax)", "thin: max-min fair"]
     assert lines["x1 (jetmax)"].get_ydata()[-1] == pytest.approx(5, rel=0.05)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "rate (Mb/s)")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "throughput (Mb/s)")
     assert lines["x1 (jetmax)"].get_linestyle() != lines["x2 (jetmax)"].get_linestyle()
 
 
@@ -34,7 +34,7 @@ def test_a_flow_with_an_application_is_drawn_as_it_sends():
     scenario.flow("call", "level", "A", "B", application={"rate": "200 kb/s"})
     panel = series.rates(scenario.run())
     (curve,) = panel.curves
-    assert curve.label == "call (level), delivered"
+    assert curve.label == "call (level)"
     late = curve.y[curve.t > 2] * panel.unit[1]  # its law would let it send 9.5 Mb/s
     assert late.mean() == pytest.approx(200e3, rel=0.1)
 
@@ -51,8 +51,8 @@ def test_a_hundred_flows_are_grey_with_their_median():
     axes = plots.rates(result).axes[0]
     assert list(named(axes)) == ["their median", "100 flows"]
     last = result.flows.filter(result.flows["t"] == result.flows["t"].max())
-    unit = {"kb/s": 1e3, "Mb/s": 1e6}[axes.get_ylabel().removeprefix("rate (").removesuffix(")")]
-    assert named(axes)["their median"].get_ydata()[-1] * unit == pytest.approx(last["rate_bps"].median())
+    unit = {"kb/s": 1e3, "Mb/s": 1e6}[axes.get_ylabel().removeprefix("throughput (").removesuffix(")")]
+    assert named(axes)["their median"].get_ydata()[-1] * unit == pytest.approx(last["throughput_bps"].median())
 
 
 def web(**flow):
@@ -64,8 +64,8 @@ def test_transfers_are_drawn_as_delivered_together():
     result = web(size="20 packets")
     own = result.flows.filter(result.flows["active"] > 0)
     drawn = series.rates(result).curves[0]
-    assert drawn.label == "web (rcp), all delivered"
-    assert drawn.y[np.isfinite(drawn.y)] == pytest.approx((own["delivered_bps"] / 1e6).to_list())
+    assert drawn.label == "web (rcp), all"
+    assert drawn.y[np.isfinite(drawn.y)] == pytest.approx((own["throughput_bps"] / 1e6).to_list())
 
 
 def test_no_line_bridges_what_was_not_sampled():
@@ -100,7 +100,8 @@ def test_the_longest_of_many_queues_keep_their_names():
         scenario.flow(f"x{number}", "reno", f"R{number}", f"R{number + 1}")
     result = scenario.run()
     panel = series.queues(result)
-    waits = {link["name"]: link["queue_ms"]["mean"] for link in result.summary["links"]}
+    delays = {link["name"]: link["queueing_delay_s"] for link in result.summary["links"]}
+    waits = {name: delay["mean"] for name, delay in delays.items() if delay}
     longest = sorted(waits, key=waits.get, reverse=True)[: series.NAMED_OF_MANY]
     assert {curve.name for curve in panel.curves} == set(longest)
     assert panel.others_label == f"{len(panel.others)} other links"
@@ -140,14 +141,16 @@ def test_completion_times_lie_between_the_least_and_the_longest():
     (drawn,) = transfers(result)
     took = result.completions["fct_s"]
     assert drawn.times[[0, -1]] == pytest.approx([took.quantile(1 / len(drawn.times), "higher"), took.max()], rel=0.05)
-    assert (drawn.median >= drawn.least * (1 - 1e-9)).all()
-    assert (drawn.sharing > drawn.least).all()
-    assert [axes.get_xscale() for axes in plots.draw(result, "transfers").axes] == ["log", "log"]
+    assert (drawn.median >= drawn.ideal * (1 - 1e-9)).all()
+    assert (drawn.sharing > drawn.ideal).all()
+    assert drawn.shares[-1] == len(took) / result.transfers.height
+    assert (drawn.slowdown_late >= drawn.slowdown).all()
+    assert [axes.get_xscale() for axes in plots.draw(result, "transfers").axes] == ["log"] * 3
     assert "transfers" in plots.names_of(result)
 
 
 def test_a_run_without_transfers_has_no_picture_of_them(finished):
-    with pytest.raises(ScenarioError, match="no transfer ended"):
+    with pytest.raises(ScenarioError, match="no transfer finished"):
         finished.plot("transfers")
 
 

@@ -37,6 +37,6 @@ def test_round_trip_and_buffer_follow_from_the_plan():
     assert resolved["flows"][0]["base_rtt_s"] == pytest.approx(0.02)
 
 
-def test_tcp_alone_runs_without_selective_acks():
+def test_tcp_alone_runs_as_in_ns2():
     laws = [OneLink(50e6, 0.02, 0.6, 10).scenario(1, law=law).raw.get("law", {}) for law in ("reno", "xcp")]
-    assert laws == [{"reno": {"sack": False}}, {}]
+    assert laws == [{"reno": {"sack": False, "min_timeout": "10 ms", "timeout_floor": "200 ms"}}, {}]

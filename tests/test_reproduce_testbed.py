@@ -25,7 +25,7 @@ title = "One flow"
 setup = "a link of 100 Mb/s"
 
 [[entry.check]]
-metric = "rate_bps"
+metric = "law_rate_bps"
 op = "~="
 value = 95e6
 tol_rel = 0.1
@@ -34,7 +34,7 @@ MEASURE = """
 from levelflow.measure import rates
 
 def measure(figure):
-    return {"one": {"rate_bps": rates.mean_rate(figure.run().flows, "x", (3.0, 4.0))}}
+    return {"one": {"law_rate_bps": rates.mean_rate(figure.run().flows, "x", (3.0, 4.0))}}
 """
 SCENARIO = """
 name = "one"

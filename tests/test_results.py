@@ -78,7 +78,7 @@ def test_a_result_is_replaced_by_the_next_one_with_the_same_name(tmp_path):
     plots.write(network(duration="4 s").run(out=tmp_path / "r"))
     network(duration="2 s").run(out=tmp_path / "r")
     assert sorted(files(tmp_path / "r")) == sorted(
-        ["completions.parquet", "flows.parquet", "links.parquet", "manifest.json", "members.parquet", "summary.json"]
+        ["flows.parquet", "links.parquet", "manifest.json", "members.parquet", "summary.json", "transfers.parquet"]
     )
     assert Result.load(tmp_path / "r").flows["t"].max() == pytest.approx(2)
 

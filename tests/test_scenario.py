@@ -28,6 +28,7 @@ def test_a_scenario_built_in_code_is_the_one_in_the_file():
         .link("R1", "R2", "10 Mb/s", "10 ms", buffer="275 kB", duplex=True)
         .flow("x1", "rcp", "R1", "R2", rtt="220 ms")
         .flow("x2", "rcp", "R1", "R2", rtt="2020 ms", start="5 s")
+        .set("profile", "paper")
     )
     loaded = Scenario.load(next(path for path in SCENARIOS if path.stem == "t1-rcp"))
     assert built.to_json() == loaded.to_json()

@@ -14,9 +14,9 @@ from scipy import stats
 from tools import CHECKOUT
 
 from levelflow import ScenarioError, Study, library
+from levelflow.measure.intervals import interval, mser5
 from levelflow.study import pools, task
 from levelflow.study.design import Axis, Design
-from levelflow.study.statistics import interval, mser5
 
 LAWS = {"path": "flow.*.law", "values": ["rcp", "cubic"]}
 SHORT = {"path": "duration", "values": ["200 ms"]}
@@ -137,8 +137,13 @@ def test_another_directory_is_left_alone(tmp_path):
 def test_equal_seeds_are_noticed(tmp_path):
     still = [{"path": path, "values": ["0 s"]} for path in ("overhead", "flow.*.start")]
     tables = {"study": {"scenario": "pair", "replications": 2}, "axis": still}
-    assert Study(tables).run(tmp_path / "a").seeds_change_nothing
-    assert not study(2).run(tmp_path / "b").seeds_change_nothing
+    equal = Study(tables).run(tmp_path / "a")
+    assert equal.distinct.height == 1
+    assert equal.summary("throughput_bps")["runs"].to_list() == [1]
+    assert any("all seeds give the same run" in text for text in equal.warnings)
+    other = study(2).run(tmp_path / "b")
+    assert other.distinct.height == other.table.height
+    assert not any("seeds" in text for text in other.warnings)
 
 
 BAD = {
@@ -352,8 +357,14 @@ def test_pictures_show_what_was_measured(tmp_path):
         assert list(line.get_xdata()) == [0.2, 0.4, 0.6]
         assert list(line.get_ydata()) == pytest.approx(means.filter(law=law)["mean"].to_numpy() / 1e6)
     share = found.plot("completion times").axes[0].lines[0].get_ydata()
-    assert (share[0], share[-1]) == (0.0, 1.0)
-    assert len(found.plot("completion by size").axes[0].lines) == 2
+    shown = found.table.filter(duration=found.table["duration"][0], law="rcp")
+    ended = shown["transfers"].sum() / shown["started"].sum()
+    assert (share[0], share[-1]) == (0.0, pytest.approx(ended))
+    for kind in ("completion by size", "slowdown by size"):
+        panels = [axes for axes in found.plot(kind).axes if axes.get_visible()]
+        assert [axes.get_title("left") for axes in panels] == [f"duration = {seconds}" for seconds in (0.2, 0.4, 0.6)]
+        named = [line.get_label() for line in panels[0].lines if not line.get_label().startswith("_")]
+        assert named == ["rcp", "cubic", "thin: 99th percentile"]
     for kind, metric, why in [
         ("map", "jain", "two axes of numbers"),
         ("maps", "", "'map'"),

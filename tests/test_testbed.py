@@ -62,13 +62,13 @@ def test_jetmax_on_a_real_path_shares_as_max_min_says(run):
     assert shares["x2"] == pytest.approx(GAMMA * 20e6 - shares["x1"], rel=0.01)
     assert shares["x1"] == pytest.approx(shares["x3"])
     for flow in run.summary["flows"]:
-        assert flow["rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
+        assert flow["law_rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
 
 
 @pytest.mark.parametrize(("link", "flows"), [("R1->R2", 2), ("R2->R3", 2)])
 def test_jetmax_on_a_real_path_keeps_queues_at_a_packet_per_flow(run, link, flows):
     own = run.links.filter((pl.col("link").cast(pl.String) == link) & (pl.col("t") > SETTLED))
-    waits = own["queue_bytes"] * 8 / CAPACITY[link]
+    waits = own["backlog_bytes"] * 8 / CAPACITY[link]
     packets = flows * PACKET / CAPACITY[link]
     assert waits.quantile(0.5) <= packets + STALLS / 10
     assert waits.quantile(0.99) <= packets + STALLS
@@ -78,7 +78,7 @@ def test_it_stands_beside_the_simulator(scenario, run):
     both = compare.beside([scenario.run(), run])
     assert both.names == ("simulator", "network")
     for flow in compare.data(both)["flows"]:
-        delivered = [flow[side]["delivered_bps"] for side in both.names]
+        delivered = [flow[side]["throughput_bps"] for side in both.names]
         assert delivered[1] == pytest.approx(delivered[0], rel=0.05), flow["name"]
     for link in run.summary["links"]:
         assert link["arrived_packets"] == link["delivered_packets"], link["name"]
@@ -91,7 +91,7 @@ def test_over_ipv6_shares_are_the_same_and_acks_longer(scenario, form, tmp_path)
     assert result.manifest["network"]["ipv6"]
     assert {link["dropped_packets"] for link in result.summary["links"]} == {0}
     for flow in result.summary["flows"]:
-        assert flow["rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
+        assert flow["law_rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
     back = next(link for link in result.summary["links"] if link["name"] == "R2->R1")
     ack = 14 + 40 + 8 + 24 + 28 + 16  # Ethernet, IPv6, UDP, shim, header of JetMax, ACK history
     assert back["arrived_bytes"] / back["arrived_packets"] == pytest.approx(ack, abs=2)

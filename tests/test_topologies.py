@@ -88,7 +88,10 @@ def test_a_file_of_the_zoo_is_read_with_its_quirks(tmp_path):
     assert notes == ["1 of 4 nodes are not reached from the others and are left out"]
     made, assumed = links.scenario(graph, "zoo", capacity="2 Gb/s", delay="3 ms")
     assert assumed == [
+        "capacity: 1 Gb/s (Paris->London #2) to 2.49 Gb/s (Paris->London); of 3 links, 1 from LinkLabel, "
+        "1 from LinkSpeedRaw",
         "1 of 3 links have no capacity: 2 Gb/s",
+        "delay: 1.72 ms; of 3 links, 2 from coordinates",
         "1 of 3 links have no delay: 3 ms",
         "1 links from a node to itself are left out",
     ]
