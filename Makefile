@@ -34,6 +34,7 @@ net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 	cargo build --release -p levelflow-net
 	@install $(CARGO_TARGET_DIR)/release/levelflow-net $(BIN)/levelflow-net
 	@echo "$(BIN)/levelflow-net --help"
+	@$(BIN)/levelflow-net --version | grep "kernel router: no" || true
 
 lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 
