@@ -231,8 +231,7 @@ fn garbage_and_forged_acks_change_nothing() {
     assert_eq!(number(&end, "completed"), 1.0);
 }
 
-/// A law that needs no ACKs gets none, and slows down for nobody: not even where nobody listens. One that needed them would
-/// send 180 packets.
+/// A law without ACKs keeps its rate, also without a receiver. A law that needs ACKs would send 180 packets.
 #[test]
 fn a_sender_without_acks_sends_at_its_rate() {
     on_time(|| {

@@ -218,9 +218,9 @@ impl Value for Duration {
 ///     "where the default comes from";
 /// ```
 ///
-/// A default of `papers => linux` differs between the two. A row that several tables share is `field: type = ROW;`. Two blocks may follow, and may be empty. Fields of an `also` block
-/// are computed from the rows. A `where` block has what must hold of several together: `field: condition, "what is allowed";`,
-/// where the field is the one to blame.
+/// A default of `papers => linux` differs between the two profiles. A row that several tables share is `field: type = ROW;`.
+/// Two blocks may follow, and may be empty. Fields of an `also` block are computed from the rows. A `where` block has
+/// conditions on several rows, `field: condition, "what is allowed";`. Errors name that field.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+

@@ -70,7 +70,7 @@ pub struct Flow {
     pub index: u32,
     /// When it began.
     pub started: Time,
-    /// When it had delivered everything; none if it has not, has no size, or gets no ACKs.
+    /// Time of the last delivery of a transfer; none if it is not complete, has no size, or gets no ACKs.
     pub completed: Option<Time>,
     /// The law at work.
     pub sender: Sender,
@@ -80,7 +80,7 @@ pub struct Flow {
     pub routed: Option<bool>,
     /// When it is due, as far as the heap of deadlines knows.
     pub queued: Option<Time>,
-    /// Whether its sender learns when everything has been delivered.
+    /// True if the sender is notified of the last delivery.
     completes: bool,
     phase: Phase,
 }

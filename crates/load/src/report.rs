@@ -60,7 +60,7 @@ pub struct Summary {
 pub struct Report {
     law: &'static str,
     needs_router: bool,
-    /// Whether ACKs say what arrives; otherwise it shows what was sent.
+    /// True if ACKs report deliveries; otherwise the report shows sent data.
     acknowledged: bool,
     json: bool,
     quiet: bool,
@@ -85,7 +85,7 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 }
 
 impl Report {
-    /// For a run under a law with these parameters that lasts so long, if that is known.
+    /// Creates the report of a run of `seconds`, if that is known.
     #[must_use]
     pub fn new(params: &AnyParams, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
         let law = params.law();
@@ -121,7 +121,7 @@ impl Report {
         self.summary.unreachable = progress.unreachable;
     }
 
-    /// Bytes of a flow so far: those known to have arrived, or those sent if no ACK says what arrives.
+    /// Bytes of a flow so far: delivered ones, or sent ones if the law has no ACKs.
     fn bytes(&self, flow: &Flow) -> u64 {
         let counters = flow.sender.counters();
         if self.acknowledged {

@@ -15,7 +15,7 @@ pub struct Departure<T> {
     pub waited: Duration,
     /// Its size.
     pub size: Bytes,
-    /// What the queue read in it when it came; nothing where there is one queue.
+    /// Class on arrival; the default where there is one queue.
     pub class: Class,
     /// The packet.
     pub packet: T,

@@ -55,7 +55,7 @@ fn value_of(text: &str) -> String {
     scenario::value_of(text).to_string()
 }
 
-/// A scenario in JSON whose flow entries have so many times the arrivals a second, in JSON.
+/// Returns a scenario with the arrivals of all flow entries multiplied by a factor; both in JSON.
 #[pyfunction]
 fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;

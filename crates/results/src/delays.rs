@@ -56,7 +56,7 @@ impl Delays {
         self.all.record(delay);
     }
 
-    /// Delays since the last call, which are those of so many packets.
+    /// Returns the delays since the last call, of this number of packets.
     pub fn sample(&mut self, packets: u64) -> DelaySample {
         let (sum, longest) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.longest));
         self.before = (self.before.0 + u128::from(sum), self.before.1.max(longest));

@@ -8,8 +8,8 @@ const DIGITS: u8 = 2;
 /// so many digits.
 const UNIT_BITS: u32 = 8;
 
-/// Buckets of many values, whose count and sum its owner knows. Counting is a packet's work; a library's histogram is filled
-/// when quantiles are asked for.
+/// Buckets of many values. The owner keeps their count and sum. Quantiles come from a library's histogram, which is filled from
+/// the buckets.
 #[derive(Debug, Default)]
 pub struct Buckets {
     /// Values of zero, which are common and need no bucket.

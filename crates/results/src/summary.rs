@@ -77,7 +77,7 @@ pub struct LinkSummary {
     pub utilisation: f64,
     pub backlog_bytes: Backlog,
     pub queueing_delay_s: Option<Quantiles>,
-    /// By class of service, where the queue discipline has classes.
+    /// Queueing delays by class of service; empty without classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassSummary>,
     /// Packets waiting or in service at the end, whose queueing delay does not count yet.

@@ -209,7 +209,7 @@ table! {
     }
 }
 
-/// How a transfer ended.
+/// Outcome of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Its receiver has every byte.

@@ -153,7 +153,7 @@ impl Resolved {
     }
 }
 
-/// How many more links a line is about.
+/// Suffix of a warning that applies to other links, too.
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),
@@ -162,7 +162,7 @@ fn alike(others: usize) -> String {
     }
 }
 
-/// A share in percent, with as many decimals as tell it from 100 %.
+/// A share in percent, with enough decimals to differ from 100 %.
 fn percent(share: f64) -> String {
     let decimals = (0..9).find(|&decimals| format!("{:.decimals$}", 100.0 * share).parse() != Ok(100.0));
     format!("{:.*} %", decimals.unwrap_or(9), 100.0 * share)

@@ -139,9 +139,8 @@ impl FlowReader<'_> {
         read_params(self.profile, &place, name, &layers)
     }
 
-    /// Senders fall into step with each other and with queues: those that ACKs clock, and constant streams of equal rates.
-    /// What breaks that is a random processing time of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On
-    /// Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of ns-2).
+    /// Returns the default of `overhead`, one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in
+    /// Packet-Switched Gateways; `overhead_` of ns-2). Without it, ACK-clocked senders and equal constant streams synchronise.
     fn usual_overhead(&self, route: &RouteSpec) -> Duration {
         if self.profile == Profile::Paper {
             return Duration::ZERO;

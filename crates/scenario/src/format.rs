@@ -41,9 +41,8 @@ pub struct Scenario {
     /// Defaults of hosts: those of Linux, or those of the papers.
     #[serde(default, skip_serializing_if = "Profile::is_linux")]
     pub profile: Profile,
-    /// Longest random processing time of a packet at the host that sends it. By default, that is the time that the slowest link
-    /// of its path needs for a packet, and clocks of hosts and links are off by up to 100 parts in a million; "0 s" for
-    /// neither, which is the default under the profile "paper".
+    /// Longest random processing time of a packet at its sender; by default one transmission on the slowest link of its path.
+    /// Clocks of hosts and links are off by up to 100 parts in a million. "0 s" makes both ideal, as does the profile "paper".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Duration>,
     /// Parameters of laws for the whole run; a link or a flow may override them.
@@ -237,7 +236,7 @@ pub struct Flow {
     /// When it starts: its first packet comes to its first link then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Varying<Duration>>,
-    /// When it stops sending; transfers that have not finished are given up, and count as aborted.
+    /// Time at which it stops sending; transfers that have not finished are aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
     /// No flow arrives after this time; those that have started go on, so that transfers can finish before the run ends.
@@ -249,7 +248,7 @@ pub struct Flow {
     /// What each flow carries; by default there is no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Varying<Size>>,
-    /// Whether lost data is sent again; by default it is when the size is given and the law has ACKs.
+    /// Retransmits lost data; by default true if the size is given and the law has ACKs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliable: Option<bool>,
     /// How many flows start; by default one.
@@ -291,10 +290,10 @@ fn default_ack() -> Bytes {
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "Arrivals")]
 pub enum ArrivalProcess {
-    /// Independently of each other, so many a second.
+    /// Poisson arrivals at this rate.
     Poisson(Frequency),
-    /// Independently of each other, so many that their data is this share of what the slowest link of the path of this
-    /// entry can serve, by this entry alone: entries that share a link add up. 0.5 or "50 %".
+    /// Poisson arrivals whose data is this share of the service rate of the slowest link on the path, 0.5 or "50 %". Entries
+    /// that share a link add up.
     Load(Share),
     /// With such times between them, the first at `start`.
     Interval(Varying<Duration>),

@@ -212,7 +212,7 @@ pub struct FlowSpec<P: Protocol> {
     pub control: Bytes,
     /// Longest processing time of a packet at the sending host; zero: none.
     pub overhead: Duration,
-    /// By what share the clock of its sender is slow.
+    /// Error of the sender's clock, as a share; positive if it is slow.
     pub slow: f64,
     /// Random delay of ACKs at the receiver.
     pub ack_delay: Option<AckDelaySpec>,

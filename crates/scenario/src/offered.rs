@@ -1,9 +1,8 @@
-//! Offered load: bits that the flow entries bring to each link, whatever the network makes of them.
+//! Offered load: bits that flow entries would send over each link if no queue delayed or dropped them.
 //!
 //! An entry offers the data of its transfers, or the rate of a sender or an application that the network does not slow
-//! down. Data counts as on the wire, headers included; ACKs and packets that open or close flows do not. A flow that takes
-//! what there is (without end, or in responses to requests) is elastic and counts nothing. Each link is offered the load of
-//! all paths through it, as if no link before it delayed or dropped a packet.
+//! down. Headers count; ACKs and packets that open or close flows do not. Unlimited flows and responses to requests are
+//! elastic and offer nothing. Each link is offered the load of all paths through it.
 
 use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
 use levelflow_units::Time;

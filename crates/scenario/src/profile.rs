@@ -1,4 +1,4 @@
-//! What hosts do unless a scenario says otherwise.
+//! Profiles: defaults of hosts.
 
 use levelflow_laws::ParamSpec;
 use schemars::JsonSchema;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Linux: TCP laws begin with 10 packets, pace, and have HyStart and delayed ACKs; hosts take a random time for each packet,
-    /// and clocks are off by up to 100 parts in a million.
+    /// Linux: TCP laws have an initial window of 10 packets, pacing, HyStart and delayed ACKs. Hosts take a random time for each
+    /// packet, and clocks are off by up to 100 parts in a million.
     #[default]
     Linux,
-    /// The ns-2 runs of the papers: TCP laws begin with 2 packets and send in bursts, each packet has an ACK, and hosts and
-    /// clocks are ideal. Timers are those of Linux in both.
+    /// The ns-2 runs of the papers: TCP laws have an initial window of 2 packets, bursts, and an ACK for each packet. Hosts and
+    /// clocks are ideal. Timers are those of Linux.
     Paper,
 }
 

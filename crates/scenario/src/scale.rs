@@ -57,7 +57,7 @@ pub fn scale(raw: &mut Value, factor: f64) {
 /// Multiplies the arrivals a second of all flow entries.
 ///
 /// # Errors
-/// When an entry has no arrivals that go on, or values that are not allowed.
+/// If an entry has no arrival process, or values that are not allowed.
 pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     let flows = raw["flow"].as_array_mut().into_iter().flatten();
     for (i, flow) in flows.enumerate() {

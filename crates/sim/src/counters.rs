@@ -106,7 +106,7 @@ pub struct EntryCounters {
     pub sent_bytes: u64,
     /// Wire bytes that reached receivers.
     pub delivered_bytes: u64,
-    /// Of `delivered_bytes`, those without new data: control packets, and data that had arrived before.
+    /// Part of `delivered_bytes` without new data: control packets and repeated data.
     pub repeated_bytes: u64,
     /// Packets from senders: data, and what opens and closes flows.
     pub data: Books,

@@ -102,7 +102,7 @@ impl<P: Protocol> Entry<P> {
         self.window.repeated_bytes += bytes;
     }
 
-    /// Whether its flows are transfers: each has a size.
+    /// Returns true if its flows have a size.
     pub fn has_transfers(&self) -> bool {
         self.spec.size.is_some()
     }

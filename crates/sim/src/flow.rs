@@ -27,7 +27,7 @@ pub enum Phase {
     Free,
 }
 
-/// What the receiver keeps of a flow that tracks losses, or is a transfer.
+/// State of the receiver of a flow that tracks losses, or is a transfer.
 #[derive(Debug, Default)]
 pub struct Incoming {
     pub history: History,

@@ -1,17 +1,16 @@
-//! Sending hosts that are not ideal: without random processing times and clocks of their own, senders can lock each other out for
-//! ever.
+//! Sending hosts with random processing times and clocks of their own. With ideal hosts, senders can lock each other out.
 
 use levelflow_random::Stream;
 use levelflow_units::{Duration, Time};
 
-/// What a host adds to the packets of one flow: a processing time, uniform from 0 to a largest one and drawn for each packet, and
-/// the error of its clock. Packets keep their order.
+/// Processing time and clock error of a host, for one flow. The processing time is drawn for each packet, uniform up to the
+/// largest one. Packets keep their order.
 #[derive(Debug)]
 pub struct Host {
     stream: Stream,
-    /// Picoseconds.
+    /// Largest processing time, ps.
     largest: f64,
-    /// By what share its clock is slow.
+    /// Error of its clock, as a share; positive if it is slow.
     slow: f64,
     last: Time,
 }
@@ -26,7 +25,7 @@ impl Host {
         }
     }
 
-    /// When a packet leaves the host that is ready now.
+    /// Returns the departure of a packet that is ready now.
     #[inline]
     pub fn departure(&mut self, now: Time) -> Time {
         let processing = Duration::from_ps((self.stream.unit() * self.largest) as u64);
@@ -34,7 +33,7 @@ impl Host {
         self.last
     }
 
-    /// When its clock says that it is `due`, if it measures from `since`.
+    /// Returns the time at which its clock shows `due`, if both agreed at `since`.
     #[inline]
     pub fn clocked(&self, since: Time, due: Time) -> Time {
         if due == Time::NEVER {

@@ -605,7 +605,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// What happened since the last sample; departures have been caught up with.
+    /// Returns the sample since the last one. Departures must have been caught up with.
     pub fn sample(&mut self) -> LinkSample {
         self.count_delays();
         self.counters.fold();

@@ -136,7 +136,7 @@ pub struct Slab<H> {
     /// Histories of ACKs, by packet; empty while no flow tracks losses.
     histories: Vec<u128>,
     free: Vec<PacketId>,
-    /// What queues know of the data of a flow, and its entry, by flow.
+    /// Class of the data of each flow, and its entry.
     classes: Vec<(Class, u32)>,
 }
 
@@ -182,7 +182,7 @@ impl<H> Slab<H> {
         self.histories[id as usize]
     }
 
-    /// A flow of an entry begins, and this is what queues know of it in the direction of its data.
+    /// Sets the class of the data of a flow.
     pub fn set_class(&mut self, flow: u32, entry: u32, class: Class) {
         if self.classes.len() <= flow as usize {
             self.classes.resize(flow as usize + 1, (class, entry));

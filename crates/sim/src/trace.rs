@@ -31,6 +31,8 @@ pub struct Stay {
     pub ecn: Ecn,
     /// Size on the wire, bytes.
     pub size: u16,
+    /// Position of its first byte in the data of its flow.
+    pub offset: u64,
     /// What became of it.
     pub fate: Fate,
     /// When it came to the queue.

@@ -1,4 +1,4 @@
-//! Load that entries are said to offer, and what arrives at links.
+//! Offered loads, compared with arrivals at links.
 
 use levelflow_scenario::Scenario;
 

@@ -1,10 +1,8 @@
-//! Timers and idle times of senders against closed forms, by when their packets come to the first link, which traces tell to the
-//! picosecond.
+//! Timers and idle times of senders against closed forms. Traces have the arrivals at the first link, exact to the picosecond.
 
-use crate::common::{NO_LIMIT, assert_close, start};
+use crate::common::{assert_close, start, trace};
 use levelflow_laws::{LAWS, LawInfo};
-use levelflow_sim::{Fate, Stay, Trace};
-use levelflow_units::Time;
+use levelflow_sim::{Fate, Stay};
 
 /// A run whose packets are traced.
 struct Traced {
@@ -16,31 +14,26 @@ struct Traced {
 
 /// Link 0 leads from A to B, and link 1 back.
 fn traced(text: &str) -> Traced {
-    let mut sim = start(text);
-    sim.trace = Some(Box::<Trace>::default());
-    assert!(sim.advance(Time::from_ps(u64::MAX), NO_LIMIT).unwrap());
-    let present = sim.present();
-    let mut stays = sim.trace.take().unwrap().take();
-    stays.extend(present);
+    let mut stays = trace(&mut start(text));
     stays.sort_by_key(|stay| stay.arrived);
     let (data, acks) = stays.into_iter().partition(|stay| stay.link == 0);
     Traced { data, acks }
 }
 
 impl Traced {
-    /// When data packets were sent, s.
+    /// Send times of data packets, s.
     fn sent(&self) -> Vec<f64> {
         self.data.iter().map(|stay| stay.arrived.as_secs_f64()).collect()
     }
 
-    /// When the last ACK arrived before then, s.
-    fn heard_before(&self, t: f64) -> f64 {
+    /// Arrival of the last ACK before a time, s.
+    fn last_ack_before(&self, t: f64) -> f64 {
         let arrived = self.acks.iter().filter(|ack| ack.fate == Fate::Delivered);
         let times = arrived.map(|ack| ack.ends.as_secs_f64()).filter(|at| *at <= t);
         times.fold(0.0, f64::max)
     }
 
-    /// When the first data packet of each burst was sent, after no data for so long, s; and how many followed within `within`.
+    /// Start of each burst after a pause, s, and its packets within `within` seconds.
     fn bursts(&self, pause: f64, within: f64) -> Vec<(f64, usize)> {
         let sent = self.sent();
         let begins = |i: &usize| *i == 0 || sent[*i] - sent[i - 1] > pause;
@@ -113,7 +106,7 @@ fn timeouts_double_up_to_two_minutes() {
             let down = format!("buffer = '1 BDP', changes = [{{ at = '10 s', down = true }}]{reverse}");
             let found = traced(&line(&unmarked(law.name, ""), 900.0, &down, ""));
             // Until the first timeout, what the window allowed is sent.
-            let heard = found.heard_before(900.0);
+            let heard = found.last_ack_before(900.0);
             let probes: Vec<f64> = found.sent().into_iter().filter(|t| *t > heard + 0.2).collect();
             let first = probes[0] - heard;
             assert!((0.22..0.45).contains(&first), "{}: an RTO of {first} s", law.name);
@@ -157,7 +150,7 @@ fn any_min_timeout_is_honoured() {
             let law = unmarked(law, &format!("min_timeout = '{text}', window_limit = 4"));
             let down = "changes = [{ at = '9.99999 s', down = true }], reverse = { changes = [] }";
             let found = traced(&line(&law, 80.0, down, ""));
-            let heard = found.heard_before(80.0);
+            let heard = found.last_ack_before(80.0);
             let probe = *found.sent().iter().find(|t| **t > heard + 1e-7).unwrap();
             let expected = 0.0208 + 4e-5 * 8.0 / 10.0 + min;
             assert_close(probe - heard, expected, 1e-4);
@@ -237,8 +230,7 @@ fn bbr_restarts_from_idle_at_its_bandwidth() {
     }
 }
 
-/// What a flow sends that has little to send says nothing of the bandwidth: 5 MB take 0.4 s of line, also after a hundred small
-/// responses.
+/// Application-limited samples do not lower the bandwidth estimate: 5 MB take 0.4 s, also after a hundred small responses.
 #[test]
 fn bbr_keeps_its_bandwidth_while_the_application_is_the_limit() {
     for law in ["bbr", "bbr3"] {
@@ -278,7 +270,7 @@ fn tfrc_on_a_dead_path_follows_its_nofeedback_timer() {
             let down = format!("buffer = '1 BDP', changes = [{{ at = '60 s', down = true }}]{reverse}");
             let text = line(law, 1000.0, &down, "").replacen("10 ms", &format!("{delay} ms"), 1);
             let found = traced(&text);
-            let (sent, heard) = (found.sent(), found.heard_before(1000.0));
+            let (sent, heard) = (found.sent(), found.last_ack_before(1000.0));
             let rate = sent.iter().filter(|t| (heard - 0.2..heard).contains(*t)).count() as f64 / 0.2;
             let rtt: f64 = 2e-3 * delay + 0.5 * (2e-3 * delay); // the buffer is half full, more or less
             let (mut x, mut at, mut packets) = (rate, heard, Vec::new());

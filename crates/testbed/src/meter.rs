@@ -63,14 +63,6 @@ pub struct LinkSample {
 }
 
 impl LinkSample {
-    /// Nothing happened, and queueing delays are not measured.
-    pub fn unmeasured() -> Self {
-        Self {
-            delays: DelaySample::NONE,
-            ..Self::default()
-        }
-    }
-
     /// An interval of the router ends, in which this many bytes came and were dropped.
     pub fn end_interval(&mut self, elapsed: Duration, arrived: Bytes, dropped: Bytes) {
         let (seconds, arrived) = (elapsed.as_secs_f64(), arrived.get() as f64);
@@ -97,7 +89,7 @@ pub enum Part {
 pub struct Delivered {
     /// All bytes on the wire.
     pub bytes: u64,
-    /// Those of transfers, each once; `None` where the receiver cannot tell retransmissions from new data.
+    /// Bytes of new data; `None` if the receiver cannot separate retransmissions.
     pub new: Option<u64>,
 }
 
@@ -136,6 +128,14 @@ pub struct SentTotal {
     pub rtt: Histogram,
     /// ACKs that were rejected.
     pub refused: u64,
+}
+
+impl SentTotal {
+    /// Counts a flow that finished or was aborted.
+    pub fn count_end(&mut self, finished: bool) {
+        self.finished += u64::from(finished);
+        self.aborted += u64::from(!finished);
+    }
 }
 
 /// What receivers of an entry saw.
@@ -178,7 +178,7 @@ pub struct LinkTotal {
     pub waiting: u64,
     /// Queueing delays; none where the kernel has the queue.
     pub delays: Delays,
-    /// How packets are divided into classes of service, and the queueing delays of each.
+    /// Classes of service, and their queueing delays.
     pub classes: (Classes, Vec<Delays>),
     /// Data packets dropped, by flow entry; empty where that is not known.
     pub dropped_of: Vec<u64>,

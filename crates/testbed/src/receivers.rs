@@ -31,7 +31,7 @@ pub struct Entry {
     pub socket: UdpSocket,
     /// Time from sender to receiver on an idle network, without that of sending the packet.
     pub forward: Duration,
-    /// Whether lost data is sent again; then the receiver cannot tell what is new.
+    /// True if lost data is retransmitted; the receiver cannot separate it from new data.
     pub retransmits: bool,
 }
 
@@ -49,8 +49,8 @@ struct Arrivals {
     forward: Duration,
     flows: HashMap<u32, Receiver>,
     delivered: Delivered,
-    /// What `delivered` is after a sample.
-    nothing: Delivered,
+    /// Value of `delivered` after a sample.
+    none_delivered: Delivered,
     total: ReceivedTotal,
 }
 
@@ -71,7 +71,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
             work.ack(&mut batch, &task.clock);
         }
         task.sample(task.clock.now(), || {
-            let taken = |arrivals: &mut Arrivals| std::mem::replace(&mut arrivals.delivered, arrivals.nothing);
+            let taken = |arrivals: &mut Arrivals| std::mem::replace(&mut arrivals.delivered, arrivals.none_delivered);
             let parts = all.iter_mut().map(|w| (w.arrivals.number, taken(&mut w.arrivals)));
             Part::Delivered(parts.collect())
         });
@@ -85,7 +85,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
 
 impl Work {
     fn new(entry: Entry) -> Self {
-        let nothing = Delivered {
+        let none_delivered = Delivered {
             bytes: 0,
             new: (!entry.retransmits).then_some(0),
         };
@@ -96,10 +96,10 @@ impl Work {
                 around: entry.around,
                 forward: entry.forward,
                 flows: HashMap::new(),
-                delivered: nothing,
-                nothing,
+                delivered: none_delivered,
+                none_delivered,
                 total: ReceivedTotal {
-                    delivered: nothing,
+                    delivered: none_delivered,
                     ..ReceivedTotal::default()
                 },
             },

@@ -210,9 +210,7 @@ impl Work {
                     .then(|| now.since(flow.start.at).saturating_sub(entry.back));
                 let outcome = fct.map_or(Outcome::Aborted, |_| Outcome::Finished);
                 transfers.extend(flow.transfer(outcome, fct));
-                let finished = fct.is_some() || flow.start.transfer.is_none();
-                total.finished += u64::from(finished);
-                total.aborted += u64::from(!finished);
+                total.count_end(fct.is_some() || flow.start.transfer.is_none());
             }
             goes_on
         });
@@ -273,7 +271,7 @@ impl Live {
         }
     }
 
-    /// Whether everything has arrived, as far as the sender knows; without ACKs it knows nothing.
+    /// Returns true if ACKs show that everything has arrived.
     fn is_delivered(&self, now: Time) -> bool {
         now < self.start.stop && self.sender.transport().acknowledged
     }

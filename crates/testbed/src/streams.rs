@@ -135,9 +135,7 @@ impl Work {
             let outcome = if done { Outcome::Finished } else { Outcome::Aborted };
             let fct = now.since(flow.start.at).saturating_sub(entry.back);
             transfers.extend(flow.transfer(outcome, done.then_some(fct)));
-            let finished = done || flow.start.transfer.is_none();
-            total.finished += u64::from(finished);
-            total.aborted += u64::from(!finished);
+            total.count_end(done || flow.start.transfer.is_none());
             false
         });
     }

@@ -90,7 +90,7 @@ impl Work {
             link,
             line,
             queue,
-            sample: LinkSample::unmeasured(),
+            sample: LinkSample::default(),
             total: LinkTotal::default(),
             sent: 0,
         })
@@ -148,7 +148,7 @@ impl Work {
     }
 
     fn sample(&mut self) -> LinkSample {
-        let mut sample = std::mem::replace(&mut self.sample, LinkSample::unmeasured());
+        let mut sample = std::mem::replace(&mut self.sample, LinkSample::default());
         (sample.queue, sample.packets) = (self.queue.backlog, self.queue.packets);
         sample.signal = match &self.line {
             Line::Bare(_) => f64::NAN,

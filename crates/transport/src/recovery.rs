@@ -38,7 +38,7 @@ pub(crate) struct Recovery<T> {
     /// When the timer was started: at an ACK, or when a packet left while none was under way; of a law that need not hear of
     /// losses, at each packet, since it waits only after the last.
     pub armed: Time,
-    /// When data last left.
+    /// Time at which data was last sent.
     pub left: Option<Time>,
     pub repair: Repair,
     /// What recovery without selective ACKs keeps; none for flows that have them.
@@ -80,7 +80,7 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// What a law must know whose data leave while nothing is in flight.
+    /// Returns the idle time before data that is sent with nothing in flight.
     pub fn restart(&self, now: Time) -> Restart {
         Restart {
             idle: self.left.map_or(Duration::ZERO, |left| now.since(left)),

@@ -72,9 +72,9 @@ pub struct Ack<H> {
 pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     next_number: u32,
     open: bool,
-    /// Whether gaps grow while no ACK comes; see [`starvation`](crate::starvation).
+    /// True if gaps grow without ACKs; see [`starvation`](crate::starvation).
     starves: bool,
-    /// Whether a packet left since the last ACK.
+    /// True if a packet was sent since the last ACK.
     waits: bool,
     retries: u8,
     pacer: Pacer,
@@ -86,7 +86,7 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     /// Next byte that has never been sent.
     position: u64,
     stop: Time,
-    /// When the present wait for an ACK began: when one came, or when a packet left after one.
+    /// Start of the current wait for an ACK: the last ACK, or the first packet after it.
     heard: Time,
     /// The latest round-trip time.
     rtt: Duration,
@@ -205,12 +205,6 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.open
     }
 
-    /// The latest round-trip time, zero before the first ACK.
-    #[inline]
-    pub fn latest_rtt(&self) -> Duration {
-        self.rtt
-    }
-
     /// Smoothed round-trip time; none before the first ACK, or without recovery.
     pub fn smoothed_rtt(&self) -> Option<Duration> {
         self.recovery.as_ref()?.rtt.smoothed()
@@ -312,7 +306,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.due(self.pace(limits))
     }
 
-    /// When the last packet left, or should have: the pace counts from then.
+    /// Scheduled departure of the last packet, from which pacing counts.
     #[inline]
     pub fn departed(&self) -> Time {
         self.pacer.last()
@@ -330,7 +324,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.pacer.due(rate, heard, self.rtt)
     }
 
-    /// When the packet that opens the flow is sent (again): at once, then after the first RTO, doubled at each retry.
+    /// Returns the send time of the next opening packet: at once, then after the first RTO, which doubles at each retry.
     fn retry(&self) -> Time {
         match self.retries.checked_sub(1) {
             None => self.pacer.last(),

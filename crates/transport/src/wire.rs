@@ -65,7 +65,7 @@ pub struct WireSender<S: Sink> {
 }
 
 impl<S: Sink> WireSender<S> {
-    /// A flow without end, and a random number by which its ACKs know it.
+    /// Creates an unlimited flow; ACKs carry its random number `flow`.
     #[must_use]
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);

@@ -115,9 +115,9 @@ pub enum Record<'a> {
     },
     /// [`SenderLaw::on_restart`](levelflow_laws::SenderLaw::on_restart).
     Restart {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// What.
+        /// Idle time and limits before the restart.
         restart: Restart,
     },
     /// [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).

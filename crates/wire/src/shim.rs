@@ -48,7 +48,7 @@ pub struct Shim {
     pub marked: bool,
     /// Whether another shim follows after the law's header.
     pub more: bool,
-    /// Whether the packet gets no ACK, since its sender needs none.
+    /// True if the receiver must not acknowledge the packet.
     pub unacknowledged: bool,
     /// Whose header follows: [`LawInfo::number`](levelflow_laws::LawInfo::number), 0 for none.
     pub law: u8,

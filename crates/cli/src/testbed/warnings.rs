@@ -1,4 +1,4 @@
-//! What a reader of the numbers of runs has to know first.
+//! Warnings about testbed runs.
 
 use levelflow_host::terminal;
 use levelflow_testbed::{Chosen, Outcome};
@@ -29,18 +29,19 @@ fn of(chosen: &Chosen, outcome: &Outcome) -> Vec<String> {
 }
 
 fn tally(runs: &[Vec<String>]) -> Vec<String> {
-    let mut told: Vec<(&String, usize)> = Vec::new();
+    let mut counts: Vec<(&String, usize)> = Vec::new();
     for line in runs.iter().flatten() {
-        match told.iter_mut().find(|(known, _)| *known == line) {
+        match counts.iter_mut().find(|(other, _)| *other == line) {
             Some((_, count)) => *count += 1,
-            None => told.push((line, 1)),
+            None => counts.push((line, 1)),
         }
     }
     let within = |count| match runs.len() {
         1 => String::new(),
         all => format!(" (in {count} of {all} runs)"),
     };
-    told.into_iter()
+    counts
+        .into_iter()
         .map(|(line, count)| format!("{line}{}", within(count)))
         .collect()
 }

@@ -42,7 +42,7 @@ pub struct BbrSender {
     recovery: Option<Recovery>,
     /// Whether a packet was lost since the last ACK.
     lost: bool,
-    /// Whether the flow restarted from idle, and nothing has been delivered since.
+    /// True from a restart from idle until the next delivery.
     idle_restart: bool,
     /// Number of the next packet.
     next: u32,
@@ -68,12 +68,12 @@ enum Mode {
     },
 }
 
-/// What an ACK says of round trips.
+/// Round trip of an ACK.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
-    /// Whether it begins one.
+    /// True if the ACK begins a round trip.
     begins: bool,
-    /// Whether its packet left while the application, or ProbeRTT, limited the flow.
+    /// True if its packet was sent while the application, or ProbeRTT, limited the flow.
     limited: bool,
 }
 

@@ -29,7 +29,7 @@ impl<P: Parameters> Parameters for TcpParams<P> {
 }
 
 choices! {
-    /// What a sender does with its window when data leave after an idle time.
+    /// Rule for the window after an idle time.
     pub enum AfterIdle {
         /// After more than an RTO the window is at most the first one, and slow start follows (RFC 5681, section 4.1).
         Restart = "restart",

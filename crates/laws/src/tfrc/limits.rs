@@ -2,8 +2,8 @@
 
 /// Longest time between two packets, s: `t_mbi` of section 4.3.
 pub(super) const LONGEST_GAP: f64 = 64.0;
-/// Part of the received rate that counts if the application limited the flow and it lost packets all the same.
-const LOSSY: f64 = 0.85;
+/// Factor on the received rate of an application-limited flow that lost packets.
+const LOSSY_LIMIT_FACTOR: f64 = 0.85;
 
 /// `X_recv_set`, bit/s.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub(super) struct ReceiveRates {
     recent: [f64; 2],
     /// `recv_limit` is this many times the larger one.
     factor: f64,
-    /// Whether packets were lost in the present round-trip time although the application limited the flow.
+    /// True if an application-limited flow lost packets in this round-trip time.
     lossy: bool,
     /// The largest so far.
     pub most: f64,
@@ -44,7 +44,11 @@ impl ReceiveRates {
         self.most = self.most.max(received);
         let old = self.recent.map(|rate| if rate.is_finite() { rate } else { 0.0 });
         self.recent = if limited {
-            let counts = if self.lossy { LOSSY * received } else { received };
+            let counts = if self.lossy {
+                LOSSY_LIMIT_FACTOR * received
+            } else {
+                received
+            };
             [counts.max(old[0]).max(old[1]), 0.0]
         } else {
             [received, old[0]]

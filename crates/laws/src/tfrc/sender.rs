@@ -36,9 +36,9 @@ pub struct TfrcSender {
     latest: u32,
     /// An ACK for this packet or a later one ends the round-trip time.
     round: u32,
-    /// When that began, and how many packets arrived since.
+    /// Start of that round-trip time, and packets delivered since.
     since: Option<(Time, u32)>,
-    /// Whether the application limited all of them; none if that is not known.
+    /// True if the application limited all of them; none if unknown.
     limited: Option<bool>,
     losses: LossHistory,
     draws: Draws,
@@ -125,7 +125,7 @@ impl TfrcSender {
         self.allow(rate);
     }
 
-    /// Whether an idle sender whose nofeedback timer expires keeps its rate, which is then below about `recover_rate`.
+    /// Returns true if an idle sender keeps its rate when its nofeedback timer expires: below about `recover_rate`.
     fn recovers(&self) -> bool {
         let recover = self.initial_rate();
         match self.equation() {

@@ -261,7 +261,7 @@ fn gaps_are_dithered_about_those_of_the_rate() {
     assert!(gaps(0.0, 1).iter().all(|gap| *gap == 1.0));
     let some: std::vec::Vec<f64> = (0..16).flat_map(|seed| gaps(0.1, seed)).collect();
     assert!(some.iter().all(|gap| (0.9..=1.1).contains(gap)));
-    // Five standard deviations of the mean of so many.
+    // Five standard deviations of this mean.
     let count = some.len() as f64;
     close(some.iter().sum::<f64>(), count, 5.0 * 0.1 / (3.0 * count).sqrt());
     assert_ne!(gaps(0.1, 1), gaps(0.1, 2));

@@ -37,7 +37,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Which queue of `DualPI2` a packet takes (RFC 9332, section 2.3): 0, low latency, for ECT(1) and CE; 1, classic, else.
+    /// Queue of `DualPI2` for a packet (RFC 9332, section 2.3): 0, low latency, for ECT(1) and CE; 1, classic, else.
     #[must_use]
     pub fn latency_class(self) -> usize {
         match self {
@@ -53,7 +53,7 @@ impl Ecn {
     }
 }
 
-/// How a scheduler divides packets into classes of service, each with delays of its own.
+/// Classes of service of a scheduler; delays are counted by class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Classes {
     /// A single queue.
@@ -66,8 +66,8 @@ pub enum Classes {
 }
 
 impl Classes {
-    /// Name of the class with this index; `entry` returns the name of a flow entry. The classes of flow queues are the data
-    /// of an entry, whose index is twice that of the entry, then its ACKs.
+    /// Name of the class with this index; `entry` returns the name of a flow entry. In flow queues, the data of entry `i` has
+    /// index `2 i`, and its ACKs `2 i + 1`.
     pub fn name<'a>(self, index: usize, entry: impl Fn(usize) -> &'a str) -> String {
         match (self, index % 2) {
             (Self::Flows, 0) => entry(index / 2).to_owned(),

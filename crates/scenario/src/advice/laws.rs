@@ -10,18 +10,18 @@ use crate::context::{propagation, router};
 use crate::network::FlowSpec;
 use crate::resolve::Resolved;
 
-/// Intervals of this many longest round trips are worth a word: a flow needs some of them to get its rate.
-const LONG_INTERVAL: f64 = 5.0;
-/// An interval sees at least so many packets of a full link, and so counts rates to within some percent.
-const PACKETS_PER_INTERVAL: u64 = 100;
-/// Bytes.
+/// Interval above which the command warns, in longest round trips. A flow needs several intervals to get its rate.
+const LONG_INTERVAL_ROUND_TRIPS: f64 = 5.0;
+/// Least packets of a full link per interval, so that measured rates are within some percent.
+const MIN_PACKETS_PER_INTERVAL: u64 = 100;
+/// Size of a packet if flows name none, bytes.
 const TYPICAL_PACKET: u64 = 1000;
 
 /// Property of hosts: its name, the key that sets it, and its value for a flow.
 type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
 
 impl Resolved {
-    /// A warning for each law whose routers have an interval that is long beside round trips: about the worst of them.
+    /// Warnings about router intervals that are long compared with round trips: one for each law, about its worst link.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
         for (l, link) in self.network.links.iter().enumerate() {
@@ -36,10 +36,10 @@ impl Resolved {
                 let interval = router(link.capacity, params).interval(params);
                 let packets = link
                     .capacity
-                    .time_to_send(Bytes::new(PACKETS_PER_INTERVAL * TYPICAL_PACKET));
+                    .time_to_send(Bytes::new(MIN_PACKETS_PER_INTERVAL * TYPICAL_PACKET));
                 let fits = longest.max(packets.unwrap_or(Duration::MAX));
                 let ratio = interval.as_secs_f64() / fits.as_secs_f64();
-                if ratio <= LONG_INTERVAL {
+                if ratio <= LONG_INTERVAL_ROUND_TRIPS {
                     continue;
                 }
                 let times = interval.as_secs_f64() / longest.as_secs_f64();

@@ -30,7 +30,7 @@ const AT_ONCE: RoundTrip = RoundTrip {
     reverse: Duration::ZERO,
 };
 
-/// When the last of some packets has crossed a line of links of these times: packet by packet.
+/// Arrival of the last packet over links with these transmission times, packet by packet.
 fn crossed(links: &[IdealLink], sizes: &[f64]) -> f64 {
     let mut free = vec![0.0_f64; links.len()];
     let mut last = 0.0;

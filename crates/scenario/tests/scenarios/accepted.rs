@@ -266,7 +266,7 @@ fn a_profile_is_a_set_of_defaults() {
         assert_eq!(keys.map(|key| found[key].as_str().unwrap()), expected, "{profile}");
     }
     assert_eq!(params(std::slice::from_ref(&cubic))["initial_window"], "10");
-    // What a scenario says counts, whatever the profile.
+    // Values of a scenario override those of the profile.
     let own = ("/flow/0/law", json!({ "cubic": { "initial_window": 4 } }));
     assert_eq!(params(&[own, ("/profile", json!("paper"))])["initial_window"], "4");
     // Prague paces by its own rules.

@@ -48,6 +48,7 @@ impl<P: Protocol> Sim<P> {
             ack: packet.label.is_ack(),
             ecn: packet.label.ecn(),
             size: packet.size,
+            offset: packet.offset,
             fate,
             arrived: trace.arrival(id),
             departed: Time::NEVER,

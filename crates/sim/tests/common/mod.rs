@@ -2,7 +2,8 @@
 
 use levelflow_results::{Column, Outcome, Summary, Table};
 use levelflow_scenario::{Network, Resolved, Scenario, ScenarioError};
-use levelflow_sim::{Any, Division, Sim, Threads};
+use levelflow_sim::{Any, Division, Sim, Stay, Threads, Trace};
+use levelflow_units::Time;
 use serde_json::Value;
 
 /// More events than any run here has, unless a law sends without bound.
@@ -14,7 +15,7 @@ pub struct Run {
     pub flows: Table,
     pub links: Table,
     pub transfers: Table,
-    /// Of `transfers`, those that finished.
+    /// Finished transfers.
     pub completions: Table,
 }
 
@@ -103,7 +104,7 @@ pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
     (tables, matches!(run.division(), Division::Parts { .. }))
 }
 
-/// Verifies that two runs have equal tables of flows; a round-trip time that neither knows is equal, too.
+/// Verifies that two runs have equal tables of flows. NaN equals NaN.
 pub fn assert_same_flows(one: &Run, other: &Run) {
     let printed = |run: &Run| format!("{:?}", run.flows);
     assert!(printed(one) == printed(other), "tables of flows differ");
@@ -156,4 +157,14 @@ pub fn assert_close(found: f64, expected: f64, relative: f64) {
         (found / expected - 1.0).abs() <= relative,
         "{found} is not within {relative} of {expected}"
     );
+}
+
+/// Runs a simulation to its end; returns the stays of all packets at all links.
+pub fn trace(sim: &mut Sim<Any>) -> Vec<Stay> {
+    sim.trace = Some(Box::<Trace>::default());
+    assert!(sim.advance(Time::from_ps(u64::MAX), NO_LIMIT).unwrap());
+    let present = sim.present();
+    let mut stays = sim.trace.take().unwrap().take();
+    stays.extend(present);
+    stays
 }

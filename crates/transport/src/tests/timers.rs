@@ -41,7 +41,7 @@ fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
 }
 
 impl World {
-    /// A response of so many packets is delivered: the last one left a round trip ago.
+    /// Delivers a response; its last packet was sent a round trip ago.
     fn deliver(&mut self, packets: u64) {
         self.respond(packets, ms(1));
         while !self.senders[0].is_delivered() {
@@ -49,13 +49,13 @@ impl World {
         }
     }
 
-    /// No data has left for so many RTOs, on a path without variation.
+    /// Waits until no data was sent for this number of RTOs, on a path without variation.
     fn idle(&mut self, rtt: Duration, timeouts: f64) {
         let idle = timeouts * (rtt.as_secs_f64() + 0.2) - rtt.as_secs_f64();
         self.respond(0, Duration::from_secs_f64(idle.max(0.0)).unwrap());
     }
 
-    /// The application writes so many packets, and the world goes on for some time.
+    /// Writes a response of `packets` and runs for some time.
     fn respond(&mut self, packets: u64, then: Duration) {
         self.senders[0].write(packets * PACKET.get());
         self.run((self.now + then).since(Time::ZERO));
