@@ -34,7 +34,7 @@ def ones_sum(data):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("capture")
-    scenario = network(duration="3 s", seed=5).flow("tcp", "dctcp", "R1", "R2", rtt="20 ms")
+    scenario = network(duration="3 s", seed=5, profile="paper").flow("tcp", "dctcp", "R1", "R2", rtt="20 ms")
     scenario.set("link.1.queue", {"red": {"ecn": True}}).set("link.1.buffer", "50 packets")
     result = scenario.run(out=folder / "run", capture=Capture(folder / "all.pcapng"))
     return result, list(frames(folder / "all.pcapng"))

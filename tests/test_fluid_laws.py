@@ -229,7 +229,7 @@ def test_tfrc_sends_what_its_equation_says_for_its_loss_events(loss):
 
 
 def test_fast_keeps_its_packets_in_the_queue_and_shares_alike():
-    run = one("fast", 40.0, {"alpha": 15.0}, rtts=(0.1, 0.2, 0.4))
+    run = one("fast", 40.0, {"alpha": 15.0, "initial_window": 2.0}, rtts=(0.1, 0.2, 0.4))
     assert run.queues[-1] == pytest.approx([45_000], rel=1e-3)
     assert run.rates[-1] == pytest.approx([10e6 / 3] * 3, rel=1e-3)
 
