@@ -202,7 +202,9 @@ def test_abs_log_that_hears_too_short_a_round_trip_stays_within_its_bound():
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
     at_most = (math.sqrt(true**2 + 2 * packet * stays) - true) / packet
     assert at_most < 2 * heard / packet + 10
-    network = Scenario("slow", "600 s", profile="paper", overhead="1.2 ms").link("A", "B", "10 Mb/s", "5 ms", duplex=True)
+    network = Scenario("slow", "600 s", profile="paper", overhead="1.2 ms").link(
+        "A", "B", "10 Mb/s", "5 ms", duplex=True
+    )
     network.flow("x", "newreno", "A", "B", packet="1500 B", rtt="600 ms")
     ways = {rtt: question(network, Targets(0.95), known={"rtt": rtt}).ways()[OURS] for rtt in ("600 ms", "100 ms")}
     told, short = compare(network, LINK, Targets(0.95), ways, run)

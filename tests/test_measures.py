@@ -69,7 +69,7 @@ def networks(draw, *, drains):
 
 
 class Packets:
-    """What a capture says of a run."""
+    """Measures of a run, computed from its capture."""
 
     def __init__(self, scenario):
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ class Packets:
         resolved = self.result.scenario
         self.links = {link["name"]: number for number, link in enumerate(resolved["links"])}
         self.flows = {flow["name"]: flow for flow in resolved["flows"]}
-        #: By packet, its times at the far ends of links; and what it is.
+        #: By packet: its times at the far ends of links, and its description.
         self.seen, self.about, self.marked = defaultdict(dict), {}, defaultdict(dict)
         for link, t, flow, number, kind, sent, size, marked in captured:
             key = (flow, number, kind == ACK)
@@ -315,7 +315,7 @@ def test_fairness_is_that_of_throughputs(scenario):
 
 
 def test_the_law_rate_is_what_the_law_asks_for():
-    """A window over the round trip, a constant rate, and the fair rate that a router told."""
+    """Window over round trip, constant rate, and fair rate of a router."""
     scenario = Scenario("asks", "20 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", buffer="1 BDP", duplex=True)
     scenario.flow("window", {"reno": {"window_limit": 8}}, "A", "B")
     scenario.flow("constant", {"cbr": {"rate": "2 Mb/s"}}, "A", "B")

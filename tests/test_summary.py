@@ -169,7 +169,7 @@ def test_flows_on_different_paths_have_the_fair_rates_of_their_paths():
     taken = [flow["paths"][path]["path"][0] for path in flow["plans"][0]["path_of"]]
     target = result.scenario["links"][0]["target_bps"]
     last = result.members.filter(pl.col("t") == pl.col("t").max()).sort("member")
-    for first, rate in zip(taken, last["law_rate_bps"], strict=True):  # what they ask for, without noise of packets
+    for first, rate in zip(taken, last["law_rate_bps"], strict=True):  # law rates, without the noise of packets
         assert rate == pytest.approx(target / taken.count(first), rel=0.01)
     row = result.summary["flows"][0]
     assert row["share_bps"] == pytest.approx(len(set(taken)) * target / 24)

@@ -23,7 +23,7 @@ def value_of(text: str, /) -> str:
     """Returns the JSON of a value as typed on a command line: TOML where it is TOML, otherwise the text itself."""
 
 def scale_arrivals(json: str, factor: float, /) -> str:
-    """Returns the JSON of a scenario whose flow entries have so many times the arrivals a second."""
+    """Returns the JSON of a scenario with the arrivals of all flow entries multiplied by a factor."""
 
 def resolve(json: str, /) -> str:
     """Checks a scenario and returns the JSON of what it means, in base units."""

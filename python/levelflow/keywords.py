@@ -166,7 +166,7 @@ class FlowKeys(TypedDict, total=False):
     path: list[str]
     """Nodes from sender to receiver, instead of the shortest path."""
     reliable: bool
-    """Whether lost data is sent again; by default it is when the size is given and the law has ACKs."""
+    """Retransmits lost data; by default true if the size is given and the law has ACKs."""
     reverse_path: list[str]
     """Nodes from receiver to sender, instead of the shortest path."""
     rtt: str | Table
@@ -179,7 +179,7 @@ class FlowKeys(TypedDict, total=False):
     start: str | Table
     """When it starts: its first packet comes to its first link then."""
     stop: str
-    """When it stops sending; transfers that have not finished are given up, and count as aborted."""
+    """Time at which it stops sending; transfers that have not finished are aborted."""
 
 
 class ScenarioKeys(TypedDict, total=False):
@@ -198,9 +198,9 @@ class ScenarioKeys(TypedDict, total=False):
     memory_limit: str
     """Most memory that flows and packets may take; a run that needs more is refused, or ends with what it has."""
     overhead: str
-    """Longest random processing time of a packet at the host that sends it. By default, that is the time that the
-    slowest link of its path needs for a packet, and clocks of hosts and links are off by up to 100 parts in a
-    million; "0 s" for neither, which is the default under the profile "paper"."""
+    """Longest random processing time of a packet at its sender; by default one transmission on the slowest link of
+    its path. Clocks of hosts and links are off by up to 100 parts in a million. "0 s" makes both ideal, as does the
+    profile "paper"."""
     profile: Table
     """Defaults of hosts: those of Linux, or those of the papers."""
     reroute: str

@@ -25,7 +25,7 @@ class Choice(click.Choice[str]):
     """One of some words; an error names the nearest."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        """Returns what is allowed, and what was probably meant."""
+        """Returns the allowed values, and the nearest one."""
         close = difflib.get_close_matches(str(value), list(self.choices), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         return super().get_invalid_choice_message(value, ctx).rstrip(".") + hint

@@ -44,7 +44,7 @@ def distance(rates: npt.ArrayLike, shares: npt.ArrayLike) -> float:
 
 
 def settling(flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, window: Window) -> float | None:
-    """Returns how long after an event every listed flow takes to reach its steady throughput and keep it, s.
+    """Returns the time from an event until every listed flow keeps its steady throughput, s.
 
     From then on each mean over the next samples is within 5 % of the mean in the steady window; a mean is over as many
     samples as carry 100 packets, so that no single packet decides. Entries of several flows count as their sum. None if

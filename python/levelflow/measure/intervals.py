@@ -29,7 +29,7 @@ class Interval(NamedTuple):
     missing: int = 0
 
     def is_within(self, width: float, relative: bool) -> bool:
-        """Returns whether half the interval is at most a width, or that share of the mean."""
+        """Returns true if half the interval is at most a width, or that share of the mean."""
         return self.half <= width * (abs(self.mean) if relative else 1.0)
 
 

@@ -29,7 +29,7 @@ def summary(transfers: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def by_size(transfers: pl.DataFrame) -> list[dict[str, Any]]:
-    """Returns the same for each decade of sizes that has transfers: of `low` bytes or more, below `high`."""
+    """Returns the summary of each decade of sizes that has transfers, from `low` bytes to below `high`."""
     decade = transfers.select(decades(pl.col("bytes"))).to_series()
     bins = []
     for place in sorted(set(decade)):

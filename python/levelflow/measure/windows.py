@@ -1,4 +1,4 @@
-"""When a run changes, and the window after that in which its rates are compared with a reference.
+"""Last event of a run, and the steady window after it, in which rates are compared with a reference.
 
 A *listed* flow is one that a scenario lists by itself, neither arriving at random nor of finite size. The *last event*
 of a run is the last arrival or departure of a listed flow, or a change of a link or a route if that leaves a tenth of
@@ -18,13 +18,13 @@ MOST_OF_A_RUN = 0.9
 
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> tuple[str, float]:
-    """Returns what the last event of a run is, and when it is, s; time 0 if there is none."""
+    """Returns the last event of a run and its time, s; time 0 without events."""
     joined, changed = last_arrival(flows, scenario, end_s), last_change(scenario, end_s)
     return ("change of a link", changed) if changed > joined else ("arrival or departure", joined)
 
 
 def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
-    """Returns when the last listed flow came or went, s; 0 if none did before the end."""
+    """Returns the time of the last arrival or departure of a listed flow, s; 0 without one before the end."""
     listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
@@ -39,7 +39,7 @@ def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) ->
 
 
 def last_change(scenario: dict[str, Any], end_s: float) -> float:
-    """Returns when a link or a route changed last, s, if a tenth of the run was left then; otherwise 0."""
+    """Returns the time of the last change of a link or a route, s, if a tenth of the run was left; otherwise 0."""
     changes = [change["at_s"] for link in scenario["links"] for change in link.get("changes", ())]
     changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
     last = max((at for at in changes if at < end_s), default=0.0)
@@ -52,10 +52,10 @@ def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
 
 
 def is_listed(flow: dict[str, Any]) -> bool:
-    """Returns whether the scenario lists a flow by itself: it neither arrives (no `count`) nor is finite."""
+    """Returns true for a listed flow, which neither arrives (no `count`) nor is finite."""
     return flow["count"] is not None and not flow["finite"]
 
 
 def always_sends(flow: dict[str, Any]) -> bool:
-    """Returns whether a listed flow has no application, which might have less to send than its law permits."""
+    """Returns true for a listed flow without an application, which could limit its rate."""
     return is_listed(flow) and not flow.get("application")

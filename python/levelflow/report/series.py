@@ -230,7 +230,7 @@ def keeps_order(link: dict[str, Any]) -> bool:
 
 
 def utilisation(result: Result) -> Panel:
-    """Returns what each link sent in each sample, as a share of what it could serve."""
+    """Returns the utilisation of each link in each sample."""
     links = {link["name"]: link for link in result.scenario["links"]}
     curves = [
         _curve(name, name, own["t"], own["throughput_bps"] / service(links[name], own["t"].to_numpy()) * 100)

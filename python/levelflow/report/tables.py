@@ -177,7 +177,7 @@ def verdict(summary: dict[str, Any]) -> str:
 
 
 def missing(transfers: dict[str, Any] | None) -> str:
-    """Returns how many transfers and bytes completion times leave out; nothing if they leave out none.
+    """Returns a sentence on the transfers and bytes that completion times leave out; empty if none.
 
     >>> missing({"started": 563, "finished": 397, "aborted": 0, "unfinished": 166, "missing_share": 0.7})
     '166 of 563 transfers (166 unfinished) with 70 % of the bytes'

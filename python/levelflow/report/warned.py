@@ -1,4 +1,4 @@
-"""Warnings of runs: what a reader of their numbers has to know first."""
+"""Warnings about the numbers of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WAITING_WARNING_SHARE = 0.01
 
 
 def of_run(flows: list[dict[str, Any]], links: list[dict[str, Any]]) -> list[str]:
-    """Returns a line for each kind of thing that numbers of flows and links leave out.
+    """Returns warnings about flows and links whose numbers leave something out.
 
     >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
     >>> of_run([flow, flow, flow], [])
@@ -48,14 +48,14 @@ def tally(runs: Iterable[Iterable[str]]) -> list[str]:
     >>> tally([["link A1->B: full", "no flow"], ["link A7->B: full"], []])
     ['link A1->B: full (in 2 of 3 runs, with other numbers in some)', 'no flow (in 1 of 3 runs)']
     """
-    told: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     total = 0
     for lines in runs:
         total += 1
         own = {re.sub(r"\d+(\.\d+)?", "0", line): line for line in reversed(list(lines))}
         for shape, line in reversed(own.items()):
-            told.setdefault(shape, []).append(line)
+            alike.setdefault(shape, []).append(line)
     return [
         f"{lines[0]} (in {len(lines):,} of {total:,} runs{', with other numbers in some' * (len(set(lines)) > 1)})"
-        for lines in told.values()
+        for lines in alike.values()
     ]

@@ -256,7 +256,7 @@ def _maps(found: StudyResult, metric: str, width: str) -> Picture:
 
 
 def _label(axis: str, value: Any) -> str:
-    """Returns what a line or a panel is called: a word by itself, a number with its axis."""
+    """Returns the name of a line or a panel: a word alone, a number with its axis."""
     if isinstance(value, str):
         return value
     return f"{axis} = {value:g}" if isinstance(value, float) else f"{axis} = {value}"

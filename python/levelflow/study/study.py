@@ -274,10 +274,10 @@ class StudyResult:
 
     @property
     def warnings(self) -> list[str]:
-        """What to know before the numbers are used: warnings of runs, each with how many have it, and of equal runs."""
-        told = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
-        quiet: list[list[str]] = [[]] * (self.table.height - told.height)
-        lines = tally([*told["name"].to_list(), *quiet])
+        """Warnings of runs, each with its number of runs, and of equal runs."""
+        lines_of = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
+        quiet: list[list[str]] = [[]] * (self.table.height - lines_of.height)
+        lines = tally([*lines_of["name"].to_list(), *quiet])
         counts = self.table.group_by("point", maintain_order=True).agg(pl.len(), pl.col(DIGEST).n_unique().alias("own"))
         equal = counts.filter(pl.col("own") < pl.col("len"))
         if equal.height == counts.height and bool((equal["own"] == 1).all()):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_COMPARED = 12
 #: Beginnings of metrics that leave out transfers which did not finish.
 OF_TRANSFERS = ("fct_", "slowdown_")
-#: Heads of the columns that say what those leave out.
+#: Heads of the columns of transfers and bytes that those leave out.
 LEFT_OUT = ["transfers finished", "bytes missing"]
 TRANSFERS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
 FLOWS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")

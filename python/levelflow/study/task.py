@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
-#: Of what is measured below; runs that another version measured are not taken from the cache.
+#: Version of the metrics below. Cached runs of another version are not used.
 VERSION = 3
 #: Levels at which completion times are kept, for distributions.
 LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
 #: Bins of sizes of transfers, per decade.
 BINS = 3
-#: Name of the row whose value tells runs apart, and hexadecimal digits of it, which a float holds.
+#: Metric with the digest of a run, and its hexadecimal digits, which a float represents exactly.
 DIGEST, DIGEST_DIGITS = "digest", 13
 #: Means and quantiles of completion times and slowdowns.
 LEVELS_SHOWN = ("mean", *transfers.QUANTILES)
@@ -155,7 +155,7 @@ def _plain(row: Row) -> Row:
 
 
 def _digest(rows: list[Row]) -> float:
-    """Returns a number that tells runs apart: equal ones have the same."""
+    """Returns the digest of a run; equal runs have equal digests."""
     text = json.dumps(rows).encode()
     return float(int(hashlib.sha256(text).hexdigest()[:DIGEST_DIGITS], 16))
 
@@ -233,7 +233,7 @@ def _distribution(counted: pl.DataFrame) -> list[Row]:
 
 
 def _begin(result: Result, warm_up: str | float, end: float) -> float:
-    """Returns when the warm-up ends, s."""
+    """Returns the end of the warm-up, s."""
     if not isinstance(warm_up, str):
         return warm_up * end
     begin = 0.0

@@ -112,7 +112,7 @@ class Prediction:
         return "\n".join([*lines, f"equilibrium: {word}{soon}"])
 
     def __repr__(self) -> str:
-        """Returns what it is of, in a line."""
+        """Returns a description in one line."""
         flows = len(self.rates_by_flow)
         what = "flow entry" if flows == 1 else "flow entries"
         return f"<Prediction of {flows} {what}: stable={self.stable}, time={self.time}>"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Key = Literal["capacity", "delay", "weight"]
 #: Attributes of the Topology Zoo and of yEd that hold a label; a label may name no rate.
 LABELS = ("LinkLabel", "label")
-#: The same rate as a number, bit/s.
+#: Attribute of the Topology Zoo with the rate as a number, bit/s.
 RAW_SPEED = "LinkSpeedRaw"
 COORDINATES = "coordinates"
 #: Two thirds of the speed of light, as in fibre, km/s.
@@ -113,7 +113,7 @@ class Attribute:
 
 
 def _scale(key: Key, unit: str, place: str) -> float:
-    """Returns what a unit, or a number of units, counts in base units, as the engine reads it."""
+    """Returns the value of a unit, or of a number of units, in base units, as the engine reads it."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     capacity, delay = (text, "0 s") if key == "capacity" else ("1 b/s", text)
     try:

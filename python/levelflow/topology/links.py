@@ -32,7 +32,7 @@ KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
 def read(path: Path, duplex: bool = False) -> Graph:
-    """Reads a GraphML or GML file: nodes by their labels, and what the file says of nodes and edges.
+    """Reads a GraphML or GML file: nodes by their labels, with the attributes of nodes and edges.
 
     Args:
         path: of the file.
@@ -232,7 +232,7 @@ def _link(made: Scenario, line: _Line, directions: list[dict[str, Any]], one_way
 
 
 def _of_duplex(graph: Graph) -> list[str]:
-    """Returns what `--duplex` did to a directed graph."""
+    """Returns a line on the directions that `--duplex` added to a directed graph."""
     opposites = graph.graph.get(OPPOSITES)
     if opposites is None:
         return []

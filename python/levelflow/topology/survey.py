@@ -61,7 +61,7 @@ class Survey:
         return self.attribute.key
 
     def add(self, link: str, value: Value | None, values: Mapping[str, Any]) -> None:
-        """Counts what one link was given, and what its edge says otherwise."""
+        """Counts the values of one link, and the attributes of its edge that were not read."""
         if value is None:
             self.missing += 1
             self._look_for_others(values)
@@ -88,7 +88,7 @@ class Survey:
                 self.differing.append(f'{link}: {rate(raw)} and "{label}"')
 
     def lines(self) -> list[str]:
-        """Returns what was read, what was assumed, and what is doubtful: a line each."""
+        """Returns lines on values that were read, assumed, or implausible."""
         count = self.missing + sum(self.sources.values())
         read = self._range(count)
         lines = [read] if read else []
