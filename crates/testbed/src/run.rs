@@ -201,7 +201,8 @@ impl Ready {
         let end = Time::ZERO + network.duration;
         for (number, (spec, flow)) in network.flows.iter().zip(&plan.flows).enumerate() {
             let route = spec.routes.first();
-            let [there, back] = route.delays(&network.links);
+            let [links_forward, links_back] = route.delays(&network.links);
+            let back = flow.rtt.saturating_sub(flow.forward);
             let handshake = Any::transport(&spec.params).opening == Opening::Handshake;
             let source = Source {
                 number,
@@ -209,8 +210,8 @@ impl Ready {
                 path: IdealPath::new(&network.links, route, spec.control, handshake),
                 hosts: RoundTrip {
                     total: flow.rtt,
-                    forward: flow.forward.saturating_sub(there),
-                    reverse: flow.rtt.saturating_sub(flow.forward).saturating_sub(back),
+                    forward: flow.forward.saturating_sub(links_forward),
+                    reverse: back.saturating_sub(links_back),
                 },
             };
             let starts: VecDeque<_> = source.starts(network.seed, end)?.into();

@@ -148,7 +148,7 @@ impl Work {
     }
 
     fn sample(&mut self) -> LinkSample {
-        let mut sample = std::mem::replace(&mut self.sample, LinkSample::default());
+        let mut sample = std::mem::take(&mut self.sample);
         (sample.queue, sample.packets) = (self.queue.backlog, self.queue.packets);
         sample.signal = match &self.line {
             Line::Bare(_) => f64::NAN,
