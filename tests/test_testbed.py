@@ -104,3 +104,15 @@ def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):
     for result in (scenario.run(), on_the_network(scenario, tmp_path)):
         active = {round(t, 2): count for t, count in result.flows.select("t", "active").rows()}
         assert [active[t] for t in (0.45, 0.55, 0.95, 1.0, 1.05)] == [0, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("law", ["newreno", "rcp"])
+def test_a_transfer_on_a_real_path_takes_as_long_as_in_the_simulator(law, tmp_path):
+    """20 packets on an idle path with a round trip of 60 ms, of which the links have 10."""
+    scenario = Scenario("transfers", "3 s").link("R1", "R2", "20 Mb/s", "5 ms", duplex=True)
+    times = [f"{number * 0.5:g} s" for number in range(5)]
+    scenario.flow("x", law, "R1", "R2", rtt="60 ms", size="20 packets", arrivals={"times": times})
+    simulated, real = scenario.run().transfers, on_the_network(scenario, tmp_path).transfers
+    assert real["outcome"].to_list() == simulated["outcome"].to_list()
+    assert real["fct_s"].median() == pytest.approx(simulated["fct_s"].median(), abs=STALLS / 2)
+    assert real["ideal_s"].to_list() == pytest.approx(simulated["ideal_s"].to_list(), rel=0.01)
