@@ -115,7 +115,7 @@ mod tests {
             let more = from.as_object().cloned().unwrap_or_default();
             to.as_object_mut().expect("a table").extend(more);
         }
-        json!({ "name": "n", "duration": "10 s", "link": [first], "flow": [x] }).to_string()
+        json!({ "name": "n", "profile": "paper", "duration": "10 s", "link": [first], "flow": [x] }).to_string()
     }
 
     fn finish(run: &mut Run) -> Progress {

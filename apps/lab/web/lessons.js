@@ -131,7 +131,7 @@ export const LESSONS = [
       return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
     },
     question: "Find a buffer with at most 20 ms of wait. How much of the link does it cost?",
-    answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s). CUBIC still uses 99 % of the link; with 5 packets it falls to 87 %. Most of a large buffer buys delay and nothing else.",
+    answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s); the last one waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets it falls to 89 %. Most of a large buffer buys delay and nothing else.",
     speed: 1 / 40,
   },
   {
