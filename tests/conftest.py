@@ -3,9 +3,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
-# Before numpy is loaded. Our matrices are small: threads that wait for each other take longer than the sums.
+# Set before numpy is loaded. The matrices are small: threads that wait for each other take longer than the sums.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
@@ -19,34 +21,85 @@ settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("same")
 
-#: Whether what takes minutes runs, too: `make test FULL=1`.
+#: True if tests that take minutes run, too: `make test FULL=1`.
 FULL = bool(os.environ.get("LEVELFLOW_FULL"))
 
 
 def examples(count, **others):
-    """Settings of a property: so many examples in full, otherwise a fifth, at least ten."""
+    """Returns the settings of a property: this number of examples in full, otherwise a fifth, at least ten."""
     return settings(max_examples=count if FULL else max(count // 5, 10), **others)
 
 
 COMMAND = Path(sys.executable).with_name("levelflow")
-#: What tests must not skip for, although the machine lacks it: `root`, `clang`, `tshark`.
+#: Requirements for which tests must not skip when the machine lacks them: `root`, `clang`, `tshark`, `time`.
 REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}
 
 
 def lack(names, why):
-    """Skips a test, or fails it if LEVELFLOW_REQUIRE has one of these names of what the machine lacks."""
+    """Skips a test, or fails it if LEVELFLOW_REQUIRE contains one of these names of missing requirements."""
     if required := REQUIRED & set(names):
         pytest.fail(f"LEVELFLOW_REQUIRE has {', '.join(sorted(required))}, but {why}")
     pytest.skip(why)
 
 
+#: Delay of a wake-up beyond which the thread shared its processor, s.
+LATE = 0.01
+#: Largest number of attempts at a measurement in real time.
+ATTEMPTS = 5
+#: Pause after an attempt on a late machine, s.
+CALM = 1.0
+
+
+class Clock(threading.Thread):
+    """Sleeps in steps of 1 ms, and records the largest delay of a wake-up, in seconds."""
+
+    STEP = 0.001
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.late, self.over = 0.0, False
+
+    def run(self):
+        while not self.over:
+            begun = time.monotonic()
+            time.sleep(self.STEP)
+            self.late = max(self.late, time.monotonic() - begun - self.STEP)
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self.over = True
+        self.join()
+
+
+def on_time(measure):
+    """Runs a measurement with its assertions, and repeats it if it fails while the machine is late.
+
+    The machine is late if a thread that only sleeps wakes 10 ms after its time. After five late attempts, nothing was
+    measured, and the test is skipped.
+    """
+    for _ in range(ATTEMPTS):
+        try:
+            with Clock() as clock:
+                measure()
+            return
+        except AssertionError:
+            if clock.late < LATE:
+                raise
+        print(f"a thread woke {clock.late * 1000:.0f} ms late: measured again")
+        time.sleep(CALM)
+    lack(["time"], f"the machine was late in {ATTEMPTS} attempts, by {clock.late * 1000:.0f} ms")
+
+
 def pytest_configure():
-    # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests interrupt.
+    # Background processes of a shell ignore Ctrl-C, and so would the programs that tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # nobody waits for them at the end
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)  # long tests start first
 
 
 def pytest_runtest_setup(item):
@@ -80,7 +133,7 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def process(tmp_path):
-    """Runs the command in an empty directory, as a process of its own."""
+    """Runs the command in an empty directory, as a separate process."""
 
     def call(*arguments):
         return subprocess.run(
@@ -92,7 +145,7 @@ def process(tmp_path):
 
 @pytest.fixture
 def levelflow(tmp_path, monkeypatch, capfd):
-    """Runs the command in an empty directory, within this process: to start one takes longer than most commands."""
+    """Runs the command in an empty directory, within this process: a process start takes longer than most commands."""
 
     def call(*arguments):
         monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-//! Replays a log of `levelflow-net abs` with the simulator's algorithm.
+//! Replay of a log of `levelflow-net abs` with the simulator's algorithm.
 
 use levelflow_laws::PortInfo;
 use levelflow_laws::buffers::{AnyBufferAlgorithm, Load};
@@ -6,8 +6,8 @@ use levelflow_scenario::buffer_algorithm_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-/// Makes all decisions of a log about one of its queues again, as docs/reference/abs.md says, and shows each with the packets that
-/// the algorithm requests.
+/// Repeats all decisions about one queue of a log, as docs/reference/abs.md describes. Passes each decision, with the
+/// limit in packets that the algorithm requests, to `each`.
 pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let queue = &lines[0]["queues"][queue];

@@ -1,13 +1,13 @@
-//! A device of its own whose queue tests set, read and fill.
+//! Private device whose queue tests configure, read and fill.
 
 use levelflow_testbed::Namespace;
 
-/// A namespace with the device `lf0`, nobody who listens, and nothing on the wire but what the tests send.
+/// Creates a namespace with the device `lf0` and no listening sockets. The device carries only packets of the test.
 #[must_use]
 pub fn with_device(name: &str) -> Namespace {
     let namespace = Namespace::new(name).unwrap();
     if std::fs::exists("/proc/sys/net/ipv6").unwrap() {
-        // A device that comes up with IPv6 says which groups it listens to, at once and once more seconds later.
+        // With IPv6, a device announces its multicast groups twice: at once, and a few seconds later.
         namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
     }
     namespace

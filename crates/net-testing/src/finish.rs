@@ -1,4 +1,4 @@
-//! Ends that tests wait for, but not for ever.
+//! Wait for the end of a program, with a time limit.
 
 use std::process::{Child, Output};
 use std::sync::mpsc;
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-const LONGEST: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a program said until it ended.
+/// Waits for a program and returns its output.
 ///
 /// # Panics
-/// If it does not within half a minute; then it is killed.
+/// If the program does not end within half a minute. It is killed first.
 #[must_use]
 pub fn finish(child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
-    if let Ok(output) = told.recv_timeout(LONGEST) {
+    if let Ok(output) = told.recv_timeout(TIMEOUT) {
         output.unwrap()
     } else {
         let _ = kill_process(pid, Signal::KILL);
-        panic!("process {pid:?} does not end within {LONGEST:?}");
+        panic!("process {pid:?} does not end within {TIMEOUT:?}");
     }
 }

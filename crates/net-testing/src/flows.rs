@@ -1,4 +1,4 @@
-//! A load for tests: flows of a law, and their receivers.
+//! Load for tests, from senders and receivers of a law.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use levelflow_units::Bytes;
 use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Sends as a law says until told to stop.
+/// Sends a flow of a law until `end`; returns the flow's sender.
 #[must_use]
 pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sender {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -35,7 +35,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
         let wait = due
             .map_or(Span::from_millis(5), |at| clock.until(at))
             .min(Span::from_millis(5));
-        // A time limit of the socket itself would be as coarse as the kernel's ticks.
+        // A timeout set on the socket would be as coarse as the kernel's ticks.
         let limit = Timespec {
             tv_sec: 0,
             tv_nsec: wait.subsec_nanos().into(),
@@ -50,7 +50,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
     sender
 }
 
-/// Acknowledges; returns the bytes of each flow that arrived between `begin` and `end`.
+/// Acknowledges packets until `end`; returns the number of bytes of each flow that arrived between `begin` and `end`.
 #[must_use]
 pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
     let mut bytes = HashMap::new();
@@ -60,7 +60,7 @@ pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u6
     bytes
 }
 
-/// Acknowledges until `end`; returns arrival time, flow and size of each packet.
+/// Acknowledges packets until `end`; returns the arrival time, flow and size of each packet.
 #[must_use]
 pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
     let clock = Clock::start();

@@ -1,10 +1,10 @@
-//! Programs that give back what they took before they go.
+//! Process that is terminated, so that it can clean up.
 
 use std::process::Child;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Told to stop when the test ends, however it does, so that it leaves nothing behind.
+/// Process that is terminated at the end of the test, even after a failure, so that it can clean up.
 pub struct Guard(pub Child);
 
 impl Drop for Guard {

@@ -1,4 +1,4 @@
-//! Two hosts in namespaces with a router of JetMax between them, as tests of hostile input want them.
+//! Two hosts in namespaces with a JetMax router between them, for tests with hostile input.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ use levelflow_testbed::{End, Namespace, veth};
 
 const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];
 
-/// The program, silent on standard error.
+/// Returns a `levelflow-net` command that discards standard error.
 #[must_use]
 pub fn net(args: &[&str]) -> Command {
     let mut command = crate::program::net(args);
@@ -21,7 +21,7 @@ pub fn net(args: &[&str]) -> Command {
     command
 }
 
-/// A router of JetMax at 12 Mb/s.
+/// Returns the command of a JetMax router with 12 Mb/s.
 #[must_use]
 pub fn router(place: &[&str]) -> Command {
     let mut args = vec![
@@ -39,27 +39,27 @@ pub fn router(place: &[&str]) -> Command {
     net(&args)
 }
 
-/// Parameters of JetMax as the router has them.
+/// Returns the JetMax parameters that [`router`] sets.
 pub fn params() -> AnyParams {
     law::params("jetmax", &SETS.map(str::to_owned)).unwrap()
 }
 
-/// So many milliseconds later.
+/// Returns the time a number of milliseconds after `start`.
 #[must_use]
 pub fn after(start: Instant, ms: u64) -> Instant {
     start + Span::from_millis(ms)
 }
 
-/// Two hosts, joined by two devices, or by what lies between them.
+/// Two hosts, joined by a veth pair or by an emulated link.
 pub struct Hosts {
-    /// Sends.
+    /// Sending host.
     pub here: Namespace,
-    /// Receives.
+    /// Receiving host.
     pub there: Namespace,
 }
 
 impl Hosts {
-    /// Two hosts with a veth pair between them.
+    /// Creates two hosts with a veth pair between them.
     #[must_use]
     pub fn joined() -> Self {
         let (here, there) = (
@@ -73,7 +73,7 @@ impl Hosts {
         hosts
     }
 
-    /// Gives both ends their addresses.
+    /// Assigns addresses to the devices of both hosts.
     pub fn address(&self) {
         address(end(&self.here, "lf0"), [10, 9, 8, 1]);
         address(end(&self.there, "lf1"), [10, 9, 8, 2]);
@@ -91,21 +91,21 @@ impl Hosts {
         guard
     }
 
-    /// A socket at the receiving host.
+    /// Opens a socket at the receiving host.
     #[must_use]
     pub fn server(&self) -> UdpSocket {
         self.there.run(|| UdpSocket::bind("10.9.8.2:0").unwrap()).unwrap()
     }
 }
 
-/// Gives a device an address in a network of 256.
+/// Assigns an address in a /24 network to a device.
 pub fn address(end: End<'_>, address: [u8; 4]) {
     let (address, device) = (Ipv4Addr::from(address), end.device);
     let line = format!("address add {address}/24 dev {device}");
     end.namespace.ip(&line).unwrap();
 }
 
-/// A device of a namespace.
+/// Returns the end of a veth pair that is this device of a namespace.
 #[must_use]
 pub fn end<'a>(namespace: &'a Namespace, device: &'a str) -> End<'a> {
     End { namespace, device }

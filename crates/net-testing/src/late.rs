@@ -1,44 +1,67 @@
-//! Measurements in real time on a machine that may be late itself.
+//! Repetition of real-time measurements on a machine with high timer latency.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Result, scope, sleep};
+use std::thread::{Result, current, scope, sleep};
 use std::time::{Duration, Instant};
 
-/// A thread that slept this much too long was not alone on the machine.
+/// Smallest timer latency that indicates a busy machine.
 const LATE: Duration = Duration::from_millis(10);
-/// A measurement is made at most so often.
-const TIMES: usize = 5;
-/// A machine that was late is left alone until it has been on time for so long, at most ten times as long.
+/// Limit on the attempts at a measurement.
+const MAX_ATTEMPTS: usize = 5;
+/// Pause after an attempt on a busy machine. It is repeated, at most ten times, until no wake-up during the pause is
+/// late.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Makes a measurement that asserts what it finds. If it fails while the machine is late, that is while a thread that only sleeps
-/// wakes 10 ms after its time, it is made again, once the machine is calm. The fifth counts in any case.
+/// Runs a measurement that asserts its results. If it fails while the machine is busy, it is repeated once the machine
+/// is calm. The machine counts as busy if a thread that only sleeps wakes 10 ms too late. If all five attempts meet a
+/// busy machine, the test is [skipped](crate::skip), since it measured nothing.
 ///
 /// # Panics
-/// As the measurement does.
+/// If the measurement fails on a machine that is not busy. Also as [`skip`](crate::skip) does, if `LEVELFLOW_REQUIRE`
+/// contains `time`.
 pub fn on_time(measure: impl Fn()) {
     let calm = || {
         let begun = Instant::now();
         while begun.elapsed() < 10 * CALM && watch(|| sleep(CALM)).1 >= LATE {}
     };
-    repeat(|| watch(&measure), calm).unwrap_or_else(|fault| resume_unwind(fault));
-}
-
-/// Repeats what fails while the machine is late.
-fn repeat(mut attempt: impl FnMut() -> (Result<()>, Duration), calm: impl Fn()) -> Result<()> {
-    for _ in 1..TIMES {
-        let (outcome, late) = attempt();
-        if outcome.is_ok() || late < LATE {
-            return outcome;
+    match repeat(|| watch(&measure), calm) {
+        Outcome::Ended(result) => result.unwrap_or_else(|fault| resume_unwind(fault)),
+        Outcome::Late(late) => {
+            let thread = current();
+            let why = format!(
+                "the machine was late in {MAX_ATTEMPTS} attempts, by {} ms",
+                late.as_millis()
+            );
+            crate::skip(thread.name().unwrap_or("a test"), "time", why);
         }
-        eprintln!("a thread woke {} ms late: measured again", late.as_millis());
-        calm();
     }
-    attempt().0
 }
 
-/// How a measurement ended, and by how much at most a thread beside it woke too late.
+enum Outcome {
+    Ended(Result<()>),
+    /// Every attempt failed while the machine was busy. The value is the timer latency of the last attempt.
+    Late(Duration),
+}
+
+/// Repeats failed attempts while the machine is busy.
+fn repeat(mut attempt: impl FnMut() -> (Result<()>, Duration), calm: impl Fn()) -> Outcome {
+    let mut last = Duration::ZERO;
+    for number in 0..MAX_ATTEMPTS {
+        if number > 0 {
+            eprintln!("a thread woke {} ms late: measured again", last.as_millis());
+            calm();
+        }
+        let (result, late) = attempt();
+        if result.is_ok() || late < LATE {
+            return Outcome::Ended(result);
+        }
+        last = late;
+    }
+    Outcome::Late(last)
+}
+
+/// Runs a measurement. Returns its outcome, and the largest timer latency of a concurrent thread that only sleeps.
 fn watch(measure: impl Fn()) -> (Result<()>, Duration) {
     let over = AtomicBool::new(false);
     scope(|s| {
@@ -63,8 +86,9 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// What `repeat` says of attempts that end so, the last one over and over, and how many it made.
-    fn repeated(attempts: &[(bool, Duration)]) -> (bool, usize) {
+    /// Returns the result of `repeat`, `None` if every attempt met a busy machine, and the number of attempts. The last
+    /// entry of `attempts` is repeated.
+    fn repeated(attempts: &[(bool, Duration)]) -> (Option<bool>, usize) {
         let (mut made, calmed) = (0, Cell::new(0));
         let outcome = repeat(
             || {
@@ -75,18 +99,22 @@ mod tests {
             || calmed.set(calmed.get() + 1),
         );
         assert_eq!(calmed.get(), made - 1, "between measurements");
-        (outcome.is_ok(), made)
+        let holds = match outcome {
+            Outcome::Ended(result) => Some(result.is_ok()),
+            Outcome::Late(_) => None,
+        };
+        (holds, made)
     }
 
     #[test]
     fn only_what_fails_while_the_machine_is_late_is_measured_again() {
         let prompt = LATE.saturating_sub(Duration::from_nanos(1));
-        assert_eq!(repeated(&[(true, prompt)]), (true, 1));
-        assert_eq!(repeated(&[(true, LATE)]), (true, 1));
-        assert_eq!(repeated(&[(false, prompt)]), (false, 1));
-        assert_eq!(repeated(&[(false, LATE), (true, LATE)]), (true, 2));
-        assert_eq!(repeated(&[(false, LATE), (false, prompt)]), (false, 2));
-        assert_eq!(repeated(&[(false, LATE)]), (false, TIMES));
+        assert_eq!(repeated(&[(true, prompt)]), (Some(true), 1));
+        assert_eq!(repeated(&[(true, LATE)]), (Some(true), 1));
+        assert_eq!(repeated(&[(false, prompt)]), (Some(false), 1));
+        assert_eq!(repeated(&[(false, LATE), (true, LATE)]), (Some(true), 2));
+        assert_eq!(repeated(&[(false, LATE), (false, prompt)]), (Some(false), 2));
+        assert_eq!(repeated(&[(false, LATE)]), (None, MAX_ATTEMPTS));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What tests of the data plane share: namespaces and devices, traffic, flows in real and in virtual time, and programs that end with the test.
+//! Common parts of tests of the data plane: namespaces and devices, traffic, flows in real and virtual time, and
+//! programs that end with the test.
 //!
 //! Only tests depend on this crate.
 
@@ -26,15 +27,16 @@ pub use levelflow_router::kernel::COMPILED;
 
 use std::fmt::Display;
 
-/// Says on the terminal that a test is skipped since the machine lacks something: `root`, `clang` or `ethtool`.
+/// Reports on standard error that a test is skipped because the machine lacks something, such as `root`, `clang` or
+/// `ethtool`.
 ///
 /// # Panics
-/// If `LEVELFLOW_REQUIRE`, names with commas between them, has that name: what is required is not skipped.
+/// If `LEVELFLOW_REQUIRE`, a list of names separated by commas, contains `lacks`. Such a test must not be skipped.
 pub fn skip(test: &str, lacks: &str, why: impl Display) {
     let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
     assert!(
         !is_required(&required, lacks),
-        "{test}: LEVELFLOW_REQUIRE has {lacks}, but {why}"
+        "{test}: LEVELFLOW_REQUIRE contains {lacks}, but {why}"
     );
     eprintln!("SKIPPED {test}: {why}");
 }
@@ -43,10 +45,10 @@ fn is_required(required: &str, name: &str) -> bool {
     required.split(',').any(|one| one.trim() == name)
 }
 
-/// Whether a test may make network namespaces; if not, it is [skipped](skip).
+/// Returns true if a test may create network namespaces; otherwise reports it as [skipped](skip).
 ///
 /// # Panics
-/// If the fault is ours: where `unshare` gets a network namespace, we have to. And as [`skip`] does.
+/// If this program cannot create a network namespace although `unshare` can. Also as [`skip`] does.
 #[must_use]
 pub fn privileged(test: &str) -> bool {
     let Err(error) = levelflow_testbed::Namespace::new("probe") else {
@@ -58,7 +60,7 @@ pub fn privileged(test: &str) -> bool {
     false
 }
 
-/// Leaves a test that may not run here.
+/// Returns from a test that needs root, if namespaces are not permitted.
 #[macro_export]
 macro_rules! needs_root {
     ($test:literal) => {
@@ -68,7 +70,7 @@ macro_rules! needs_root {
     };
 }
 
-/// Leaves a test that takes half a minute, unless in full: `make test FULL=1`.
+/// Returns from a test that takes half a minute, except in full mode: `make test FULL=1`.
 #[macro_export]
 macro_rules! needs_full {
     ($test:literal) => {
@@ -78,7 +80,7 @@ macro_rules! needs_full {
     };
 }
 
-/// Leaves a test of the router in the kernel where there is none.
+/// Returns from a test of the kernel router, if that is not available.
 #[macro_export]
 macro_rules! needs_kernel {
     ($test:literal) => {

@@ -1,4 +1,4 @@
-//! A link on a thread, which the test changes and looks at.
+//! Link that runs in a thread. Tests change its settings and read its counters.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ enum Request {
     Stop,
 }
 
-/// A link that runs until it is stopped or dropped.
+/// Link that runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Running {
     requests: mpsc::Sender<Request>,
@@ -23,12 +23,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it, before all ordinary programs if that is allowed.
+    /// Starts the link, with real-time priority if permitted.
     #[must_use]
     pub fn start(mut link: Link) -> Self {
         let (requests, asked) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let _ = sys::realtime(); // without it, frames are later at times: reports say so
+            let _ = sys::realtime(); // without real-time priority, some frames are later; reports show the latency
             link.run(&Clock::start(), |link, now| {
                 for request in asked.try_iter() {
                     match request {
@@ -44,15 +44,15 @@ impl Running {
         Self { requests, thread }
     }
 
-    /// Changes a setting.
+    /// Changes a setting of the link.
     pub fn change(&mut self, change: Change) {
         self.requests.send(Request::Change(change)).unwrap();
     }
 
-    /// What happened so far, from the first device and from the second.
+    /// Returns the counters since the start, for the direction from the first device and for that from the second.
     ///
     /// # Errors
-    /// When the link has ended, why.
+    /// The reason why the link has ended.
     pub fn report(&mut self) -> Result<[Report; 2], Error> {
         let (reply, replies) = mpsc::channel();
         let _ = self.requests.send(Request::Report(reply)); // if the link has ended, `recv` fails

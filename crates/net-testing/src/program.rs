@@ -1,9 +1,9 @@
-//! `levelflow-net` as tests run it.
+//! Command-line program `levelflow-net`, for tests.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// A program that goes with the test.
+/// Process that is killed at the end of the test.
 pub struct Guard(pub Child);
 
 impl Drop for Guard {
@@ -12,14 +12,14 @@ impl Drop for Guard {
     }
 }
 
-/// Where `levelflow-net` is: cargo builds it before its tests, one folder above them.
+/// Returns the path of `levelflow-net`. Cargo builds it before the tests, one folder above them.
 #[must_use]
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(2).unwrap().join("levelflow-net")
 }
 
-/// The program with these arguments, and a pipe for what it prints.
+/// Returns a `levelflow-net` command with these arguments and a pipe for its output.
 #[must_use]
 pub fn net(args: &[&str]) -> Command {
     let mut command = Command::new(path());

@@ -1,4 +1,4 @@
-//! The relay router, for as long as this lives.
+//! Relay that runs until it is dropped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
 
-/// A relay on a thread of its own.
+/// Relay in a separate thread.
 pub struct Router {
     address: SocketAddr,
     stop: Arc<Stop>,
@@ -20,7 +20,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// A line of that rate before the server, with room for 100 packets, and a delay in each direction.
+    /// Starts a relay with a line of this rate towards the server, a queue of 100 packets, and a delay in each
+    /// direction.
     #[must_use]
     pub fn start(law: &str, sets: &[&str], mbps: f64, delay_ms: u64, server: SocketAddr) -> Self {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
@@ -50,13 +51,13 @@ impl Router {
         }
     }
 
-    /// Where it listens.
+    /// Returns the address of the relay for clients.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it; gives its last reading.
+    /// Stops the relay; returns its last reading.
     #[must_use]
     pub fn end(mut self) -> Snapshot {
         self.stop.now();

@@ -1,4 +1,4 @@
-//! A path with a bottleneck whose queue is sized, and the kernel's own traffic over it.
+//! Path with a bottleneck whose queue `abs` sizes, and kernel traffic over it.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -19,7 +19,8 @@ const LINE: f64 = 10e6;
 /// Size of a packet on the wire, bytes.
 pub const PACKET: u32 = 1514;
 
-/// A sender, a wire, a router with a line of 10 Mb/s, and a receiver; packets wait in the router. Round trips take 40 ms.
+/// Sender, wire, router and receiver in a row. The router queues packets in front of a line of 10 Mb/s. The round-trip
+/// time is 40 ms.
 pub struct Path4 {
     sender: Namespace,
     router: Namespace,
@@ -28,7 +29,7 @@ pub struct Path4 {
 }
 
 impl Path4 {
-    /// With a queue of this many packets at the bottleneck.
+    /// Creates the path; the queue at the bottleneck holds `limit` packets.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         let [sender, wire, router, receiver] =
@@ -67,7 +68,7 @@ impl Path4 {
         path
     }
 
-    /// Takes whatever comes, as long as its namespace lives.
+    /// Receives data of all connections, as long as the receiver's namespace exists.
     fn serve(&self) {
         let server = self.receiver.run(|| TcpListener::bind(SERVER).unwrap()).unwrap();
         let _ = self.receiver.thread("server", move || {
@@ -81,7 +82,7 @@ impl Path4 {
         });
     }
 
-    /// A long flow, until told to stop.
+    /// Starts a long flow, which ends when `stop` is set.
     pub fn flow(&self, law: &'static str, stop: &Arc<AtomicBool>) {
         let stop = Arc::clone(stop);
         let thread = self.sender.thread("flow", move || {
@@ -99,7 +100,7 @@ impl Path4 {
         drop(thread.unwrap());
     }
 
-    /// Short flows of 30 kB, five a second, and datagrams at 0.5 Mb/s.
+    /// Starts noise: five short flows of 30 kB per second, and datagrams at 0.5 Mb/s.
     pub fn noise(&self, stop: &Arc<AtomicBool>) {
         let (short, datagrams) = (Arc::clone(stop), Arc::clone(stop));
         let transfers = move || {
@@ -121,7 +122,7 @@ impl Path4 {
         drop(self.sender.thread("udp", constant).unwrap());
     }
 
-    /// Sizes the queue and writes every decision.
+    /// Starts `abs` on the queue. It logs every decision to `log`.
     #[must_use]
     pub fn size(&self, log: &Path, more: &[&str]) -> Guard {
         let mut abs = Command::new(crate::program::path());
@@ -137,7 +138,8 @@ fn decisions(log: &Path) -> Vec<Value> {
     whole.collect()
 }
 
-/// Share of the line used, share lost, mean limit in packets, and mean wait in seconds, from some decision on.
+/// Returns means over all decisions from index `from`: utilisation, loss rate, limit in packets, and queueing delay in
+/// s.
 #[must_use]
 pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     let sum = |name: &str| decisions[from..].iter().map(|d| d[name].as_f64().unwrap()).sum::<f64>();
@@ -150,7 +152,7 @@ pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     ]
 }
 
-/// Runs until so many decisions have been made.
+/// Waits until the log has this number of decisions; returns them.
 #[must_use]
 pub fn until(log: &Path, count: usize) -> Vec<Value> {
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Flows, honest and not, through one direction of a relay, in virtual time: exact numbers on any machine.
+//! Simulation of honest and dishonest flows through one direction of a relay. Virtual time makes results reproducible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,83 +7,83 @@ use levelflow_host::journal::Sender;
 use levelflow_host::law;
 use levelflow_laws::{AnyHeader, AnyParams, FlowInfo, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
-use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Received, Receiver};
+use levelflow_transport::{Encoded, HISTORY_BYTES, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
+use levelflow_wire::shim::{ETHERNET, IPV4, MAX_PREFIX_BYTES, SHIM_BYTES, Shim, UDP};
 
-/// Bytes behind the header of an ACK.
-pub const HISTORY_LENGTH: usize = HISTORY;
-/// Bytes of a packet around the payload of UDP.
-pub const AROUND: usize = ETHERNET + IPV4 + UDP;
+/// Length of the history after the header of an ACK, bytes.
+pub const HISTORY_LENGTH: usize = HISTORY_BYTES;
+/// Size of the headers before a UDP payload, bytes.
+pub const HEADER_BYTES: usize = ETHERNET + IPV4 + UDP;
 /// Rate of the line, bit/s.
 pub const LINE: f64 = 20e6;
 
-/// Rewrites a datagram on its way.
+/// Function that changes a datagram before it is sent.
 pub type Rewrite = Box<dyn FnMut(&mut Vec<u8>)>;
-/// Forges an ACK from an ACK.
+/// Function that forges an ACK from a genuine one.
 pub type Forge = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
-/// Changes an ACK; returns the delays after which copies of it arrive.
+/// Function that changes an ACK, and returns the delays after which copies of it arrive.
 pub type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
-/// What one flow does.
+/// Sender and receiver of one flow.
 pub struct Host {
-    /// Its flow.
+    /// Sender of the flow.
     pub sender: Sender,
     receiver: Receiver,
-    /// What the sender writes instead of what its law says.
+    /// Change of the sender's packets; `None` for an honest sender.
     pub lie: Option<Rewrite>,
-    /// What happens to ACKs.
+    /// Function that changes and delays each ACK.
     pub fate: Fate,
-    /// It sends at this rate, whatever it hears, what its law would.
+    /// Constant rate and time of the next packet, of a sender that ignores feedback.
     pub deaf: Option<(Rate, Time)>,
-    /// Bytes that arrived.
+    /// Bytes received.
     pub arrived: u64,
 }
 
 type InFlight = BinaryHeap<Reverse<(Time, u64, usize, Vec<u8>)>>;
 
-/// What is at its end by now.
+/// Returns the next packet that has arrived by `now`.
 fn pop(way: &mut InFlight, now: Time) -> Option<(usize, Vec<u8>)> {
     way.peek().filter(|Reverse((at, ..))| *at <= now)?;
     way.pop().map(|Reverse((_, _, i, wire))| (i, wire))
 }
 
-/// A place where packets of all flows meet.
+/// Bottleneck shared by all flows.
 pub struct World {
     now: Time,
-    /// One per flow.
+    /// Sender and receiver of each flow.
     pub hosts: Vec<Host>,
-    /// The direction of the relay that packets take.
+    /// Direction of the relay from senders to receivers.
     pub lane: Direction,
-    /// Forges a packet to go with each ACK.
+    /// Function that forges an additional ACK for each ACK.
     pub forge: Option<Forge>,
-    /// On their way to the relay.
+    /// Packets in flight to the relay.
     packets: InFlight,
-    /// On their way back.
+    /// ACKs in flight to the senders.
     acks: InFlight,
     random: u64,
     count: u64,
 }
 
-/// Parameters of a law for the line of this world.
+/// Returns the parameters of a law for the line of this simulation.
 #[must_use]
 pub fn params(law: &str) -> AnyParams {
     let sets: &[&str] = match law {
-        // Defaults wait long for small flows; this is what a user of a link of 20 Mb/s asks for.
+        // The defaults suit large links and converge slowly with few flows. At 20 Mb/s, a user sets these values.
         "jetmax" => &["gamma=0.95", "interval=50 ms"],
         _ => &[],
     };
     law::params(law, &sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()).unwrap()
 }
 
-/// A number of milliseconds.
+/// Returns a duration of `ms` milliseconds.
 #[must_use]
 pub fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
 
 impl World {
-    /// Honest flows of a law at a router of it; round trips take 20 ms and what packets wait.
+    /// Creates honest flows of a law, with its router. The round-trip time is 20 ms plus the queueing delay.
     #[must_use]
     pub fn new(law: &str, flows: u32) -> Self {
         let params = params(law);
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// Goes on until then.
+    /// Advances the simulation to time `until`.
     pub fn run(&mut self, until: Duration) {
         let end = Time::ZERO + until;
         while let Some(at) = self.upcoming().filter(|at| *at <= end) {
@@ -146,7 +146,7 @@ impl World {
 
     fn act(&mut self, i: usize) {
         let (now, host) = (self.now, &mut self.hosts[i]);
-        let mut wire = vec![0; 1000 - AROUND];
+        let mut wire = vec![0; 1000 - HEADER_BYTES];
         let sender = &mut host.sender;
         let encoded = match &mut host.deaf {
             Some((_, at)) if *at > now => None,
@@ -162,11 +162,11 @@ impl World {
         let Some(Encoded { size, .. }) = encoded else {
             return;
         };
-        wire.truncate((size.get() as usize).saturating_sub(AROUND).max(LONGEST));
+        wire.truncate((size.get() as usize).saturating_sub(HEADER_BYTES).max(MAX_PREFIX_BYTES));
         if let Some(lie) = &mut host.lie {
             lie(&mut wire);
         }
-        // Hosts are never exact. Without this, which flow meets a full queue would be the same one each time.
+        // Without jitter, which real hosts have, the same flow would always find a full queue.
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let late = Duration::from_us((self.random >> 33) % 500);
         self.count += 1;
@@ -175,12 +175,12 @@ impl World {
 
     fn arrive(&mut self, i: usize, wire: &[u8]) {
         let (now, host) = (self.now, &mut self.hosts[i]);
-        host.arrived += (wire.len() + AROUND) as u64;
+        host.arrived += (wire.len() + HEADER_BYTES) as u64;
         let Ok((shim, header, _)) = Shim::decode(wire) else {
             return;
         };
         let mut out = vec![0; LONGEST_ACK];
-        let size = Bytes::new((wire.len() + AROUND) as u64);
+        let size = Bytes::new((wire.len() + HEADER_BYTES) as u64);
         let ack = host.receiver.ack(
             now,
             Received {
@@ -218,7 +218,7 @@ impl World {
         let _ = sender.handle_ack(self.now, stamp, &shim, header, rest);
     }
 
-    /// Bits per second of each flow that arrive between two times.
+    /// Goodput of each flow between two times, bit/s.
     pub fn goodput(&mut self, from: Duration, to: Duration) -> Vec<f64> {
         let arrived = |w: &Self| -> Vec<u64> { w.hosts.iter().map(|h| h.arrived).collect() };
         self.run(from);
@@ -232,7 +232,7 @@ impl World {
     }
 }
 
-/// Lets a rewrite change the header of packets of this law, where they have one.
+/// Returns a function that changes the header of packets of this law, if they have one.
 pub fn header(law: &str, mut write: impl FnMut(&mut AnyHeader) + 'static) -> Rewrite {
     let params = params(law);
     Box::new(move |wire| {
@@ -241,7 +241,7 @@ pub fn header(law: &str, mut write: impl FnMut(&mut AnyHeader) + 'static) -> Rew
         };
         if let (Kind::Data | Kind::Ack, Ok(mut header)) = (shim.kind, AnyHeader::decode(&params, bytes)) {
             write(&mut header);
-            header.encode(&mut wire[LENGTH..]);
+            header.encode(&mut wire[SHIM_BYTES..]);
         }
     })
 }
