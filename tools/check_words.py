@@ -1,67 +1,175 @@
-"""Retired words: the field has a better one (docs/concepts/glossary.md). `make check` runs this over tracked text.
+"""Form of our English (CONTRIBUTING.md, "English"): comments, docstrings, messages and pages. `make check` runs this.
 
-Also keeps lines of prose in Markdown within 120 columns; tables, code, links and pictures may be longer.
+Each rule is a pattern that no text may contain. Code is not checked, except for prose in its strings. Prose in Markdown
+also stays within 120 columns.
 """
 
+import io
 import re
 import subprocess
 import sys
+import tokenize
+from collections import Counter
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
-SUFFIXES = {".md", ".rs", ".py", ".toml", ".c", ".h", ".lua"}
-#: What may not be written, and what to write.
-RETIRED = {
-    r"(?<![\"-])\bsizers?\b(?!\")": "buffer-sizing algorithm",  # "sizers" and --sizer are old names that still work
-    r"\b(?:is|are|was|were|be|been|being) told\b": "signalled, given, notified, or the name of the input",
+#: First words of a doc comment that is not a noun of the field or a verb.
+HEAD = re.compile(
+    r"(?:what|who|whose|whom|which|where|whether|how|so|of|by|in|as|from|for|with|without|if|when|to|while|until|under"
+    r"|above|below|unless|although|since|because|once|nothing of)\b(?!-)",
+    re.IGNORECASE,
+)
+HEAD_ADVICE = 'begin with a noun or a verb: "Largest queue, bytes." "Returns the pacing rate."'
+#: What may not be written, and a better way.
+WORDS = {
+    r"\bso (?:many|much|long|seldom)\b": "the number (amount, time) of ..., or a name",
+    r"\b(?:told|tells?)\b(?! (?:\w+ )?apart)": "signals, notifies, passes, reports, prints",
+    r"\b(?:hears?|heard)\b": "receives (the signal, the ACK), observes",
+    r"\b(?:believes?|knows)\b": "assumes, records, has",
+    r"\b(?:asks?|asked)\b": "requests, calls, reads",
+    r"(?<!RFC \d{4} )(?<!paper )(?<!section )(?<!authors )(?<!draft )\b(?:says?|said)\b": "defines, contains, prints",
+    r"\b(?:comes?|came|coming) to\b": "is, reaches, converges to",
+    r"\b(?:nobody|somebody|whoever|anybody|everybody)\b": "no flow, another process, the user, any sender",
+    r"\b(?:under way|on (?:its|their) way)\b": "in flight, in progress",
+    r"\b(?:takes?|taken|took) for lost\b|\bcounts? as lost\b": "declared lost",
+    r"\b(?:turn(?:s|ed)? out to have|had been taken)\b": "spurious",
+    r"\bbeside\b": "compared with, next to",
+    r"\bstands? next to\b": "is compared with",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\bgreet(?:s|ed|ing|ings)?\b": "handshake",
+    r"\bcomes? along\b|\bships? with us\b": "is included",
     r"\b(?:comes?|came|coming) to rest\b|\brest points?\b|\bat rest\b": "equilibrium",
+    r"\bin charge\b": "active, configured",
+    r"\bwhat it costs\b": "overhead",
+    r"\b(?:sent|sends?) again\b": "retransmitted",
     r"\boff max-min\b": "distance from max-min",
-    r"\b(?:somebody|whoever|anybody)\b": "who it is: the user, another process, the receiver",
+    r"\bsizers?\b": "buffer-sizing algorithm",
     r"\bcables?\b": "link, veth pair",
     r"\bbooks balance\b": "packets are conserved",
+    r"\bnothing but\b": "only",
+    r"\b(?:nothing|much|more|all|none|no more) of (?:it|them|what)\b": "the number or amount of a named thing",
+    r"\bnot (?:longer|later|more|earlier) (?:\w+ )?than what\b": "at most, and the name of the quantity",
+    r"\bbelow what\b|\bwhat (?:is|was|are|were) (?:wanted|allowed|missing|lost|left over|due|there)\b": "the noun",
+    r"\b(?:before|after|of|at|in|to) which (?:nothing|no|none|all)\b": "two sentences",
+    r"\b(?:is|are) so by\b": "exceeds by",
 }
 #: Of packets: elsewhere an answer is what it is.
-RETIRED_OF_PACKETS = {r"\b(?:on_)?answer(?:s|ed|ing)?\b": "ACK"}
+WORDS_OF_PACKETS = {r"\b(?:on_)?answer(?:s|ed|ing)?\b": "ACK"}
 OF_PACKETS = ("crates/laws/", "crates/transport/", "crates/wire/", "crates/sim/", "crates/load/", "crates/path/")
-#: Where old names are taken, with a note, or history is told.
+#: Patterns have to be written somewhere.
 EXEMPT = {"CHANGELOG.md", "tools/check_words.py", "tests/test_check_words.py"}
 LONGEST_LINE = 120
 
+C_LIKE = {".rs", ".c", ".h", ".js", ".mjs", ".cc", ".lua"}
+SUFFIXES = C_LIKE | {".html", ".md", ".py", ".toml"}
+COMMENT = r"//[^\n]*|/\*.*?\*/"
+STRING = r"""(?<![\w'])b?r(?P<hashes>#*)".*?"(?P=hashes)|"(?:\\.|[^"\\])*\""""
+TOKENS = {
+    ".rs": re.compile(rf"{COMMENT}|{STRING}|'(?:\\.|[^\\'])'", re.DOTALL),
+    ".js": re.compile(rf"{COMMENT}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`", re.DOTALL),
+    ".lua": re.compile(r"--[^\n]*|\"(?:\\.|[^\"\\\n])*\"", re.DOTALL),
+}
+TOKENS |= {".c": TOKENS[".rs"], ".h": TOKENS[".rs"], ".cc": TOKENS[".rs"], ".mjs": TOKENS[".js"]}
+OPENING, CLOSING = set("([{"), set(")]}")
+#: Names of values within a string.
+INSERTED = re.compile(r"\$?\{[^{}]*\}")
+DOC = re.compile(r"^(?://[/!](?![/#])|/\*\*|#:)\s*")
 
-def tracked():
-    """Paths of texts that git knows, below the checkout."""
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    return [name for name in names.split("\0") if Path(name).suffix in SUFFIXES and name not in EXEMPT]
+
+def tracked(under=()):
+    """Paths of texts in git, below the checkout or below some of its folders."""
+    names = subprocess.run(["git", "ls-files", "-z", *under], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    return [name for name in names.stdout.split("\0") if Path(name).suffix in SUFFIXES and name not in EXEMPT]
+
+
+def spans(name, text):
+    """Yields (line number, text, is the beginning of a doc comment) of all prose of a file."""
+    suffix = Path(name).suffix
+    if suffix == ".py":
+        yield from _of_python(text)
+    elif suffix in C_LIKE:
+        yield from _of_c(text, TOKENS[suffix])
+    elif suffix == ".md":
+        yield from ((number, line, False) for number, line in prose(text))
+    else:
+        yield from ((number, line, False) for number, line in enumerate(text.splitlines(), 1))
+
+
+def _of_c(text, tokens):
+    last_doc = -1
+    for match in tokens.finditer(text):
+        token, number = match[0], text.count("\n", 0, match.start()) + 1
+        if token.startswith(("//#", "//=")):
+            continue  # a quoted RFC
+        doc = DOC.match(token)
+        if token.startswith(("/", "--")) or " " in token:
+            body = token[doc.end() :] if doc else token
+            body = body if token[0] in "/-" else INSERTED.sub("{}", body)
+            yield number, body, bool(doc) and last_doc != number - 1
+        if doc:
+            last_doc = number + token.count("\n")
+
+
+def _of_python(text):
+    begins, last_doc, depth = True, -1, 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        kind, number = tokenize.tok_name[token.type], token.start[0]
+        if kind == "COMMENT":
+            doc = DOC.match(token.string)
+            yield number, token.string[doc.end() :] if doc else token.string, bool(doc) and last_doc != number - 1
+            last_doc = number if doc else last_doc
+        elif kind in {"STRING", "FSTRING_MIDDLE"}:
+            if " " in token.string:
+                text = INSERTED.sub("{}", re.sub(r"^\w*['\"]+\s*", "", token.string))
+                yield number, text, begins and '"""' in token.string
+            begins = False
+        elif kind in {"INDENT", "DEDENT", "NEWLINE", "NL"}:
+            begins = depth == 0
+        else:
+            begins = False
+            depth += (token.string in OPENING) - (token.string in CLOSING)
 
 
 def prose(text):
-    """Lines of Markdown that are neither code nor table nor picture, with their numbers."""
+    """Lines of Markdown that are not code, with their numbers."""
     code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             code = not code
-        elif not code and not line.startswith(("    ", "`", "![", "<table")) and not line.lstrip().startswith("|"):
-            yield number, line
+        elif not code and not line.startswith("    "):
+            yield number, re.sub(r"`[^`]*`", "``", re.sub(r"\]\([^)]*\)", "]()", line))
 
 
 def complaints(name, text):
-    """One line per retired word and per line that is too long."""
-    words = RETIRED | (RETIRED_OF_PACKETS if name.startswith(OF_PACKETS) else {})
-    for number, line in enumerate(text.splitlines(), 1):
-        for pattern, better in words.items():
-            if found := re.search(pattern, line, re.IGNORECASE):
-                yield f"{name}:{number}: {found[0]!r} is retired; write {better}"
+    """One line per breach of a rule and per line of Markdown that is too long."""
+    words = WORDS | (WORDS_OF_PACKETS if name.startswith(OF_PACKETS) else {})
+    for start, span, begins_doc in spans(name, text):
+        if begins_doc and (found := HEAD.match(span)):
+            yield f"{name}:{start}: a doc comment begins with {found[0]!r}; {HEAD_ADVICE}"
+        for number, line in enumerate(span.splitlines(), start):
+            for pattern, better in words.items():
+                if found := re.search(pattern, line, re.IGNORECASE):
+                    yield f"{name}:{number}: {found[0]!r}; write {better}"
     if name.endswith(".md"):
-        for number, line in prose(text):
-            if len(line) > LONGEST_LINE:
+        for number, line in enumerate(text.splitlines(), 1):
+            table = line.lstrip().startswith(("|", "`", "![", "<table"))
+            if len(line) > LONGEST_LINE and not table and any(number == n for n, _ in prose(text)):
                 yield f"{name}:{number}: {len(line)} columns; at most {LONGEST_LINE}"
 
 
 def main():
-    """Prints what is wrong; exit status 1 if anything is."""
-    texts = ((name, (CHECKOUT / name).read_text(encoding="utf-8")) for name in tracked())
+    """Prints what is wrong below the paths given, or everywhere; exit status 1 if anything is.
+
+    With `--count`, prints the number of breaches per folder instead.
+    """
+    paths = [argument for argument in sys.argv[1:] if argument != "--count"]
+    texts = ((name, (CHECKOUT / name).read_text(encoding="utf-8")) for name in tracked(paths))
     found = [complaint for name, text in texts for complaint in complaints(name, text)]
-    print(*found, sep="\n", file=sys.stderr)
+    if "--count" in sys.argv:
+        counts = Counter("/".join(complaint.split(":")[0].split("/")[:2]) for complaint in found)
+        print(*(f"{count:5} {folder}" for folder, count in counts.most_common()), sep="\n")
+    else:
+        print(*found, sep="\n", file=sys.stderr)
     sys.exit(1 if found else 0)
 
 

@@ -1,0 +1,55 @@
+"""Form of a commit message (CONTRIBUTING.md, "Commits"). Git runs it after `git config core.hooksPath .githooks`."""
+
+import re
+import sys
+from pathlib import Path
+
+MAX_SUBJECT = 72
+MAX_BODY = 80
+#: First words that end like a third person or a past tense, but are orders.
+ORDERS = {"address", "bypass", "compress", "discuss", "embed", "express", "feed", "focus", "need", "pass", "press"}
+ORDERS |= {"process", "seed", "shed", "speed", "suppress", "bring"}
+
+
+def complaints(message):
+    """Yields one line per breach of a rule. Comment lines do not count."""
+    lines = [line.rstrip() for line in message.splitlines() if not line.startswith("#")]
+    subject = lines[0] if lines else ""
+    if not subject:
+        yield "the subject is empty"
+    elif not subject.startswith(("Merge ", "Revert ")):
+        yield from _of_subject(subject)
+        yield from _of_body(lines[1:])
+
+
+def _of_subject(subject):
+    first = subject.split()[0]
+    if len(subject) > MAX_SUBJECT:
+        yield f"the subject has {len(subject)} characters; at most {MAX_SUBJECT}"
+    if ";" in subject:
+        yield "the subject has a semicolon; make two commits, or name what they share"
+    if subject.endswith("."):
+        yield "the subject ends with a full stop"
+    if not first[0].isupper():
+        yield f"the subject begins with {first!r}; begin with a capital"
+    if first.endswith(":") or (re.search(r"(?:s|ed|ing)$", first) and first.lower() not in ORDERS):
+        yield f"the subject begins with {first!r}; begin with an order, such as Add, Fix or Measure"
+
+
+def _of_body(lines):
+    if lines and lines[0]:
+        yield "the second line is not empty"
+    for number, line in enumerate(lines[1:], 3):
+        if len(line) > MAX_BODY and " " in line.strip():
+            yield f"line {number} has {len(line)} characters; at most {MAX_BODY}"
+
+
+def main():
+    """Prints what is wrong with the message in the file given; exit status 1 if anything is."""
+    found = list(complaints(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    print(*(f"commit message: {line}" for line in found), sep="\n", end="\n" if found else "", file=sys.stderr)
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
