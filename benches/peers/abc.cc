@@ -1,9 +1,9 @@
 // Flows of ABC through a queue, in virtual time: `abc QUEUE TRACE UNTIL_MS FROM_MS ROUND_TRIP_MS START_MS...`.
 //
-// QUEUE is a shared library that exports what `abc.h` declares. Prints how many packets of each flow left after
-// FROM_MS; then, a line each: a flow, a wait in ms, and how many packets of the whole run waited so long. The link
-// sends a packet at each opportunity of the trace, as Mahimahi does. The sender follows section 3.1 of ABC's paper; it
-// has neither a timer nor the second window, as nothing is lost.
+// QUEUE is a shared library that exports the functions of `abc.h`. Prints the number of packets of each flow that left
+// after FROM_MS. Then prints a histogram of the queueing delay over the whole run, one line each: flow, delay in ms,
+// packets. The link sends a packet at each opportunity of the trace, as Mahimahi does. The sender follows section 3.1
+// of ABC's paper. It has neither a timer nor the second window, because no packet is lost.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Ack {
     bool brakes;
 };
 
-// What the library exports.
+// Functions of the library.
 static decltype(&::queue_new) make_queue;
 static decltype(&::queue_put) put;
 static decltype(&::queue_take) take;

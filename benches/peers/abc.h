@@ -1,7 +1,7 @@
-/* What a peer of `python -m tools.peers abc` exports: the queue of an ABC router, in one shared library.
+/* Exports of a peer of `python -m tools.peers abc`: the queue of an ABC router, in one shared library.
  *
- * It has no clock: time is an argument, in ms. Packets are copied, and stay the caller's; nothing frees the queue,
- * which ends with the process. */
+ * The library has no clock: time is an argument, in ms. It copies packets, so the caller keeps its own. The queue lives
+ * until the process ends. */
 #pragma once
 #include <stdint.h>
 
@@ -11,17 +11,18 @@ extern "C" {
 
 /* A packet. `ecn` is the field of the IP header: 1 ECT(1), accelerate; 3 CE, brake. */
 struct Packet {
-    uint64_t came; /* when it came to the queue, ms */
+    uint64_t came; /* time of arrival at the queue, ms */
     uint32_t flow;
     uint32_t bytes;
     uint8_t ecn;
 };
 
-/* The queue, empty, with room for a million packets, a target of 50 ms and a delta of 133 ms. */
+/* Creates an empty queue with a limit of a million packets, a target of 50 ms and a delta of 133 ms. */
 void *queue_new(void);
-/* A packet comes, at `came`. */
+/* Enqueues a packet, at time `came`. */
 void queue_put(void *queue, const struct Packet *packet);
-/* The link has an opportunity: the next packet, perhaps with CE; 0 if none waits, and the opportunity is lost. */
+/* Dequeues the next packet at a transmission opportunity of the link, possibly marked CE. Returns 0 if the queue is
+ * empty; the opportunity is then lost. */
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
 
 #ifdef __cplusplus

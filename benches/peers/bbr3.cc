@@ -1,13 +1,14 @@
 // Flows of BBRv3 over one bottleneck, in virtual time:
 // `bbr3 LAW RATE_BPS ROUND_TRIP_US BUFFER_BYTES LOSS PACKET_BYTES UNTIL_US FROM_US SEED START_US...`.
 //
-// LAW is a shared library that exports what `bbr3.h` declares. The rest of the sender is here: pacing as in Linux's
-// tcp_update_skb_after_send, an ACK for each packet, a packet taken for lost at the third ACK of later ones and not
-// sent again, and a timer of at least 200 ms. A handshake measures the round trip and what the queue adds to it.
+// LAW is a shared library that exports the functions of `bbr3.h`. This file implements the rest of the sender. Pacing
+// follows Linux's tcp_update_skb_after_send. Each packet is acknowledged. A packet is declared lost at the third ACK of
+// later packets and is not retransmitted. The timeout is at least 200 ms. A handshake measures the round-trip time,
+// including the queueing delay.
 //
-// The bottleneck drops what finds no room, the packet in service included; its wire loses packets with probability
-// LOSS. Prints the packets that came and were dropped after FROM; then per flow the bytes that arrived after FROM; then
-// the bytes that waited or were in service each 10 ms after FROM.
+// The bottleneck drops packets that exceed the buffer, which also holds the packet in service. Its wire loses packets
+// with probability LOSS. Prints the number of packets that arrived and were dropped after FROM. Then prints, per flow,
+// the bytes delivered after FROM, and the backlog in bytes, including the packet in service, each 10 ms after FROM.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +23,7 @@
 constexpr uint32_t ROOM = BBR3_ROOM, REORDERING = 3, WINDOW = 10, UNPACED = 10, MOST_BACKOFF = 6;
 constexpr int64_t SAMPLE = 10'000'000, LEAST_TIMEOUT = 200'000'000, SECOND = 1'000'000'000, NEVER = INT64_MAX;
 
-// What the library exports.
+// Functions of the library.
 static decltype(&::bbr3_new) make_law;
 static decltype(&::bbr3_sent) sent;
 static decltype(&::bbr3_acknowledged) acknowledged;
@@ -69,7 +70,7 @@ struct Flow {
     Sent &packet(uint32_t number) { return packets[number % ROOM]; }
 };
 
-// What the bottleneck holds.
+// A packet in the buffer of the bottleneck.
 struct Held {
     double leaves;
     uint32_t size;
@@ -137,7 +138,7 @@ static void send_packet(Flow &flow) {
     cross(flow, number);
 }
 
-// Whether the window was full, for the rest of a round trip: Linux's tcp_cwnd_validate.
+// Records for the rest of the round trip whether the window was full, as Linux's tcp_cwnd_validate does.
 static void validate(Flow &flow, bool limited) {
     Sender &sender = flow.sender;
     const bool more = !sender.limited && sender.flight > flow.most_out;

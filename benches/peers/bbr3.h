@@ -1,7 +1,7 @@
-/* What a peer of `python -m tools.peers bbr3` exports: BBRv3 with its samples of the delivery rate, in one library.
+/* Exports of a peer of `python -m tools.peers bbr3`: BBRv3 with its delivery-rate samples, in one library.
  *
- * It has no clock: time is in `Sender`. A `Sender` is the caller's, and good for the call only; nothing frees a law,
- * which ends with the process. Packets have numbers from 0 on, and what is lost is not sent again. An ACK is of one
+ * The library has no clock: time is in `Sender`. The caller owns `Sender`, which is valid only during the call. A law
+ * lives until the process ends. Packets are numbered from 0, and lost packets are not retransmitted. An ACK covers one
  * packet. */
 #pragma once
 #include <stdint.h>
@@ -10,39 +10,41 @@
 extern "C" {
 #endif
 
-/* From the first packet that is on its way to the last, there are fewer than this. */
+/* Exclusive bound on the number of packets from the first to the last in flight. */
 enum { BBR3_ROOM = 1 << 16 };
 
-/* Whether losses are being repaired, and what found them: three ACKs of later packets, or a timer. */
+/* State of loss recovery: none, after three ACKs of later packets, or after a timeout. */
 enum { BBR3_OPEN, BBR3_RECOVERY, BBR3_TIMEOUT };
 
-/* How a sender does. `rate` and `window` are the law's; the rest it only reads. */
+/* State of a sender. The law sets `rate` and `window`, and only reads the rest. */
 struct Sender {
-    uint64_t now;        /* ns, from 0 on */
-    uint64_t departs;    /* when pacing lets the next packet leave, ns; may be over */
-    uint64_t rate;       /* at which packets are paced, bytes per second */
-    uint32_t window;     /* packets; at first, and after a timeout, the sender's */
-    uint32_t bytes;      /* of a packet */
-    uint32_t next;       /* number of the packet that is sent next */
-    uint32_t flight;     /* packets on their way: neither acknowledged nor taken for lost */
-    uint32_t round_trip; /* smoothed (RFC 6298), in eighths of a us */
-    uint32_t least;      /* least round trip, us */
-    uint32_t limited;    /* whether the window was full in this round trip; 0 or 1 */
+    uint64_t now;        /* time, ns, from 0 on */
+    uint64_t departs;    /* pacing time of the next packet, ns; may have passed */
+    uint64_t rate;       /* pacing rate, bytes per second */
+    uint32_t window;     /* window, packets; initially and after a timeout set by the sender */
+    uint32_t bytes;      /* size of a packet, bytes */
+    uint32_t next;       /* number of the next packet to send */
+    uint32_t flight;     /* packets in flight: neither acknowledged nor declared lost */
+    uint32_t round_trip; /* smoothed round-trip time (RFC 6298), eighths of a us */
+    uint32_t least;      /* shortest round-trip time, us */
+    uint32_t limited;    /* 1 if the window was full in this round trip, else 0 */
 };
 
-/* A law for a sender after its handshake. `draw` has the random numbers, of 32 bits. */
+/* Creates a law for a sender after its handshake. `draw` returns random numbers of 32 bits. */
 void *bbr3_new(struct Sender *sender, uint32_t (*draw)(void));
-/* Packet `number` leaves, at `departs`; `flight` is without it. */
+/* Called when packet `number` is sent, at `departs`. `flight` excludes it. */
 void bbr3_sent(void *law, struct Sender *sender, uint32_t number);
-/* The ACK of packet `number` comes, a round trip of so many us after that left; `flight` is with it. */
+/* Called on the ACK of packet `number`. `round_trip` is the time since that packet was sent, us. `flight` includes
+ * it. */
 void bbr3_acknowledged(void *law, struct Sender *sender, uint32_t number, int64_t round_trip);
-/* Losses begin, found by ACKs or by a timer, and soon `state`, BBR3_RECOVERY or BBR3_TIMEOUT; not again within it. */
+/* Called at the first loss, before the change to `state`: BBR3_RECOVERY (three later ACKs) or BBR3_TIMEOUT (a timer).
+ * Not called for further losses in that state. */
 void bbr3_loses(void *law, struct Sender *sender, int state);
-/* Packet `number` is taken for lost; `flight` is without it. */
+/* Called when packet `number` is declared lost. `flight` excludes it. */
 void bbr3_lost(void *law, struct Sender *sender, uint32_t number);
-/* The state changes: to BBR3_RECOVERY before the losses, to BBR3_TIMEOUT after them. */
+/* Called when the state changes: to BBR3_RECOVERY before the losses are reported, to BBR3_TIMEOUT after them. */
 void bbr3_state(void *law, struct Sender *sender, int state);
-/* After an ACK, and after the losses that it found: what to do now. */
+/* Updates `rate` and `window`. Called after an ACK and the losses that it revealed. */
 void bbr3_control(void *law, struct Sender *sender);
 
 #ifdef __cplusplus

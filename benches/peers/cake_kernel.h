@@ -1,7 +1,7 @@
-// What net/sched/sch_cake.c of Linux takes from the rest of the kernel, as far as a process without sockets needs it.
+// Kernel functions that net/sched/sch_cake.c of Linux uses, reduced to the needs of a process without sockets.
 //
-// Time is what the driver says, random numbers are drawn from its seed, and a packet is its headers. Netlink, filters,
-// NAT, GSO and the filter of ACKs are there in name only: nothing calls them, or they say that there is nothing.
+// The driver sets the time and the random seed. A packet consists of its headers. Netlink, filters, NAT, GSO and the
+// ACK filter are stubs: they are never called, or report an empty result.
 
 #ifndef LEVELFLOW_CAKE_KERNEL_H
 #define LEVELFLOW_CAKE_KERNEL_H
@@ -38,7 +38,7 @@ typedef u64 netdev_features_t;
 
 // Language.
 #undef htons
-#define htons(x) __builtin_bswap16(x)  // a constant; little-endian, as what it is compared with
+#define htons(x) __builtin_bswap16(x)  // a constant expression; both sides of the comparisons are little-endian
 #define __init
 #define __exit
 #define __rcu
@@ -133,7 +133,7 @@ struct sk_buff {
     u32 len, truesize, priority, mark, hash;
     bool l4_hash;
     char cb[48];
-    // What the driver knows of it.
+    // Fields of the driver.
     u32 flow, source, destination;
     u64 number;
     ktime_t sent;
@@ -337,7 +337,7 @@ static int qdisc_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **t
     return NET_XMIT_DROP;
 }
 
-// Netlink: the driver hands over a table of options, and nothing is read back.
+// Netlink: the driver passes a table of options and reads no attributes back.
 static int nla_parse_nested_deprecated(struct nlattr **found, int last, struct nlattr *options,
                                        const struct nla_policy *policy, struct netlink_ext_ack *extack)
 {

@@ -1,13 +1,13 @@
 // Flows through the CAKE of Linux in virtual time: `cake RATE_BPS FLOW_MODE UNTIL_S FROM_S SEED FLOW...`.
 //
-// The discipline is net/sched/sch_cake.c, compiled in, with besteffort, raw, and no filter of ACKs. Behind its shaper is
-// a line of 1 Gb/s, and packets that have left it are acknowledged a round trip later. A flow is written
-// LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND; laws are newreno, cubic, and cbr, which alone
-// has a rate. Senders follow RFCs 5681, 6582 and 9438, take a packet for lost at the third ACK of later ones, and do not
-// send it again.
+// The discipline is net/sched/sch_cake.c, compiled in, with besteffort, raw, and no ACK filter. Behind its shaper is a
+// link of 1 Gb/s. A packet that has left it is acknowledged a round trip later. A flow is written
+// LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND. The laws are newreno, cubic and cbr; only
+// cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of later
+// packets, and do not retransmit it.
 //
-// Prints per flow the packets that left, were dropped and were marked after FROM_S; then, a line for each 10 ms of each
-// flow in which ACKs came: the flow, and the mean time in ns by which they were later than a round trip.
+// Prints per flow the packets that left, were dropped and were marked after FROM_S. Then prints a line for each flow
+// and each 10 ms with ACKs: the flow, and the mean delay of the ACKs beyond the round trip, ns.
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 // Flows of Prague and of CUBIC over one DualPI2, in virtual time:
 // `dualpi2 QUEUE PRAGUE SEED UNTIL_MS FROM_MS SAMPLE_MS MBPS ROUND_TRIP_MS FLOWS_OF_PRAGUE FLOWS_OF_CUBIC`.
 //
-// QUEUE and PRAGUE are shared libraries that export what `dualpi2.h` declares. Prints what came after FROM_MS: packets
-// that left, marked and dropped, of Prague, then of CUBIC; then, a line for each sample and flow: bytes that arrived, ACKs,
-// and the sum of their round trips in us. CUBIC is that of RFC 9438 with the recovery of RFC 6675; what is lost is not sent
-// again, but the next packet stands for it. Prague sends as udp_prague's sender does.
+// QUEUE and PRAGUE are shared libraries that export the functions of `dualpi2.h`. Prints the packets that left, were
+// marked and were dropped after FROM_MS, for Prague, then for CUBIC. Then prints a line for each sample and flow: bytes
+// delivered, ACKs, and the sum of their round-trip times in us. CUBIC follows RFC 9438, with the recovery of RFC 6675.
+// Lost packets are not retransmitted; a new packet is sent in their place. Prague sends as udp_prague's sender does.
 
 #include <algorithm>
 #include <cmath>
@@ -37,7 +37,7 @@ static void at(uint64_t time, std::function<void()> what) {
     events.push({time, order++, std::move(what)});
 }
 
-// What the libraries export.
+// Functions of the libraries.
 static decltype(&::queue_new) make_queue;
 static decltype(&::queue_put) put;
 static decltype(&::queue_take) take;
@@ -76,7 +76,7 @@ struct Counts {
     long left = 0, marked = 0, dropped = 0;
 };
 
-// Times of a run, ns, and what is counted from `from` on.
+// Times of a run, ns, and counters that start at `from`.
 struct Run {
     uint64_t until, from, sample, round_trip;
     Counts prague, cubic;
@@ -89,7 +89,7 @@ struct Flow {
     explicit Flow(Run &of) : samples((of.until - of.from) / of.sample), run(of) {}
     virtual ~Flow() = default;
     virtual void start() = 0;
-    // The packet is at the receiver; half a round trip later the sender hears of it.
+    // Called when the packet reaches the receiver. The ACK reaches the sender half a round trip later.
     virtual void arrive(const Packet &packet) = 0;
 
     Sample &sample() {
@@ -102,7 +102,7 @@ struct Flow {
     }
 };
 
-// A line behind the queue.
+// Link behind the queue.
 struct Line {
     void *queue;
     double ns_per_byte;
@@ -144,7 +144,7 @@ struct Line {
     }
 };
 
-// The loop of udp_prague's sender around its congestion control.
+// Sender loop of udp_prague around its congestion control.
 struct Prague : Flow {
     Line &line;
     uint32_t name;
@@ -208,7 +208,7 @@ struct Cubic : Flow {
     static constexpr int REORDERING = 3;
     struct Sent {
         uint64_t number, at;
-        int later = 0;  // packets sent after it that arrived
+        int later = 0;  // packets sent later that have been acknowledged
     };
     Line &line;
     uint32_t name;
@@ -251,7 +251,7 @@ struct Cubic : Flow {
     }
     void acknowledge(uint64_t number) {
         const auto which = std::find_if(flight.begin(), flight.end(), [&](auto &sent) { return sent.number == number; });
-        if (which == flight.end()) return;  // after a timeout
+        if (which == flight.end()) return;  // an ACK after a timeout
         heard(which->at);
         const double round_trip = (now - which->at) * 1e-9;
         deviation = smooth ? deviation + (std::abs(smooth - round_trip) - deviation) / 4 : round_trip / 2;

@@ -1,6 +1,6 @@
-/* What peers of `python -m tools.peers dualpi2` export: DualPI2 in one shared library, a sender of Prague in another.
+/* Exports of peers of `python -m tools.peers dualpi2`: DualPI2 in one shared library, a Prague sender in another.
  *
- * Nothing in them has a clock: time is an argument, in ns for the queue, in us from 1 on for the sender. */
+ * The libraries have no clock: time is an argument, in ns for the queue, in us from 1 on for the sender. */
 #pragma once
 #include <stdint.h>
 
@@ -16,40 +16,40 @@ struct Packet {
     uint8_t ecn;
 };
 
-/* The queue: DualPI2 with the defaults of RFC 9332 and Linux, for Ethernet with 1514 bytes. */
+/* Creates a DualPI2 queue with the defaults of RFC 9332 and Linux, for Ethernet frames of 1514 bytes. */
 void *queue_new(uint64_t now, uint64_t seed);
-/* A packet comes. */
+/* Enqueues a packet. */
 void queue_put(void *queue, uint64_t now, const struct Packet *packet);
-/* The next one to be sent, perhaps with CE; 0 if none waits. */
+/* Dequeues the next packet, possibly marked CE. Returns 0 if the queue is empty. */
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
-/* A packet that was dropped since; 0 if none. */
+/* Returns one packet dropped since the last call; 0 if none. */
 int queue_dropped(void *queue, struct Packet *packet);
-/* When p' is to be updated next, and the update. */
+/* Time of the next update of p', and the update. */
 uint64_t queue_due(void *queue);
 void queue_update(void *queue, uint64_t now);
 
-/* What a receiver says of all that came. */
+/* Report of a receiver on all packets that arrived. */
 struct Report {
     int32_t stamp, echo, received, marked, lost;
 };
 
-/* What a sender may do now: bytes per second, packets on their way, packets at once, bytes of a packet. */
+/* Limits of a sender: bytes per second, packets in flight, packets per burst, bytes per packet. */
 struct Pace {
     uint64_t rate;
     int32_t window, burst;
     uint64_t bytes;
 };
 
-/* A sender and its receiver, with packets of at most so many bytes. */
+/* Creates a sender and its receiver, with packets of at most `bytes`. */
 void *prague_new(int32_t now, uint32_t bytes);
 void prague_pace(void *prague, int32_t now, struct Pace *pace);
-/* What a packet that leaves carries: stamp, and echo of the receiver's. */
+/* Fields of a packet to send: timestamp, and echo of the receiver's timestamp. */
 void prague_stamp(void *prague, int32_t now, int32_t *stamp, int32_t *echo);
-/* Packet number `number`, from 1 on, reaches the receiver. */
+/* Called when packet `number`, counted from 1, reaches the receiver. */
 void prague_receive(void *prague, int32_t now, int32_t stamp, int32_t echo, int32_t number, int ecn, struct Report *);
-/* A report reaches the sender, which sent `sent` packets so far; returns how many are on their way. */
+/* Called when a report reaches the sender, which has sent `sent` packets. Returns the number of packets in flight. */
 int32_t prague_hear(void *prague, int32_t now, const struct Report *report, int32_t sent);
-/* Nothing came for a second. */
+/* Called when no report has arrived for a second. */
 void prague_reset(void *prague, int32_t now);
 
 #ifdef __cplusplus

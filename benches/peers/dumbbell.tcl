@@ -1,7 +1,7 @@
 # The dumbbell of `levelflow bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
 # s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte packets, every one acknowledged.
-# Prints packets times links they crossed (data over three links, acknowledgements over three), packets that left the
-# bottleneck, packets dropped there, and its mean queue in bytes.
+# Prints the packet-hops (data over three links, acknowledgements over three), the packets that left the bottleneck,
+# the packets dropped there, and its mean queue in bytes.
 lassign $argv mbps flows seconds agent ssthresh
 set xcp [expr {$agent eq "xcp"}]
 remove-all-packet-headers

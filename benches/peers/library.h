@@ -1,11 +1,11 @@
-// How drivers find what shared libraries export.
+// Lookup of the functions of a shared library.
 #pragma once
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
 
-// A function of a library, or the end of the process; `library` is null where `dlopen` found none.
+// Looks up a function of a library, or ends the process. `library` is null if `dlopen` failed.
 template <class Function> void find(void *library, const char *name, Function &function) {
     function = reinterpret_cast<Function>(library ? dlsym(library, name) : nullptr);
     if (!function) {

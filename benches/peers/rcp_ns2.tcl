@@ -1,7 +1,8 @@
-# Given arrivals over one link under the RCP of its authors in ns-2, for `python -m tools.peers rcp`:
+# Flows that arrive at given times over one link, under the authors' RCP in ns-2, for `python -m tools.peers rcp`:
 #   ns rcp_ns2.tcl ARRIVALS MBPS RTPD SECONDS ALPHA BETA COMPLETIONS STATUS
-# ARRIVALS has a line per flow: start in seconds, packets of 1000 bytes. Writes number and time of a flow to COMPLETIONS
-# when its last packet has arrived, and a line per control interval to STATUS, as the authors' router formats it.
+# ARRIVALS has a line per flow: start in seconds, packets of 1000 bytes. Writes a flow's number and completion time to
+# COMPLETIONS when its last packet has arrived. Writes a line per control interval to STATUS, in the format of the
+# authors' router.
 lassign $argv arrivals mbps rtpd seconds alpha beta completions status
 remove-all-packet-headers
 foreach header {IP Flags RCP} { add-packet-header $header }
@@ -27,7 +28,7 @@ Agent/RCP instproc fin-received {} {
     global sim done
     puts $done "[$self set fid_] [$sim now]"
 }
-# A sender that is done gives its pair of agents back; a receiver has no partner to give.
+# A completed sender returns its pair of agents to the pool; receivers are not in `partner`.
 Agent/RCP instproc done {} {
     global partner idle
     if {![info exists partner($self)]} return

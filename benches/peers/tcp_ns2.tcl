@@ -1,7 +1,7 @@
 # The dumbbell of `python -m tools.peers reno` in ns-2:
 #   ns tcp_ns2.tcl AGENT SINK MBPS DELAY ACCESS_DELAY BUFFER SSTHRESH PACKET FROM TO SAMPLE START ...
-# Prints means over samples between FROM and TO, the sum of the windows and packets waiting; then counts: packets that
-# arrived and that were dropped at the bottleneck, and packets acknowledged by flow.
+# Prints the mean sum of the windows and the mean queue in packets, over samples between FROM and TO. Then prints
+# counters for that time: packets that arrived at the bottleneck, packets dropped there, packets acknowledged by flow.
 lassign $argv agent sink mbps delay access buffer ssthresh packet from to sample
 set starts [lrange $argv 11 end]
 remove-all-packet-headers

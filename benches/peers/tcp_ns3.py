@@ -1,4 +1,6 @@
-"""TCP laws and queue disciplines over a dumbbell in ns-3, for `python -m tools.peers`: cases as JSON lines in, what was measured out.
+"""TCP laws and queue disciplines over a dumbbell in ns-3, for `python -m tools.peers`.
+
+Reads cases as JSON lines and prints the measurements as JSON lines.
 
 Needs the package `ns3` from PyPI: `pip install ns3` in an environment of its own.
 """
@@ -11,7 +13,7 @@ from ns import ns
 
 PAYLOAD = 1000  # bytes of data in a packet; 42 more on the wire: PPP, IP, TCP
 
-# Sampling from Python would cost more than the simulation.
+# Sampling from Python would take longer than the simulation.
 cppyy.cppdef("""
 #include "ns3/applications-module.h"
 #include "ns3/core-module.h"
@@ -31,7 +33,7 @@ struct Watch {
     std::vector<double> window, windows, received;
     double waiting = 0, samples = 0, arrived = 0, dropped = 0, marked = 0;
 
-    // Follows the window of a flow from just after its start.
+    // Traces the window of a flow, from just after its start.
     void Follow(uint32_t i) {
         auto socket = DynamicCast<BulkSendApplication>(senders.Get(i))->GetSocket();
         socket->TraceConnectWithoutContext("CongestionWindow", MakeBoundCallback(&NewWindow, &window[i]));
@@ -57,7 +59,7 @@ struct Watch {
         samples++;
         Simulator::Schedule(step, &Watch::Sample, this, step);
     }
-    // Adds what was counted so far, or takes it off.
+    // Adds the counters to the results, or subtracts them.
     void Count(double sign) {
         for (uint32_t i = 0; i < sinks.GetN(); i++)
             received[i] += sign * DynamicCast<PacketSink>(sinks.Get(i))->GetTotalRx();
@@ -77,10 +79,10 @@ struct Watch {
 
 
 def link(a, b, mbps, delay_s, packets, net, address, queue_disc=False):
-    """Connects two nodes; each queue holds so many packets. Returns the devices and their addresses."""
+    """Connects two nodes; the queue at each end holds `packets`. Returns the devices and their addresses."""
     helper = ns.PointToPointHelper()
     if not queue_disc:
-        helper.DisableFlowControl()  # else ns-3 puts an FqCoDel above the queue
+        helper.DisableFlowControl()  # otherwise ns-3 installs FqCoDel in front of the queue
     helper.SetDeviceAttribute("DataRate", ns.StringValue(f"{round(mbps * 1e6)}bps"))
     helper.SetChannelAttribute("Delay", ns.StringValue(f"{round(delay_s * 1e9)}ns"))
     helper.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", ns.QueueSizeValue(ns.QueueSize(f"{packets}p")))
@@ -90,7 +92,7 @@ def link(a, b, mbps, delay_s, packets, net, address, queue_disc=False):
 
 
 def defaults(case):
-    """Makes ns-3's TCP the same as ours where neither law nor paper says otherwise."""
+    """Sets ns-3's TCP to Levelflow's defaults, except where the law or its paper differs."""
     values = {
         "ns3::TcpSocket::SegmentSize": PAYLOAD,
         "ns3::TcpSocket::SndBufSize": 1 << 24,
@@ -99,7 +101,7 @@ def defaults(case):
         "ns3::TcpSocket::InitialCwnd": 2,
         "ns3::TcpSocket::InitialSlowStartThreshold": case["ssthresh"] * PAYLOAD,
         "ns3::TcpSocketBase::MinRto": "200ms",
-        "ns3::TcpSocketBase::Timestamp": "false",  # they have a resolution of 1 ms
+        "ns3::TcpSocketBase::Timestamp": "false",  # time stamps have a resolution of 1 ms
         "ns3::TcpL4Protocol::SocketType": f"ns3::{case['type']}",
         "ns3::TcpL4Protocol::RecoveryType": "ns3::TcpClassicRecovery",
         **case["attributes"],
@@ -109,7 +111,7 @@ def defaults(case):
 
 
 def run(case):
-    """Simulates one case."""
+    """Simulates one case; returns its measurements."""
     defaults(case)
     ns.Ipv4AddressGenerator.Reset()
     flows = len(case["starts"])

@@ -1,6 +1,6 @@
-# The lone transfer of `python -m tools.peers reno` in ns-2:
+# Transfer of a single flow for `python -m tools.peers reno` in ns-2:
 #   ns transfer_ns2.tcl AGENT SINK MBPS DELAY BUFFER PACKET PACKETS
-# Prints when the sender has heard that everything arrived, and how many packets it sent again.
+# Prints the time at which all packets are acknowledged, and the number of retransmitted packets.
 lassign $argv agent sink mbps delay buffer packet packets
 remove-all-packet-headers
 foreach header {IP TCP Flags} { add-packet-header $header }

@@ -1,4 +1,4 @@
-//! What it costs a device that its buffer is sized, beside the same queue left alone.
+//! Overhead of buffer sizing at a device, compared with the same queue at a fixed limit.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -18,13 +18,13 @@ use levelflow_host::pid_file::PidFile;
 use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
 
-/// One that lets everything pass at once, and one that gets more than it sends, so that there is always something to wait for.
+/// Two queues: one without backlog, and one that always has a backlog because the arrival rate exceeds its rate.
 const QUEUES: [(&str, &str); 2] = [
     ("buffer, pfifo", "handle 1: pfifo limit 1000"),
     ("buffer, tbf", "handle 2: tbf rate 1gbit burst 100kb limit 1000000"),
 ];
 const RATE: f64 = 1e9;
-/// As often as `levelflow-net abs` may.
+/// Interval between decisions, the shortest that `levelflow-net abs` accepts.
 const EVERY: Duration = Duration::from_ms(100);
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
@@ -42,9 +42,11 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Processor time of the sender, whose calls carry packets the whole path, and of the daemon.
+/// Measures the CPU time of the sender and of the daemon.
+///
+/// A packet crosses the whole path within the sender's system call.
 fn cost(path: &Path, sized: bool, span: Span) -> Result<Sample, Error> {
-    path.sender.run(move || send(span / 10))??; // caches, neighbours
+    path.sender.run(move || send(span / 10))??; // fills caches and resolves neighbours
     let algorithm = if sized { Some(size(path, span)?) } else { None };
     let before = path.router.run(sent)??;
     let began = Instant::now();
@@ -54,7 +56,7 @@ fn cost(path: &Path, sized: bool, span: Span) -> Result<Sample, Error> {
     if let Some(algorithm) = algorithm {
         let own = algorithm
             .join()
-            .map_err(|_| Error::failed("buffer: who sizes it panicked"))?;
+            .map_err(|_| Error::failed("buffer: the daemon's thread panicked"))?;
         ns += own?;
     }
     Ok(Sample {
@@ -64,13 +66,13 @@ fn cost(path: &Path, sized: bool, span: Span) -> Result<Sample, Error> {
     })
 }
 
-/// Packets that have left the queue.
+/// Returns the number of packets that have left the queue.
 fn sent() -> Result<u32, Error> {
     let queue = Device::open("r1")?.queue();
     queue.map(|queue| queue.sent_packets).map_err(Error::failed)
 }
 
-/// Sends as fast as it goes; processor time, and how many.
+/// Sends as fast as possible. Returns the CPU time, ns, and the number of packets.
 fn send(span: Span) -> Result<(f64, f64), Error> {
     let failed = |e: std::io::Error| Error::failed(format!("buffer: {e}"));
     let socket = UdpSocket::bind("10.78.1.1:0").map_err(failed)?;
@@ -87,7 +89,9 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
     Ok((thread_ns() - start, packets))
 }
 
-/// Sizes the queue for so long; processor time. The line is never used as little as is wanted, so each decision sets a smaller limit.
+/// Sizes the queue for the given time, in a thread. Returns the thread, whose result is its CPU time, ns.
+///
+/// The utilisation always exceeds the target, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {
     let targets = Targets {
         algorithm: "adt".into(),
@@ -115,7 +119,7 @@ fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error
         daemon.restore().1?;
         if sets == 0 || sets + 1 < decisions {
             return Err(Error::failed(format!(
-                "only {sets} of {decisions} decisions set a limit, which says nothing about its cost"
+                "only {sets} of {decisions} decisions set a limit, so the overhead of setting it was not measured"
             )));
         }
         Ok(ns)

@@ -1,4 +1,4 @@
-//! What it costs to end an interval, law by law.
+//! CPU time to end a control interval, by law.
 
 use std::time::Instant;
 
@@ -10,9 +10,9 @@ use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::{Error, law};
 use levelflow_router::{Backlog, Port};
 
-/// Packets that come in an interval, so that there is something to account for.
+/// Packets that arrive in each interval.
 const PACKETS: usize = 10;
-/// Ports whose intervals end together: a clock takes longer than the end of one interval.
+/// Number of ports whose intervals end together. A clock reading takes longer than ending one interval.
 const PORTS: usize = 1024;
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
@@ -37,7 +37,7 @@ fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
     for _ in 0..batches {
         for port in &mut ports {
             for _ in 0..PACKETS {
-                payload[..64].copy_from_slice(&packet[..64]); // without what a router wrote
+                payload[..64].copy_from_slice(&packet[..64]); // resets the header, which the router has changed
                 port.arrive(&arriving, &mut payload);
                 port.depart(SIZE, &mut payload);
             }

@@ -1,4 +1,4 @@
-//! What a packet costs that a machine forwards, without and with the router in the kernel.
+//! CPU time per forwarded packet, with and without the router in the kernel.
 
 use std::net::UdpSocket;
 use std::time::Instant;
@@ -16,11 +16,13 @@ use levelflow_router::device::Attached;
 use levelflow_router::kernel::Program;
 use levelflow_testbed::Namespace;
 
-/// Packets in a super-packet: as many as fit into 64 KB.
+/// Number of packets in a super-packet, which holds at most 64 KB.
 const TOGETHER: usize = 60;
 pub(super) const SINK: &str = "10.78.2.2:7700";
 
-/// A host that sends, a router, a host that receives (and never reads): packets go all the way within the system call that sends them.
+/// Path of a sending host, a router, and a receiving host that never reads its socket.
+///
+/// A packet crosses the whole path within the system call that sends it.
 pub(super) struct Path {
     pub(super) sender: Namespace,
     pub(super) router: Namespace,
@@ -50,7 +52,7 @@ impl Path {
         sender.ip("route add default via 10.78.1.2")?;
         router.forward()?;
         let sink = receiver.run(|| UdpSocket::bind(SINK))?.map_err(Error::failed)?;
-        // Super-packets are dropped whole here, so the receiver costs nothing that depends on them.
+        // The receiver drops super-packets without splitting them, so its CPU time does not depend on their segments.
         setsockopt(&sink, sockopt::UdpGroSegment, &true).map_err(Error::failed)?;
         Ok(Self {
             sender,
@@ -61,7 +63,7 @@ impl Path {
     }
 
     fn packets(&self, effort: Effort, together: bool) -> Result<Vec<Row>, Error> {
-        // One that goes alone takes much longer.
+        // A packet outside a super-packet takes much longer, so fewer are sent.
         let count = if together { effort.packets } else { effort.packets / 3 };
         let case = |name: &str, law: Option<&'static str>, known: bool| -> Case<'_> {
             let measure = move || self.cost(law, known, count, together);
@@ -76,7 +78,8 @@ impl Path {
         in_turn(part, "packet", effort, cases)
     }
 
-    /// What it takes to end an interval: to read the program's counts and the device's queue, the law, and to tell the program.
+    /// Measures the end of an interval: reading the counters of the program and the queue of the device, running the
+    /// law, and updating the program.
     fn intervals(&self, effort: Effort) -> Result<Vec<Row>, Error> {
         let case = |law: &'static str| -> Case<'_> {
             let measure = move || self.router.run(move || intervals(law, effort.packets / 10))?;
@@ -95,10 +98,10 @@ impl Path {
                     .run(move || Program::attach("r1", &params, &port(), None))??,
             ),
         };
-        self.send(packet.clone(), packets / 10, together)?; // caches, neighbours
+        self.send(packet.clone(), packets / 10, together)?; // fills caches and resolves neighbours
         let mut sample = self.send(packet.clone(), packets, together)?;
         if program.is_some() {
-            // Apart, since the kernel's clock around the program costs time itself.
+            // A separate run measures the program, because the kernel's clock around it adds overhead.
             let _stats = enable_stats(Stats::RunTime).map_err(|e| Error::failed(format!("kernel: {e}")))?;
             self.send(packet, packets, together)?;
             sample.program_ns = self
@@ -155,7 +158,7 @@ fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
     })
 }
 
-/// Nanoseconds per call of the program on this namespace's device, as the kernel counts.
+/// Returns the time per call of the program on the device `r1` of this namespace, ns, as measured by the kernel.
 fn inside() -> Option<f64> {
     let (_, loaded) = SchedClassifier::query_tcx("r1", TcAttachType::Egress).ok()?;
     let program = loaded.first()?;

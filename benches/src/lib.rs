@@ -1,7 +1,9 @@
-//! What the data plane costs, beside the same work without it: `cargo run --release -p levelflow-benches`.
+//! Overhead of the data plane, compared with the same work without Levelflow: `cargo run --release -p
+//! levelflow-benches`.
 //!
-//! Times of one machine say little about another, and on a busy machine little about the next minute. So each part measures its
-//! cases in turn, round by round, and compares within a round; the first case of a part is what the others are divided by.
+//! Absolute times differ between machines and, on a busy machine, from minute to minute. So each part measures its
+//! cases in turn, round by round, and compares them within a round. The first case of a part is the reference for time
+//! ratios.
 
 mod buffer;
 mod intervals;
@@ -18,23 +20,23 @@ use serde::Serialize;
 use levelflow_host::Error;
 pub use machine::Machine;
 
-/// How long and how often to measure.
+/// Size of the measurements.
 #[derive(Debug, Clone, Copy)]
 pub struct Effort {
-    /// Rounds of each part, unless its time is up.
+    /// Limit on the number of rounds per part.
     rounds: usize,
-    /// Packets or intervals of a case in a round.
+    /// Packets or intervals of a case in one round.
     packets: u32,
-    /// Size of the file that is copied.
+    /// Size of the copied file, bytes.
     bytes: usize,
-    /// How long a case lasts that is measured by time.
+    /// Duration of a case that sends for a fixed time.
     span: Duration,
-    /// No round of a part begins after this.
+    /// Time after which a part starts no further round.
     budget: Duration,
 }
 
 impl Effort {
-    /// For a first look: less than half a minute.
+    /// Quick run for a first look, in less than half a minute.
     pub const QUICK: Self = Self {
         rounds: 3,
         packets: 10_000,
@@ -42,7 +44,7 @@ impl Effort {
         span: Duration::from_millis(300),
         budget: Duration::from_secs(3),
     };
-    /// For numbers that are shown around: about two minutes.
+    /// Full run for published numbers, in about two minutes.
     pub const FULL: Self = Self {
         rounds: 9,
         packets: 60_000,
@@ -52,60 +54,60 @@ impl Effort {
     };
 }
 
-/// What a case took in a round.
+/// Measurement of a case in one round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
-    /// Processor time of one unit of work, ns.
+    /// CPU time per unit of work, ns.
     ns: f64,
     /// Units of work per second.
     per_second: f64,
-    /// Of it, ns in the kernel's program.
+    /// Part of `ns` spent in the BPF program.
     program_ns: Option<f64>,
 }
 
-/// Medians of a case.
+/// Results of a case, as medians over its rounds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// What is done.
+    /// Name of the part, such as `kernel`.
     pub part: &'static str,
-    /// How it is done.
+    /// Name of the case, such as a law.
     pub case: String,
-    /// What is counted.
+    /// Unit of work, such as a packet.
     pub unit: &'static str,
-    /// Processor time of one, ns.
+    /// CPU time per unit, ns.
     pub ns: f64,
-    /// How many are done in a second.
+    /// Units per second.
     pub per_second: f64,
-    /// Time in the kernel's program, ns, as the kernel measures it.
+    /// Time per unit spent in the BPF program, ns, as measured by the kernel.
     pub program_ns: Option<f64>,
-    /// Processor time over that of the part's first case in the same round.
+    /// CPU time divided by that of the part's first case in the same round.
     pub ratio: f64,
-    /// The least and the largest such ratio.
+    /// Smallest and largest ratio of CPU times over all rounds.
     pub ratios: (f64, f64),
-    /// How many per second, over the same of the part's first case.
+    /// Units per second divided by those of the part's first case in the same round.
     pub speed_ratio: f64,
-    /// Rounds that were measured.
+    /// Number of rounds measured.
     pub rounds: usize,
 }
 
-/// All that was measured.
+/// Results of all parts.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// On what.
+    /// Machine that ran the measurements.
     pub machine: Machine,
-    /// Parts that were left out, with the reason.
+    /// Skipped parts, with the reason.
     pub skipped: Vec<String>,
-    /// One per case.
+    /// One row per case.
     pub rows: Vec<Row>,
 }
 
 type Case<'a> = (String, Box<dyn FnMut() -> Result<Sample, Error> + 'a>);
 
-/// Measures every part. `tell` hears of each before it begins.
+/// Measures every part. Passes the name of each part to the callback before the part begins.
 ///
 /// # Errors
-/// When a part fails. Those about the kernel, which take privileges and, one of them, a program that not every build has, are skipped
-/// then.
+/// When a part fails, except for `kernel` and `buffer`, which are skipped. Both need root, and `kernel` needs the BPF
+/// program, which not every build includes.
 pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> {
     let mut machine = Machine::now();
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
@@ -114,7 +116,7 @@ pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> 
         Ok(measured) => rows.extend(measured),
         Err(error) => skipped.push(format!("kernel: {error}")),
     }
-    tell("buffers that are sized");
+    tell("buffers sized by abs");
     match buffer::measure(effort) {
         Ok(measured) => rows.extend(measured),
         Err(error) => skipped.push(format!("buffer: {error}")),
@@ -129,7 +131,7 @@ pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> 
     Ok(Report { machine, skipped, rows })
 }
 
-/// Measures the cases in turn, round by round, until there are enough rounds or the time is up.
+/// Measures the cases in turn, round by round, until all rounds are done or the budget is spent.
 fn in_turn(
     part: &'static str,
     unit: &'static str,
@@ -178,7 +180,7 @@ fn row(part: &'static str, case: String, unit: &'static str, samples: &[Sample],
     }
 }
 
-/// Of at least one value.
+/// Returns the median of at least one value.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let count = values.len();

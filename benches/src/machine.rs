@@ -1,26 +1,26 @@
-//! On what was measured, and what else went on there.
+//! Machine that runs the measurements, and its load.
 
 use std::fs;
 
 use serde::Serialize;
 
-/// The machine and its state.
+/// Machine and its state.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
-    /// Processors.
+    /// Number of CPUs.
     pub processors: usize,
-    /// Release of the kernel.
+    /// Release of the machine's kernel.
     pub kernel: String,
-    /// Whether this program was built for use, not for tests.
+    /// True if this program was built without debug assertions.
     pub release: bool,
-    /// Load average of the last minute before the measurement; above zero means that it was not alone.
+    /// Load average of the minute before the measurement. If it is above zero, other processes were running.
     pub load_before: Option<f64>,
-    /// The same after it, its own load included.
+    /// Load average of the last minute of the measurement, including the load of the measurement.
     pub load_after: Option<f64>,
 }
 
 impl Machine {
-    /// As it is now.
+    /// Reads the current state of the machine.
     #[must_use]
     pub fn now() -> Self {
         let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -33,7 +33,7 @@ impl Machine {
         }
     }
 
-    /// The measurement is over.
+    /// Records the load average at the end of the measurement.
     pub fn finish(&mut self) {
         self.load_after = load();
     }

@@ -1,4 +1,4 @@
-//! `levelflow-benches`: see `levelflow-benches --help`.
+//! Command-line program `levelflow-benches`; see `levelflow-benches --help`.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
@@ -13,26 +13,26 @@ const EXAMPLES: &str = "Examples:
   sudo target/release/levelflow-benches --quick             # a first look, less than half a minute
   sudo target/release/levelflow-benches --json > cost.json  # all rounds, about two minutes
 
-What it measures, each beside the same work without Levelflow:
+Parts, each compared with the same work without Levelflow:
   kernel     packets forwarded between virtual devices, with and without the router, and the
-             ends of its intervals (root)
-  buffer     packets forwarded through a pfifo and a tbf, whose limit `levelflow-net abs` sets ten
-             times a second, or nobody (root)
+             end of its control interval (root)
+  buffer     packets forwarded through a pfifo and a tbf with a fixed limit, and with a limit
+             that `levelflow-net abs` sets ten times a second (root)
   relay      datagrams through the relay, with and without headers of a law
-  intervals  the law's own part of such an end
+  intervals  the law's share of the end of an interval
   copy       a file over QUIC on loopback, with and without shims
 
-A ratio is the median over rounds of what a case takes over what the first of its part takes.
-docs/guides/what-it-costs.md says how to read the rest.";
+A ratio divides a case by the first case of its part; it is the median over rounds.
+docs/guides/what-it-costs.md explains the other columns.";
 
-/// Measures what routers, relays and shims cost on this machine.
+/// Measures the overhead of routers, relays and shims on this machine.
 #[derive(Debug, Parser)]
 #[command(name = "levelflow-benches", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Bench {
-    /// Fewer rounds, fewer packets.
+    /// Measures fewer rounds with fewer packets.
     #[arg(long)]
     quick: bool,
-    /// Prints everything as JSON and nothing else.
+    /// Prints the report as JSON, without progress messages.
     #[arg(long)]
     json: bool,
 }

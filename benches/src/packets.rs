@@ -1,22 +1,22 @@
-//! Packets to measure with, and the clocks of processors.
+//! Packets of the measurements, and clocks of CPU time.
 
 use levelflow_laws::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
 use levelflow_units::{Bytes, Rate, Time};
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Size on the wire.
+/// Size of a packet on the wire.
 pub const SIZE: Bytes = Bytes::new(1000);
-/// Payload of such a packet over UDP and IPv4.
+/// Payload of a packet of [`SIZE`] over UDP and IPv4, bytes.
 pub const PAYLOAD: usize = 958;
-/// Laws that are measured: those that the kernel's router knows, too.
+/// Returns the measured laws, which are those of the kernel router.
 pub fn laws() -> impl Iterator<Item = &'static str> {
     levelflow_laws::on_the_wire()
         .filter(|law| law.routers.kernel.is_some())
         .map(|law| law.name)
 }
 
-/// A router's port.
+/// Returns the port of the router.
 pub fn port() -> PortInfo {
     PortInfo {
         id: 1,
@@ -24,12 +24,12 @@ pub fn port() -> PortInfo {
     }
 }
 
-/// A datagram that no router knows.
+/// Returns a datagram without a shim, which routers count as foreign load.
 pub fn foreign() -> Vec<u8> {
     vec![0; PAYLOAD]
 }
 
-/// The first datagram of a flow of that law.
+/// Returns the first datagram of a flow of the law.
 pub fn ours(params: &AnyParams) -> Vec<u8> {
     let mut sender = AnySender::new(params, &FlowInfo::of(SIZE));
     let outgoing = Outgoing {
@@ -53,16 +53,16 @@ pub fn ours(params: &AnyParams) -> Vec<u8> {
     shim.encode(&mut packet);
     sender
         .on_send(params, Time::ZERO, &outgoing)
-        .encode(&mut packet[LENGTH..]);
+        .encode(&mut packet[SHIM_BYTES..]);
     packet
 }
 
-/// Processor time of this thread, ns.
+/// Returns the CPU time of this thread, ns.
 pub fn thread_ns() -> f64 {
     ns(ClockId::ThreadCPUTime)
 }
 
-/// Processor time of this process, ns.
+/// Returns the CPU time of this process, ns.
 pub fn process_ns() -> f64 {
     ns(ClockId::ProcessCPUTime)
 }

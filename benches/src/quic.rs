@@ -1,4 +1,4 @@
-//! What shims and headers cost a copy over QUIC, beside the same library with a socket of its own.
+//! Overhead of shims and headers in a copy over QUIC, compared with the same QUIC library on its own socket.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use super::packets::process_ns;
 use super::{Case, Effort, Row, Sample, in_turn};
-use levelflow_copy::{Location, Options, PROTOCOL, Run, Server, ServerOptions, Session};
+use levelflow_copy::{CopyRun, Location, Options, PROTOCOL, Server, ServerOptions, Session};
 use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_quic::{Config, Endpoint, Trust};
 
-/// The unit of work: a kilobyte of a file.
+/// Bytes per unit of work; the unit is a kilobyte of the file.
 const UNIT: f64 = 1000.0;
 
-/// Files that end with this, also if a signal ends it; in memory where the system has such a place.
+/// Temporary folder, in memory if the system has `/dev/shm`. It is deleted when dropped, also after a signal.
 struct Folder {
     path: PathBuf,
     stop: Stop,
@@ -37,7 +37,7 @@ impl Folder {
             rand::random::<u64>()
         ));
         let named = |e: std::io::Error| Error::failed(format!("{}: {e}", path.display()));
-        // The directory is writable by every user, so the file must be new and ours alone.
+        // All users can write to the base directory, so the folder must be new and private.
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
         let folder = Self {
             path: path.clone(),
@@ -81,7 +81,7 @@ fn copy(folder: &Folder, config: &Config, bytes: usize) -> Result<Sample, Error>
         return Err(Error::failed("bench: stopped"));
     }
     let target = folder.path.join("file");
-    let _ = fs::remove_file(&target); // there is none the first time
+    let _ = fs::remove_file(&target); // the file does not exist in the first round
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(Error::failed)?;
     let (seconds, spent) = runtime.block_on(transfer(folder, config))?;
@@ -97,7 +97,7 @@ fn copy(folder: &Folder, config: &Config, bytes: usize) -> Result<Sample, Error>
     })
 }
 
-/// Seconds that the copy takes, and processor time of both ends, ns.
+/// Copies the file. Returns the duration, s, and the CPU time of both ends, ns.
 async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error> {
     let server = Arc::new(Server::new(&folder.path.join("served"), ServerOptions::default())?);
     let serving = Endpoint::bind(([127, 0, 0, 1], 0).into(), config.clone(), Some(Trust::Anyone))?;
@@ -113,7 +113,7 @@ async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error>
     };
     let (start, began) = (process_ns(), Instant::now());
     let to = Location::Local(folder.path.clone());
-    let mut run = Run::plan(&session, &[source], &to, Arc::default()).await?;
+    let mut run = CopyRun::plan(&session, &[source], &to, Arc::default()).await?;
     run.advance(&session, Options { jobs: 1 }).await?;
     let outcome = run.outcome(&session);
     let measured = (began.elapsed().as_secs_f64(), process_ns() - start);

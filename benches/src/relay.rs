@@ -1,4 +1,4 @@
-//! What a datagram costs the relay, without and with a law's header.
+//! CPU time of the relay per datagram, with and without a law's header.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -24,7 +24,8 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     in_turn("relay", "packet", effort, cases)
 }
 
-/// Of what the relay forwards while packets come as fast as they can; what its socket has no room for is not counted.
+/// Measures the relay while a client sends as fast as possible. Datagrams that overflow the relay's socket are not
+/// counted.
 fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
     let params = law::params(law, &[])?;
@@ -50,7 +51,7 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let work = thread::spawn(move || relay.run(&inside, &shown).map(|()| thread_ns()));
     let start = Instant::now();
     for _ in 0..packets {
-        let _ = client.send_to(&packet, to); // one that is lost is not counted
+        let _ = client.send_to(&packet, to); // a lost datagram is not counted
     }
     stop.now();
     let spent = work.join().map_err(|_| Error::failed("relay: panicked"))??;

@@ -1,4 +1,4 @@
-//! `levelflow-benches` as people run it. It is not judged by its times.
+//! Test that runs `levelflow-benches` and verifies its rows, except for the times.
 
 use levelflow_net_testing::{needs_full, needs_root};
 use std::process::Command;

@@ -1,25 +1,25 @@
-//! Bytes as a sequence of choices, and where to get them from.
+//! Random bytes, and their use as a sequence of choices.
 
 use levelflow_random::Stream;
 
-/// Reads choices off the front of some bytes; when they run out, every choice is the first.
+/// Decodes choices from the front of a byte slice. Once the slice is empty, every choice is the first option.
 #[derive(Debug)]
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
-    /// Choices that these bytes make.
+    /// Creates the sequence of choices that these bytes encode.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// Whether any bytes are left.
+    /// True if bytes are left.
     #[must_use]
     pub fn are_left(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// A number below `count`.
+    /// Chooses a number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         let (number, rest) = match self.0 {
             [a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
@@ -30,16 +30,16 @@ impl<'a> Choices<'a> {
         number % count.max(1)
     }
 
-    /// One of these.
+    /// Chooses one of these options.
     ///
     /// # Panics
-    /// When there are none.
+    /// When `options` is empty.
     pub fn of<'t, T>(&mut self, options: &'t [T]) -> &'t T {
         &options[self.below(options.len())]
     }
 }
 
-/// Up to 64 random bytes, always the same for a seed.
+/// Returns up to 64 random bytes, always the same for a seed.
 #[must_use]
 pub fn random(seed: u64) -> Vec<u8> {
     let mut stream = Stream::new(seed, "fuzz", "bytes");
@@ -48,7 +48,7 @@ pub fn random(seed: u64) -> Vec<u8> {
     (0..length).map(|_| below(256.0) as u8).collect()
 }
 
-/// Text that is close to a quantity: digits, signs and units.
+/// Makes text similar to a quantity: digits, signs and units.
 #[must_use]
 pub fn quantity(bytes: &[u8]) -> Vec<u8> {
     const PIECES: &[&str] = &[

@@ -7,12 +7,12 @@ pub mod scenarios;
 
 use levelflow_laws::{AnyHeader, AnyParams, LAWS, params};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
-use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
-/// Bytes are refused as a header of a law, or are one that reads the same after writing; for every law.
+/// Decodes bytes as a header of every law: they are rejected, or re-encoding them gives the same header.
 ///
 /// # Panics
-/// When they do not.
+/// When this property does not hold.
 pub fn headers(bytes: &[u8]) {
     for law in LAWS {
         let defaults: Vec<f64> = law.params.iter().map(|p| p.default).collect();
@@ -30,32 +30,33 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// Parameters of each law that routers listen to, by its number on the wire.
+/// Default parameters of the law with this number on the wire.
 fn numbered(number: u8) -> Option<AnyParams> {
     let law = LAWS.iter().find(|law| law.number == number && number > 0)?;
     let defaults: Vec<f64> = law.params.iter().map(|p| p.default).collect();
     params(law.name, &defaults).ok()
 }
 
-/// A datagram is refused, or is a chain of shims and headers that reads the same after writing, each shorter than the rest.
+/// Decodes a datagram: it is rejected, or is a chain of shims and headers that can be re-encoded in at most their
+/// original length.
 ///
 /// # Panics
-/// When it is not.
+/// When this property does not hold.
 pub fn datagrams(bytes: &[u8]) {
     let mut rest = bytes;
     loop {
         let Ok((shim, own, after)) = Shim::decode(rest) else {
             return;
         };
-        assert_eq!(rest.len(), LENGTH + own.len() + after.len());
+        assert_eq!(rest.len(), SHIM_BYTES + own.len() + after.len());
         assert_eq!(own.len(), usize::from(shim.header));
-        let mut wire = [0; LENGTH];
+        let mut wire = [0; SHIM_BYTES];
         shim.encode(&mut wire);
-        let mut without_reserved = rest[..LENGTH].to_vec();
+        let mut without_reserved = rest[..SHIM_BYTES].to_vec();
         without_reserved[5] &= 0x83;
         assert_eq!(wire[..], without_reserved[..]);
         if let Some(header) = numbered(shim.law).and_then(|params| AnyHeader::decode(&params, own).ok()) {
-            let mut wire = [0; LONGEST];
+            let mut wire = [0; MAX_PREFIX_BYTES];
             let length = header.encode(&mut wire);
             assert!(length <= own.len());
         }
@@ -66,7 +67,7 @@ pub fn datagrams(bytes: &[u8]) {
     }
 }
 
-/// A chain of shims and headers, damaged here and there.
+/// Makes a chain of shims and headers, damaged in places.
 #[must_use]
 pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
     let mut choices = bytes::Choices::new(bytes);
@@ -89,7 +90,7 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
             time: choices.below(9) as u64,
         };
         let start = wire.len();
-        wire.resize(start + LENGTH + law.header_bytes(), choices.below(256) as u8);
+        wire.resize(start + SHIM_BYTES + law.header_bytes(), choices.below(256) as u8);
         shim.encode(&mut wire[start..]);
     }
     while choices.are_left() {
@@ -103,10 +104,11 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Text is refused as a quantity in one line, or is one that reads the same after printing; for every kind.
+/// Parses text as every kind of quantity: it is rejected with a one-line error, or printing and parsing preserve the
+/// value.
 ///
 /// # Panics
-/// When it does not.
+/// When this property does not hold.
 pub fn quantities(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     macro_rules! round_trip {

@@ -1,4 +1,4 @@
-//! Logs of laws: calls that nobody makes, and damaged bytes.
+//! Logs of laws with calls in impossible orders, and with damaged bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,10 +13,11 @@ use levelflow_wire::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, M
 
 use crate::bytes::Choices;
 
-/// Bytes are refused as a log in one line, or done again up to their end or the first difference.
+/// Replays bytes as a log: they are rejected with a one-line error, or replayed up to their end or the first
+/// difference.
 ///
 /// # Panics
-/// When they are not.
+/// When this property does not hold.
 pub fn any(bytes: &[u8]) {
     match replay(bytes) {
         Ok(done) => {
@@ -30,10 +31,11 @@ pub fn any(bytes: &[u8]) {
     }
 }
 
-/// A log of any inputs replays to the same states, and a damaged log is refused.
+/// Replays a log of arbitrary inputs, which must reach the logged states. Then damages the log and passes it to
+/// [`any`].
 ///
 /// # Panics
-/// When it does.
+/// When this property does not hold.
 pub fn driven(bytes: &[u8]) {
     let long = expanded(bytes);
     let mut choices = Choices::new(&long);
@@ -49,7 +51,7 @@ pub fn driven(bytes: &[u8]) {
     any(&log[..log.len() - choices.below(log.len() / 2)]);
 }
 
-/// Some thousand bytes that depend on these.
+/// Expands the input to some thousand pseudorandom bytes.
 fn expanded(bytes: &[u8]) -> Vec<u8> {
     let seed = bytes
         .iter()
@@ -95,7 +97,7 @@ const FLOATS: &[f32] = &[
 ];
 const KINDS: &[Kind] = &[Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack];
 
-/// The three halves of a law, each with any inputs that the reader of logs lets pass.
+/// Sender, router and receiver of a law, which receive any input that the log decoder accepts.
 struct Desk {
     law: &'static LawInfo,
     params: AnyParams,
@@ -104,7 +106,7 @@ struct Desk {
     receiver: LoggedReceiver<Page>,
 }
 
-/// The log of some law with inputs in any order. Time goes on.
+/// Makes a log of a law's inputs in any order. Time never decreases.
 fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let mut desk = desk(&page, choices);
@@ -117,7 +119,8 @@ fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     page.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// One parameter at most has its smallest or largest value, the others their defaults.
+/// Creates sender, router and receiver of a law. At most one parameter has its smallest or largest value, the others
+/// their defaults.
 fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
     let law: &'static LawInfo = choices.of(LAWS);
     let defaults: Vec<f64> = law.params.iter().map(|row| row.default).collect();
@@ -146,7 +149,7 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
 }
 
 impl Desk {
-    /// A header that its decoder takes, with any values in its fields; what the sender says where chance finds none.
+    /// Makes a header of arbitrary values that its decoder accepts; falls back to the sender's own header.
     fn header(&mut self, now: Time, choices: &mut Choices<'_>) -> AnyHeader {
         let packet = Outgoing {
             number: *choices.of(WORDS),
@@ -223,14 +226,14 @@ impl Desk {
             header,
             marked: choices.below(2) == 0,
             acked: *choices.of(WORDS),
-            returned: *choices.of(WORDS),
+            spurious: *choices.of(WORDS),
             outstanding: *choices.of(WORDS),
             gap: choices.below(2) == 0,
             delivery: (choices.below(2) == 0).then_some(Delivery {
                 total,
                 prior,
                 interval,
-                limited: choices.below(2) == 0,
+                app_limited: choices.below(2) == 0,
             }),
         };
         self.sender.on_feedback(&self.params, now, &feedback);

@@ -1,4 +1,5 @@
-//! What `levelflow-net abs` reads: options of queues and classes, in the kernel's bytes, and files that say what to restore.
+//! Input of `levelflow-net abs`: options of queues and classes, in the kernel's binary form, and undo files, which hold
+//! the limits to restore.
 
 use levelflow_autobuf::restore::SavedState;
 use levelflow_host::limit::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
@@ -8,15 +9,15 @@ use levelflow_host::tc::{Found, Handle, share};
 use crate::bytes::Choices;
 
 const KINDS: &[&str] = &["pfifo", "bfifo", "tbf", "htb", "noqueue", ""];
-/// A file of undo as `abs` writes it, of a pfifo and a tbf.
+/// An undo file as `abs` writes it, for a pfifo and a tbf.
 const FILE: &str = r#"{"origin":{"boot":"5b57965d-2ff4-4dae-baa2-6459282616cb","namespace":4026532446,"cookie":3,"processes":4026531836},
 "index":2,"queues":[{"handle":"1:","kind":"pfifo","options":[50,0,0,0],"ours":[50,9]},
 {"handle":"10:","kind":"tbf","options":[40,0,1,0,0,1,0,0,0,0,0,0,64,31,0,0,0,0,0,0,0,0,0,0,0,0,0,0,40,35,0,0,9,61,0,0,0,0,0,0],"ours":[1,2]}]}"#;
 
-/// Options of any kind of queue are refused, or can be given another limit, which then is the only thing that differs.
+/// Decodes options of any kind of queue: they are rejected, or their limit can be changed with no other difference.
 ///
 /// # Panics
-/// When something else differs.
+/// When this property does not hold.
 pub fn options(bytes: &[u8]) {
     for kind in KINDS {
         let mut queue = Queue::default();
@@ -48,7 +49,7 @@ pub fn options(bytes: &[u8]) {
     }
 }
 
-/// Attributes as a tbf or a class of htb has them, with lengths that are right or nearly so, and any contents.
+/// Makes attributes of a tbf or an htb class, with correct or slightly wrong lengths and any contents.
 #[must_use]
 pub fn attributes(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
@@ -66,15 +67,15 @@ pub fn attributes(bytes: &[u8]) -> Vec<u8> {
     options
 }
 
-/// Bytes are refused as an undo file, or are one that reads the same after writing, and that can be printed.
+/// Decodes bytes as an undo file: they are rejected, or re-encoding preserves them, and they can be printed.
 ///
 /// # Panics
-/// When it does not.
+/// When this property does not hold.
 pub fn undo(bytes: &[u8]) {
     let Ok(undo) = serde_json::from_slice::<SavedState>(bytes) else {
         return;
     };
-    let text = serde_json::to_vec(&undo).expect("what was read can be written");
+    let text = serde_json::to_vec(&undo).expect("a decoded file can be encoded");
     assert_eq!(serde_json::from_slice::<SavedState>(&text).ok(), Some(undo.clone()));
     for queue in undo.queues() {
         assert!(!queue.text().is_empty());
@@ -82,7 +83,7 @@ pub fn undo(bytes: &[u8]) {
     }
 }
 
-/// A file of undo, damaged here and there.
+/// Makes an undo file that is damaged in places.
 #[must_use]
 pub fn damaged_undo(bytes: &[u8]) -> Vec<u8> {
     const PIECES: &[&str] = &[

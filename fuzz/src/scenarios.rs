@@ -42,10 +42,10 @@ const WORDS: &[&str] = &[
     "duplex = true\n",
 ];
 
-/// Keys of a table, each with values that it may take, as text in TOML.
+/// Keys of a table, each with possible values, as TOML text.
 type Table = &'static [(&'static str, &'static [&'static str])];
 
-/// At the top.
+/// Keys at the top level.
 const RUN: Table = &[
     ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
     ("duration", &["'1 s'", "'1 ps'", "'2400 h'", "'2401 h'", "'213 days'"]),
@@ -63,7 +63,7 @@ const RUN: Table = &[
     ("oops", &["1"]),
 ];
 
-/// Of a link.
+/// Keys of a link.
 const LINK: Table = &[
     ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
     ("from", &["'R1'", "'C1'", "'C3'"]),
@@ -110,7 +110,7 @@ const LINK: Table = &[
     ("oops", &["1"]),
 ];
 
-/// Of a flow.
+/// Keys of a flow.
 const FLOW: Table = &[
     ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
     (
@@ -193,7 +193,7 @@ const FLOW: Table = &[
     ("oops", &["1"]),
 ];
 
-/// Values that fit few keys.
+/// Values that are valid for few keys.
 const ODD: &[&str] = &[
     "''",
     "-1",
@@ -206,7 +206,7 @@ const ODD: &[&str] = &[
     "{ uniform = [] }",
 ];
 
-/// A scenario file with pieces cut out, overwritten or put in.
+/// Makes a scenario file with parts cut out, overwritten or inserted.
 #[must_use]
 pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
@@ -224,12 +224,12 @@ pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// A scenario with values changed, added and taken away.
+/// Makes a scenario with values changed, added and removed.
 #[must_use]
 #[expect(clippy::missing_panics_doc, reason = "the base scenario is a constant")]
 pub fn damaged_structure(bytes: &[u8]) -> Value {
     let mut choices = Choices::new(bytes);
-    let mut scenario = Scenario::parse(choices.of::<&str>(&FILES)).expect("the examples are fine");
+    let mut scenario = Scenario::parse(choices.of::<&str>(&FILES)).expect("the examples are valid");
     while choices.are_left() {
         let (place, keys) = match choices.below(8) {
             0 => (String::new(), RUN),
@@ -243,7 +243,7 @@ pub fn damaged_structure(bytes: &[u8]) -> Value {
     scenario
 }
 
-/// Changes, adds or takes away one value of a table.
+/// Changes, adds or removes one value of a table.
 fn damage(table: &mut Map<String, Value>, keys: Table, choices: &mut Choices<'_>) {
     let (key, values) = choices.of(keys);
     match choices.below(16) {
@@ -254,14 +254,14 @@ fn damage(table: &mut Map<String, Value>, keys: Table, choices: &mut Choices<'_>
 }
 
 fn value(text: &str) -> Value {
-    let mut table = Scenario::parse(&format!("x = {text}")).expect("the values above are fine");
+    let mut table = Scenario::parse(&format!("x = {text}")).expect("the values above are valid");
     table["x"].take()
 }
 
-/// Text is refused in a line per mistake, or can be simulated for a thousand events.
+/// Parses scenario text: it is rejected with one line per mistake, or simulated for a thousand events.
 ///
 /// # Panics
-/// When it does not.
+/// When this property does not hold.
 pub fn text(bytes: &[u8]) {
     match Scenario::parse(&String::from_utf8_lossy(bytes)) {
         Ok(value) => structure(&value),
@@ -269,11 +269,11 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// A scenario is refused in a line per mistake, or can be described and simulated for a thousand events, with packets
-/// conserved.
+/// Checks a scenario: it is rejected with one line per mistake, or described and simulated for a thousand events, with
+/// packets conserved.
 ///
 /// # Panics
-/// When it does not.
+/// When this property does not hold.
 pub fn structure(value: &Value) {
     let resolved = Scenario::from_value(value).and_then(|scenario| Ok((scenario.resolve()?, scenario)));
     let (resolved, scenario) = match resolved {

@@ -1,4 +1,4 @@
-//! Runs each target: on seeded random bytes, or, where cargo-bolero sets `fuzzing`, on bytes that coverage suggests.
+//! Runs each target on seeded random bytes, or, if cargo-bolero sets `fuzzing`, on bytes guided by coverage.
 
 use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, queues, scenarios};
 

@@ -1,6 +1,8 @@
-//! Queue disciplines: which packets a queue drops or marks before it is full, and which when it is.
+//! Queue disciplines: algorithms that mark or drop packets before a queue is full, and choose the packet to drop when
+//! it is full.
 //!
-//! Pure like laws: time, queue and random numbers are arguments. One file per discipline in this folder.
+//! Disciplines, like laws, are pure: time, queue and random numbers are arguments. This folder has one file per
+//! discipline.
 
 use core::fmt::Debug;
 
@@ -41,49 +43,49 @@ registry::queues! {
     cake => Cake,
 }
 
-/// What is known about a discipline before any of its code runs.
+/// Static description of a queue discipline.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueInfo {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description, for help texts and documentation.
     pub title: &'static str,
     /// Paper or standard.
     pub source: &'static str,
-    /// What [`Queue::signal`] is.
+    /// Meaning of [`Queue::signal`].
     pub signal: &'static str,
-    /// The parameter table. A switch named `ecn`, where there is one, says whether packets of senders that understand
-    /// marks are marked instead of dropped; a rate named `rate` is [`Queue::rate`], and zero is none.
+    /// The parameter table. A switch named `ecn` enables marking instead of dropping for ECN-capable packets
+    /// ([`Queue::ecn`]). A parameter named `rate` sets [`Queue::rate`]; zero means no limit.
     pub params: &'static [ParamSpec],
 }
 
-/// What becomes of a packet.
+/// Decision of a queue discipline on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes on as it is.
+    /// Accepts the packet unchanged.
     Pass,
-    /// Congestion is signalled: the packet is marked if it is ECN-capable, else dropped.
+    /// Signals congestion: marks the packet if it is ECN-capable, otherwise drops it.
     Notify,
-    /// It is dropped.
+    /// Drops the packet.
     Drop,
 }
 
 impl Verdict {
-    /// Tells the sender with this probability; `draw` is uniform on [0, 1).
+    /// Returns `Notify` with this probability, otherwise `Pass`; `draw` is uniform on [0, 1).
     #[must_use]
     pub fn by_chance(probability: f64, draw: f64) -> Self {
         if draw < probability { Self::Notify } else { Self::Pass }
     }
 }
 
-/// What a full queue does.
+/// Choice of the packet to drop when the queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {
     /// Drops the packet that arrives.
     Tail,
-    /// Drops the packet that has waited longest, the one in service excepted, and takes the new one.
+    /// Drops the packet that has waited longest, except the one in service, and accepts the new one.
     Front,
-    /// Takes the packet, then drops from the head of the queue that holds most bytes, of the several that there are.
+    /// Accepts the packet, then drops from the head of the subqueue with the largest backlog in bytes.
     Fattest,
 }
 
@@ -94,41 +96,41 @@ pub trait Queue: Clone + Debug + PartialEq {
 
     /// Name, source and parameter table.
     const INFO: QueueInfo;
-    /// What it does when it is full.
+    /// Choice of the packet to drop when the queue is full.
     const OVERFLOW: Overflow = Overflow::Tail;
-    /// Whether [`on_departure`](Self::on_departure) does anything.
+    /// True if the discipline uses [`on_departure`](Self::on_departure).
     const ACTS_ON_DEPARTURE: bool = false;
-    /// Whether it has several queues and decides which of them is served: `levelflow_path::Scheduler` then does all that it does,
-    /// and calls none of the methods below.
+    /// True if the discipline schedules several queues. `levelflow_path::Scheduler` then implements the discipline, and
+    /// does not call the methods below.
     const SCHEDULES: bool = false;
 
-    /// Whether packets of senders that understand marks are marked instead of dropped.
+    /// Returns true if ECN-capable packets are marked instead of dropped.
     fn ecn(_params: &Self::Params) -> bool {
         false
     }
-    /// Rate that a shaper or a policer lets pass in the long run; `None` where the line alone decides.
+    /// Returns the long-run rate of a shaper or a policer; `None` if only the line limits the rate.
     fn rate(_params: &Self::Params) -> Option<Rate> {
         None
     }
-    /// State before the first packet.
+    /// Creates the state before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
-    /// The line rate is another from now on, above zero.
+    /// Called when the line rate changes to `capacity`, above zero.
     fn on_capacity(&mut self, _params: &Self::Params, _now: Time, _capacity: Rate) {}
-    /// A packet arrives and there is room for it. `draw` is uniform on [0, 1).
+    /// Called when a packet arrives and the queue has room for it. `draw` is uniform on [0, 1).
     fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
         Verdict::Pass
     }
-    /// A packet would leave for the transmitter, `waited` after it arrived; `port` is what it leaves behind.
+    /// Called before a packet is transmitted. `waited` is its queueing delay, and `port` excludes the packet.
     fn on_departure(&mut self, _params: &Self::Params, _now: Time, _waited: Duration, _port: &PortView) -> Verdict {
         Verdict::Pass
     }
-    /// Time between two calls of [`on_interval`](Self::on_interval), if any.
+    /// Returns the time between two calls of [`on_interval`](Self::on_interval), if any.
     fn interval(_params: &Self::Params) -> Option<Duration> {
         None
     }
-    /// An interval ends.
+    /// Called at the end of an interval.
     fn on_interval(&mut self, _params: &Self::Params, _elapsed: Duration, _port: &PortView) {}
-    /// What the discipline says of itself; see [`QueueInfo::signal`]. NaN if nothing.
+    /// Returns the quantity described by [`QueueInfo::signal`]; NaN for none.
     fn signal(&self) -> f64 {
         f64::NAN
     }

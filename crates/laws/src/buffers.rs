@@ -1,9 +1,9 @@
-//! Buffer sizing: how many packets a port may hold, decided now and then from what it sent and dropped.
+//! Buffer-sizing algorithms. Once per interval, they set the buffer limit of a port from its sent and dropped bytes.
 //!
-//! Pure like laws and queue disciplines, and independent of both: any port that can drop may have an algorithm. One file per
-//! algorithm in this folder. Sizes are in packets.
+//! Algorithms are pure, like laws and queue disciplines, and independent of both. Any port that can drop packets may
+//! have a buffer-sizing algorithm. This folder has one file per algorithm. Buffer sizes are in packets.
 //!
-//! Drops decided by a queue discipline are no losses to an algorithm: no buffer prevents them.
+//! Algorithms ignore drops by a queue discipline, since no buffer prevents them.
 
 use core::fmt::Debug;
 
@@ -27,12 +27,12 @@ registry::algorithms! {
     adt => Adt,
 }
 
-/// What is known about an algorithm before any of its code runs.
+/// Static description of a buffer-sizing algorithm.
 #[derive(Debug, Clone, Copy)]
 pub struct BufferAlgorithmInfo {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description, for help texts and documentation.
     pub title: &'static str,
     /// Paper and equations.
     pub source: &'static str,
@@ -40,34 +40,34 @@ pub struct BufferAlgorithmInfo {
     pub params: &'static [ParamSpec],
 }
 
-/// What a port did in an interval.
+/// Counters of a port over one interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
-    /// How long it lasted.
+    /// Length of the interval.
     pub elapsed: Duration,
-    /// Bytes that were taken into the queue, less those that it dropped later, in this interval or one before.
+    /// Bytes enqueued, less bytes dropped after they were enqueued, even before this interval.
     pub admitted: Bytes,
-    /// Bytes that were dropped because there was no room: of the packet that came, or of one that made way for it at the front.
-    /// What the queue discipline dropped by its own decision is neither here nor among the admitted.
+    /// Bytes dropped for lack of room, at the tail or at the front. Drops by the queue discipline count neither as
+    /// dropped nor as admitted.
     pub dropped: Bytes,
-    /// Bytes that left for the wire.
+    /// Bytes transmitted.
     pub sent: Bytes,
-    /// Time-averaged queue in bytes, including the packet in service: what a Poisson arrival would see. The
-    /// engine has them exactly, less what a packet in service has sent already; a live queue, as the mean of its readings.
+    /// Time-averaged backlog in bytes, as a Poisson arrival would find it. The simulator computes it exactly, and
+    /// excludes the part of the packet in service that has been sent. A live queue uses the mean of its samples.
     pub queue: Bytes,
-    /// Packets that wait or are in service now.
+    /// Current backlog including the packet in service, in packets.
     pub packets: u32,
 }
 
 impl Load {
-    /// Bytes that came, less those that the queue discipline dropped by its own decision.
+    /// Returns the bytes that arrived, less those dropped by the queue discipline.
     #[must_use]
     pub fn arrived(&self) -> Bytes {
         Bytes::new(self.admitted.get().saturating_add(self.dropped.get()))
     }
 
-    /// Share of the bytes that arrived which found no room; 0 if none arrived (Zhang 2008, section VII.3.1, which prints the share
-    /// that was admitted).
+    /// Returns the loss rate: dropped over arrived bytes, or 0 without arrivals. (Zhang 2008, section VII.3.1, prints
+    /// the admitted fraction instead.)
     #[must_use]
     pub fn loss(&self) -> f64 {
         let dropped = self.dropped.get() as f64;
@@ -75,7 +75,8 @@ impl Load {
         if arrived > 0.0 { dropped / arrived } else { 0.0 }
     }
 
-    /// Share of what the line could send that was sent (Zhang 2008, section VII.3.1, which prints the share that was offered).
+    /// Returns the utilisation: sent bytes over line capacity. (Zhang 2008, section VII.3.1, prints the offered load
+    /// instead.)
     #[must_use]
     pub fn utilisation(&self, port: &PortInfo) -> f64 {
         let could = port.capacity.bps() * self.elapsed.as_secs_f64();
@@ -87,7 +88,7 @@ impl Load {
     }
 }
 
-/// A rule that sizes the buffer of one output port while it runs.
+/// Buffer-sizing algorithm of one output port.
 pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// Parameters, validated when built.
     type Params: Parameters;
@@ -95,15 +96,16 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// Name, source and parameter table.
     const INFO: BufferAlgorithmInfo;
 
-    /// Time between two calls of [`on_interval`](Self::on_interval).
+    /// Returns the time between two calls of [`on_interval`](Self::on_interval).
     fn interval(params: &Self::Params) -> Duration;
-    /// State before the first packet.
+    /// Creates the state before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
-    /// An interval ends.
+    /// Called at the end of an interval.
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
-    /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
+    /// Returns the requested limit of the port, in packets, at least 1. A fraction has no room for a packet.
     fn packets(&self) -> f64;
-    /// The port got another room than that: less where its [memory](memory) is shared, more where its owner keeps some at least.
-    /// Its request should not wind up then. Algorithms that are as printed in their papers ignore it.
+    /// Called when the granted limit differs from the request. It is smaller in a shared [memory](memory), and larger
+    /// at a configured minimum. The algorithm should then not wind up its request. Algorithms implemented as printed in
+    /// their papers ignore a smaller limit.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

@@ -1,22 +1,22 @@
-//! Why bytes are refused, and arithmetic on what they hold.
+//! Decoding errors of headers, and arithmetic on their fields.
 
 use core::fmt;
 
-/// Why bytes are not a header.
+/// Decoding error of a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodeError {
-    /// Fewer bytes than the header has.
+    /// The input is shorter than the header.
     Short {
-        /// Bytes there.
+        /// Available bytes.
         have: usize,
-        /// Bytes needed.
+        /// Required bytes.
         need: usize,
     },
-    /// A field holds a value that is never written.
+    /// A field holds a value that is not allowed.
     Field {
-        /// Which one.
+        /// Name of the field.
         name: &'static str,
-        /// What is allowed.
+        /// Allowed values.
         allowed: &'static str,
     },
 }
@@ -32,7 +32,7 @@ impl fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Checks that `wire` holds at least `N` bytes and returns them.
+/// Returns the first `N` bytes of `wire`.
 ///
 /// # Errors
 /// [`DecodeError::Short`].
@@ -43,15 +43,15 @@ pub fn exactly<const N: usize>(wire: &[u8]) -> Result<&[u8; N], DecodeError> {
     })
 }
 
-/// Whether packet number `a` is older than `b`, counting mod 2^32 as in RFC 1982.
+/// Returns true if packet number `a` is older than `b`, mod 2^32 as in RFC 1982.
 #[inline]
 #[must_use]
 pub fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// `value * 2^shift`, rounded down, as routers add it up: integers give the same sum in any order and need no
-/// floating-point unit. Negative values and NaN give 0, large ones saturate.
+/// Converts to fixed point: returns `value * 2^shift`, rounded down. Routers sum such integers, since their sum does
+/// not depend on the order and needs no FPU. Negative values and NaN give 0; large values saturate.
 #[inline]
 #[must_use]
 pub fn fixed(value: f32, shift: u32) -> u64 {

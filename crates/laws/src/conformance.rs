@@ -1,5 +1,6 @@
-//! What every law must do, as tests that are generic in the law. The list of laws in `lib.rs` runs them on each.
+//! Generic tests that every law must pass. The list of laws in `lib.rs` runs them for each law.
 
+mod replay;
 mod scale;
 
 use std::fmt::Debug;
@@ -18,8 +19,8 @@ use crate::header::{Field, Layout, Values, Writer};
 use crate::offload::{Offload, Words};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::{
-    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, ParamSpec,
-    Parameters, PortInfo, PortView, RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Outgoing, ParamSpec, Parameters, PortInfo, PortView,
+    RouterLaw, SenderLaw,
 };
 
 /// Expands to the tests of one law.
@@ -63,6 +64,7 @@ macro_rules! suite {
         }
     };
 }
+pub use replay::{router_replay, sender_replay};
 pub use scale::scale;
 pub(crate) use suite;
 
@@ -76,7 +78,7 @@ pub fn check<V: Debug>(inputs: impl Strategy<Value = V> + 'static, test: impl Fn
     run(&inputs.boxed(), &test);
 }
 
-/// Generic in the inputs alone: a runner is much code to compile.
+/// Runs a test. Generic only over the inputs, because a test runner takes long to compile.
 fn run<V: Debug>(inputs: &BoxedStrategy<V>, test: &dyn Fn(V)) {
     let config = Config {
         failure_persistence: None,
@@ -94,7 +96,7 @@ fn defaults<L: Law>() -> L::Params {
     L::Params::read(&values).expect("the defaults fit together")
 }
 
-/// What the record says of routers is true of them.
+/// Verifies the router properties in [`LawInfo::routers`](crate::LawInfo::routers).
 fn routers<L: Law<Router: Offload>>() {
     let (info, params) = (L::INFO.routers, defaults::<L>());
     let row = |name: &str| {
@@ -137,7 +139,7 @@ pub fn table<L: Law<Router: Offload>>() {
     let namesakes = crate::LAWS.iter().filter(|law| law.number == info.number);
     assert!(
         info.number == 0 || namesakes.count() == 1,
-        "{} is the number of two laws",
+        "{} is the number of more than one law",
         info.number
     );
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
@@ -145,13 +147,13 @@ pub fn table<L: Law<Router: Offload>>() {
     defaults::<L>();
 }
 
-/// A parameter table of a law or a queue discipline.
+/// Verifies a parameter table of a law or a queue discipline.
 pub fn rows(table: &[ParamSpec]) {
     for (i, row) in table.iter().enumerate() {
         assert!(is_name(row.name), "{} is not snake_case", row.name);
         assert!(
             table[..i].iter().all(|other| other.name != row.name),
-            "{} is there twice",
+            "{} appears twice",
             row.name
         );
         assert!(
@@ -211,7 +213,7 @@ pub fn ranges(table: &[ParamSpec]) {
     }
 }
 
-/// Each parameter at each end of its range, the others at their defaults.
+/// Sets each parameter to each end of its range, with defaults for the others.
 pub fn corners<L: Law>() {
     let table = L::INFO.params;
     for (i, row) in table.iter().enumerate() {
@@ -305,7 +307,7 @@ fn assert_round_trip<H: Header>(header: &H) {
     assert_eq!(encoded(&decoded), wire);
 }
 
-/// Each byte of a header, with the number of its field.
+/// Returns, for each header byte, the field that contains it.
 fn places<H: Header>() -> impl Iterator<Item = &'static Field> {
     let layout = const { &H::LAYOUT };
     layout
@@ -382,7 +384,7 @@ pub fn layout<L: Law>() {
     }
 }
 
-/// Changes no byte but those of fields that routers write.
+/// Verifies that only bytes of router fields changed.
 fn assert_router_writes<H: Header>(before: &H, after: &H) {
     let (before, after) = (encoded(before), encoded(after));
     for (field, (old, new)) in places::<H>().zip(before.into_iter().zip(after)) {
@@ -394,7 +396,8 @@ fn assert_router_writes<H: Header>(before: &H, after: &H) {
     }
 }
 
-/// Headers as senders and routers write them, before and after each of three routers, and reflected.
+/// Verifies that headers survive encoding and decoding: as sent, before and after each of three routers, and as
+/// reflected by the receiver.
 pub fn wire<L: Law>() {
     let params = defaults::<L>();
     check(list((1_u32..60_000, 0_u64..200_000), 1..80), |steps| {
@@ -450,200 +453,4 @@ pub fn bytes<L: Law>() {
         let refused = L::Header::decode(&vec![0; have]);
         assert_eq!(refused, Err(DecodeError::Short { have, need }));
     }
-}
-
-/// Headers that decode: some near what senders write, others of random bytes.
-fn headers<L: Law>() -> BoxedStrategy<L::Header> {
-    let params = defaults::<L>();
-    let mut sender = new_sender::<L>(&params);
-    let sent = Outgoing {
-        number: 0,
-        size: Bytes::new(1000),
-        kind: Kind::Data,
-    };
-    let plain = encoded(&sender.on_send(&params, Time::ZERO, &sent));
-    let near = list((0..L::Header::WIRE.max(1), any::<u8>()), 0..6).prop_map(move |changes| {
-        let mut wire = plain.clone();
-        for (at, byte) in changes.into_iter().filter(|_| !plain.is_empty()) {
-            wire[at] = byte;
-        }
-        wire
-    });
-    prop_oneof![3 => near, 1 => list(any::<u8>(), L::Header::WIRE)]
-        .prop_filter_map("not a header", |wire| L::Header::decode(&wire).ok())
-        .boxed()
-}
-
-#[derive(Debug, Clone)]
-enum Port<H> {
-    Arrival(u32, Option<H>),
-    Departure(H),
-    Interval { us: u32, queue: u32, dropped: u32 },
-}
-
-fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<Port<L::Header>>> {
-    let input = prop_oneof![
-        4 => (any::<u32>(), proptest::option::weighted(0.8, headers::<L>())).prop_map(|(s, h)| Port::Arrival(s, h)),
-        1 => headers::<L>().prop_map(Port::Departure),
-        1 => (1_u32..10_000_000, any::<u32>(), any::<u32>())
-            .prop_map(|(us, queue, dropped)| Port::Interval { us, queue, dropped }),
-    ];
-    list(input, 0..60)
-}
-
-/// What can be seen of a router: the header it left, if any, its target and its signal.
-type Seen<H> = (Option<H>, Rate, f64);
-
-fn drive_port<L: Law>(router: &mut L::Router, params: &L::Params, inputs: &[Port<L::Header>]) -> Vec<Seen<L::Header>> {
-    let step = |input: &Port<L::Header>| {
-        let mut left = None;
-        match *input {
-            Port::Arrival(size, header) => {
-                left = header;
-                router.on_arrival(params, &Arriving::alone(Bytes::new(size.into())), left.as_mut());
-            }
-            Port::Departure(header) => router.on_departure(params, Bytes::new(1000), left.insert(header)),
-            Port::Interval { us, queue, dropped } => {
-                let port = PortView {
-                    queue: Bytes::new(queue.into()),
-                    packets: queue / 1000,
-                    in_service: Bytes::new((queue % 1000).into()),
-                    dropped: Bytes::new(dropped.into()),
-                };
-                router.on_interval(params, Duration::from_us(us.into()), &port);
-            }
-        }
-        left.iter().for_each(assert_round_trip);
-        assert!(!router.signal().is_nan(), "{router:?}");
-        (left, router.target(), router.signal())
-    };
-    inputs.iter().map(step).collect()
-}
-
-/// Logged inputs, hostile headers among them, give the same outputs and state again, from the start and from a copy
-/// made half way.
-pub fn router_replay<L: Law>() {
-    let params = defaults::<L>();
-    check(port_inputs::<L>(), |inputs| {
-        let mut whole = new_router::<L>(&params, CAPACITY);
-        let mut half = whole.clone();
-        let seen = drive_port::<L>(&mut whole, &params, &inputs);
-        let (first, second) = inputs.split_at(inputs.len() / 2);
-        let mut again = drive_port::<L>(&mut half, &params, first);
-        let mut copy = half.clone();
-        again.extend(drive_port::<L>(&mut copy, &params, second));
-        drive_port::<L>(&mut half, &params, second);
-        assert_eq!(again, seen);
-        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
-    });
-}
-
-#[derive(Debug, Clone)]
-enum Flow<H> {
-    Send {
-        after_us: u32,
-        size: u32,
-    },
-    Ack {
-        after_us: u32,
-        age: u32,
-        rtt_us: u32,
-        header: H,
-    },
-    Lost {
-        age: u32,
-    },
-    TimedOut,
-}
-
-fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
-    let send = (0_u32..2_000_000, 1_u32..).prop_map(|(after_us, size)| Flow::Send { after_us, size });
-    let ack = (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
-        Flow::Ack {
-            after_us,
-            age,
-            rtt_us,
-            header,
-        }
-    });
-    let lost = (0_u32..8).prop_map(|age| Flow::Lost { age });
-    let trouble = prop_oneof![4 => lost, 1 => Just(Flow::TimedOut)];
-    list(prop_oneof![4 => send, 4 => ack, 1 => trouble], 0..60)
-}
-
-/// What can be seen of a sender: the header it wrote, if any, its rate, proposal and bottleneck.
-type Observed<H> = (Option<H>, Rate, Rate, Bottleneck);
-
-/// Sends from number `*next` on, at times from `*now` on.
-fn drive_flow<L: Law>(
-    (sender, next, now): &mut (L::Sender, u32, Time),
-    params: &L::Params,
-    inputs: &[Flow<L::Header>],
-) -> Vec<Observed<L::Header>> {
-    let opens = L::transport(params).opening == Opening::Handshake;
-    let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
-    let step = |input: &Flow<L::Header>| {
-        let mut wrote = None;
-        match *input {
-            Flow::Send { after_us, size } => {
-                *now += Duration::from_us(after_us.into());
-                let sent = Outgoing {
-                    number: *next,
-                    size: Bytes::new(size.into()),
-                    kind: kind(*next),
-                };
-                *next += 1;
-                assert_round_trip(wrote.insert(sender.on_send(params, *now, &sent)));
-            }
-            Flow::Ack {
-                after_us,
-                age,
-                rtt_us,
-                header,
-            } => {
-                *now += Duration::from_us(after_us.into());
-                let number = next.saturating_sub(age);
-                let sent = Outgoing {
-                    number,
-                    size: Bytes::ZERO,
-                    kind: kind(number),
-                };
-                sender.on_feedback(
-                    params,
-                    *now,
-                    &ack::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
-                );
-            }
-            Flow::Lost { age } => {
-                let loss = Loss {
-                    number: next.saturating_sub(age),
-                    next: *next,
-                    outstanding: age,
-                };
-                sender.on_loss(params, *now, &loss);
-            }
-            Flow::TimedOut => sender.on_timeout(params, *now, *next),
-        }
-        assert_alive::<L>(params, sender, input);
-        (wrote, sender.rate(), sender.proposal(), sender.bottleneck())
-    };
-    inputs.iter().map(step).collect()
-}
-
-/// As [`router_replay`].
-pub fn sender_replay<L: Law>() {
-    let params = defaults::<L>();
-    check(flow_inputs::<L>(), |inputs| {
-        let sender = new_sender::<L>(&params);
-        let mut whole = (sender, 0, Time::ZERO);
-        let mut half = whole.clone();
-        let told = drive_flow::<L>(&mut whole, &params, &inputs);
-        let (first, second) = inputs.split_at(inputs.len() / 2);
-        let mut again = drive_flow::<L>(&mut half, &params, first);
-        let mut copy = half.clone();
-        again.extend(drive_flow::<L>(&mut copy, &params, second));
-        drive_flow::<L>(&mut half, &params, second);
-        assert_eq!(again, told);
-        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
-    });
 }

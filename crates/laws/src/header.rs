@@ -1,93 +1,92 @@
-//! What packets carry: big-endian fields, each with its meaning and the values that are written, and readers and
-//! writers made of them. The dissector, the kernel's router and the reference of the wire format are made of the same
-//! [`Layout`].
+//! Headers with generated readers and writers. Fields are big-endian, and each has a description and allowed values.
+//! The dissector, the kernel's router and the wire-format reference are generated from the same [`Layout`].
 
 use core::fmt::Debug;
 
 use crate::bytes::DecodeError;
 
-/// A header on the wire.
+/// Layout of a header on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
-    /// What it is, and where it comes from.
+    /// Meaning and source of the header.
     pub doc: &'static str,
-    /// In the order of the wire, without gaps.
+    /// Fields in wire order, without padding.
     pub fields: &'static [Field],
-    /// Two fields that are 0 together or not at all.
+    /// Names of two fields that must be both zero or both nonzero.
     pub zero_together: Option<(&'static str, &'static str)>,
 }
 
-/// A field of a header.
+/// Field of a header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Field {
     /// Name in the code, in the dissector and in errors.
     pub name: &'static str,
-    /// What it says, with its unit.
+    /// Meaning, with the unit.
     pub doc: &'static str,
-    /// Length on the wire, 1 to 4.
+    /// Length on the wire, 1 to 4 bytes.
     pub bytes: usize,
-    /// Who writes it.
+    /// Writer of the field.
     pub writer: Writer,
-    /// What may stand there.
+    /// Allowed values.
     pub values: Values,
 }
 
-/// Who writes a field of a header.
+/// Writer of a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// The sender; routers and receiver leave it as it is.
+    /// The sender; routers and receiver do not change the field.
     Sender,
-    /// Routers, over what the sender has written.
+    /// Routers, which overwrite the sender's value.
     Router,
-    /// The receiver, for the sender.
+    /// The receiver; the sender reads the value.
     Receiver,
 }
 
-/// What may stand in a field; anything else is refused.
+/// Allowed values of a field; the decoder rejects others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Values {
     /// Any unsigned number.
     Number,
     /// Groups of bits.
     Bits(&'static [Bits]),
-    /// This number.
+    /// A single number.
     Only {
         /// The number.
         value: u8,
-        /// The same in words.
+        /// Description of the value, for errors.
         text: &'static str,
     },
     /// A float from `low` to `high`; never NaN.
     Float {
-        /// Smallest, included.
+        /// Smallest value, included.
         low: f32,
-        /// Largest, included.
+        /// Largest value, included.
         high: f32,
-        /// The same in words.
+        /// Description of the range, for errors.
         text: &'static str,
     },
 }
 
-/// Bits of a field.
+/// Group of bits in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bits {
     /// Name in the dissector.
     pub name: &'static str,
-    /// Which bits.
+    /// Mask of the bits.
     pub mask: u32,
-    /// What they say.
+    /// Meaning of the bits.
     pub doc: &'static str,
 }
 
-/// Longest time that a header may carry, seconds: routers believe what packets say for as long as that.
+/// Limit on times in a header, in seconds. It bounds the effect of a wrong value on routers.
 pub(crate) const LONGEST_TIME: f32 = 100.0;
 
 impl Values {
-    /// Floats without NaN.
+    /// All floats except NaN.
     pub(crate) const ANY: Self = Self::float(f32::NEG_INFINITY, f32::INFINITY, "any number");
-    /// Floats that are finite.
+    /// Finite floats.
     pub(crate) const FINITE: Self = Self::float(f32::MIN, f32::MAX, "a finite number");
-    /// Floats that are finite and at least 0.
+    /// Finite floats, at least 0.
     pub(crate) const MAGNITUDE: Self = Self::float(0.0, f32::MAX, "a finite number, at least 0");
     /// Times in seconds.
     pub(crate) const TIME: Self = Self::float(0.0, LONGEST_TIME, "0 to 100 s");
@@ -96,7 +95,7 @@ impl Values {
         Self::Float { low, high, text }
     }
 
-    /// What is allowed, in words.
+    /// Returns a description of the allowed values.
     #[must_use]
     pub const fn text(&self) -> &'static str {
         match self {
@@ -107,14 +106,14 @@ impl Values {
 }
 
 impl Layout {
-    /// Of a law that writes nothing into packets.
+    /// Layout of a law without a header.
     pub const NONE: Self = Self {
         doc: "",
         fields: &[],
         zero_together: None,
     };
 
-    /// Length on the wire.
+    /// Returns the length on the wire, in bytes.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         let (mut i, mut bytes) = (0, 0);
@@ -126,11 +125,11 @@ impl Layout {
     }
 }
 
-/// A header with an exact wire layout.
+/// Header with a fixed wire layout.
 pub trait Header: Copy + Debug + PartialEq {
-    /// Its fields.
+    /// Fields on the wire.
     const LAYOUT: Layout;
-    /// Length in bytes.
+    /// Length on the wire, bytes.
     const WIRE: usize = Self::LAYOUT.bytes();
     /// Writes the header to the first `WIRE` bytes of `out`.
     ///
@@ -142,12 +141,12 @@ pub trait Header: Copy + Debug + PartialEq {
     /// # Errors
     /// When `wire` is too short or holds a value that no sender or router writes.
     fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
-    /// Whether a router of the law wrote into this header, which an ACK has brought back; `None` where it does not show, or
-    /// the law needs no router.
+    /// Returns true if a router of the law wrote this header, received in an ACK. Returns `None` if the header does not
+    /// show this, or if the law needs no router.
     fn seen_by_router(&self) -> Option<bool>;
 }
 
-/// Header of a law that writes nothing into packets.
+/// Empty header, for laws that only hosts run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoHeader;
 
@@ -165,15 +164,15 @@ impl Header for NoHeader {
     }
 }
 
-/// A struct of what packets carry, and its [`Header`], one row per field:
+/// Defines a header struct and its [`Header`], one row per field:
 ///
 /// ```text
-/// field: type = values, writer, "what it says, with its unit";
+/// field: type = values, writer, "meaning, with the unit";
 /// ```
 ///
-/// `as 3` behind the type keeps only that many bytes, the lowest. Bytes that are always the same come `after` the name of the
-/// struct, before the fields. `#[repr(Rust, packed)]` leaves out padding in memory. Behind the struct stand `zero together: a, b;`, where that holds, and
-/// [`Header::seen_by_router`].
+/// `as 3` after the type keeps only the three lowest bytes. Constant bytes, which precede the fields on the wire, are
+/// listed as `after [...]` behind the struct name. `#[repr(Rust, packed)]` removes padding in memory. An optional line
+/// `zero together: a, b;` follows the struct, then [`Header::seen_by_router`].
 macro_rules! header {
     ($(#[doc = $about:literal])+ $(#[repr($($repr:ident),+)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
         $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+
@@ -243,7 +242,7 @@ macro_rules! header {
                 $(if ($a == 0.0) != ($b == 0.0) {
                     return Err($crate::bytes::DecodeError::Field {
                         name: stringify!($a),
-                        allowed: concat!("0 where ", stringify!($b), " is 0, and only there"),
+                        allowed: concat!("0 if ", stringify!($b), " is 0, otherwise not 0"),
                     });
                 })?
                 Ok(Self { $($field),+ })
@@ -276,13 +275,13 @@ macro_rules! pair {
 }
 pub(crate) use pair;
 
-/// A type that fields have inside a law.
+/// Rust type of a header field.
 pub trait Wire: Copy {
-    /// Writes its lowest bytes, as many as there is room for.
+    /// Fills `out` with the lowest bytes of the value.
     fn put(self, out: &mut [u8]);
-    /// Reads all of the bytes.
+    /// Reads a value from all bytes of `wire`.
     fn get(wire: &[u8]) -> Self;
-    /// Whether it may stand there.
+    /// Returns true if the value is allowed.
     fn is_allowed(self, values: &Values) -> bool;
 }
 
@@ -311,7 +310,7 @@ macro_rules! unsigned {
 }
 unsigned!(u8 u16 u32);
 
-/// An unsigned number of three bytes, as on the wire.
+/// Unsigned number of three bytes, as on the wire.
 impl Wire for [u8; 3] {
     #[inline]
     fn put(self, out: &mut [u8]) {
@@ -346,7 +345,7 @@ impl Wire for f32 {
     }
 }
 
-/// The next field, and what follows it.
+/// Reads the next field. Returns its value and the remaining bytes.
 #[inline]
 pub(crate) fn take<'a, W: Wire>(
     wire: &'a [u8],
@@ -364,7 +363,7 @@ pub(crate) fn take<'a, W: Wire>(
     }
 }
 
-/// What follows a byte that is always the same.
+/// Reads a constant byte. Returns the remaining bytes.
 #[inline]
 pub(crate) fn take_constant<'a>(
     wire: &'a [u8],

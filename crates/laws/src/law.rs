@@ -1,4 +1,4 @@
-//! The traits a law implements and the inputs it sees.
+//! Traits that a law implements, and the inputs that it receives.
 
 use core::fmt::Debug;
 
@@ -7,23 +7,23 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use crate::header::{Header, Layout};
 use crate::params::{ParamSpec, Parameters};
 
-/// The types that make up one protocol. The simulator and the drivers are generic in this; a single law implements
-/// it, and so does [`Any`](crate::Any), the sum of all laws.
+/// Types that make up one protocol. The simulator and the drivers are generic over this trait. Each law implements it.
+/// [`Any`](crate::Any), the sum type of all laws, implements it, too.
 pub trait Protocol: Debug + 'static {
     /// Parameters shared by senders and routers, validated when built.
     type Params: Clone + Debug + PartialEq;
-    /// What packets carry.
+    /// Header of a packet.
     type Header: Copy + Debug + PartialEq;
     /// Sender half.
     type Sender: SenderLaw<Params = Self::Params, Header = Self::Header>;
     /// Router half, one instance per output port; [`NoRouter`] for laws that only hosts run.
     type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
-    /// What a receiver remembers of a flow, `()` if nothing.
+    /// Per-flow state of a receiver; `()` for none.
     type Receiver: Clone + Debug + Default + PartialEq;
 
-    /// What the law needs of the transport under it.
+    /// Returns the transport features that the law needs.
     fn transport(params: &Self::Params) -> Transport;
-    /// What the receiver sends back for a header that arrived: that header, unless the law says otherwise.
+    /// Returns the header of the ACK for a received packet. By default, the ACK echoes the packet's header.
     #[inline]
     fn reflect(
         _params: &Self::Params,
@@ -33,7 +33,8 @@ pub trait Protocol: Debug + 'static {
     ) -> Self::Header {
         *header
     }
-    /// As [`reflect`](Self::reflect), in place: what the simulator calls. Laws have `reflect`; only the sum of laws has this.
+    /// Applies [`reflect`](Self::reflect) in place, for the simulator. Laws implement `reflect`; only
+    /// [`Any`](crate::Any) overrides this method.
     #[inline]
     fn reflect_in_place(
         params: &Self::Params,
@@ -45,39 +46,39 @@ pub trait Protocol: Debug + 'static {
     }
 }
 
-/// A protocol that is exactly one law: it has a name, a parameter table and a wire format.
+/// Protocol of one law, with a name, a parameter table and a wire format.
 pub trait Law: Protocol<Header: Header, Params: Parameters> {
     /// Name, source and parameter table.
     const INFO: LawInfo;
 }
 
-/// What is known about a law before any of its code runs.
+/// Static description of a law.
 #[derive(Debug, Clone, Copy)]
 pub struct LawInfo {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// One line for people.
+    /// One-line description, for help texts and documentation.
     pub title: &'static str,
     /// Paper and equations.
     pub source: &'static str,
-    /// Input of senders.
+    /// Congestion signal that senders react to.
     pub signal: Signal,
-    /// What a router does for each packet of this law, in arithmetic operations.
+    /// Router work per packet, in arithmetic operations.
     pub cost: &'static str,
-    /// Which law this is on the wire, unique; 0 for laws that no router listens to.
+    /// Unique law number on the wire; 0 for laws without a router half.
     pub number: u8,
-    /// What its packets carry.
+    /// Layout of the header.
     pub header: Layout,
-    /// What programs around the law must know of its routers.
+    /// Router properties that data planes and tools need.
     pub routers: RouterInfo,
-    /// Whether multiplying every rate and size by a constant multiplies every trajectory by it.
+    /// True if scaling all rates and sizes by a constant scales all trajectories by the same constant.
     pub scale_invariant: bool,
     /// The parameter table.
     pub params: &'static [ParamSpec],
 }
 
 impl LawInfo {
-    /// Of a law that only hosts run, which writes nothing into packets.
+    /// Creates the description of a law that only hosts run, without a header.
     #[must_use]
     pub const fn of_hosts(
         name: &'static str,
@@ -101,36 +102,36 @@ impl LawInfo {
         }
     }
 
-    /// Length of the header on the wire.
+    /// Returns the header length on the wire, in bytes.
     #[must_use]
     pub const fn header_bytes(&self) -> usize {
         self.header.bytes()
     }
 }
 
-/// What programs around a law must know of its routers.
+/// Router properties of a law that data planes and tools need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouterInfo {
-    /// How a data path without Rust, such as the kernel's, counts the packets, if it can do the work on each
+    /// Counters in the kernel's data path; `None` if the kernel cannot do the per-packet work of this law
     /// ([`Offload`](crate::offload::Offload)).
     pub kernel: Option<Counting>,
-    /// The parameter that is the time between two intervals; `None` where routers choose it.
+    /// Parameter that sets the control interval of routers; `None` if routers choose it.
     pub interval: Option<&'static str>,
-    /// The parameter that is the share of the capacity to fill; `None` where that is all of it.
+    /// Parameter that sets the target load as a fraction of the capacity; `None` if the target is the full capacity.
     pub utilisation: Option<&'static str>,
 }
 
-/// How a data path without Rust counts packets.
+/// Kind of counters of a data path outside Rust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
-    /// In integers, per processor, since they add up in any order.
+    /// One set of integer counters per CPU. Their sum does not depend on the packet order.
     PerProcessor,
-    /// In one state under a lock, where the order of packets counts: sums of floats depend on it.
+    /// One shared state under a lock, since sums of floats depend on the packet order.
     Locked,
 }
 
 impl RouterInfo {
-    /// Of a law that only hosts run.
+    /// Properties of a law that only hosts run.
     pub const NONE: Self = Self {
         kernel: None,
         interval: None,
@@ -138,14 +139,15 @@ impl RouterInfo {
     };
 }
 
-/// Input of senders.
+/// Congestion signal that senders react to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Routers write a price. [`RouterLaw::signal`] is that price, whose unit is independent of that of rates.
+    /// Routers write a price. [`RouterLaw::signal`] returns that price, in a unit that is independent of the unit of
+    /// rates.
     Price,
-    /// Routers write a rate that senders adopt. [`RouterLaw::signal`] is in bit/s.
+    /// Routers write a rate that senders adopt. [`RouterLaw::signal`] returns that rate, in bit/s.
     Rate,
-    /// Routers write by how much a window may change. [`RouterLaw::signal`] is the feedback of one interval, bytes.
+    /// Routers write a window change. [`RouterLaw::signal`] returns the feedback of one control interval, in bytes.
     Change,
     /// Queues mark packets.
     Mark,
@@ -155,67 +157,68 @@ pub enum Signal {
     Delay,
     /// Rates and times of deliveries.
     Delivery,
-    /// Nothing: the sender does not listen.
+    /// No input: the sender ignores feedback.
     Nothing,
 }
 
 impl Signal {
-    /// Whether routers on the path must run the law.
+    /// Returns true if routers on the path must run the law.
     #[must_use]
     pub const fn is_explicit(self) -> bool {
         matches!(self, Self::Price | Self::Rate | Self::Change)
     }
 }
 
-/// What a law needs of the transport under it.
+/// Transport features that a law needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transport {
-    /// How a flow begins.
+    /// First packet of a flow.
     pub opening: Opening,
-    /// The sender is notified of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
-    /// again. Needed by laws with a window.
+    /// True if lost data is retransmitted and the sender is notified of losses, by [`SenderLaw::on_loss`] and
+    /// [`SenderLaw::on_timeout`]. Laws with a window need this.
     pub tracks_losses: bool,
-    /// Receivers send ACKs. Without them, lost data is not retransmitted, round-trip times are unknown, and the sender does not
-    /// slow down when its packets stop arriving.
+    /// True if receivers send ACKs. Without ACKs, lost data is not retransmitted and round-trip times are unknown. The
+    /// sender does not slow down when its packets stop arriving.
     pub acknowledged: bool,
-    /// The rate is the same with and without ACKs, so that ACK starvation does not slow the sender down, either.
+    /// True if the rate does not depend on ACKs. The sender then does not slow down when ACKs stop arriving.
     pub constant: bool,
-    /// Senders make random choices, from [`FlowInfo::seed`].
+    /// True if senders make random choices, from [`FlowInfo::seed`].
     pub draws: bool,
-    /// Queues may mark packets instead of dropping them.
+    /// True if queues may mark packets instead of dropping them.
     pub ecn: bool,
-    /// Packets that may be marked say that their sender is scalable: ECT(1), not ECT(0) (RFC 9331).
+    /// True if the sender is scalable: its packets carry ECT(1) instead of ECT(0) (RFC 9331).
     pub scalable: bool,
-    /// Packets per ACK, at least 1; a receiver sends one sooner when order or marks change.
+    /// Packets per ACK, at least 1. A receiver sends an ACK earlier if packets are reordered or the ECN mark changes.
     pub ack_every: u8,
-    /// Longest time that an ACK for fewer packets is delayed. RFC 5681, section 4.2, allows 500 ms; systems use 40 to 200 ms.
+    /// Longest delay of an ACK for fewer than `ack_every` packets. RFC 5681, section 4.2, allows 500 ms; systems use 40
+    /// to 200 ms.
     pub ack_delay: Duration,
-    /// Floor of the variance term of the retransmission timeout (RTO), after which everything in flight is declared lost:
-    /// `RTO = SRTT + max(4 RTTVAR, min_timeout)`.
+    /// Floor of the variance term of the retransmission timeout: `RTO = SRTT + max(4 RTTVAR, min_timeout)`. After an
+    /// RTO, all packets in flight are declared lost.
     pub min_timeout: Duration,
-    /// Floor of the RTO as a whole; zero for none.
+    /// Floor of the whole RTO; zero for none.
     pub timeout_floor: Duration,
-    /// How lost data are found and sent again, where they are.
-    pub recovery: Recovery,
-    /// The sender receives the circumstances under which packets left, by [`SenderLaw::on_flight`].
-    pub tells_flights: bool,
-    /// ACKs say how fast packets arrive: [`Feedback::delivery`].
+    /// Loss recovery, if lost data is retransmitted.
+    pub recovery: RecoveryScheme,
+    /// True if the sender receives the send-time state of packets, by [`SenderLaw::on_flight`].
+    pub needs_rate_samples: bool,
+    /// True if ACKs carry a sample of the delivery rate, [`Feedback::delivery`].
     pub measures_delivery: bool,
 }
 
-/// How a sender finds what was lost and sends it again.
+/// Loss recovery: detection and retransmission of lost data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
-    /// By selective ACKs (SACK, RFC 6675).
+pub enum RecoveryScheme {
+    /// Selective ACKs (SACK, RFC 6675).
     Selective,
-    /// By cumulative and duplicate ACKs. The first new ACK ends a recovery (RFC 5681).
+    /// Cumulative and duplicate ACKs. The first new ACK ends a recovery (RFC 5681).
     Reno,
-    /// The same, but an ACK for part of what was on its way has the next piece sent again (RFC 6582).
+    /// Cumulative and duplicate ACKs. A partial ACK triggers the next retransmission (RFC 6582).
     NewReno,
 }
 
 impl Transport {
-    /// For laws that listen to routers: no handshake, an ACK for every packet, losses do not matter.
+    /// Features for laws that use router feedback: no handshake, an ACK for every packet, no loss tracking.
     pub const PLAIN: Self = Self {
         opening: Opening::Immediate,
         tracks_losses: false,
@@ -228,28 +231,29 @@ impl Transport {
         ack_delay: Duration::from_ms(40),
         min_timeout: Duration::from_ms(200),
         timeout_floor: Duration::ZERO,
-        recovery: Recovery::Selective,
-        tells_flights: false,
+        recovery: RecoveryScheme::Selective,
+        needs_rate_samples: false,
         measures_delivery: false,
     };
 
-    /// Whether a sender remembers how much had been sent and had arrived when each packet left.
+    /// Returns true if the transport records the sent and delivered totals with each sent packet.
     #[must_use]
     pub fn takes_samples(&self) -> bool {
-        self.tells_flights || self.measures_delivery
+        self.needs_rate_samples || self.measures_delivery
     }
 }
 
-/// How a flow begins.
+/// First packet of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opening {
-    /// Data at once, at the initial rate.
+    /// Data is sent at once, at the initial rate.
     Immediate,
-    /// A control packet first; data when its reply has brought a rate. A closing packet at the end.
+    /// A control packet opens the flow. Data follows once the reply has returned a rate. Another control packet closes
+    /// the flow.
     Handshake,
 }
 
-/// What a packet is.
+/// Packet type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -263,18 +267,18 @@ pub enum Kind {
     Ack,
 }
 
-/// What a sender knows of its flow when it starts.
+/// Properties of a flow that its sender receives at the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlowInfo {
     /// Largest data packet on the wire, headers included.
     pub packet_size: Bytes,
-    /// Seed of its random choices, different for each flow of a run and for each run; used only by laws that
-    /// [draw](Transport::draws).
+    /// Seed of random choices, different for each flow of a run and for each run. Only laws that
+    /// [draw](Transport::draws) use it.
     pub seed: u64,
 }
 
 impl FlowInfo {
-    /// A flow with packets of this size, and seed 0.
+    /// Returns the properties of a flow with this packet size and seed 0.
     #[must_use]
     pub const fn of(packet_size: Bytes) -> Self {
         Self { packet_size, seed: 0 }
@@ -284,20 +288,20 @@ impl FlowInfo {
 /// A packet about to leave a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outgoing {
-    /// Transmission number: 0, 1, 2, ... and never reused, a retransmission takes a new one.
+    /// Packet number: 0, 1, 2, ... Numbers are never reused; a retransmission has a new one.
     pub number: u32,
     /// Size on the wire.
     pub size: Bytes,
-    /// What it is.
+    /// Packet type.
     pub kind: Kind,
 }
 
 /// A packet that reached its receiver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrived {
-    /// When.
+    /// Arrival time.
     pub now: Time,
-    /// What it is.
+    /// Packet type.
     pub kind: Kind,
     /// Size on the wire.
     pub size: Bytes,
@@ -306,34 +310,33 @@ pub struct Arrived {
 /// An ACK that reached a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Feedback<H> {
-    /// Number of the packet that is acknowledged.
+    /// Number of the acknowledged packet.
     pub number: u32,
-    /// What it was.
+    /// Type of the acknowledged packet.
     pub kind: Kind,
-    /// Time since it was sent.
+    /// Time since the acknowledged packet was sent.
     pub rtt: Duration,
-    /// Its header, as routers and receiver left it.
+    /// Header of the ACK, with the changes made by routers and receiver.
     pub header: H,
-    /// Whether a queue marked it, or another packet that the ACK covers.
+    /// True if a queue marked a packet that the ACK covers.
     pub marked: bool,
-    /// Packets newly acknowledged; 0 for an ACK without news.
+    /// Packets newly acknowledged; 0 for a duplicate ACK.
     pub acked: u32,
-    /// Of packets that had been taken for lost, so many turned out to have arrived. 0 unless losses are tracked or what is lost is
-    /// sent again.
-    pub returned: u32,
-    /// Packets on their way, as far as the sender knows: not acknowledged and not lost. 0 unless losses are tracked
-    /// or what is lost is sent again.
+    /// Packets spuriously declared lost that this ACK shows to have arrived; 0 without loss tracking and
+    /// retransmissions.
+    pub spurious: u32,
+    /// Packets in flight: neither acknowledged nor declared lost; 0 without loss tracking and retransmissions.
     pub outstanding: u32,
-    /// Whether the receiver misses something sent before the packet that is acknowledged. Never unless losses are
-    /// tracked or what is lost is sent again.
+    /// True if the receiver lacks a packet sent before the acknowledged one; false without loss tracking and
+    /// retransmissions.
     pub gap: bool,
-    /// Packets that arrived since the acknowledged packet was sent, and in which time they did. Only where the law
-    /// [asks](Transport::measures_delivery), and losses are tracked or what is lost is sent again.
+    /// Delivery rate sample of the acknowledged packet. Present if the law [needs it](Transport::measures_delivery) and
+    /// the transport tracks losses or retransmits lost data.
     pub delivery: Option<Delivery>,
 }
 
 impl<H> Feedback<H> {
-    /// The same with another form of the header.
+    /// Converts the header with `form` and keeps all other fields.
     #[must_use]
     pub fn map_header<G>(self, form: impl FnOnce(H) -> G) -> Feedback<G> {
         Feedback {
@@ -343,14 +346,14 @@ impl<H> Feedback<H> {
             header: form(self.header),
             marked: self.marked,
             acked: self.acked,
-            returned: self.returned,
+            spurious: self.spurious,
             outstanding: self.outstanding,
             gap: self.gap,
             delivery: self.delivery,
         }
     }
 
-    /// The ACK for one unmarked packet, where losses are not tracked.
+    /// Returns the feedback of an ACK for one unmarked packet, without loss tracking.
     #[must_use]
     pub fn plain(number: u32, kind: Kind, rtt: Duration, header: H) -> Self {
         Self {
@@ -360,7 +363,7 @@ impl<H> Feedback<H> {
             header,
             marked: false,
             acked: 1,
-            returned: 0,
+            spurious: 0,
             outstanding: 0,
             gap: false,
             delivery: None,
@@ -368,63 +371,63 @@ impl<H> Feedback<H> {
     }
 }
 
-/// A measurement of how fast packets arrive (draft-ietf-ccwg-bbr, section 4.1).
+/// Delivery rate sample (draft-ietf-ccwg-bbr, section 4.1): `total - prior` packets within `interval`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delivery {
-    /// Packets known to have arrived in all.
+    /// Packets delivered since the flow started.
     pub total: u32,
-    /// Of these, known when the acknowledged packet was sent.
+    /// Value of `total` when the acknowledged packet was sent.
     pub prior: u32,
-    /// The longer of the times that it took to send these packets and to acknowledge them.
+    /// Time to send or time to acknowledge the `total - prior` packets, whichever is longer.
     pub interval: Duration,
     /// True if the flow was application-limited when the acknowledged packet left.
-    pub limited: bool,
+    pub app_limited: bool,
 }
 
-/// Under which circumstances a data packet left (draft-ietf-ccwg-bbr, section 4.1.2.1).
+/// Send-time state of a data packet (draft-ietf-ccwg-bbr, section 4.1.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Flight {
     /// Number of the packet.
     pub number: u32,
-    /// Packets on their way when it had left, itself included.
+    /// Packets in flight after this one left, itself included.
     pub outstanding: u32,
-    /// Packets taken for lost since then; of a lost packet, itself included.
+    /// Packets declared lost since this one left, itself included if it is lost.
     pub lost: u32,
-    /// True if the flow was application-limited when the packet left: the application had less to send than the window allowed, not
-    /// longer ago than what was then in flight.
-    pub limited: bool,
+    /// True if the flow was application-limited when the packet left. A flow becomes application-limited when it has
+    /// less data than its window allows. It remains so until all packets in flight at that time are delivered.
+    pub app_limited: bool,
 }
 
-/// Data leave while nothing is in flight.
+/// Restart of a flow: data is sent while no packet is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
-    /// Time since the last data packet left; zero before the first one.
+    /// Time since the last data packet was sent; zero before the first packet.
     pub idle: Duration,
     /// Retransmission timeout (RTO), with backoff.
     pub timeout: Duration,
-    /// True if the flow was application-limited; false also where the law takes [no samples](Transport::takes_samples).
-    pub limited: bool,
+    /// True if the flow was application-limited; always false without [rate samples](Transport::takes_samples).
+    pub app_limited: bool,
 }
 
-/// A packet is taken for lost.
+/// Packet declared lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
     /// Number of the packet.
     pub number: u32,
     /// Number of the next packet to be sent.
     pub next: u32,
-    /// Packets on their way, without this one.
+    /// Packets in flight, without the lost one.
     pub outstanding: u32,
 }
 
-/// What limits a sender, as far as the sender can tell.
+/// Bottleneck of a flow, as inferred by its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// Not known, or the law does not say.
+    /// Unknown, or the law does not identify it.
     Unknown,
-    /// The n-th router of this law on the path, counted from 1.
+    /// Position on the path among routers of this law, counted from 1.
     Hop(u8),
-    /// The router with this [`PortInfo::id`].
+    /// Router with this [`PortInfo::id`].
     Router(u32),
 }
 
@@ -435,79 +438,82 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     /// See [`Protocol::Header`].
     type Header;
 
-    /// State before the first packet.
+    /// Creates the state before the first packet.
     fn new(params: &Self::Params, flow: &FlowInfo) -> Self;
-    /// Rate at which to send, wire bytes included: that at which packets are paced, or for a sender that only has a
-    /// window, what it comes to.
+    /// Returns the sending rate on the wire. It is the pacing rate or, without pacing, the window over the round-trip
+    /// time.
     fn rate(&self) -> Rate;
-    /// Whether packets are paced; otherwise they leave as soon as the window allows.
+    /// Returns true if packets are paced. Otherwise they are sent as soon as the window allows.
     fn paces(&self) -> bool {
         true
     }
-    /// Rate at which the next packet is paced; differs from [`rate`](Self::rate) if the law dithers.
+    /// Returns the pacing rate of the next packet. It differs from [`rate`](Self::rate) if the law dithers.
     fn pace(&self) -> Rate {
         self.rate()
     }
-    /// Timer of the law's own, restarted by each ACK and when it expires, which is [`on_timeout`](Self::on_timeout). A law with
-    /// one backs off by itself on a path without ACKs. None: the timer is the RTO of the transport.
+    /// Returns the timeout of the law's own timer, which replaces the transport's RTO; `None` to use the RTO. Each ACK
+    /// and each expiry restarts the timer. An expiry calls [`on_timeout`](Self::on_timeout). A law with its own timer
+    /// backs off by itself if no ACKs arrive.
     fn timeout(&self) -> Option<Duration> {
         None
     }
-    /// Most packets that may be on their way, at least 1.
+    /// Returns the congestion window: the limit on packets in flight, at least 1.
     fn window(&self) -> u32 {
         u32::MAX
     }
-    /// Size of the next data packet on the wire.
+    /// Returns the size of the next data packet on the wire.
     fn packet_size(&self, params: &Self::Params) -> Bytes;
-    /// Stamps a packet.
+    /// Returns the header of a packet that is about to be sent.
     fn on_send(&mut self, params: &Self::Params, now: Time, packet: &Outgoing) -> Self::Header;
-    /// Takes feedback.
+    /// Called for each ACK.
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<Self::Header>);
-    /// Under which circumstances the packet left that the next call is about, [`on_loss`](Self::on_loss) or
-    /// [`on_feedback`](Self::on_feedback). Only where the law [asks](Transport::tells_flights).
+    /// Receives the send-time state of a packet, before [`on_loss`](Self::on_loss) or
+    /// [`on_feedback`](Self::on_feedback) is called for that packet. Called if the law [needs
+    /// it](Transport::needs_rate_samples).
     fn on_flight(&mut self, _params: &Self::Params, _now: Time, _flight: &Flight) {}
-    /// Data leave while nothing is in flight: at the start, after an idle time, or after a timeout. Only where losses are
-    /// [tracked](Transport::tracks_losses).
+    /// Called when data is sent while no packet is in flight: at the start, after an idle time, or after a timeout.
+    /// Requires [loss tracking](Transport::tracks_losses).
     fn on_restart(&mut self, _params: &Self::Params, _now: Time, _restart: &Restart) {}
-    /// A packet is taken for lost: several sent after it have been acknowledged. Comes before the feedback that showed it.
+    /// Called when a packet is declared lost because packets sent after it were acknowledged. The call of
+    /// [`on_feedback`](Self::on_feedback) for the ACK that revealed the loss follows.
     fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
-    /// The timer expired. If it is the retransmission timeout (RTO), everything outstanding is declared lost, and is
-    /// retransmitted as numbers from `next` on.
+    /// Called when the timer expires. On a retransmission timeout (RTO), all packets in flight are declared lost. Their
+    /// data is retransmitted in packets numbered from `next` on.
     fn on_timeout(&mut self, _params: &Self::Params, _now: Time, _next: u32) {}
-    /// Rate the sender would like next; the same as [`rate`](Self::rate) for laws that do not propose.
+    /// Returns the rate that the sender proposes to routers; [`rate`](Self::rate) for laws without proposals.
     fn proposal(&self) -> Rate {
         self.rate()
     }
-    /// What limits the sender.
+    /// Returns the bottleneck of the flow.
     fn bottleneck(&self) -> Bottleneck {
         Bottleneck::Unknown
     }
 }
 
-/// What a router law knows of its output port when it starts.
+/// Properties of an output port that its router law receives at the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortInfo {
-    /// Identity on the wire, at least 1.
+    /// Port identifier on the wire, at least 1.
     pub id: u32,
     /// Line rate.
     pub capacity: Rate,
 }
 
-/// A packet that comes to an output port.
+/// A packet that arrives at an output port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arriving {
-    /// When.
+    /// Arrival time.
     pub now: Time,
     /// Size on the wire.
     pub size: Bytes,
-    /// Bytes that it finds waiting or in service.
+    /// Backlog that the packet finds, including the packet in service, in bytes.
     pub queue: Bytes,
-    /// Packets that it finds waiting or in service.
+    /// Backlog that the packet finds, including the packet in service, in packets.
     pub packets: u32,
 }
 
 impl Arriving {
-    /// A packet that comes to an empty port at time zero.
+    /// Returns a packet that arrives at an empty port at time zero.
     #[must_use]
     pub fn alone(size: Bytes) -> Self {
         Self {
@@ -519,21 +525,21 @@ impl Arriving {
     }
 }
 
-/// What a router law sees of its output port at the end of an interval.
+/// State of an output port at the end of a control interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortView {
-    /// Bytes waiting or in service.
+    /// Backlog including the packet in service, in bytes.
     pub queue: Bytes,
-    /// Packets waiting or in service.
+    /// Backlog including the packet in service, in packets.
     pub packets: u32,
-    /// Of `queue`, bytes of the packet in service; zero where the queue does not count it.
+    /// Size of the packet in service, included in `queue`; zero if `queue` excludes it.
     pub in_service: Bytes,
-    /// Bytes dropped since the last interval ended.
+    /// Bytes dropped since the end of the last control interval.
     pub dropped: Bytes,
 }
 
 impl PortView {
-    /// Nothing waits, nothing was dropped.
+    /// State of an idle port: empty queue, no drops.
     pub const IDLE: Self = Self {
         queue: Bytes::ZERO,
         packets: 0,
@@ -541,7 +547,7 @@ impl PortView {
         dropped: Bytes::ZERO,
     };
 
-    /// Bits that wait, without the packet in service.
+    /// Returns the backlog in bits, without the packet in service.
     #[must_use]
     pub fn waiting_bits(&self) -> f64 {
         self.queue.as_bits_f64() - self.in_service.as_bits_f64()
@@ -555,28 +561,28 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     /// See [`Protocol::Header`].
     type Header;
 
-    /// State before the first packet.
+    /// Creates the state before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
-    /// The line rate is another from now on, above zero.
+    /// Called when the line rate changes to `capacity`, above zero.
     fn on_capacity(&mut self, params: &Self::Params, capacity: Rate);
-    /// A packet arrives, whether or not the queue then has room for it. `header` is `None` for packets that are not
-    /// this law's, and for ACKs, which routers only count.
+    /// Called when a packet arrives, before the queue accepts or drops it. `header` is `None` for packets of other laws
+    /// and for ACKs, which routers only count.
     fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
-    /// Whether [`on_departure`](Self::on_departure) does anything.
+    /// Returns true if the law uses [`on_departure`](Self::on_departure).
     fn stamps_departures(&self) -> bool {
         false
     }
-    /// A packet of this law, not an ACK, leaves the queue.
+    /// Called when a packet of this law that is not an ACK leaves the queue.
     fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
-    /// Time from the end of one interval to the end of the next.
+    /// Returns the time between two calls of [`on_interval`](Self::on_interval).
     fn interval(&self, params: &Self::Params) -> Duration;
-    /// The interval that lasted `elapsed` ends.
+    /// Called at the end of a control interval of length `elapsed`.
     fn on_interval(&mut self, params: &Self::Params, elapsed: Duration, port: &PortView);
-    /// Load this law aims at.
+    /// Returns the target load of the link.
     fn target(&self) -> Rate;
-    /// What is being fed back, in the sense of [`LawInfo::signal`].
+    /// Returns the current feedback to senders; [`LawInfo::signal`] defines its kind.
     fn signal(&self) -> f64;
-    /// Fair share of one flow, of a law that knows it.
+    /// Returns the fair share of one flow, if the law computes it.
     fn share(&self) -> Option<Rate> {
         None
     }

@@ -1,10 +1,10 @@
 //! Congestion-control laws with explicit feedback, one folder per law.
 //!
-//! A *law* is what a paper defines: what a sender does on an acknowledgement, what a router does on a packet and at
-//! the end of an interval, what the header carries. Laws are pure: state and input go in, state and output come out.
-//! They have no clock, socket, thread or allocation, and a law that makes random choices is given a seed, so the simulator
-//! and a data plane call the same code. Only the sum of all laws keeps something on the heap: [`AnySender`] the large ones,
-//! [`AnyReceiver`] what receivers remember.
+//! A *law* is a congestion-control algorithm. It defines the sender's reaction to an ACK, the router's work per packet
+//! and per control interval, and the packet header. Laws are pure functions of state and input. They have no clock,
+//! socket, thread or allocation, and random choices follow from a seed. Therefore the simulator and a data plane can
+//! run the same code. Only the sum type of all laws allocates: [`AnySender`] for large senders, [`AnyReceiver`] for the
+//! state of receivers.
 //!
 //! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
@@ -61,7 +61,7 @@ mod testing;
 pub use header::{Header, NoHeader};
 pub use law::{
     Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, Flight, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter,
-    Opening, Outgoing, PortInfo, PortView, Protocol, Recovery, Restart, RouterInfo, RouterLaw, SenderLaw, Signal,
+    Opening, Outgoing, PortInfo, PortView, Protocol, RecoveryScheme, Restart, RouterInfo, RouterLaw, SenderLaw, Signal,
     Transport,
 };
 pub use params::{ParamError, ParamSpec, Parameters, Unit};

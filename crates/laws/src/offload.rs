@@ -1,14 +1,14 @@
-//! What a router shares with a data path that has no Rust, such as a program in the kernel.
+//! Interface between a router law and a data path outside Rust, such as a program in the kernel.
 //!
-//! The data path does what [`RouterLaw::on_arrival`] and [`RouterLaw::on_departure`] do, with words that the law has told it,
-//! and counts what the law has to know; the law itself closes the intervals. At the end of an interval:
+//! The data path replaces [`RouterLaw::on_arrival`] and [`RouterLaw::on_departure`]. It reads words that the law
+//! provides, and updates counters. The law itself ends the intervals. At the end of an interval:
 //!
-//! 1. [`Offload::absorb`] takes what was counted since the last time,
-//! 2. [`RouterLaw::on_interval`] computes,
-//! 3. [`Offload::words`] gives the words for the next.
+//! 1. [`Offload::absorb`] adds the data path's counts since the last call to the router state,
+//! 2. [`RouterLaw::on_interval`] computes the new state,
+//! 3. [`Offload::words`] returns the words for the next interval.
 //!
-//! The state is then, bit by bit, the one that calls for each packet would have left, whatever the packets.
-//! Floats travel as their bits, `f32` in the low half of a word.
+//! For any sequence of packets, the resulting state is bit-identical to that after one call per packet. Floats are
+//! passed as their bits, `f32` in the low half of a word.
 
 use core::fmt::Debug;
 
@@ -16,29 +16,30 @@ use levelflow_units::Bytes;
 
 use crate::law::{NoRouter, RouterLaw};
 
-/// Words for the data path. Those that a law does not use are 0.
+/// Words for the data path. Words that the law does not use are 0.
 pub type Words = [u64; 8];
 
-/// What the data path has counted; words that a law does not use are 0. The last is the number of times that it was given words
-/// for a new interval since the newest packet.
+/// Counters of the data path. Counters that the law does not use are 0. The last counter is the number of control
+/// intervals that have begun since the newest packet.
 pub type Counts = [u64; 19];
 
-/// A router whose work on each packet something else may do. Laws of which [`RouterInfo::kernel`](crate::RouterInfo::kernel) is
-/// `None` leave the methods as they are.
+/// Router law whose per-packet work a data path outside Rust may do. Laws with `None` as
+/// [`RouterInfo::kernel`](crate::RouterInfo::kernel) keep the default methods.
 pub trait Offload: RouterLaw {
-    /// A value of a parameter that the data path does not know, as it stands in a scenario.
+    /// Returns a parameter value that the data path does not support, as written in a scenario; `None` if it supports
+    /// all.
     fn lacks(&self, _params: &Self::Params) -> Option<&'static str> {
         None
     }
 
-    /// What the data path must know until the next interval ends. `queue`: what packets find waiting, as far as is known; laws
-    /// that do not look at it on arrival ignore it.
+    /// Returns the words that the data path uses until the end of the next interval. `queue` is the last known backlog;
+    /// only laws that read the backlog on arrival use it.
     fn words(&self, _params: &Self::Params, _queue: Bytes) -> Words {
         Words::default()
     }
 
-    /// Takes what the data path has counted since the last call. [`RouterLaw::on_interval`] must follow, with a length above
-    /// zero, and departures must be reported.
+    /// Adds the data path's counts since the last call to the router state. [`RouterLaw::on_interval`] must follow,
+    /// with an interval length above zero, and departures must be reported.
     fn absorb(&mut self, _params: &Self::Params, _counted: &Counts) {}
 }
 

@@ -1,32 +1,32 @@
-//! What senders have in common whose routers work in intervals.
+//! Shared parts of paced senders, for laws whose routers work in control intervals.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; no paper has a timeout.)
-const SILENCE: Duration = Duration::from_secs(1);
-/// See [`SILENCE`].
+/// Lower bound of the ACK timeout, after which the rate is reduced. (Added by Levelflow; no paper has a timeout.)
+const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
+/// ACK timeout in round-trip times, if longer than [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
 
-/// Notices when ACKs stay away.
+/// Timer that detects missing ACKs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Silence {
-    /// Of the last ACK.
+    /// Round-trip time of the last ACK.
     pub rtt: Duration,
-    /// When the rate falls unless an ACK arrives.
+    /// Time at which the rate is reduced unless an ACK arrives.
     at: Option<Time>,
 }
 
 impl Silence {
-    /// An ACK arrived after this round-trip time.
+    /// Restarts the timer on an ACK with round-trip time `rtt`.
     #[inline]
     pub fn end(&mut self, now: Time, rtt: Duration) {
         self.rtt = rtt;
         self.at = rtt
             .checked_mul(SILENT_RTTS)
-            .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
+            .and_then(|rtts| now.checked_add(rtts.max(MIN_ACK_TIMEOUT)));
     }
 
-    /// Whether the rate is to fall now; the next time is a round trip later.
+    /// Returns true if the rate must be reduced now. The next timeout is a round trip later.
     #[inline]
     pub fn expires(&mut self, now: Time) -> bool {
         let over = self.at.is_some_and(|at| now >= at);
@@ -37,29 +37,29 @@ impl Silence {
     }
 }
 
-/// A byte in a second, as bits per second times picoseconds, and a margin for rounding.
+/// Bits per byte times picoseconds per second, with a margin for rounding.
 const BYTE: f64 = 1.001 * 8e12;
 
-/// How a sender sizes packets, so that routers see enough of them in an interval.
+/// Rule for packet sizes at low rates, so that routers see enough packets in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
-    /// Of routers.
+    /// Control interval of routers.
     pub interval: Duration,
-    /// Packets in an interval; 0 keeps them at their largest.
+    /// Packets per control interval at low rates; 0 for packets of the largest size at any rate.
     pub packets: f64,
     /// Smallest packet.
     pub smallest: Bytes,
 }
 
 impl Sizing {
-    /// Size of a packet at a rate: small at a low one.
+    /// Returns the packet size for a sending rate. Packets are smaller at low rates.
     #[inline]
     #[must_use]
     pub fn size(&self, largest: Bytes, rate: Rate) -> Bytes {
         if self.packets == 0.0 {
             return largest;
         }
-        // Most rates are so high that this takes no division to tell.
+        // Most rates are high enough to avoid the division.
         let enough = (largest.get() as f64 + 1.0) * self.packets * BYTE;
         if rate.bps() * self.interval.as_ps() as f64 > enough {
             return largest;
@@ -68,8 +68,9 @@ impl Sizing {
         largest.min(self.smallest.max(Bytes::new(share as u64)))
     }
 
-    /// The rate below which a sender does not fall, bit/s: `min_rate`, or two of the smallest packets in an interval.
-    /// A packet brings back what the interval before it showed, so a sender needs one in each.
+    /// Returns the floor of the sending rate, bit/s: `min_rate`, or two packets of the smallest size per control
+    /// interval if that is more. An ACK returns the result of the previous interval, so a sender needs a packet in each
+    /// interval.
     #[must_use]
     pub fn floor(&self, min_rate: f64) -> f64 {
         if self.packets == 0.0 {
@@ -85,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// About the rate from which on packets have their full size, where the sender decides without a division.
+        /// Verifies sizes around the rate at which packets reach full size and the division is avoided.
         #[test]
         fn so_many_packets_of_this_size_are_sent_in_an_interval(
             largest in 40_u64..9000, packets in 1_u32..200, us in 1_u64..1_000_000, share in 0.9..1.1,

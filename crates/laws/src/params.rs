@@ -1,29 +1,29 @@
-//! Parameter tables: one row per parameter, from which scenarios, the command line, the schema and the docs come.
+//! Parameter tables: one row per parameter. Scenarios, the command line, the schema and the docs use them.
 
 use core::fmt::{self, Debug};
 
 use levelflow_units::{Bytes, Duration, Packets, Rate};
 
-/// One parameter of a law.
+/// Row of a parameter table.
 #[derive(Debug, Clone, Copy)]
 pub struct ParamSpec {
     /// Name in scenarios.
     pub name: &'static str,
-    /// What it does, one line.
+    /// One-line description.
     pub doc: &'static str,
-    /// What kind of value it takes.
+    /// Kind of value.
     pub unit: Unit,
-    /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, the index of a choice.
+    /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, index of a choice.
     pub default: f64,
-    /// Value in Linux, where the default is that of the papers and differs; in base units.
+    /// Default of the Linux profile, in base units, if it differs from `default`, which is that of the papers.
     pub linux: Option<f64>,
     /// Smallest and largest allowed value, in base units.
     pub range: (f64, f64),
-    /// Where the default comes from.
+    /// Source of the default.
     pub source: &'static str,
 }
 
-/// What kind of value a parameter takes.
+/// Kind of value of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
     /// A plain number.
@@ -42,7 +42,7 @@ pub enum Unit {
     Choice(&'static [&'static str]),
 }
 
-/// A value as it stands in a scenario.
+/// Value as written in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Raw<'a> {
     /// A bare number.
@@ -53,30 +53,30 @@ pub enum Raw<'a> {
     Flag(bool),
 }
 
-/// A parameter value that is not allowed; prints as one line that says what is.
+/// Rejected parameter value; prints as one line with the allowed values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParamError {
-    /// The parameter.
+    /// Name of the parameter.
     pub name: &'static str,
-    /// What is wrong with the value.
+    /// Reason for the rejection.
     pub problem: Problem,
 }
 
-/// See [`ParamError`].
+/// Reason for a [`ParamError`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Problem {
     /// Not a value of this kind.
     Kind(Unit),
-    /// Outside the range.
+    /// Value outside the range.
     Range {
-        /// What was given, base units.
+        /// Rejected value, base units.
         value: f64,
-        /// What is allowed, base units.
+        /// Allowed range, base units.
         range: (f64, f64),
-        /// How to print them.
+        /// Unit in which value and range are printed.
         unit: Unit,
     },
-    /// In range, but not together with another parameter.
+    /// Value in range that conflicts with another parameter.
     Conflict(&'static str),
 }
 
@@ -84,7 +84,7 @@ impl ParamSpec {
     /// Reads a value and checks its range.
     ///
     /// # Errors
-    /// When it is of another kind or outside the range.
+    /// When the value is of another kind or outside the range.
     pub fn read(&self, raw: Raw<'_>) -> Result<f64, ParamError> {
         let kind = ParamError {
             name: self.name,
@@ -106,7 +106,7 @@ impl ParamSpec {
     /// Checks a value in base units.
     ///
     /// # Errors
-    /// When it is outside the range.
+    /// When the value is outside the range.
     pub fn check(&self, value: f64) -> Result<f64, ParamError> {
         let (low, high) = self.range;
         if value >= low && value <= high {
@@ -134,30 +134,30 @@ pub const MIN_TIMEOUT: ParamSpec = ParamSpec {
     range: (1e-6, 60.0),
     source: "Linux, TCP_RTO_MIN; RFC 6298, section 2.4, has an RTO of at least 1 s",
 };
-/// ACKs of receivers that wait for a second packet, [`Transport::ack_every`](crate::Transport::ack_every).
+/// Delayed ACKs: receivers wait for a second packet, [`Transport::ack_every`](crate::Transport::ack_every).
 pub const DELAYED_ACK: ParamSpec = ParamSpec {
     name: "delayed_ack",
     doc: "receivers acknowledge every second packet, or after 40 ms",
     unit: Unit::Switch,
     default: 0.0,
     linux: Some(1.0),
-    range: SWITCH,
+    range: SWITCH_RANGE,
     source: "RFC 5681, section 4.2, and Linux; off in the ns-2 runs of the papers",
 };
-/// Rates that a sender may be given, bit/s.
-pub const RATES: (f64, f64) = (1.0, 1e18);
-/// Off and on.
-pub const SWITCH: (f64, f64) = (0.0, 1.0);
+/// Range of sending rates, bit/s.
+pub const RATE_RANGE: (f64, f64) = (1.0, 1e18);
+/// Range of a switch: off and on.
+pub const SWITCH_RANGE: (f64, f64) = (0.0, 1.0);
 
 /// Parameters with their table.
 pub trait Parameters: Clone + Debug + PartialEq {
-    /// From values in the order and base units of the table, each in the range of its row.
+    /// Builds the parameters from values in the order and base units of the table, each in the range of its row.
     ///
     /// # Errors
-    /// When they do not fit together.
+    /// When values conflict.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// When there are fewer values than rows.
     fn read(values: &[f64]) -> Result<Self, ParamError>;
 }
 
@@ -168,9 +168,9 @@ impl Parameters for () {
     }
 }
 
-/// A type that a parameter has inside a law.
+/// Rust type of a parameter.
 pub trait Value {
-    /// From a value in base units that lies in the range of its row.
+    /// Converts a value in base units, in the range of its row.
     fn of(base: f64) -> Self;
 }
 
@@ -210,17 +210,17 @@ impl Value for Duration {
     }
 }
 
-/// A struct of parameters and its table, one row per field:
+/// Defines a struct of parameters and its table, one row per field:
 ///
 /// ```text
 /// field: type = unit, default, range,
-///     "what it does, one line",
-///     "where the default comes from";
+///     "one-line description",
+///     "source of the default";
 /// ```
 ///
-/// A default of `papers => linux` differs between the two profiles. A row that several tables share is `field: type = ROW;`.
-/// Two blocks may follow, and may be empty. Fields of an `also` block are computed from the rows. A `where` block has
-/// conditions on several rows, `field: condition, "what is allowed";`. Errors name that field.
+/// A default of `papers => linux` differs between the two profiles. A row shared by several tables is
+/// `field: type = ROW;`. Two blocks may follow, and may be empty. Fields of an `also` block are computed from the rows.
+/// A `where` block has conditions on several rows, `field: condition, "requirement";`. Errors name that field.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+
@@ -256,7 +256,7 @@ macro_rules! parameters {
 }
 pub(crate) use parameters;
 
-/// One row of [`parameters`].
+/// Expands to one row of [`parameters`].
 macro_rules! row {
     ($field:ident, $row:expr) => {
         $row
@@ -275,7 +275,7 @@ macro_rules! row {
 }
 pub(crate) use row;
 
-/// An enum that a parameter chooses from, with the word for each variant.
+/// Defines an enum of choices for a parameter, with the word for each variant.
 macro_rules! choices {
     ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
@@ -283,9 +283,9 @@ macro_rules! choices {
         $vis enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// One of the words.
+            /// Unit of the parameter: one of the words.
             pub(crate) const UNIT: $crate::params::Unit = $crate::params::Unit::Choice(&[$($word),+]);
-            /// Indices of the words.
+            /// Range of indices of the words.
             pub(crate) const RANGE: (f64, f64) = (0.0, ([$($word),+].len() - 1) as f64);
         }
 
@@ -298,10 +298,10 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// The rows of both tables.
+/// Returns the rows of both tables.
 ///
 /// # Panics
-/// When `ALL` is not the sum of their lengths, or the first is empty.
+/// When `ALL` is not the sum of the table lengths, or the first table is empty.
 #[must_use]
 pub const fn joined<const ALL: usize>(first: &[ParamSpec], second: &[ParamSpec]) -> [ParamSpec; ALL] {
     assert!(ALL == first.len() + second.len());
@@ -318,10 +318,10 @@ pub const fn joined<const ALL: usize>(first: &[ParamSpec], second: &[ParamSpec])
     rows
 }
 
-/// Place of the row of that name.
+/// Returns the index of the row with this name.
 ///
 /// # Panics
-/// When there is none.
+/// When there is no such row.
 #[must_use]
 pub const fn position(table: &[ParamSpec], name: &str) -> usize {
     let mut i = 0;
@@ -339,7 +339,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Refuses the value of a parameter that does not go with others.
+/// Rejects a parameter value that conflicts with others.
 pub(crate) fn require(name: &'static str, holds: bool, allowed: &'static str) -> Result<(), ParamError> {
     if holds {
         return Ok(());
@@ -348,7 +348,7 @@ pub(crate) fn require(name: &'static str, holds: bool, allowed: &'static str) ->
     Err(ParamError { name, problem })
 }
 
-/// Prints a value in base units the way a scenario writes it.
+/// Prints a value in base units in the notation of scenarios.
 pub struct Shown(pub Unit, pub f64);
 
 impl fmt::Display for Shown {
@@ -410,7 +410,7 @@ mod tests {
     use super::{Parameters, Unit};
 
     parameters! {
-        /// Both blocks may be empty.
+        /// Table with two empty blocks.
         struct Plain {
             gain: f64 = Unit::Number, 1.0, (0.0, 2.0), "a gain", "this test";
         } also {} where {}

@@ -1,4 +1,4 @@
-//! Random choices of a sender: a generator of 8 bytes, so that a law stays a pure function of its inputs and its seed.
+//! Random choices of a sender: a generator of 8 bytes. A law remains a pure function of its inputs and its seed.
 
 /// Pseudo-random numbers (SplitMix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,12 +17,12 @@ impl Draws {
         bits ^ (bits >> 31)
     }
 
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// Returns a uniform number in [0, 1), in steps of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Uniform in 0 to `count - 1`.
+    /// Returns a uniform number from 0 to `count - 1`.
     pub fn below(&mut self, count: u32) -> u32 {
         ((u64::from(count) * (self.bits() >> 32)) >> 32) as u32
     }
@@ -32,7 +32,7 @@ impl Draws {
 mod tests {
     use super::*;
 
-    /// Vigna's reference implementation, seed 1234567.
+    /// Compares with Vigna's reference implementation, seed 1234567.
     #[test]
     fn bits_are_those_of_splitmix64() {
         let mut draws = Draws::new(1_234_567);

@@ -1,9 +1,9 @@
-//! The sum of all laws.
+//! Sum type of all laws.
 
 extern crate alloc;
 pub use alloc::boxed::Box;
 
-/// A method without parameters, of the law that `self` is of.
+/// Defines a method that forwards to the law of `self`, without parameters of the law.
 macro_rules! each {
     ([$($law:ident)+] $self:ident $half:ident: fn $name:ident() -> $result:ty) => {
         #[inline]
@@ -14,7 +14,7 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// A method that takes the parameters of the law that `self` is of, and maybe more.
+/// Defines a method that forwards to the law of `self` with its parameters, and optionally more arguments.
 macro_rules! both {
     ([$($law:ident)+] $self:ident $half:ident $params:ident:
         fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty) => {
@@ -43,46 +43,46 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// How `AnySender` holds the sender of a law: in a box if the list says `boxed`.
+/// Expands to the type of a sender in `AnySender`: a box for laws listed as `boxed`.
 macro_rules! held {
     ($sender:ty) => { $sender };
     ($sender:ty, boxed) => { crate::registry::Box<$sender> };
 }
 pub(crate) use held;
 
-/// Given `folder => Law` lines, generates [`Any`](crate::Any), its parts, the list of laws, and the conformance
-/// tests of each law. Senders that are much larger than others are `boxed`, so that a flow of another law does not take
-/// their memory.
+/// Generates [`Any`](crate::Any), its parts, the list of laws and the conformance tests of each law, from `folder =>
+/// Law` lines. Senders much larger than others are `boxed`, so that flows of other laws do not use the memory of a
+/// large sender.
 macro_rules! laws {
     ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
         use crate::registry::{both, each, held};
         use levelflow_units::{Bytes as B, Duration as D, Rate as R, Time as T};
 
-        /// The sum of all laws: any mix of them can run in one network.
+        /// Sum type of all laws. Any mix of laws can run in one network.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Any;
 
-        /// Parameters of some law.
+        /// Parameters of any law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyParams { $($law(<$module::$law as Protocol>::Params)),+ }
 
-        /// Header of some law.
+        /// Header of any law.
         #[derive(Debug, Clone, Copy, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyHeader { $($law(<$module::$law as Protocol>::Header)),+ }
 
-        /// Sender of some law.
+        /// Sender of any law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnySender { $($law(held!(<$module::$law as Protocol>::Sender $(, $boxed)?))),+ }
 
-        /// Router half of some law.
+        /// Router half of any law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyRouter { $($law(<$module::$law as Protocol>::Router)),+ }
 
-        /// What a receiver remembers of a flow of some law: nothing before its first packet, and of most laws never.
+        /// Per-flow receiver state of any law. It is empty before the first packet; for most laws, it stays empty.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct AnyReceiver(Option<crate::registry::Box<Remembered>>);
 
@@ -92,18 +92,18 @@ macro_rules! laws {
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
 
-        /// Laws that routers run: those with a number on the wire.
+        /// Returns the laws with a number on the wire, which routers run.
         pub fn on_the_wire() -> impl Iterator<Item = &'static LawInfo> {
             LAWS.iter().filter(|law| law.number > 0)
         }
 
-        /// Builds the parameters of the law of that name from values in the order of its table.
+        /// Builds the parameters of the law called `name` from values in the order of its table.
         ///
         /// # Errors
-        /// When the values do not fit together.
+        /// When values conflict.
         ///
         /// # Panics
-        /// When there is no law of that name.
+        /// When there is no law called `name`.
         pub fn params(name: &str, values: &[f64]) -> Result<AnyParams, ParamError> {
             $(if name == <$module::$law as Law>::INFO.name {
                 return <$module::$law as Protocol>::Params::read(values).map(AnyParams::$law);
@@ -112,16 +112,16 @@ macro_rules! laws {
         }
 
         impl AnyParams {
-            /// Which law these belong to.
+            /// Returns the description of the law of these parameters.
             #[must_use]
             pub fn law(&self) -> &'static LawInfo {
                 match self { $(Self::$law(_) => const { &<$module::$law as Law>::INFO }),+ }
             }
         }
 
-        /// A law of the list.
+        /// Law in the list of laws.
         pub trait Registered: Protocol {
-            /// The parameters, if they are of this law.
+            /// Returns the parameters, if they are of this law.
             fn own(params: &AnyParams) -> Option<&Self::Params>;
         }
 
@@ -136,7 +136,7 @@ macro_rules! laws {
         })+
 
         impl AnyHeader {
-            /// Writes the header to `out` and gives its length.
+            /// Writes the header to `out` and returns its length.
             ///
             /// # Panics
             /// When `out` is shorter than the header.
@@ -158,7 +158,7 @@ macro_rules! laws {
             /// Reads a header of the law of these parameters.
             ///
             /// # Errors
-            /// When the bytes are not one.
+            /// When the bytes are not a header of that law.
             pub fn decode(params: &AnyParams, bytes: &[u8]) -> Result<Self, bytes::DecodeError> {
                 match params { $(AnyParams::$law(_) => Header::decode(bytes).map(Self::$law)),+ }
             }
@@ -201,7 +201,7 @@ macro_rules! laws {
             }
         }
 
-        const MIXED: &str = "senders, routers and receivers are always called with the parameters of its own law";
+        const MIXED: &str = "senders, routers and receivers are always called with the parameters of their own law";
 
         impl SenderLaw for AnySender {
             type Params = AnyParams;

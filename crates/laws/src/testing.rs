@@ -1,4 +1,4 @@
-//! The network of all tests that close a loop: flows, paced or clocked by their windows, over ports with routers of the law.
+//! Network for all closed-loop tests: paced or ACK-clocked flows over ports with routers of the law.
 
 use std::boxed::Box;
 use std::collections::{BTreeMap, VecDeque};
@@ -11,10 +11,10 @@ use crate::{
     RouterLaw, SenderLaw, Transport,
 };
 
-/// Without an ACK for so long, all that is outstanding counts as lost.
-const TIMEOUT: Duration = Duration::from_secs(1);
-/// A packet counts as lost after so many ACKs for later ones.
-const REORDERING: u32 = 3;
+/// Timeout without an ACK. All packets in flight are then declared lost.
+const ACK_TIMEOUT: Duration = Duration::from_secs(1);
+/// Reordering threshold: number of later packets whose ACKs declare a packet lost.
+const REORDERING_THRESHOLD: u32 = 3;
 
 pub fn port(id: u32, capacity: f64) -> PortInfo {
     let capacity = Rate::new(capacity).expect("a capacity");
@@ -29,7 +29,8 @@ pub fn at(seconds: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(seconds).expect("a time")
 }
 
-/// Max-min fair rates by progressive filling, and how many levels there are: of links with these targets, and flows over these links.
+/// Computes the max-min fair rates and the number of distinct levels by progressive filling. `targets` holds the link
+/// targets, and `paths` the links of each flow.
 pub fn max_min(targets: &[f64], paths: &[Vec<usize>]) -> (Vec<f64>, usize) {
     let mut rates = std::vec![f64::NAN; paths.len()];
     let mut levels = 0;
@@ -65,7 +66,7 @@ pub fn close(measured: f64, expected: f64, relative: f64) {
     );
 }
 
-/// What happens next; of two at the same time, the first in this list.
+/// Next event. Simultaneous events are processed in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Depart { port: usize },
@@ -77,32 +78,32 @@ enum Event {
 
 struct Packet<H> {
     flow: usize,
-    /// Ports passed.
+    /// Number of ports that the packet has passed.
     hop: usize,
     number: u32,
-    /// A retransmission has a new number and old data.
+    /// Data number; a retransmission has a new `number` and the same `data`.
     data: u32,
     kind: Kind,
     size: Bytes,
     sent: Time,
     header: H,
     marked: bool,
-    /// Of the flow, when it was sent; see [`Delivery`].
+    /// State of the flow when the packet was sent; see [`Delivery`].
     delivered: u32,
     delivered_at: Time,
     first_sent: Time,
 }
 
-/// A router, and the queue of its line.
-pub struct Port<L: Protocol> {
+/// Router with the queue of its line.
+pub struct TestPort<L: Protocol> {
     pub router: L::Router,
-    /// Without one, nothing waits.
+    /// Line rate; `None` for no queue.
     pub line: Option<Rate>,
-    /// Packets that have room, waiting or in service.
+    /// Limit of the queue, including the packet in service, in packets.
     pub buffer: usize,
-    /// Marks a packet that finds so many.
+    /// Queue length from which arriving packets are marked, in packets.
     pub threshold: usize,
-    /// Largest queue so far.
+    /// Largest queue so far, in packets.
     pub deepest: usize,
     queue: VecDeque<Packet<L::Header>>,
     waiting: u64,
@@ -112,8 +113,8 @@ pub struct Port<L: Protocol> {
     ticks: Time,
 }
 
-impl<L: Protocol> Port<L> {
-    /// Packets waiting or in service.
+impl<L: Protocol> TestPort<L> {
+    /// Returns the queue length, including the packet in service, in packets.
     pub fn queue(&self) -> usize {
         self.queue.len()
     }
@@ -124,38 +125,39 @@ impl<L: Protocol> Port<L> {
     }
 }
 
-/// A sender that always has data, and its receiver.
+/// Sender that always has data, and its receiver.
 pub struct Flow<L: Protocol> {
     pub sender: L::Sender,
     receiver: L::Receiver,
     path: Vec<usize>,
-    /// Delay before each port.
+    /// Propagation delay before each port.
     pub hop: Duration,
-    /// Delay from the last port to the sender, by way of the receiver.
+    /// Delay from the last port to the sender, via the receiver.
     pub back: Duration,
-    /// Packets before each port, and ACKs, with the times at which they arrive.
+    /// Packets in flight to each port, then ACKs in flight, with their arrival times.
     legs: Vec<VecDeque<(Time, Packet<L::Header>)>>,
-    /// Whether a packet is lost on its way, from its number and that of its data.
+    /// Loss model: returns true if the packet with this packet number and data number is lost.
     loses: Box<dyn FnMut(u32, u32) -> bool>,
     start: Time,
     open: bool,
     /// Number of the next packet.
     pub next: u32,
     data: u32,
-    /// When the last data packet left.
+    /// Departure time of the last data packet.
     left: Option<Time>,
-    /// Neither acknowledged nor noticed as lost: number, data, ACKs for later packets.
+    /// Packets neither acknowledged nor declared lost: packet number, data number, and number of ACKs for later
+    /// packets.
     flight: VecDeque<(u32, u32, u32)>,
     resend: VecDeque<u32>,
-    /// Data that the receiver misses, and the number under which it was first sent.
+    /// Data missing at the receiver, with the number of the packet that first carried it.
     missing: BTreeMap<u32, u32>,
     /// Packets acknowledged.
     pub delivered: u32,
     delivered_at: Time,
     first_sent: Time,
-    /// Packets taken for lost.
+    /// Packets declared lost.
     pub losses: u32,
-    /// Each change of a paced rate, bit/s.
+    /// Changes of the paced rate: time, and new rate in bit/s.
     pub rates: Vec<(Time, f64)>,
 }
 
@@ -168,7 +170,7 @@ impl<L: Protocol> Flow<L> {
         self.rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
-    /// When pace and window allow the next packet.
+    /// Returns the time at which pace and window allow the next packet.
     fn due(&self, params: &L::Params) -> Option<Time> {
         if self.next == 0 {
             return Some(self.start);
@@ -183,7 +185,7 @@ impl<L: Protocol> Flow<L> {
         Some(left + gap.expect("it has a rate"))
     }
 
-    /// A packet that arrived is no longer in flight, and shows which ones are lost.
+    /// Removes an acknowledged packet from the packets in flight, and declares earlier packets lost.
     fn take(&mut self, params: &L::Params, now: Time, packet: &Packet<L::Header>) {
         self.delivered += 1;
         (self.delivered_at, self.first_sent) = (now, packet.sent);
@@ -192,7 +194,7 @@ impl<L: Protocol> Flow<L> {
             self.flight.remove(place);
             self.flight.range_mut(..place).for_each(|flight| flight.2 += 1);
         }
-        while let Some((number, data, _)) = self.flight.pop_front_if(|flight| flight.2 >= REORDERING) {
+        while let Some((number, data, _)) = self.flight.pop_front_if(|flight| flight.2 >= REORDERING_THRESHOLD) {
             self.resend.push_back(data);
             self.losses += 1;
             let (next, outstanding) = (self.next, self.flight.len() as u32);
@@ -210,16 +212,16 @@ pub struct Network<L: Protocol> {
     pub params: L::Params,
     transport: Transport,
     pub now: Time,
-    pub ports: Vec<Port<L>>,
+    pub ports: Vec<TestPort<L>>,
     pub flows: Vec<Flow<L>>,
     /// Largest sum of the paced rates so far, bit/s.
     pub peak: f64,
 }
 
 impl<L: Law> Network<L> {
-    /// Ports of these capacities, without lines.
+    /// Creates ports of these capacities, without lines.
     pub fn new(params: L::Params, capacities: &[f64]) -> Self {
-        let new = |(id, capacity): (u32, &f64)| Port {
+        let new = |(id, capacity): (u32, &f64)| TestPort {
             router: L::Router::new(&params, &port(id, *capacity)),
             line: None,
             buffer: usize::MAX,
@@ -230,7 +232,7 @@ impl<L: Law> Network<L> {
             dropped: 0,
             departs: None,
             ticked: Time::ZERO,
-            // Not all at once.
+            // Intervals of ports are not synchronised.
             ticks: ms(7 + 11 * u64::from(id - 1)),
         };
         Self {
@@ -271,7 +273,8 @@ impl<L: Law> Network<L> {
         self.flows.last_mut().expect("just pushed")
     }
 
-    /// `loses` says which packets of the last flow are lost, from the number of a packet and that of its data.
+    /// Sets the loss model of the last flow. `loses` returns true if the packet with this packet number and data number
+    /// is lost.
     pub fn losing(mut self, loses: impl FnMut(u32, u32) -> bool + 'static) -> Self {
         self.flows.last_mut().expect("a flow").loses = Box::new(loses);
         self
@@ -281,7 +284,7 @@ impl<L: Law> Network<L> {
         self.watch(until, |_| {});
     }
 
-    /// As [`run`](Self::run); `see` is called after each ACK, before what it permits is sent.
+    /// Runs until `until`. Calls `see` after each ACK, before the ACK releases packets.
     pub fn watch(&mut self, until: Time, mut see: impl FnMut(&Self)) {
         while self.upcoming().0 <= until {
             if self.step() {
@@ -306,7 +309,7 @@ impl<L: Law> Network<L> {
                     .for_each(|packet| may(packet.0, Event::EndLeg { flow, leg }));
             }
             if self.transport.tracks_losses && !f.flight.is_empty() {
-                may(f.delivered_at + TIMEOUT, Event::TimeOut { flow });
+                may(f.delivered_at + ACK_TIMEOUT, Event::TimeOut { flow });
             }
             if let Some(at) = f.due(&self.params) {
                 may(at.max(self.now), Event::Send { flow });
@@ -315,7 +318,7 @@ impl<L: Law> Network<L> {
         first
     }
 
-    /// Takes one event; returns whether it was an ACK.
+    /// Processes one event; returns true if it was an ACK.
     pub fn step(&mut self) -> bool {
         let (now, event) = self.upcoming();
         self.now = now;
@@ -349,7 +352,7 @@ impl<L: Law> Network<L> {
         port.ticks = now.saturating_add(port.router.interval(&self.params));
     }
 
-    /// Sends a packet: the one that opens the flow takes no time on a line.
+    /// Sends a packet. The packet that opens the flow has size zero and takes no time on a line.
     fn send(&mut self, index: usize) {
         let (now, flow) = (self.now, &mut self.flows[index]);
         let (number, mut data) = (flow.next, 0);
@@ -451,7 +454,7 @@ impl<L: Law> Network<L> {
                 total: flow.delivered,
                 prior: packet.delivered,
                 interval: sending.max(now.since(packet.delivered_at)),
-                limited: false,
+                app_limited: false,
             });
             feedback.marked = packet.marked;
             feedback.outstanding = flow.flight.len() as u32;

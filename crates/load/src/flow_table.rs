@@ -1,4 +1,4 @@
-//! The receiver's flow table, bounded: garbage allocates no memory.
+//! Flow table of the receiver. It is bounded, and invalid packets allocate no memory.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,63 +11,65 @@ use serde::Serialize;
 use levelflow_host::law;
 use levelflow_transport::{Order, Receiver};
 
-/// Most flows that are known at a time.
-pub const MOST: usize = 1 << 16;
-/// Most of them from one address.
+/// Limit on flows in the table.
+pub const MAX_FLOWS: usize = 1 << 16;
+/// Limit on flows from one source address.
 pub const PER_SOURCE: u32 = 1 << 14;
-/// A flow is over when nothing has come for so long.
+/// Time without packets after which a flow expires.
 pub const IDLE: Duration = Duration::from_secs(10);
 
-/// What arrived of a flow.
+/// Counters of packets received in a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Counts {
-    /// Data packets, each once.
+    /// Data packets, without duplicates.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of data packets on the wire, without duplicates.
     pub bytes: u64,
-    /// Packets that are missing between the first and the newest.
+    /// Packets missing between the first packet and the newest.
     pub lost: u64,
-    /// Packets that came after one sent later.
+    /// Packets that arrived after a packet sent later.
     pub late: u64,
-    /// Copies, and packets too old to tell.
+    /// Duplicates, and packets too old to be distinguished from duplicates.
     pub again: u64,
-    /// Packets that a queue marked (ECN).
+    /// Packets marked by a queue (ECN).
     pub marked: u64,
 }
 
-/// A flow.
+/// Flow at the receiver.
 #[derive(Debug)]
 pub struct Arriving {
-    /// Who sends it.
+    /// Address of the sender.
     pub from: SocketAddr,
-    /// Its random number.
+    /// Random number of the flow.
     pub id: u32,
-    /// Number of its law on the wire.
+    /// Number that identifies the flow's law on the wire.
     pub law: u8,
-    /// What arrived.
+    /// Counters of packets received.
     pub counts: Counts,
-    /// When its first packet left, by the clock of stamps, ns.
+    /// Send time of the first packet, by the timestamp clock, ns.
     pub first_sent: u64,
-    /// When its newest packet came, by the same clock, ns.
+    /// Arrival time of the latest packet, by the timestamp clock, ns.
     pub last_came: u64,
-    /// Smallest difference between the clocks plus delay, ns.
+    /// Smallest sum so far of delay and clock difference, ns.
     pub nearest: i64,
-    /// The receiver of the flow.
+    /// Receiver of the flow.
     pub receiver: Receiver,
     heard: Time,
 }
 
-/// All flows.
+/// Flows at the receiver.
 #[derive(Debug, Default)]
 pub struct FlowTable {
     flows: HashMap<(SocketAddr, u32), Arriving>,
-    /// Flows that ended, and when, so that what was overtaken by the end does not begin them again.
+    /// Flows that have ended, and their end times. Packets that arrive after the closing packet must not restart these
+    /// flows.
     ended: HashMap<(SocketAddr, u32), Time>,
     per_source: HashMap<IpAddr, u32>,
 }
 
 impl FlowTable {
-    /// The flow of a packet, which begins with it if there is room; none for garbage.
+    /// Returns the flow of a packet. A valid packet of an unknown flow starts the flow. None if there is no room or the
+    /// packet cannot start a flow.
     pub fn flow(
         &mut self,
         now: Time,
@@ -79,7 +81,7 @@ impl FlowTable {
         let key = (from, shim.flow);
         if !self.flows.contains_key(&key) {
             let known = self.per_source.get(&from.ip()).copied().unwrap_or(0);
-            let room = self.flows.len() < MOST && known < PER_SOURCE;
+            let room = self.flows.len() < MAX_FLOWS && known < PER_SOURCE;
             let begins = shim.kind != Kind::Fin && plausible(shim, header) && !self.ended.contains_key(&key);
             if !room || !begins {
                 return None;
@@ -105,10 +107,10 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// A flow announced its end; gives what there was of it.
+    /// Closes a flow whose end was announced; returns its state.
     pub fn close(&mut self, now: Time, from: SocketAddr, id: u32) -> Option<Arriving> {
         let flow = self.forget(from, id)?;
-        if self.ended.len() < MOST {
+        if self.ended.len() < MAX_FLOWS {
             self.ended.insert((from, id), now);
         }
         Some(flow)
@@ -125,7 +127,7 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Ends flows of which nothing has come for [`IDLE`], or all.
+    /// Ends flows that received no packet for [`IDLE`], or all flows if `all`.
     pub fn expire(&mut self, now: Time, all: bool) -> Vec<Arriving> {
         let old = self.flows.values().filter(|f| all || now.since(f.heard) > IDLE);
         let old: Vec<_> = old.map(|f| (f.from, f.id)).collect();
@@ -133,25 +135,25 @@ impl FlowTable {
         old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()
     }
 
-    /// The flows.
+    /// All flows in the table.
     pub fn iter(&self) -> impl Iterator<Item = &Arriving> {
         self.flows.values()
     }
 
-    /// How many there are.
+    /// Number of flows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.flows.len()
     }
 
-    /// Whether there is none.
+    /// True if the table has no flow.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
 }
 
-/// Whether a packet can begin a flow: it has the header that its law has.
+/// True if a packet can start a flow: its header must be valid for its law.
 fn plausible(shim: &Shim, header: &[u8]) -> bool {
     if shim.kind == Kind::Ack {
         return false;
@@ -167,8 +169,8 @@ fn plausible(shim: &Shim, header: &[u8]) -> bool {
 }
 
 impl Arriving {
-    /// Counts a packet of so many bytes on the wire; gives its delay in ns, or how much longer it took than the fastest where
-    /// clocks differ. None for a copy.
+    /// Counts a packet of `size` bytes on the wire. Returns its delay, ns; if clocks differ, the excess over the
+    /// fastest packet. None for a duplicate.
     pub fn count(&mut self, shim: &Shim, order: Order, stamp: u64, size: u64) -> Option<u64> {
         let data = shim.kind == Kind::Data;
         match order {
@@ -186,11 +188,11 @@ impl Arriving {
             self.counts.packets += 1;
             self.counts.bytes += size;
         }
-        /// Longer than any delay, ns: the clocks are not the same.
-        const FOREIGN: i64 = 60_000_000_000;
+        /// Limit on plausible delays, ns. A larger difference shows that the clocks differ.
+        const MAX_CLOCK_DIFFERENCE_NS: i64 = 60_000_000_000;
         let difference = stamp.wrapping_sub(shim.time).cast_signed();
         self.nearest = self.nearest.min(difference);
-        let shared = (0..FOREIGN).contains(&self.nearest);
+        let shared = (0..MAX_CLOCK_DIFFERENCE_NS).contains(&self.nearest);
         let base = if shared { 0 } else { self.nearest };
         u64::try_from(difference.saturating_sub(base)).ok()
     }

@@ -1,40 +1,40 @@
-//! Which flows there are: their number, size and starts; and one of them under way.
+//! Flows of a load: their number, sizes and start times, and the state of one flow.
 
 use levelflow_laws::{Any, AnyParams, FlowInfo, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{LENGTH, LONGEST};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES};
 use rand::RngExt as _;
 
 use levelflow_host::journal::Journal;
 use levelflow_host::journal::Sender;
-use levelflow_transport::{Encoded, Limits, News};
+use levelflow_transport::{AckReport, Encoded, Limits};
 
-/// What to send.
+/// Flows to send.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// The law of all flows.
+    /// Law of all flows.
     pub params: AnyParams,
-    /// Flows, where they do not arrive at random.
+    /// Number of flows, unless they arrive at random.
     pub flows: u32,
     /// Time between the starts of two flows.
     pub start_every: Duration,
-    /// Flows that arrive per second at random (Poisson); then `flows` is not used.
+    /// Random arrivals (Poisson), flows per second; `flows` is not used then.
     pub arrivals: Option<f64>,
-    /// Bytes of each flow, on the wire; none: without end.
+    /// Size of each flow on the wire; none for endless flows.
     pub size: Option<Bytes>,
-    /// When all flows stop; none: when they are done.
+    /// Stop time of all flows; none if each flow stops when its data is delivered.
     pub time: Option<Duration>,
-    /// Largest packet on the wire.
+    /// Size of the largest packet on the wire.
     pub packet: Bytes,
-    /// No flow leaves faster than this.
+    /// Rate limit of a flow.
     pub max_rate: Rate,
-    /// Log of the laws' inputs, and the values of their parameters for it.
+    /// Log of the laws' inputs, and parameter values to write into it.
     pub journal: Option<(Journal, Vec<f64>)>,
 }
 
 impl Plan {
-    /// Starts of flows, in order.
+    /// Start times of flows, in order.
     pub fn starts(&self) -> impl Iterator<Item = Time> + use<> {
         let (every, arrivals, time, flows) = (self.start_every, self.arrivals, self.time, self.flows);
         let mut at = Duration::ZERO;
@@ -58,38 +58,39 @@ impl Plan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Sending,
-    /// Its end was announced; late ACKs are accepted until then.
+    /// The end was announced; late ACKs are accepted until this time.
     Closing(Time),
     Over,
 }
 
-/// One flow under way.
+/// Flow in progress.
 #[derive(Debug)]
 pub struct Flow {
-    /// Numbered from 1, in order of their starts.
+    /// Number from 1, in order of start times.
     pub index: u32,
-    /// When it began.
+    /// Start time.
     pub started: Time,
-    /// Time of the last delivery of a transfer; none if it is not complete, has no size, or gets no ACKs.
+    /// Time of the last delivery of a transfer; none if the flow is incomplete, has no size, or receives no ACKs.
     pub completed: Option<Time>,
-    /// The law at work.
+    /// Sender with the law.
     pub sender: Sender,
-    /// Sum and count of round-trip times since they were last taken, s.
+    /// Sum, s, and count of round-trip times since the latest reading.
     pub round_trips: (f64, u32),
-    /// Whether a router of the law ever wrote into an ACK; none while that is not known.
+    /// True if a router of the law wrote into any ACK; none if that is unknown.
     pub routed: Option<bool>,
-    /// When it is due, as far as the heap of deadlines knows.
+    /// Deadline of the flow in the heap of deadlines.
     pub queued: Option<Time>,
-    /// True if the sender is notified of the last delivery.
+    /// True if the sender detects the last delivery.
     completes: bool,
     phase: Phase,
 }
 
 impl Flow {
-    /// The flow of this number of a plan begins, under a name of its own; datagrams have so much before their payload.
+    /// Creates flow number `index` of a plan with the random number `id`. Each datagram has `overhead` bytes before its
+    /// payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let least = (overhead + LENGTH + plan.params.law().header_bytes()) as u16;
+        let least = (overhead + SHIM_BYTES + plan.params.law().header_bytes()) as u16;
         let limits = Limits {
             max_rate: Some(plan.max_rate),
             catch_up: Limits::OWN_THREAD,
@@ -120,13 +121,13 @@ impl Flow {
         }
     }
 
-    /// Whether nothing more will happen.
+    /// True if the flow needs no further action.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }
 
-    /// When something is to be done.
+    /// Time of the next action.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         match self.phase {
@@ -137,14 +138,14 @@ impl Flow {
         }
     }
 
-    /// Does what is due; writes what precedes the payload of a packet to send to `out`.
-    pub fn act(&mut self, now: Time, stamp: u64, out: &mut [u8; LONGEST]) -> Option<Encoded> {
+    /// Performs the action that is due. If this is to send a packet, writes its shim and header to `out`.
+    pub fn act(&mut self, now: Time, stamp: u64, out: &mut [u8; MAX_PREFIX_BYTES]) -> Option<Encoded> {
         match self.phase {
             Phase::Over => None,
             Phase::Closing(until) if now < until => None,
             Phase::Closing(_) => {
                 self.phase = Phase::Over;
-                Some(self.sender.transmit_end(now, stamp, out)) // the first may have been lost
+                Some(self.sender.transmit_end(now, stamp, out)) // the first closing packet may have been lost
             }
             Phase::Sending if self.sender.is_done(now) => {
                 self.note_completion(now);
@@ -162,8 +163,8 @@ impl Flow {
         }
     }
 
-    /// An ACK counted.
-    pub fn on_ack(&mut self, now: Time, news: &News) {
+    /// Counts an accepted ACK.
+    pub fn on_ack(&mut self, now: Time, news: &AckReport) {
         self.round_trips.0 += news.rtt.as_secs_f64();
         self.round_trips.1 += 1;
         if let Some(routed) = news.routed {

@@ -1,7 +1,7 @@
 //! Load: `send` paces packets of many flows under a law; `recv` acknowledges them and reports what arrived.
 //!
-//! One thread each. A sender waits for the earliest of all deadlines; ACKs wake it. Nothing is sent again except where a flow
-//! has a size: there, what is lost goes out as new packets until so many bytes have arrived.
+//! Each of the two runs in one thread. A sender waits for the earliest of all deadlines, and ACKs wake it. Only flows
+//! with a size retransmit: lost data is sent in new packets until all bytes have arrived.
 
 pub mod flow_table;
 pub mod flows;

@@ -1,4 +1,4 @@
-//! The receiver's loop: one thread and one socket, which acknowledges and counts.
+//! Loop of the receiver: one thread and one socket, which acknowledges and counts packets.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -18,10 +18,10 @@ use levelflow_host::udp::{overhead, udp};
 use levelflow_host::{Error, sys};
 use levelflow_transport::{LONGEST_ACK, Received};
 
-/// Longest delay that histograms distinguish, ns.
+/// Longest delay that histograms resolve, ns.
 const LONGEST_DELAY: u64 = 60_000_000_000;
-/// Time between looks for flows that fell silent.
-const SWEEP: Duration = Duration::from_secs(1);
+/// Time between checks for expired flows.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Percentiles of delays, s.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -51,53 +51,53 @@ impl Delays {
     }
 }
 
-/// What has come so far.
+/// Progress of a receiver.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the start.
     pub now: Time,
-    /// Flows that are known.
+    /// Flows in the table.
     pub table: &'a FlowTable,
-    /// Flows that ended since the last time.
+    /// Flows that ended since the previous reading.
     pub ended: &'a [Arriving],
-    /// Datagrams that are no packets of a flow, so far.
+    /// Datagrams so far that belong to no flow.
     pub garbage: u64,
-    /// Delays since the last time.
+    /// Delays since the previous reading.
     pub delays: Option<Delays>,
 }
 
-/// The end.
+/// Summary of a receiver.
 #[derive(Debug, Serialize)]
 pub struct Total {
-    /// From the first packet to the last, s.
+    /// Time from the first packet to the last, s.
     pub seconds: f64,
-    /// Flows that came.
+    /// Flows received.
     pub flows: u64,
-    /// Sum over flows.
+    /// Packet counters, summed over flows.
     #[serde(flatten)]
     pub counts: Counts,
-    /// Datagrams that are no packets of a flow.
+    /// Datagrams that belong to no flow.
     pub garbage: u64,
-    /// Delays of all packets, one way: exact on one machine, else beyond that of the fastest packet.
+    /// One-way delays of all packets: exact on one machine, otherwise the excess over the fastest packet.
     pub delays: Option<Delays>,
 }
 
-/// Acknowledges at an address.
+/// Receiver that acknowledges packets at an address.
 #[derive(Debug)]
 pub struct LoadReceiver {
-    /// Where.
+    /// Local address.
     pub at: SocketAddr,
-    /// Ends after this time.
+    /// Time after which the receiver ends.
     pub time: Option<Duration>,
-    /// Ends when so many flows have ended.
+    /// Number of ended flows after which the receiver ends.
     pub flows: Option<u64>,
-    /// Time between two readings.
+    /// Time between two progress reports.
     pub every: Duration,
-    /// Before all ordinary programs.
+    /// True for real-time scheduling, ahead of all ordinary programs.
     pub realtime: bool,
 }
 
-struct Run {
+struct ReceiveRun {
     clock: Clock,
     table: FlowTable,
     ended: Vec<Arriving>,
@@ -111,10 +111,10 @@ struct Run {
 }
 
 impl LoadReceiver {
-    /// Opens the socket; then calls `ready` with its address.
+    /// Opens the socket, then calls `ready` with its address.
     ///
     /// # Errors
-    /// When the address is taken, or what `ready` and `read` say.
+    /// When the address is in use, or `ready` or `read` fails.
     pub fn run(
         &self,
         stop: &Stop,
@@ -127,9 +127,9 @@ impl LoadReceiver {
         if self.realtime {
             sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
         }
-        let mut run = Run::new()?;
+        let mut run = ReceiveRun::new()?;
         let mut batch = Batch::default();
-        let (mut reading, mut sweep) = (Time::ZERO + self.every, Time::ZERO + SWEEP);
+        let (mut reading, mut sweep) = (Time::ZERO + self.every, Time::ZERO + SWEEP_INTERVAL);
         loop {
             let stopped = run.wait(&socket, stop, reading)?;
             run.take(&socket, &mut batch);
@@ -137,7 +137,7 @@ impl LoadReceiver {
             if now >= sweep {
                 let old = run.table.expire(now, false);
                 run.forget(old);
-                sweep = now + SWEEP;
+                sweep = now + SWEEP_INTERVAL;
             }
             let time_is_up = self.time.is_some_and(|time| now >= Time::ZERO + time);
             let last = stopped || time_is_up || self.flows.is_some_and(|flows| run.over >= flows);
@@ -152,7 +152,7 @@ impl LoadReceiver {
     }
 }
 
-impl Run {
+impl ReceiveRun {
     fn new() -> Result<Self, Error> {
         let histogram = || Histogram::new_with_bounds(1, LONGEST_DELAY, 3).map_err(Error::failed);
         Ok(Self {
@@ -184,7 +184,8 @@ impl Run {
             acks.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
-                // After it came: another program may have sent it since this loop began.
+                // The time must be read after the arrival: another program may have sent the packet since this loop
+                // began.
                 let (now, stamp) = (self.clock.now(), stamp());
                 if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
                     acks.push((ack, length, from));
@@ -201,7 +202,7 @@ impl Run {
         }
     }
 
-    /// Handles a datagram; returns its ACK, if it gets one: never longer than the datagram.
+    /// Handles a datagram. Returns its ACK, if there is one, which is never longer than the datagram.
     fn packet(
         &mut self,
         now: Time,
@@ -295,7 +296,7 @@ impl Run {
     }
 }
 
-/// Whether a datagram closes a flow, as its sender says twice.
+/// True if a datagram closes a flow. Senders send such a datagram twice.
 fn closes(wire: &[u8]) -> bool {
     Shim::decode(wire).is_ok_and(|(shim, ..)| shim.kind == Kind::Fin)
 }

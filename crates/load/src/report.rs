@@ -1,4 +1,4 @@
-//! What `send` tells people while it runs and in the end.
+//! Output of `send`: progress during a run, and its summary.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -13,23 +13,23 @@ use super::send::Progress;
 use levelflow_host::format::{bytes, short_rate};
 use levelflow_host::terminal;
 
-/// With more flows than this, only their sum is shown.
-const SHOWN: usize = 8;
-/// Ended flows that are kept for the list in the end.
-const LISTED: usize = 10_000;
-/// The rest of a run is not shown if it is shorter than this, s.
-const SHORT: f64 = 0.1;
-/// Patience before a warning, s.
-const SOON: f64 = 2.0;
+/// Limit on flows shown separately.
+const MAX_FLOWS_SHOWN: usize = 8;
+/// Limit on ended flows in the summary.
+const MAX_FLOWS_LISTED: usize = 10_000;
+/// Minimum length of the last period for it to be shown, s.
+const MIN_REPORT_S: f64 = 0.1;
+/// Time before a warning, s.
+const WARNING_DELAY_S: f64 = 2.0;
 
-/// The end of a run.
+/// Summary of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
     /// Length of the run, s.
     pub seconds: f64,
     /// Flows that began.
     pub flows: u64,
-    /// Of these, how many delivered all they had.
+    /// Flows that delivered all their data.
     pub completed: u64,
     /// Packets sent.
     pub packets: u64,
@@ -37,25 +37,25 @@ pub struct Summary {
     pub bytes: u64,
     /// Bytes known to have arrived; none if the law has no ACKs.
     pub delivered_bytes: Option<u64>,
-    /// Packets that did not arrive, as far as is known; none if the law has no ACKs.
+    /// Packets lost, as far as ACKs show; none if the law has no ACKs.
     pub lost: Option<u64>,
-    /// ACKs that were rejected.
+    /// ACKs rejected.
     pub refused: u64,
-    /// Packets that the system did not take, or that reached nobody.
+    /// Packets that the operating system rejected, or that reached no receiver.
     pub unreachable: u64,
-    /// Mean rate at which bytes arrived, bit/s; none if the law has no ACKs.
+    /// Mean rate of delivered bytes, bit/s; none if the law has no ACKs.
     pub rate: Option<f64>,
-    /// Jain's index of the rates in the second half of the run, of the flows that were there throughout; none for fewer than two.
+    /// Jain's index of the rates in the second half of the run, over flows present throughout; none for fewer than two.
     pub jain: Option<f64>,
-    /// Mean and 99th percentile of completion times, s.
+    /// Mean completion time, s.
     pub completion_mean: Option<f64>,
-    /// See `completion_mean`.
+    /// 99th percentile of completion times, s.
     pub completion_p99: Option<f64>,
-    /// Each flow, up to 10 000.
+    /// Flows that ended, up to 10 000.
     pub each: Vec<Ended>,
 }
 
-/// Watches a run.
+/// Collects and shows the results of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     law: &'static str,
@@ -64,7 +64,7 @@ pub struct Report {
     acknowledged: bool,
     json: bool,
     quiet: bool,
-    /// When the second half begins, s; none if nobody knows the end.
+    /// Start of the second half, s; none if the length of the run is unknown.
     half: Option<f64>,
     at: f64,
     before: HashMap<u32, (u64, u64)>,
@@ -75,7 +75,7 @@ pub struct Report {
     summary: Summary,
 }
 
-/// Jain's index of fairness: 1 if all are equal, `1/n` if one has everything.
+/// Returns Jain's fairness index: 1 if all rates are equal, `1/n` if one flow has everything.
 #[must_use]
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let (sum, squares) = rates
@@ -85,7 +85,7 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 }
 
 impl Report {
-    /// Creates the report of a run of `seconds`, if that is known.
+    /// Creates the report of a run that lasts `seconds`; none if the length is unknown.
     #[must_use]
     pub fn new(params: &AnyParams, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
         let law = params.law();
@@ -100,7 +100,7 @@ impl Report {
         }
     }
 
-    /// Shows what has happened since the last time.
+    /// Shows the progress since the previous reading.
     pub fn read(&mut self, progress: &Progress) {
         let now = progress.now.as_secs_f64();
         if self.half.is_some_and(|half| self.at < half && now >= half) {
@@ -121,7 +121,7 @@ impl Report {
         self.summary.unreachable = progress.unreachable;
     }
 
-    /// Bytes of a flow so far: delivered ones, or sent ones if the law has no ACKs.
+    /// Bytes of a flow so far: delivered, or sent if the law has no ACKs.
     fn bytes(&self, flow: &Flow) -> u64 {
         let counters = flow.sender.counters();
         if self.acknowledged {
@@ -132,10 +132,10 @@ impl Report {
     }
 
     fn warn(&mut self, progress: &Progress, now: f64) {
-        if self.warned || !self.acknowledged || now < SOON || progress.active.is_empty() {
+        if self.warned || !self.acknowledged || now < WARNING_DELAY_S || progress.active.is_empty() {
             return;
         }
-        let old = |f: &&Flow| progress.now.since(f.started).as_secs_f64() > SOON;
+        let old = |f: &&Flow| progress.now.since(f.started).as_secs_f64() > WARNING_DELAY_S;
         let mut old = progress.active.iter().filter(old).peekable();
         if old.peek().is_none() {
             return;
@@ -151,21 +151,19 @@ impl Report {
             );
         } else if unrouted {
             let law = self.law;
-            terminal::warn(format!(
-                "no router of {law} on the path; flows stay at their first rate"
-            ));
+            terminal::warn(format!("no router of {law} on the path; flows keep their initial rate"));
         }
         self.warned = silent || unrouted;
     }
 
     fn show(&self, progress: &Progress, now: f64) {
         let time = now - self.at;
-        if time <= 0.0 || (progress.last && time < SHORT) {
+        if time <= 0.0 || (progress.last && time < MIN_REPORT_S) {
             return;
         }
         let mut out = std::io::stdout().lock();
         let (mut bytes, mut lost) = (0, 0);
-        let shown = progress.active.len() + progress.ended.len() <= SHOWN;
+        let shown = progress.active.len() + progress.ended.len() <= MAX_FLOWS_SHOWN;
         for flow in progress.active.iter().chain(progress.ended) {
             let data = flow.sender.counters().data;
             let (bytes_before, lost_before) = self.before.get(&flow.index).copied().unwrap_or_default();
@@ -201,7 +199,7 @@ impl Report {
         summary.bytes += counters.bytes;
         if self.acknowledged {
             *summary.delivered_bytes.get_or_insert_default() += counters.data.delivered_bytes;
-            *summary.lost.get_or_insert_default() += counters.data.lost - counters.data.returned;
+            *summary.lost.get_or_insert_default() += counters.data.lost - counters.data.spurious;
         }
         summary.refused += counters.refused.total();
         if let Some(time) = ended.completion {
@@ -212,12 +210,12 @@ impl Report {
         if let Some((since, before)) = middle.filter(|_| self.acknowledged) {
             self.rates.push((bytes - before) as f64 * 8.0 / (now - since));
         }
-        if summary.each.len() < LISTED {
+        if summary.each.len() < MAX_FLOWS_LISTED {
             summary.each.push(ended);
         }
     }
 
-    /// Head of the table.
+    /// Returns the header of the table.
     #[must_use]
     pub fn head(&self) -> &'static str {
         if self.acknowledged {
@@ -227,7 +225,7 @@ impl Report {
         }
     }
 
-    /// A row of the table, of the period up to `to`.
+    /// Formats a row of the table for the period up to `to`.
     fn row(&self, flow: &str, to: f64, sum: u64, rtt: Option<f64>, lost: u64) -> String {
         let time = format!("{:.1} to {to:.1} s", self.at);
         let rate = short_rate(sum as f64 * 8.0 / (to - self.at));
@@ -239,7 +237,7 @@ impl Report {
         format!("{row} {rtt:<12} {lost}")
     }
 
-    /// The end.
+    /// Prints and returns the summary.
     #[must_use]
     pub fn finish(mut self, now: Time) -> Summary {
         let summary = &mut self.summary;
@@ -294,7 +292,7 @@ impl std::fmt::Display for Summary {
             writeln!(f, "{} ACKs were rejected", self.refused)?;
         }
         if self.unreachable > 0 {
-            writeln!(f, "{} packets reached nobody", self.unreachable)?;
+            writeln!(f, "{} packets reached no receiver", self.unreachable)?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! What happened, flow by flow, as lines of JSON.
+//! Samples of flows, as lines of JSON.
 //!
-//! The first line is `{"kind":"start", ...}` with the machine's monotonic clock at time 0, so that files of several programs can
-//! be laid beside each other; then `"sample"` lines, one per flow and period, and a `"flow"` line when a flow ends.
+//! The first line is `{"kind":"start", ...}` with the machine's monotonic clock at time 0, so that files of several
+//! programs can be aligned. One `"sample"` line per flow and period follows, and a `"flow"` line when a flow ends.
 //! Times are seconds since the start, rates bit/s with all headers, and counts are totals.
 
 use std::fs::File;
@@ -15,9 +15,9 @@ use serde::Serialize;
 use super::flows::Flow;
 use super::send::Progress;
 use levelflow_host::Error;
-use levelflow_transport::Counters;
+use levelflow_transport::FlowCounters;
 
-/// A file of samples.
+/// File of samples.
 #[derive(Debug)]
 pub struct Samples {
     out: BufWriter<File>,
@@ -32,42 +32,42 @@ pub struct Sample {
     pub t: f64,
     /// Number of the flow, from 1.
     pub flow: u32,
-    /// Rate of its law, bit/s.
+    /// Rate that the flow's law sets, bit/s.
     pub rate: f64,
-    /// Rate that it would like next, bit/s.
+    /// Next rate that the law proposes, bit/s.
     pub proposal: f64,
     /// Mean round-trip time of the period, s; none without ACKs.
     pub rtt: Option<f64>,
-    /// The router that limits it: hop on the path, or identity.
+    /// Router that limits the flow: hop on the path, or identity.
     pub bottleneck: Option<u32>,
-    /// Data packets on their way.
+    /// Data packets in flight.
     pub outstanding: u32,
-    /// Totals.
+    /// Counters of the flow since its start.
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: FlowCounters,
 }
 
-/// A flow that has ended.
+/// Flow that has ended.
 #[derive(Debug, Clone, Serialize)]
 pub struct Ended {
     kind: &'static str,
     /// Number of the flow, from 1.
     pub flow: u32,
-    /// The number by which ACKs, and `recv`, know it.
+    /// Random number of the flow, which ACKs carry and `recv` prints.
     pub id: u32,
-    /// When it started, s.
+    /// Start time, s.
     pub start: f64,
-    /// When it had delivered everything, s after its start; none if it has not, or has no size.
+    /// Time from the start to the delivery of everything, s; none if the flow is incomplete or has no size.
     pub completion: Option<f64>,
-    /// Whether routers of its law were on the path; none where that is not known.
+    /// True if routers of the law were on the path; none if that is unknown.
     pub routed: Option<bool>,
-    /// Totals.
+    /// Counters of the flow since its start.
     #[serde(flatten)]
-    pub counters: Counters,
+    pub counters: FlowCounters,
 }
 
 impl Ended {
-    /// What there is to say of a flow.
+    /// Creates the record of a flow.
     #[must_use]
     pub fn new(flow: &Flow) -> Self {
         let completion = flow.completed.map(|at| at.since(flow.started).as_secs_f64());
@@ -84,7 +84,7 @@ impl Ended {
 }
 
 impl Sample {
-    /// State of a flow now.
+    /// Returns the state of a flow now.
     #[must_use]
     pub fn new(flow: &Flow, now: Time) -> Self {
         let (sum, count) = flow.round_trips;
@@ -107,10 +107,10 @@ impl Sample {
 }
 
 impl Samples {
-    /// Begins a file.
+    /// Creates the file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let name = path.display().to_string();
         match File::create(path) {
@@ -122,7 +122,7 @@ impl Samples {
         }
     }
 
-    /// The first line.
+    /// Writes the first line.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -130,7 +130,7 @@ impl Samples {
         self.write(&serde_json::json!({ "kind": "start", "law": law, "to": to, "stamp_ns": stamp_ns }))
     }
 
-    /// One line.
+    /// Writes one line.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -140,7 +140,7 @@ impl Samples {
         wrote.map_err(|e| Error::failed(format!("--samples {}: {e}", self.name)))
     }
 
-    /// A reading of all flows.
+    /// Writes a sample of each active flow, and a line for each flow that ended.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -155,7 +155,7 @@ impl Samples {
         self.flush()
     }
 
-    /// Leaves nothing in memory.
+    /// Writes buffered lines to the file.
     ///
     /// # Errors
     /// When the file cannot be written.

@@ -1,4 +1,4 @@
-//! The loop of `send`: one thread, one socket, a heap of deadlines.
+//! Loop of `send`: one thread, one socket, a heap of deadlines.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use levelflow_laws::{Any, Protocol};
 use levelflow_transport::Encoded;
 use levelflow_units::{Duration, Time};
-use levelflow_wire::shim::{LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim};
 use nix::errno::Errno;
 use rand::RngExt as _;
 use rustix::event::{PollFd, PollFlags};
@@ -20,45 +20,45 @@ use levelflow_host::stop::Stop;
 use levelflow_host::udp::{ask_for_marks, overhead, udp};
 use levelflow_host::{Error, sys};
 
-/// Longest wait.
+/// Maximum duration of one wait.
 const MAX_SLEEP: Duration = Duration::from_ms(100);
 const LONGEST_PACKET: usize = 9014;
 
-/// What a run has come to so far.
+/// Progress of a run.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the start.
     pub now: Time,
-    /// Flows under way.
+    /// Flows in progress.
     pub active: &'a [Flow],
-    /// Flows that ended since the last time.
+    /// Flows that ended since the previous reading.
     pub ended: &'a [Flow],
-    /// The run is over.
+    /// True if the run is over.
     pub last: bool,
-    /// Packets that the system did not take, or that reached nobody.
+    /// Packets that the operating system rejected, or that reached no receiver.
     pub unreachable: u64,
 }
 
-/// Sends what a plan says to an address.
+/// Sends the flows of a plan to an address.
 #[derive(Debug)]
 pub struct Send {
-    /// What to send.
+    /// Flows to send.
     pub plan: Plan,
-    /// Where to.
+    /// Destination.
     pub to: SocketAddr,
-    /// Before all ordinary programs; then nothing is spent on asking the clock.
+    /// True for real-time scheduling, ahead of all ordinary programs. The thread then does not spin before deadlines.
     pub realtime: bool,
-    /// Time between two readings.
+    /// Time between two progress reports.
     pub every: Duration,
 }
 
 impl Send {
-    /// Sends until flows are over or told to stop. Calls `read` at each reading, first at the end of the first period.
+    /// Sends until all flows are over or `stop` is signalled. Calls `read` after each period of length `every`.
     ///
     /// # Errors
-    /// When the address cannot be reached at all, or what `read` says.
+    /// When the address cannot be reached at all, or `read` fails.
     pub fn run(&self, stop: &Stop, mut read: impl FnMut(&Progress) -> Result<(), Error>) -> Result<(), Error> {
-        let mut run = Run::new(self)?;
+        let mut run = SendRun::new(self)?;
         sys::sharp_timers();
         if self.realtime {
             sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
@@ -86,14 +86,14 @@ impl Send {
     }
 }
 
-struct Run<'a> {
+struct SendRun<'a> {
     send: &'a Send,
     clock: Clock,
     socket: UdpSocket,
     batch: Batch,
     starts: std::iter::Peekable<Box<dyn Iterator<Item = Time>>>,
     flows: Vec<Flow>,
-    /// Index in `flows`, by the number that ACKs carry.
+    /// Index in `flows`, by the random number that ACKs carry.
     by_id: HashMap<u32, usize>,
     ended: Vec<Flow>,
     deadlines: BinaryHeap<Reverse<(Time, u32)>>,
@@ -103,7 +103,7 @@ struct Run<'a> {
     unreachable: u64,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SendRun<'a> {
     fn new(send: &'a Send) -> Result<Self, Error> {
         let any: SocketAddr = if send.to.is_ipv4() {
             ([0, 0, 0, 0], 0).into()
@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Sends what is due, many packets with one call where they leave at once.
+    /// Sends the packets that are due, many per system call if they leave at the same time.
     fn send_due(&mut self) {
         let mut lengths = [0; MAX_BATCH];
         let mut count = 0;
@@ -194,7 +194,7 @@ impl<'a> Run<'a> {
                 continue;
             }
             flow.queued = None;
-            let mut head = [0; LONGEST];
+            let mut head = [0; MAX_PREFIX_BYTES];
             if let Some(Encoded { size, prefix }) = flow.act(now, stamp(), &mut head) {
                 let payload = (size.get() as usize - self.overhead).clamp(prefix, LONGEST_PACKET);
                 self.outgoing[count][..prefix].copy_from_slice(&head[..prefix]);
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Waits for the next deadline or an ACK; returns whether to stop.
+    /// Waits for the next deadline or an ACK; returns true if `stop` is signalled.
     fn wait(&mut self, reading: Time, stop: &Stop, spin: bool) -> Result<bool, Error> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let start = self.starts.peek().copied();
@@ -265,7 +265,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// A random name that no flow has: among ten thousand, two would meet in one run of a hundred.
+/// Returns a random flow number not yet in use. Without this check, one run in a hundred with ten thousand flows would
+/// have a collision.
 fn unused(taken: &HashMap<u32, usize>) -> u32 {
     let mut random = rand::rng();
     loop {
@@ -276,7 +277,7 @@ fn unused(taken: &HashMap<u32, usize>) -> u32 {
     }
 }
 
-/// Puts a flow among the deadlines, if it is due earlier than it is there.
+/// Adds the deadline of a flow to the heap, if it has changed.
 fn queue(deadlines: &mut BinaryHeap<Reverse<(Time, u32)>>, flow: &mut Flow, now: Time) {
     let due = flow.due().map(|due| due.max(now));
     if due != flow.queued

@@ -4,47 +4,48 @@ use std::collections::VecDeque;
 
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
-use crate::scheduler::Class;
+use crate::scheduler::FlowKey;
 
-/// A packet whose last bit has left.
+/// A packet that has left the transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure<T> {
-    /// When it did.
+    /// End of the transmission.
     pub at: Time,
-    /// How long it waited for the transmitter.
+    /// Queueing delay before the transmission.
     pub waited: Duration,
-    /// Its size.
+    /// Packet size.
     pub size: Bytes,
-    /// Class on arrival; the default where there is one queue.
-    pub class: Class,
+    /// Flow key on arrival; the default for a single queue.
+    pub class: FlowKey,
     /// The packet.
     pub packet: T,
 }
 
-/// What a queue holds.
+/// Queue content, including the packet in service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Bytes that wait or are in service.
+    /// Bytes queued or in service.
     pub bytes: Bytes,
-    /// Packets that wait or are in service.
+    /// Packets queued or in service.
     pub packets: u32,
-    /// Of `bytes`, those in service; zero where the queue does not count them.
+    /// Bytes of the packet in service; zero if the queue does not report them.
     pub in_service: Bytes,
 }
 
-/// A line of finite rate behind a queue that drops arrivals once it is full.
+/// Transmitter of finite rate behind a drop-tail queue.
 ///
-/// The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
-/// space: callers poll all output up to now before they hand in more. At rate zero the line is dead, and what it holds waits.
+/// The departure time of a packet is computed on arrival, so no event is needed at that time. Departed packets are
+/// removed only when they are polled, so callers poll all output up to now before they add a packet. A rate of zero
+/// means that the link is down: packets stay queued.
 #[derive(Debug)]
 pub struct Fifo<T> {
     rate: Option<Rate>,
     limit: Buffer,
-    /// Picoseconds to send a byte.
+    /// Transmission time per byte, ps.
     pace: f64,
-    /// When the transmitter is done with what it has.
+    /// Time at which the transmitter becomes idle.
     free_at: Time,
-    /// Bytes that were left of the packet in service when the line died.
+    /// Remaining bytes of the packet in service when the link went down.
     stalled: Option<f64>,
     bytes: u64,
     waiting: VecDeque<Waiting<T>>,
@@ -53,7 +54,7 @@ pub struct Fifo<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     came: Time,
-    /// When the transmitter takes it, and is done with it.
+    /// Start of the transmission; `leaves` is its end.
     begins: Time,
     leaves: Time,
     size: Bytes,
@@ -61,7 +62,7 @@ struct Waiting<T> {
 }
 
 impl<T> Fifo<T> {
-    /// An idle line; without a rate, packets take no time to send.
+    /// Creates an idle transmitter. Without a rate, transmission takes no time.
     #[must_use]
     pub fn new(rate: Option<Rate>, limit: Buffer) -> Self {
         Self {
@@ -75,10 +76,10 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Takes a packet.
+    /// Queues a packet.
     ///
     /// # Errors
-    /// Gives it back if it does not fit.
+    /// Returns the packet if it does not fit into the queue.
     pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<(), T> {
         if !self.limit.admits(self.bytes, self.waiting.len() as u64, size.get()) {
             return Err(packet);
@@ -96,13 +97,13 @@ impl<T> Fifo<T> {
         Ok(())
     }
 
-    /// When the next packet leaves.
+    /// Returns the next departure time.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.waiting.front().map(|head| head.leaves)
     }
 
-    /// The next packet, if it has left by now.
+    /// Returns the next packet if it has departed by now.
     pub fn poll_output(&mut self, now: Time) -> Option<Departure<T>> {
         self.poll_timeout().filter(|&at| at <= now)?;
         let head = self.waiting.pop_front()?;
@@ -111,17 +112,17 @@ impl<T> Fifo<T> {
             at: head.leaves,
             waited: head.begins.since(head.came),
             size: head.size,
-            class: Class::default(),
+            class: FlowKey::default(),
             packet: head.packet,
         })
     }
 
-    /// Changes the limit; packets that no longer fit stay.
+    /// Changes the queue limit. Queued packets stay, even if they exceed the new limit.
     pub fn set_limit(&mut self, limit: Buffer) {
         self.limit = limit;
     }
 
-    /// Changes the rate: the packet in service goes on at the new one.
+    /// Changes the line rate. The packet in service continues at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
         if rate == self.rate {
             return;
@@ -146,19 +147,19 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Bytes that wait or are in service.
+    /// Returns the number of bytes queued or in service.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes::new(self.bytes)
     }
 
-    /// Packets that wait or are in service.
+    /// Returns the number of packets queued or in service.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Both, and the packet in service.
+    /// Returns the queue content.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
@@ -168,7 +169,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// To the nearest picosecond, as in the simulator.
+    /// Returns the transmission time, rounded to the nearest picosecond as in the simulator.
     fn transmission(&self, bytes: f64) -> Duration {
         Duration::from_ps((bytes * self.pace + 0.5) as u64)
     }
@@ -185,7 +186,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Lindley's recursion: a packet leaves one transmission after the later of its arrival and the departure before it.
+        /// Verifies Lindley's recursion: a packet departs one transmission time after its arrival or after the previous
+        /// departure, whichever is later.
         #[test]
         fn departures_follow_the_lindley_recursion(
             arrivals in prop::collection::vec((0_u64..3_000, 60_u64..1_600), 1..60), mbps in 1_u32..1000,
@@ -210,7 +212,7 @@ mod tests {
             prop_assert_eq!((line.bytes(), line.packets()), (Bytes::ZERO, 0));
         }
 
-        /// The packet in service when the line dies does not wait for it to come back; the others do.
+        /// An outage adds no queueing delay to the packet in service, but does to queued packets.
         #[test]
         fn a_packet_waits_until_the_transmitter_takes_it(dies in 0_u64..2_500, lasts in 1_u64..5_000) {
             let mut line = Fifo::new(Rate::new(8e6), Buffer::Unlimited);

@@ -1,4 +1,4 @@
-//! One direction of a link: a law if there is one, a queue in front of a transmitter, and a wire.
+//! One direction of a link: an optional router law, a queue with a transmitter, and a wire.
 
 use levelflow_laws::Arriving;
 use levelflow_laws::aqm::AnyQueueParams;
@@ -10,14 +10,14 @@ use crate::law::HopLaw;
 use crate::scheduler::{Classes, Scheduled, Scheduler};
 use crate::wire::{DelayLine, Propagation, Wire};
 
-/// What one direction of a link is like.
+/// Settings of one link direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Line rate; none: packets take no time to send.
+    /// Line rate; `None` if transmission takes no time.
     pub rate: Option<Rate>,
-    /// Limit of the queue, the packet in service included.
+    /// Queue limit, including the packet in service.
     pub buffer: Buffer,
-    /// The wire.
+    /// Delay, jitter, batching and loss of the wire.
     pub wire: Propagation,
 }
 
@@ -31,51 +31,51 @@ impl Default for Settings {
     }
 }
 
-/// What happened so far.
+/// Counters of one link direction since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Packets that came.
+pub struct HopCounters {
+    /// Packets that arrived.
     pub arrived: u64,
-    /// Their bytes.
+    /// Bytes of the packets that arrived.
     pub arrived_bytes: u64,
-    /// Packets that did not fit into the queue, or that its discipline dropped.
+    /// Packets dropped by a full queue or by the queue discipline.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
-    /// Packets that left the queue.
+    /// Packets sent to the wire.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes of the sent packets.
     pub sent_bytes: u64,
-    /// Packets that the queue marked.
+    /// Packets marked by the queue discipline.
     pub marked: u64,
-    /// Packets that the wire lost.
+    /// Packets lost on the wire.
     pub lost: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Their bytes.
+    /// Bytes of the packets that reached the far end.
     pub delivered_bytes: u64,
-    /// Most bytes that were in the queue at once.
+    /// Largest backlog, bytes.
     pub peak: u64,
 }
 
-/// A direction at work; `T` is what travels, `L` the law.
+/// One link direction in operation. `T` is the packet type, `L` the router law.
 #[derive(Debug)]
 pub struct Hop<T, L = ()> {
     law: L,
     settings: Settings,
     queue: Line<T>,
-    /// Packets that were dropped after they had been taken.
+    /// Packets evicted from the queue and not yet collected by the caller.
     dropped: Vec<T>,
     wire: DelayLine<(Bytes, T)>,
-    counters: Counters,
+    counters: HopCounters,
 }
 
-/// A queue in front of a transmitter.
+/// A queue and its transmitter.
 #[derive(Debug)]
 enum Line<T> {
-    /// First in, first out, dropping what does not fit.
+    /// First-in, first-out queue with drop-tail.
     Fifo(Fifo<T>),
-    /// Any other discipline.
+    /// Queue with any other discipline.
     Scheduled(Box<Scheduled<T>>),
 }
 
@@ -87,7 +87,7 @@ impl<T> Line<T> {
         }
     }
 
-    /// The next packet, if it has left by now, and whether it is to be marked.
+    /// Returns the next packet that has departed by now, and true if it must be marked.
     fn poll_output(&mut self, now: Time) -> Option<(Departure<T>, bool)> {
         match self {
             Self::Fifo(line) => line.poll_output(now).map(|left| (left, false)),
@@ -117,7 +117,7 @@ impl<T> Line<T> {
 }
 
 impl<T> Hop<T> {
-    /// An idle hop without a law; seed and name choose its random numbers.
+    /// Creates an idle hop without a law. `seed` and `name` select its random stream.
     #[must_use]
     pub fn new(settings: Settings, seed: u64, name: &str) -> Self {
         Self::under((), settings, seed, name)
@@ -125,7 +125,7 @@ impl<T> Hop<T> {
 }
 
 impl<T, L: HopLaw<T>> Hop<T, L> {
-    /// An idle hop under a law.
+    /// Creates an idle hop with a law. `seed` and `name` select its random stream.
     #[must_use]
     pub fn under(law: L, settings: Settings, seed: u64, name: &str) -> Self {
         Self {
@@ -134,11 +134,11 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             queue: Line::Fifo(Fifo::new(settings.rate, settings.buffer)),
             dropped: Vec::new(),
             wire: DelayLine::new(Wire::new(settings.wire, Stream::new(seed, "loss", name))),
-            counters: Counters::default(),
+            counters: HopCounters::default(),
         }
     }
 
-    /// Gives an idle hop a queue of this discipline. Its law tells what the discipline knows of packets, and marks them.
+    /// Replaces the queue of an idle hop. The law classifies packets for the discipline and sets their marks.
     pub fn set_queue(&mut self, queue: &AnyQueueParams, seed: u64, name: &str) {
         let Settings { rate, buffer, .. } = self.settings;
         let capacity = rate.unwrap_or(Rate::ZERO);
@@ -147,7 +147,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// What the discipline of the queue says of itself; NaN if nothing.
+    /// Returns the signal of the queue discipline; NaN for a drop-tail queue.
     pub fn signal(&self) -> f64 {
         match &self.queue {
             Line::Fifo(_) => f64::NAN,
@@ -155,7 +155,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Classes of service of the queue.
+    /// Returns the service classes of the queue.
     #[must_use]
     pub fn classes(&self) -> Classes {
         match &self.queue {
@@ -164,10 +164,10 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Takes a packet. Others may be dropped for it: see [`poll_dropped`](Self::poll_dropped).
+    /// Queues a packet. The queue may evict other packets; [`poll_dropped`](Self::poll_dropped) returns them.
     ///
     /// # Errors
-    /// Gives it back if it does not fit into the queue.
+    /// Returns the packet if it does not fit into the queue.
     pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<(), T> {
         self.handle_timeout(now);
         self.dropped.clear();
@@ -197,12 +197,12 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         result
     }
 
-    /// A packet that was dropped after it had been taken, since the last one came.
+    /// Returns a packet evicted since the last arrival.
     pub fn poll_dropped(&mut self) -> Option<T> {
         self.dropped.pop()
     }
 
-    /// Counts what a discipline has dropped.
+    /// Collects and counts the packets that the discipline has dropped.
     fn drop_scheduled(&mut self) {
         let Line::Scheduled(line) = &mut self.queue else { return };
         while let Some((size, packet)) = line.poll_dropped() {
@@ -213,7 +213,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// When something happens next: a packet is due at the far end, or an interval ends.
+    /// Returns the time of the next event: a delivery at the far end or the end of the law's interval.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let delay = self.settings.wire.delay;
@@ -224,7 +224,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             .min()
     }
 
-    /// Performs the departures up to now, then ends the interval if it is over.
+    /// Processes departures up to now, and ends the law's interval if it is over.
     pub fn handle_timeout(&mut self, now: Time) {
         self.depart(now);
         if self.law.poll_timeout().is_some_and(|end| end <= now) {
@@ -246,7 +246,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         self.drop_scheduled();
     }
 
-    /// The next packet that is due by now at the far end, and when it was.
+    /// Returns the next packet that has reached the far end by now, and its delivery time.
     pub fn poll_output(&mut self, now: Time) -> Option<(Time, T)> {
         self.depart(now);
         let (due, (size, packet)) = self.wire.poll_output(now)?;
@@ -255,7 +255,8 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         Some((due, packet))
     }
 
-    /// Changes what it is like from now on: what is being sent goes on at the new rate; what is on the wire stays as it is.
+    /// Changes the settings. The packet in service continues at the new rate; packets on the wire keep their delivery
+    /// times.
     pub fn set(&mut self, now: Time, settings: Settings) {
         self.depart(now);
         self.settings = settings;
@@ -264,39 +265,39 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         self.depart(now);
     }
 
-    /// The law.
+    /// Returns the router law.
     #[must_use]
     pub fn law(&self) -> &L {
         &self.law
     }
 
-    /// The law, to change it.
+    /// Returns the router law, mutably.
     pub fn law_mut(&mut self) -> &mut L {
         &mut self.law
     }
 
-    /// What it is like.
+    /// Returns the settings.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// Bytes and packets in the queue.
+    /// Returns the number of bytes and packets queued or in service.
     pub fn backlog(&mut self, now: Time) -> (Bytes, usize) {
         self.depart(now);
         let backlog = self.queue.backlog();
         (backlog.bytes, backlog.packets as usize)
     }
 
-    /// What happened so far.
+    /// Returns the counters since the start.
     #[must_use]
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> HopCounters {
         self.counters
     }
 
-    /// Packets between arrival and delivery.
+    /// Returns the number of packets between arrival and delivery.
     #[must_use]
-    pub fn under_way(&self) -> usize {
+    pub fn in_flight(&self) -> usize {
         self.queue.backlog().packets as usize + self.wire.packets()
     }
 }

@@ -1,45 +1,45 @@
-//! What a law does at a hop.
+//! Interface between a hop and the router half of a law.
 
 use levelflow_laws::Arriving;
 use levelflow_units::{Bytes, Time};
 
 use crate::fifo::{Backlog, Departure};
-use crate::scheduler::Class;
+use crate::scheduler::FlowKey;
 
-/// The router half of a law at a hop, which sees packets of type `T` come and go.
+/// Router half of a law at a hop. `T` is the packet type.
 pub trait HopLaw<T> {
-    /// A packet comes, and may be stamped; it may not fit into the queue.
+    /// Handles an arriving packet, and may stamp it. The queue may still drop the packet.
     fn handle_arrival(&mut self, _arriving: &Arriving, _packet: &mut T) {}
 
-    /// A packet left the queue, and may be stamped.
+    /// Handles a packet that leaves the queue, and may stamp it.
     fn handle_departure(&mut self, _departure: &mut Departure<T>) {}
 
-    /// A packet that came did not fit.
+    /// Handles a packet dropped by the queue.
     fn handle_drop(&mut self, _size: Bytes) {}
 
-    /// What queues that do more than wait know of a packet.
-    fn classify(&self, _packet: &T) -> Class {
-        Class::default()
+    /// Returns the flow key of a packet.
+    fn classify(&self, _packet: &T) -> FlowKey {
+        FlowKey::default()
     }
 
-    /// A queue marks a packet that its class allows to be; gives whether it had no mark before.
+    /// Marks an ECN-capable packet. Returns true if the packet had no mark before.
     fn mark(&mut self, _packet: &mut T) -> bool {
         false
     }
 
-    /// When the running interval ends.
+    /// Returns the end of the current control interval.
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    /// The interval ends, with this much in the queue.
+    /// Ends the control interval. `backlog` is the queue content.
     fn handle_timeout(&mut self, _now: Time, _backlog: Backlog) {}
 }
 
-/// A hop without a law.
+/// Hop without a law.
 impl<T> HopLaw<T> for () {}
 
-/// A hop that may have a law.
+/// Hop with an optional law.
 impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
     fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
         if let Some(law) = self {
@@ -59,8 +59,8 @@ impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
         }
     }
 
-    fn classify(&self, packet: &T) -> Class {
-        self.as_ref().map_or_else(Class::default, |law| law.classify(packet))
+    fn classify(&self, packet: &T) -> FlowKey {
+        self.as_ref().map_or_else(FlowKey::default, |law| law.classify(packet))
     }
 
     fn mark(&mut self, packet: &mut T) -> bool {

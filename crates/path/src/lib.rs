@@ -1,9 +1,10 @@
-//! What a packet passes between two hosts, in virtual or real time: no clock, no socket.
+//! Path of a packet between two hosts, in virtual or real time, without a clock or a socket.
 //!
-//! A [`Fifo`] is a queue in front of a transmitter, a [`DelayLine`] the wire behind it, and a [`Hop`] both, with the router
-//! half of a law if there is one: a [`Port`] stamps datagrams, a [`HopLaw`] packets of any type. The verbs are those of
-//! other sans-IO crates: `handle_input` takes a packet, `poll_output` gives one that is due, `poll_timeout` says when
-//! something happens next, and `handle_timeout` performs it. Callers pass the time, which never runs backwards.
+//! A [`Fifo`] is a queue with a transmitter, and a [`DelayLine`] is the wire behind it. A [`Hop`] combines both with an
+//! optional router half of a law: a [`Port`] stamps datagrams, and a [`HopLaw`] stamps packets of any type. Method
+//! names are those of other sans-IO crates: `handle_input` accepts a packet, `poll_output` returns one that is due,
+//! `poll_timeout` returns the time of the next event, and `handle_timeout` processes it. Callers pass the time, which
+//! never decreases.
 
 mod fifo;
 mod hop;
@@ -13,8 +14,8 @@ pub mod scheduler;
 mod wire;
 
 pub use fifo::{Backlog, Departure, Fifo};
-pub use hop::{Counters, Hop, Settings};
+pub use hop::{Hop, HopCounters, Settings};
 pub use law::HopLaw;
 pub use port::{Datagram, Port};
 pub use scheduler::Scheduler;
-pub use wire::{DelayLine, GilbertElliott, Loss, Propagation, Wire};
+pub use wire::{DelayLine, GilbertElliott, Propagation, Wire, WireLoss};

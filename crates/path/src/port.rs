@@ -1,73 +1,72 @@
-//! One output port: the router half of a law, its intervals, and counters for people. It stamps datagrams.
+//! An output port with the router half of a law, its control intervals and counters. It stamps datagrams.
 
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{Log, LoggedRouter, Sink};
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use serde::Serialize;
 
 use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
-/// Intervals are not closed more often than this, whatever round-trip times packets claim: a law divides by the time
-/// that it measures.
-const SHORTEST: Duration = Duration::from_us(500);
+/// Shortest control interval, for any round-trip times in packet headers. Laws divide by the interval.
+const MIN_INTERVAL: Duration = Duration::from_us(500);
 
-/// What a packet is to a router.
+/// Class of a packet, as seen by the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
-    /// It has a header of the router's law, which may be stamped.
+pub enum PacketClass {
+    /// Packet with a header of the router's law, which the law may stamp.
     Ours,
-    /// An ACK of the router's law.
+    /// ACK of the router's law.
     Ack,
-    /// It has the shim of the router's law, and a header that no sender or router writes.
+    /// Packet with the shim of the router's law but an invalid header.
     Refused,
-    /// Anything else.
+    /// Any other packet.
     Foreign,
 }
 
-/// What has come and gone since the start.
+/// Counters of a port since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
-    /// Packets that came.
+pub struct PortCounters {
+    /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the packets that arrived, on the wire.
     pub bytes: u64,
-    /// Packets whose header the law saw.
+    /// Packets whose header the law processed.
     pub stamped: u64,
     /// ACKs of the law.
     pub acks: u64,
-    /// Packets with the shim of the law and a header that no sender or router writes.
+    /// Packets with the shim of the law but an invalid header.
     pub refused: u64,
-    /// Other packets.
+    /// Packets of any other protocol or law.
     pub foreign: u64,
-    /// Packets dropped for want of room.
+    /// Packets dropped by the queue.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
-    /// Intervals closed.
+    /// Control intervals closed.
     pub intervals: u64,
-    /// Nanoseconds by which the latest of their ends was late.
+    /// Largest timer latency at the end of a control interval, ns.
     pub worst_late_ns: u64,
 }
 
-/// What a data path has counted since it was last asked, for people.
+/// Counts of an external data path since its last report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Packets that came.
+    /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the packets that arrived, on the wire.
     pub bytes: u64,
     /// Packets whose header was stamped.
     pub stamped: u64,
     /// ACKs of the law.
     pub acks: u64,
-    /// Packets with the shim of the law and a header that no sender or router writes.
+    /// Packets with the shim of the law but an invalid header.
     pub refused: u64,
 }
 
-/// A law at work at an output port, whose log goes to `S`.
+/// A law in operation at an output port. `S` is the sink of its log.
 #[derive(Debug)]
 pub struct Port<S: Sink> {
     info: PortInfo,
@@ -75,13 +74,13 @@ pub struct Port<S: Sink> {
     law: LoggedRouter<S>,
     opened: Time,
     due: Time,
-    /// Bytes dropped in this interval.
+    /// Bytes dropped in the current control interval.
     dropped: u64,
-    counters: Counters,
+    counters: PortCounters,
 }
 
 impl<S: Sink> Port<S> {
-    /// A port whose first interval begins now.
+    /// Creates a port whose first control interval begins now.
     #[must_use]
     pub fn new(params: AnyParams, info: PortInfo, now: Time) -> Self {
         let law = LoggedRouter::new(&params, &info, None);
@@ -92,31 +91,31 @@ impl<S: Sink> Port<S> {
             opened: now,
             due: now,
             dropped: 0,
-            counters: Counters::default(),
+            counters: PortCounters::default(),
         };
         port.due = port.end_of_interval(now);
         port
     }
 
-    /// Logs the input of the law from now on, which must be before the first packet.
+    /// Logs all inputs of the law. Must be called before the first packet.
     pub fn log(&mut self, log: Log<S>) {
         self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
     }
 
-    /// The line has another rate from now on, above zero.
+    /// Changes the line rate, which must be above zero.
     pub fn set_capacity(&mut self, capacity: Rate) {
         self.info.capacity = capacity;
         self.law.on_capacity(&self.params, capacity);
     }
 
-    /// A packet of this size comes, and its payload begins with these bytes. The law counts it, and stamps it if it is one of
-    /// its own; bytes of any other packet stay as they are.
-    pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> Class {
+    /// Handles an arriving packet whose payload begins with these bytes. The law counts every packet, and stamps those
+    /// with a header of the law. Other packets are not changed.
+    pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> PacketClass {
         let class = match header(&self.params, payload) {
             Ok(mut header) => {
                 self.law.on_arrival(&self.params, packet, Some(&mut header));
-                header.encode(&mut payload[LENGTH..]);
-                Class::Ours
+                header.encode(&mut payload[SHIM_BYTES..]);
+                PacketClass::Ours
             }
             Err(class) => {
                 self.law.on_arrival(&self.params, packet, None);
@@ -126,33 +125,33 @@ impl<S: Sink> Port<S> {
         self.counters.packets += 1;
         self.counters.bytes += packet.size.get();
         *match class {
-            Class::Ours => &mut self.counters.stamped,
-            Class::Ack => &mut self.counters.acks,
-            Class::Refused => &mut self.counters.refused,
-            Class::Foreign => &mut self.counters.foreign,
+            PacketClass::Ours => &mut self.counters.stamped,
+            PacketClass::Ack => &mut self.counters.acks,
+            PacketClass::Refused => &mut self.counters.refused,
+            PacketClass::Foreign => &mut self.counters.foreign,
         } += 1;
         class
     }
 
-    /// A packet that came as [`Class::Ours`] leaves.
+    /// Handles the departure of a packet that arrived as [`PacketClass::Ours`].
     pub fn depart(&mut self, size: Bytes, payload: &mut [u8]) {
         if self.law.stamps_departures()
             && let Ok(mut header) = header(&self.params, payload)
         {
             self.law.on_departure(&self.params, size, &mut header);
-            header.encode(&mut payload[LENGTH..]);
+            header.encode(&mut payload[SHIM_BYTES..]);
         }
     }
 
-    /// Packets that came found no room; their bytes.
+    /// Counts packets dropped by the queue, and their bytes.
     pub fn lose(&mut self, packets: u32, bytes: Bytes) {
         self.dropped = self.dropped.saturating_add(bytes.get());
         self.counters.dropped += u64::from(packets);
         self.counters.dropped_bytes = self.counters.dropped_bytes.saturating_add(bytes.get());
     }
 
-    /// A data path has done the work of [`arrive`](Self::arrive) and [`depart`](Self::depart) for these packets. The interval
-    /// must be closed next.
+    /// Adds the counts of a data path that has performed [`arrive`](Self::arrive) and [`depart`](Self::depart) itself.
+    /// Callers must close the control interval next.
     pub fn absorb(&mut self, counted: &Counts, traffic: &Traffic) {
         self.law.absorb(&self.params, counted);
         let known = traffic.stamped + traffic.acks + traffic.refused;
@@ -165,19 +164,19 @@ impl<S: Sink> Port<S> {
         c.foreign += traffic.packets.saturating_sub(known);
     }
 
-    /// When the running interval ends.
+    /// Returns the end of the current control interval.
     #[must_use]
     pub fn due(&self) -> Time {
         self.due
     }
 
-    /// When the running interval began.
+    /// Returns the start of the current control interval.
     #[must_use]
     pub fn opened(&self) -> Time {
         self.opened
     }
 
-    /// Ends the running interval, with this much in the queue.
+    /// Ends the current control interval. `backlog` is the queue content.
     pub fn close(&mut self, now: Time, backlog: Backlog) {
         let view = PortView {
             queue: backlog.bytes,
@@ -193,53 +192,53 @@ impl<S: Sink> Port<S> {
         self.due = self.end_of_interval(now);
     }
 
-    /// Counted from now, not from when the last one should have ended: a short interval after a late one would hold a
-    /// handful of packets, and laws divide by what they count.
+    /// Returns the end of a control interval that begins now, even if the previous interval ended late. A short
+    /// interval after a late one would contain few packets, and laws divide by packet counts.
     fn end_of_interval(&self, now: Time) -> Time {
-        let length = self.law.interval(&self.params).max(SHORTEST);
+        let length = self.law.interval(&self.params).max(MIN_INTERVAL);
         now.saturating_add(length)
     }
 
-    /// The law's state.
+    /// Returns the law's state.
     #[must_use]
     pub fn law(&self) -> &AnyRouter {
         &self.law
     }
 
-    /// The law's parameters.
+    /// Returns the law's parameters.
     #[must_use]
     pub fn params(&self) -> &AnyParams {
         &self.params
     }
 
-    /// Identity and line rate.
+    /// Returns the identity and line rate of the port.
     #[must_use]
     pub fn info(&self) -> &PortInfo {
         &self.info
     }
 
-    /// What was counted.
+    /// Returns the counters.
     #[must_use]
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &PortCounters {
         &self.counters
     }
 }
 
 /// A packet whose UDP payload a [`Port`] may stamp.
 pub trait Datagram {
-    /// The payload; empty in a packet of another kind.
+    /// Returns the UDP payload; empty for a packet of another protocol.
     fn payload(&mut self) -> &mut [u8];
 
-    /// Whether the packet came as [`Class::Ours`], which the port notes here.
+    /// Returns the flag that the port sets if the packet arrived as [`PacketClass::Ours`].
     fn ours(&mut self) -> &mut bool;
 
-    /// The payload has been stamped, and so checksums are wrong.
+    /// Updates checksums after the payload has been stamped.
     fn fix_checksum(&mut self) {}
 }
 
 impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
     fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
-        let ours = self.arrive(arriving, packet.payload()) == Class::Ours;
+        let ours = self.arrive(arriving, packet.payload()) == PacketClass::Ours;
         *packet.ours() = ours;
         if ours {
             packet.fix_checksum();
@@ -266,24 +265,24 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
     }
 }
 
-/// The header of this law at the front of a datagram's payload, or else what the packet is. A router looks at the first shim
-/// only, and wants its header to have the law's own length.
+/// Returns the header of this law at the start of a UDP payload. A router reads only the first shim, and requires the
+/// exact header length of its law.
 ///
 /// # Errors
-/// When there is none that a router may stamp.
-pub fn header(params: &<Any as Protocol>::Params, payload: &[u8]) -> Result<AnyHeader, Class> {
+/// Returns the class of a packet that the router must not stamp.
+pub fn header(params: &<Any as Protocol>::Params, payload: &[u8]) -> Result<AnyHeader, PacketClass> {
     let law = params.law();
     let Ok((shim, bytes, _)) = Shim::decode(payload) else {
-        return Err(Class::Foreign);
+        return Err(PacketClass::Foreign);
     };
     if law.number == 0 || shim.law != law.number {
-        return Err(Class::Foreign);
+        return Err(PacketClass::Foreign);
     }
     if shim.kind == Kind::Ack {
-        return Err(Class::Ack);
+        return Err(PacketClass::Ack);
     }
     if bytes.len() != law.header_bytes() {
-        return Err(Class::Refused);
+        return Err(PacketClass::Refused);
     }
-    AnyHeader::decode(params, bytes).map_err(|_| Class::Refused)
+    AnyHeader::decode(params, bytes).map_err(|_| PacketClass::Refused)
 }

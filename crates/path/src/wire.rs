@@ -1,52 +1,53 @@
-//! The wire behind a transmitter: delay, jitter, batches and loss.
+//! The wire behind a transmitter: propagation delay, jitter, batching and loss.
 
 use std::collections::VecDeque;
 
 use levelflow_random::Stream;
 use levelflow_units::{Duration, Time};
 
-/// What a wire does to packets.
+/// Propagation parameters of a wire.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Propagation {
     /// Propagation delay.
     pub delay: Duration,
-    /// Each packet is late by up to this much, uniformly.
+    /// Upper bound of the uniformly distributed random delay.
     pub jitter: Duration,
-    /// Whether a late packet lets others overtake it, instead of holding them up.
+    /// True if later packets may overtake a delayed packet; false if they wait for it.
     pub reorder: bool,
-    /// Packets come at whole multiples of this time, in batches; zero: one by one.
+    /// Period of batched deliveries: packets arrive at multiples of the slot. Zero disables batching.
     pub slot: Duration,
-    /// Which packets are lost.
-    pub loss: Loss,
+    /// Loss model.
+    pub loss: WireLoss,
 }
 
-/// How a wire loses packets.
+/// Loss model of a wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Loss {
-    /// Each with this probability, whatever becomes of others.
+pub enum WireLoss {
+    /// Independent losses with this probability.
     Independent(f64),
-    /// In bursts.
+    /// Losses in bursts.
     Bursts(GilbertElliott),
 }
 
-/// A wire that is good or bad, which may change after each packet (Gilbert 1960, Elliott 1963).
+/// Gilbert-Elliott model: a wire with a good and a bad state, which may change after each packet (Gilbert 1960, Elliott
+/// 1963).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GilbertElliott {
-    /// Probability that a good wire becomes bad.
+    /// Probability per packet that a good wire becomes bad.
     pub p: f64,
-    /// Probability that a bad wire becomes good.
+    /// Probability per packet that a bad wire becomes good.
     pub r: f64,
-    /// Probability that a good wire loses a packet.
+    /// Loss probability in the good state.
     pub good: f64,
-    /// Probability that a bad wire loses a packet.
+    /// Loss probability in the bad state.
     pub bad: f64,
 }
 
-impl Loss {
+impl WireLoss {
     /// No packet is lost.
     pub const NONE: Self = Self::Independent(0.0);
 
-    /// Probability that a packet is lost, of many.
+    /// Returns the long-term loss probability.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {
@@ -56,33 +57,33 @@ impl Loss {
     }
 }
 
-impl Default for Loss {
+impl Default for WireLoss {
     fn default() -> Self {
         Self::NONE
     }
 }
 
 impl Propagation {
-    /// Whether every packet arrives one delay after it has left, as long as it is not lost.
+    /// Returns true if every delivered packet arrives exactly one propagation delay after its transmission.
     #[must_use]
     pub fn is_even(&self) -> bool {
         self.jitter == Duration::ZERO && self.slot == Duration::ZERO
     }
 }
 
-/// A wire at work: what becomes of a packet that leaves the transmitter.
+/// A wire in operation, which computes losses and arrival times.
 #[derive(Debug)]
 pub struct Wire {
     propagation: Propagation,
     random: Stream,
-    /// Of a wire that loses packets in bursts.
+    /// True if the wire is in the bad state.
     bad: bool,
-    /// When the last packet is due of those that none may overtake.
+    /// Latest arrival time so far. Without reordering, no later packet arrives earlier.
     latest: Time,
 }
 
 impl Wire {
-    /// A wire that is good; `random` draws losses and jitter.
+    /// Creates a wire in the good state. Losses and jitter are drawn from `random`.
     #[must_use]
     pub fn new(propagation: Propagation, random: Stream) -> Self {
         Self {
@@ -93,12 +94,12 @@ impl Wire {
         }
     }
 
-    /// Whether it loses the next packet.
+    /// Decides whether the next packet is lost; returns true if it is.
     pub fn loses(&mut self) -> bool {
         match self.propagation.loss {
-            Loss::Independent(0.0) => false,
-            Loss::Independent(loss) => self.random.unit() < loss,
-            Loss::Bursts(GilbertElliott { p, r, good, bad }) => {
+            WireLoss::Independent(0.0) => false,
+            WireLoss::Independent(loss) => self.random.unit() < loss,
+            WireLoss::Bursts(GilbertElliott { p, r, good, bad }) => {
                 let (loss, change) = if self.bad { (bad, r) } else { (good, p) };
                 let lost = self.random.unit() < loss;
                 self.bad ^= self.random.unit() < change;
@@ -107,7 +108,7 @@ impl Wire {
         }
     }
 
-    /// When a packet reaches the far end that has left now and is not lost.
+    /// Returns the arrival time of a packet sent now. Must not be called for a lost packet.
     pub fn due(&mut self, now: Time) -> Time {
         let Propagation {
             delay,
@@ -132,22 +133,22 @@ impl Wire {
         due
     }
 
-    /// Changes what happens to packets from now on.
+    /// Changes the propagation parameters for packets sent from now on.
     pub fn set(&mut self, propagation: Propagation) {
         self.propagation = propagation;
     }
 }
 
-/// A wire and the packets on it.
+/// A wire and the packets in flight on it.
 #[derive(Debug)]
 pub struct DelayLine<T> {
     wire: Wire,
-    /// By due time, and in order of arrival where that is the same.
+    /// Packets by arrival time; those with equal times are in the order in which they were sent.
     flight: VecDeque<(Time, T)>,
 }
 
 impl<T> DelayLine<T> {
-    /// An empty one.
+    /// Creates an empty delay line.
     #[must_use]
     pub fn new(wire: Wire) -> Self {
         Self {
@@ -156,10 +157,10 @@ impl<T> DelayLine<T> {
         }
     }
 
-    /// Takes a packet.
+    /// Sends a packet.
     ///
     /// # Errors
-    /// Gives it back if it is lost.
+    /// Returns the packet if it is lost.
     pub fn handle_input(&mut self, now: Time, packet: T) -> Result<(), T> {
         if self.wire.loses() {
             return Err(packet);
@@ -170,24 +171,24 @@ impl<T> DelayLine<T> {
         Ok(())
     }
 
-    /// When the next packet is due at the far end.
+    /// Returns the arrival time of the next packet.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.flight.front().map(|&(due, _)| due)
     }
 
-    /// The next packet that is due by now, and when it was.
+    /// Returns the next packet that has arrived by now, and its arrival time.
     pub fn poll_output(&mut self, now: Time) -> Option<(Time, T)> {
         self.poll_timeout().filter(|&due| due <= now)?;
         self.flight.pop_front()
     }
 
-    /// Changes what happens to packets from now on; those on the wire stay as they are.
+    /// Changes the propagation parameters for packets sent from now on. Packets in flight keep their arrival times.
     pub fn set(&mut self, propagation: Propagation) {
         self.wire.set(propagation);
     }
 
-    /// Packets on the wire.
+    /// Returns the number of packets on the wire.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.flight.len()
@@ -202,7 +203,7 @@ mod tests {
         Wire::new(propagation, Stream::new(1, "loss", "x"))
     }
 
-    /// Bursts are geometric: so long on average as the wire stays bad, and so often that the mean loss holds.
+    /// Verifies that bursts have the mean length of the bad state, and that losses have the long-term probability.
     #[test]
     fn bursts_are_as_long_and_as_frequent_as_asked() {
         let model = GilbertElliott {
@@ -211,7 +212,7 @@ mod tests {
             good: 0.0,
             bad: 1.0,
         };
-        let loss = Loss::Bursts(model);
+        let loss = WireLoss::Bursts(model);
         let mut wire = wire(Propagation {
             loss,
             ..Propagation::default()
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_bad_wire_may_lose_only_some() {
-        let loss = Loss::Bursts(GilbertElliott {
+        let loss = WireLoss::Bursts(GilbertElliott {
             p: 0.5,
             r: 0.5,
             good: 0.1,

@@ -1,6 +1,6 @@
-//! Random streams: one per entity and purpose, so that adding a flow does not change another flow's draws.
+//! Random streams, one per entity and purpose, so that adding a flow does not change the draws of another flow.
 //!
-//! A stream gives the same numbers on every platform and in every version of this crate.
+//! A stream returns the same numbers on every platform and in every version of this crate.
 
 #![no_std]
 
@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream of the entity `name` for `purpose` in a run with this seed.
+    /// Creates the stream of the entity `name` for `purpose` in a run with this seed.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, name: &str) -> Self {
         let hash = fold(BASIS ^ mix(seed), purpose.bytes().chain([0]).chain(name.bytes()));
@@ -20,31 +20,32 @@ impl Stream {
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
     }
 
-    /// 64 random bits: the seed of another generator.
+    /// Returns 64 random bits, to seed another generator.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in [0, 1), in steps of 2^-53.
+    /// Returns a number that is uniformly distributed over [0, 1), a multiple of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Exponential with mean 1, by inversion.
+    /// Returns an exponentially distributed number with mean 1, by inversion.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
     }
 
-    /// Normal with mean 0 and variance 1 (Box and Muller; one of the pair is used).
+    /// Returns a normally distributed number with mean 0 and variance 1 (Box-Muller; the second number of the pair is
+    /// discarded).
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 }
 
-/// A number made of a name, which tells it from others and depends on nothing else.
+/// Returns a hash that identifies the name.
 #[must_use]
 pub fn identity(name: &str) -> u64 {
     mix(fold(BASIS, name.bytes()))
@@ -52,7 +53,7 @@ pub fn identity(name: &str) -> u64 {
 
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a.
+/// Continues an FNV-1a hash over the bytes.
 fn fold(basis: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(basis, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,8 +1,8 @@
-//! Alarms: pending events that can be put off without another event.
+//! Alarms: pending events that can be postponed without adding another event.
 
 use levelflow_units::Time;
 
-/// A pending event and the time at which it should act: a later time waits in `due` until the event fires.
+/// Pending event, and the time at which the alarm should act. A later time is kept in `due` until the event fires.
 #[derive(Debug, Clone, Copy)]
 pub struct Alarm {
     event: Time,
@@ -15,7 +15,7 @@ impl Alarm {
         due: Time::NEVER,
     };
 
-    /// Moves the alarm; gives the time of the event to add, if one is needed.
+    /// Moves the alarm; returns the time of the event to add, if one is needed.
     #[inline]
     pub fn set(&mut self, due: Time) -> Option<Time> {
         self.due = due;
@@ -26,13 +26,13 @@ impl Alarm {
         None
     }
 
-    /// No longer wanted.
+    /// Cancels the alarm; its event becomes stale.
     #[inline]
     pub fn clear(&mut self) {
         self.due = Time::NEVER;
     }
 
-    /// An event fires.
+    /// Handles an event of the alarm.
     #[inline]
     pub fn fire(&mut self, now: Time) -> Fired {
         if now != self.event {
@@ -62,14 +62,14 @@ impl Default for Alarm {
     }
 }
 
-/// What an event of an [`Alarm`] means.
+/// Meaning of an event of an [`Alarm`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fired {
-    /// Act.
+    /// The alarm acts now.
     Now,
-    /// Add an event then.
+    /// The alarm was postponed: add an event at this time.
     Later(Time),
-    /// Nothing.
+    /// The event is obsolete.
     Stale,
 }
 

@@ -1,7 +1,7 @@
-//! What links carry, as a capture file: Ethernet, IPv4, UDP, shim and header of each packet that reaches the far end of a link.
+//! Capture file of links: Ethernet, IPv4, UDP, shim and header of each packet that reaches the far end of a link.
 //!
-//! The format is pcapng with one interface per link, times in nanoseconds. Payloads are cut off; they are zeros as far as
-//! checksums go.
+//! The format is pcapng with one interface per link and times in nanoseconds. Payloads are omitted; checksums assume
+//! that they are zeros.
 
 use levelflow_laws::{Any, AnyHeader, AnyParams, Kind};
 use levelflow_path::scheduler::Ecn;
@@ -10,22 +10,22 @@ use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
 
 use crate::packet::Packet;
 
-/// Where receivers listen.
+/// UDP port of receivers.
 const PORT: u16 = 4711;
-/// First of the ports that senders have.
+/// First UDP port of senders.
 const FIRST_PORT: u16 = 49_152;
-const PORTS: u32 = 16_384;
+const CAPTURE_PORTS: u32 = 16_384;
 const HEADERS: usize = ETHERNET + IPV4 + UDP;
-const LONGEST: usize = HEADERS + shim::LONGEST;
+const MAX_CAPTURED_BYTES: usize = HEADERS + shim::MAX_PREFIX_BYTES;
 
-/// Codes of pcapng.
+/// Block types of pcapng.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 
-/// Whether a header of the simulator's laws can be written into a capture.
+/// Laws whose headers can be written into a capture.
 pub trait Wire: levelflow_laws::Protocol {
-    /// Number of the law and length of the header, which `out` then begins with.
+    /// Writes the header to the start of `out`; returns the number of the law and the length of the header.
     fn wire(params: &Self::Params, header: &Self::Header, out: &mut [u8]) -> (u8, usize);
 }
 
@@ -35,24 +35,24 @@ impl Wire for Any {
     }
 }
 
-/// See [`Wire::wire`].
+/// Type of [`Wire::wire`].
 type Encode<P> =
     fn(&<P as levelflow_laws::Protocol>::Params, &<P as levelflow_laws::Protocol>::Header, &mut [u8]) -> (u8, usize);
 
-/// A link to watch.
+/// Link to capture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
-    /// Its index.
+    /// Index of the link.
     pub link: u32,
-    /// Its name.
+    /// Name of the link.
     pub name: String,
-    /// Its rate.
+    /// Capacity of the link.
     pub capacity: Rate,
-    /// Numbers of the nodes at its ends.
+    /// Numbers of the nodes at the two ends of the link.
     pub nodes: (u32, u32),
 }
 
-/// Which flow a packet belongs to.
+/// Flow that a packet belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whose {
     pub entry: u32,
@@ -60,19 +60,19 @@ pub(crate) struct Whose {
     pub started: Time,
 }
 
-/// A capture under way.
+/// Capture in progress.
 #[derive(Debug)]
 pub struct Capture<P: levelflow_laws::Protocol> {
     encode: Encode<P>,
-    /// For each link of the network, its interface, if it is watched.
+    /// Interface number and nodes of each link; none if the link is not captured.
     interfaces: Vec<Option<(u32, (u32, u32))>>,
-    /// For each flow entry, the nodes of its sender and its receiver.
+    /// Nodes of sender and receiver of each flow entry.
     hosts: Vec<(u32, u32)>,
     bytes: Vec<u8>,
 }
 
 impl<P: Wire> Capture<P> {
-    /// Watches some of so many links; `hosts` has the nodes of sender and receiver of each flow entry.
+    /// Creates a capture of the `watched` links; `hosts` has the nodes of sender and receiver of each flow entry.
     #[must_use]
     pub fn new(links: usize, watched: &[Watched], hosts: Vec<(u32, u32)>) -> Self {
         let mut capture = Self {
@@ -89,7 +89,7 @@ impl<P: Wire> Capture<P> {
         capture
     }
 
-    /// Magic number of the byte order, version 1.0, length unknown.
+    /// Writes the section header: magic number of the byte order, version 1.0, length unknown.
     fn section(&mut self) {
         let mut body = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
         body.extend([1, 0, 0, 0]);
@@ -99,7 +99,7 @@ impl<P: Wire> Capture<P> {
 
     fn interface(&mut self, link: &Watched) {
         let mut body = vec![1, 0, 0, 0];
-        body.extend((LONGEST as u32).to_le_bytes());
+        body.extend((MAX_CAPTURED_BYTES as u32).to_le_bytes());
         let mut option = |code: u16, value: &[u8]| {
             body.extend(code.to_le_bytes());
             body.extend((value.len() as u16).to_le_bytes());
@@ -116,7 +116,7 @@ impl<P: Wire> Capture<P> {
 }
 
 impl<P: levelflow_laws::Protocol> Capture<P> {
-    /// Takes what has been captured since the last call.
+    /// Returns the bytes captured since the previous call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -130,23 +130,23 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         self.bytes.extend(length.to_le_bytes());
     }
 
-    /// A packet is at the far end of a link.
+    /// Captures a packet at the far end of a link.
     pub(crate) fn pass(&mut self, now: Time, link: u32, packet: &Packet<P::Header>, params: &P::Params, whose: Whose) {
         let Some((interface, nodes)) = self.interfaces[link as usize] else {
             return;
         };
         let mut header = [0; 64];
         let (law, length) = (self.encode)(params, &packet.header, &mut header);
-        let mut frame = [0; LONGEST];
+        let mut frame = [0; MAX_CAPTURED_BYTES];
         let mut shim = shim_of(packet, law, length, whose);
         shim.unacknowledged = !P::transport(params).acknowledged;
         shim.encode(&mut frame[HEADERS..]);
-        let end = HEADERS + shim::LENGTH + length;
-        frame[HEADERS + shim::LENGTH..end].copy_from_slice(&header[..length]);
+        let end = HEADERS + shim::SHIM_BYTES + length;
+        frame[HEADERS + shim::SHIM_BYTES..end].copy_from_slice(&header[..length]);
         let size = usize::from(packet.size).max(end);
         ethernet(&mut frame, nodes);
         let (sender, receiver) = self.hosts[whose.entry as usize];
-        let own_port = FIRST_PORT + (whose.slot % PORTS) as u16;
+        let own_port = FIRST_PORT + (whose.slot % CAPTURE_PORTS) as u16;
         let (ends, ports) = if packet.label.is_ack() {
             ([receiver, sender], [PORT, own_port])
         } else {
@@ -161,7 +161,7 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         ipv4(&mut frame, size, ecn, packet.number as u16, ends);
         udp(&mut frame[..end], size, ports);
         let ns = now.as_ps() / 1000;
-        let mut body = Vec::with_capacity(20 + LONGEST);
+        let mut body = Vec::with_capacity(20 + MAX_CAPTURED_BYTES);
         for word in [interface, (ns >> 32) as u32, ns as u32, end as u32, size as u32] {
             body.extend(word.to_le_bytes());
         }
@@ -187,7 +187,7 @@ fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim 
     }
 }
 
-/// As good as random, and the same in each run: the low half of FNV-1a.
+/// Pseudorandom flow number, the same in each run: the low half of FNV-1a.
 fn flow_number(parts: [u64; 3]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
@@ -195,8 +195,8 @@ fn flow_number(parts: [u64; 3]) -> u32 {
     }) as u32
 }
 
-/// From and to a node: locally administered addresses that end with its number, the first is 1.
-fn ethernet(frame: &mut [u8; LONGEST], (from, to): (u32, u32)) {
+/// Writes an Ethernet header. Addresses are locally administered and end with the node's number, from 1.
+fn ethernet(frame: &mut [u8; MAX_CAPTURED_BYTES], (from, to): (u32, u32)) {
     for (at, node) in [(0, to), (6, from)] {
         let [a, b, c, d] = (node + 1).to_be_bytes();
         frame[at..at + 6].copy_from_slice(&[0x02, 0, a, b, c, d]);
@@ -204,8 +204,8 @@ fn ethernet(frame: &mut [u8; LONGEST], (from, to): (u32, u32)) {
     frame[12..14].copy_from_slice(&[0x08, 0x00]);
 }
 
-/// Node 1 has 10.0.0.1, and so on.
-fn ipv4(frame: &mut [u8; LONGEST], size: usize, ecn: u8, id: u16, [from, to]: [u32; 2]) {
+/// Writes an IPv4 header. Node 1 has the address 10.0.0.1, and so on.
+fn ipv4(frame: &mut [u8; MAX_CAPTURED_BYTES], size: usize, ecn: u8, id: u16, [from, to]: [u32; 2]) {
     let ip = &mut frame[ETHERNET..ETHERNET + IPV4];
     ip[0..2].copy_from_slice(&[0x45, ecn]);
     ip[2..4].copy_from_slice(&((size - ETHERNET) as u16).to_be_bytes());
@@ -233,7 +233,7 @@ fn udp(frame: &mut [u8], size: usize, ports: [u16; 2]) {
     udp[6..8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Sum of 16-bit words, the last of which may be half there (RFC 1071).
+/// Sum of 16-bit words; an odd last byte is padded with zero (RFC 1071).
 fn words(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
     bytes.chunks(2).map(word).sum()

@@ -1,33 +1,34 @@
-//! A link that changes while the run goes on: what it is now, and what that does to the packet in service.
+//! Link that changes during the run: its current state, and the effect of a change on the packet in service.
 
 use levelflow_scenario::LinkState;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-/// What a link that changes knows more than others.
+/// Additional state of a link that changes.
 #[derive(Debug)]
 pub struct Changing {
     states: Vec<LinkState>,
-    /// Index of the first state to come.
+    /// Index of the next state.
     next: usize,
     capacity: Rate,
     service: Service,
-    /// When it came into service, later by its stalls.
+    /// Start of the current packet's service, shifted by the time for which the link was down.
     began: Time,
-    /// If routers measure: what was sent, how long that took, and by port what of that its router has seen.
+    /// Totals since time zero, for routers that measure the capacity.
     sent: Sent,
+    /// Value of `sent` at the latest measurement by each port's router; none unless routers measure the capacity.
     seen: Option<Vec<Sent>>,
 }
 
-/// The packet in service.
+/// Service of a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Service {
-    /// It will have been sent then.
+    /// Transmission ends at this time.
     Until(Time),
-    /// The line is dead since then; these bytes are left.
+    /// The link has been down since this time, with this number of bytes left to send.
     Stalled(Time, f64),
 }
 
-/// Packets that were sent, and the time that they were in service.
+/// Number of bytes sent, and their time in service.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     bytes: u64,
@@ -35,7 +36,8 @@ struct Sent {
 }
 
 impl Changing {
-    /// At time zero, with `ports` routers that measure if they are not notified.
+    /// Creates the state at time zero. If `measured`, the routers of `ports` ports measure the capacity; otherwise they
+    /// are notified of changes.
     pub fn new(capacity: Rate, states: &[LinkState], measured: bool, ports: usize) -> Self {
         Self {
             states: states.to_vec(),
@@ -48,12 +50,12 @@ impl Changing {
         }
     }
 
-    /// When the link changes next.
+    /// Time of the next change.
     pub fn due(&self) -> Option<Time> {
         self.states.get(self.next).map(|state| state.at)
     }
 
-    /// The line is something else from now on.
+    /// Enters the next state and returns it.
     pub fn enter(&mut self) -> LinkState {
         let state = self.states[self.next];
         self.next += 1;
@@ -61,23 +63,24 @@ impl Changing {
         state
     }
 
-    /// The line rate.
+    /// Current line rate.
     pub fn capacity(&self) -> Rate {
         self.capacity
     }
 
-    /// Whether nothing can be sent.
+    /// True if the link is down.
     pub fn is_dead(&self) -> bool {
         self.capacity == Rate::ZERO
     }
 
-    /// The transmitter takes a packet, and will be done with it at `done`.
+    /// Records that the service of a packet starts at `now` and ends at `done`.
     pub fn begins(&mut self, now: Time, done: Time) {
         self.began = now;
         self.service = Service::Until(done);
     }
 
-    /// The line has another pace, ps per byte; gives the time when the packet in service will have been sent, if ever.
+    /// Changes the transmission time per byte, ps. Returns the new end of service of the current packet, unless the
+    /// link is down.
     pub fn repace(&mut self, now: Time, before: f64, after: f64) -> Option<Time> {
         let left = match self.service {
             Service::Until(done) => (done.max(now) - now).as_ps() as f64 / before,
@@ -95,24 +98,24 @@ impl Changing {
         Some(done)
     }
 
-    /// Whether the packet in service has been sent now, and not at a time that a change has made wrong.
+    /// True if the service of the current packet ends now; false for an event that a change has made obsolete.
     pub fn is_done(&self, now: Time) -> bool {
         self.service == Service::Until(now)
     }
 
-    /// The packet in service has been sent.
+    /// Counts the packet in service as sent.
     pub fn sends(&mut self, now: Time, size: u32) {
         self.sent.bytes += u64::from(size);
         self.sent.busy = self.sent.busy + (now - self.began);
     }
 
-    /// Whether routers are notified of changes.
+    /// True if routers are notified of changes.
     pub fn notifies(&self) -> bool {
         self.seen.is_none()
     }
 
-    /// The capacity that the router of a port measures: bytes over time in service, of the packets of its interval; none
-    /// without such packets, or if routers are notified of changes.
+    /// Capacity measured by the router of a port: bytes over time in service, for the packets of its control interval.
+    /// None if there are no such packets, or if routers are notified of changes.
     pub fn measured(&mut self, port: usize) -> Option<Rate> {
         let seen = &mut self.seen.as_mut()?[port];
         let bytes = self.sent.bytes - seen.bytes;

@@ -1,31 +1,34 @@
-//! Exact counters, what is derived from them at the end of a run, and the books that must balance.
+//! Exact counters, the results derived from them at the end of a run, and packet conservation.
 
 use derive_more::{Display, Error};
-use levelflow_results::{Backlog, Books, ClassSummary, DelaySample, Delays, FlowSummary, Histogram, LinkSummary};
+use levelflow_results::{
+    Backlog, ClassSummary, DelaySample, Delays, FlowSummary, Histogram, LinkSummary, PacketCounts,
+};
 use levelflow_units::Duration;
 
-/// Counters of one link; those that every packet changes come first.
+/// Counters of one link; those updated for every packet come first.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LinkCounters {
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub arrived: u64,
-    /// Their bytes.
+    /// Bytes of the packets that arrived at the queue.
     pub arrived_bytes: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Sum of the backlogs that packets arriving since the last sample found, bytes, and of those before.
+    /// Sum of the backlogs found by packets that arrived since the latest sample, bytes.
     backlog_sum: u64,
+    /// Sum of the backlogs found by packets that arrived before the latest sample, bytes.
     backlog_before: u128,
     /// Queueing delays.
     pub delays: Delays,
-    /// Packets that found no room.
+    /// Packets dropped by the queue.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes of the packets dropped by the queue.
     pub dropped_bytes: u64,
-    /// Packets that the queue marked.
+    /// Packets marked by the queue.
     pub marked: u64,
-    /// Packets that the wire lost.
+    /// Packets lost on the wire.
     pub lost: u64,
 }
 
@@ -37,7 +40,7 @@ impl LinkCounters {
         self.backlog_sum += backlog;
     }
 
-    /// A sample ends: sums start again, so that they do not overflow.
+    /// Ends a sample: sums restart, so that they do not overflow.
     pub(crate) fn fold(&mut self) {
         self.backlog_before += u128::from(std::mem::take(&mut self.backlog_sum));
     }
@@ -48,7 +51,7 @@ impl LinkCounters {
         self.dropped_bytes += bytes;
     }
 
-    /// Packets that reached the far end or were lost, and were not yet taken.
+    /// Returns the number of packets that reached the far end since the previous call, and the number of packets lost.
     pub(crate) fn arrivals_taken(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.delivered), std::mem::take(&mut self.lost))
     }
@@ -58,7 +61,7 @@ impl LinkCounters {
     }
 }
 
-/// What happened at a link since the last sample, beside what follows from [`LinkCounters`].
+/// Measures of a link since the latest sample, in addition to [`LinkCounters`].
 #[derive(Debug, Default)]
 pub struct LinkWindow {
     pub dropped: u32,
@@ -66,7 +69,7 @@ pub struct LinkWindow {
     pub dropped_bytes: u64,
     /// Largest arrival rate over a router interval, bit/s.
     pub peak_rate: f64,
-    /// Largest share of dropped bytes over a router interval.
+    /// Largest fraction of bytes dropped in a router interval.
     pub peak_loss: f64,
 }
 
@@ -81,7 +84,7 @@ impl LinkWindow {
     }
 }
 
-/// All that happened at a link since the last sample.
+/// Activity of a link since the latest sample.
 #[derive(Debug)]
 pub struct LinkSample {
     pub window: LinkWindow,
@@ -92,27 +95,28 @@ pub struct LinkSample {
 }
 
 impl LinkSample {
-    /// Share of dropped bytes, at most 1: a queue may drop what had come before.
+    /// Fraction of the arrived bytes that were dropped. It is capped at 1, since a queue may drop packets that arrived
+    /// before the latest sample.
     pub(crate) fn loss(&self) -> f64 {
         (self.window.dropped_bytes as f64 / self.arrived_bytes.max(1) as f64).min(1.0)
     }
 }
 
-/// Counters of one flow entry; those that every packet changes come first.
+/// Counters of one flow entry; those updated for every packet come first.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct EntryCounters {
     /// Wire bytes sent.
     pub sent_bytes: u64,
-    /// Wire bytes that reached receivers.
+    /// Wire bytes received.
     pub delivered_bytes: u64,
-    /// Part of `delivered_bytes` without new data: control packets and repeated data.
+    /// Part of `delivered_bytes` without new data: control packets and duplicate data.
     pub repeated_bytes: u64,
-    /// Packets from senders: data, and what opens and closes flows.
-    pub data: Books,
+    /// Packets of senders: data, and packets that open and close flows.
+    pub data: PacketCounts,
     /// ACKs of receivers.
-    pub acks: Books,
-    /// Round trips, nanoseconds.
+    pub acks: PacketCounts,
+    /// Round-trip times, ns.
     rtt: Histogram,
     /// Flows begun.
     pub started: u64,
@@ -129,7 +133,7 @@ impl EntryCounters {
     }
 }
 
-/// What happened to a flow entry since the last sample.
+/// Activity of a flow entry since the latest sample.
 #[derive(Debug, Default)]
 pub struct EntryWindow {
     pub sent_bytes: u64,
@@ -141,7 +145,7 @@ pub struct EntryWindow {
 }
 
 impl EntryWindow {
-    /// Adds what another part of the network counted. Round trips are those of the one with the senders.
+    /// Adds the counts of another part of the network. Round trips are counted only in the part with the senders.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
@@ -153,7 +157,8 @@ impl EntryWindow {
 }
 
 impl EntryCounters {
-    /// What was counted here and not yet taken, but for flows begun, which every part of the network counts, and round trips.
+    /// Removes and returns the counts of this part that another part adds to its own. Round trips and flows begun are
+    /// not added.
     pub(crate) fn taken(&mut self) -> Self {
         Self {
             data: std::mem::take(&mut self.data),
@@ -167,7 +172,7 @@ impl EntryCounters {
         }
     }
 
-    /// Adds what was taken in another part of the network.
+    /// Adds counts taken in another part of the network.
     pub(crate) fn absorb(&mut self, other: &Self) {
         self.data += other.data;
         self.acks += other.acks;
@@ -198,12 +203,12 @@ impl EntryCounters {
     }
 }
 
-/// State of a link at the end of a run, beside its counters.
+/// State of a link at the end of a run, in addition to its counters.
 #[derive(Debug)]
 pub struct LinkEnd {
     /// Packets in the queue or on the wire.
     pub in_flight: u64,
-    /// Sent bits over bits that the line could have sent.
+    /// Bits sent, relative to the bits that the line could have sent.
     pub utilisation: f64,
     /// Largest backlog of the run, bytes.
     pub backlog_max: u64,
@@ -237,14 +242,14 @@ impl LinkCounters {
     }
 }
 
-/// Books that do not balance: a bug in the simulator.
+/// Violation of packet conservation: a bug in the simulator.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
 #[display("packet conservation fails at {whose}: {expected} packets should be in flight, {found} are")]
 pub struct Violation {
-    /// The flow entry or link.
+    /// Name of the flow entry or link.
     pub whose: String,
-    /// Packets that the counters say are on their way.
+    /// Packets in flight according to the counters.
     pub expected: u64,
-    /// Packets found on their way.
+    /// Packets found in flight.
     pub found: u64,
 }

@@ -1,8 +1,8 @@
-//! Where a network can be cut into parts that run side by side: at links whose delay is long.
+//! Cuts a network into parts that run in parallel, at links with a long delay.
 //!
-//! A packet takes at least the delay of its link to come from one part to another. So all parts can run for the shortest
-//! delay among the links between them, a *window*, before they have to exchange packets. Senders and receivers belong to
-//! the nodes at the ends of their paths.
+//! A packet needs at least the delay of its link to cross from one part to another. All parts can therefore run for the
+//! shortest delay of the links between them, a *window*, before they must exchange packets. Senders and receivers
+//! belong to the nodes at the ends of their paths.
 
 use levelflow_laws::Protocol;
 use levelflow_scenario::Network;
@@ -10,17 +10,17 @@ use levelflow_units::Duration;
 
 use crate::partition::Graph;
 
-/// Lengths of windows that are tried, at most.
-const WINDOWS: usize = 24;
+/// Limit on window lengths to try.
+const MAX_WINDOW_LENGTHS: usize = 24;
 
-/// The part that each link, sender and receiver belongs to.
+/// Assignment of links, senders and receivers to parts.
 #[derive(Debug)]
 pub struct Cut {
     parts: usize,
     window: Duration,
-    /// By link, the part that has its queue and its transmitter, and the one at its far end.
+    /// Parts at the two ends of each link: the one with its queue and transmitter, and the one at its far end.
     links: Vec<[u32; 2]>,
-    /// By entry, the part that has its senders, and the one that has its receivers.
+    /// Parts at the two ends of each entry: the one with its senders, and the one with its receivers.
     entries: Vec<[u32; 2]>,
 }
 
@@ -29,7 +29,7 @@ impl Cut {
         self.parts
     }
 
-    /// For how long parts can run before they have to exchange packets.
+    /// Time for which parts can run before they must exchange packets.
     pub fn window(&self) -> Duration {
         self.window
     }
@@ -46,7 +46,7 @@ impl Cut {
         self.entries[entry as usize].map(|part| part as usize)
     }
 
-    /// The most links that a part has to others.
+    /// Largest number of links from one part to other parts.
     pub fn most_exits(&self) -> usize {
         let mut exits = vec![0; self.parts];
         for [queue, _] in self.links.iter().filter(|[queue, far_end]| queue != far_end) {
@@ -55,14 +55,14 @@ impl Cut {
         exits.into_iter().max().unwrap_or_default()
     }
 
-    /// The links from a part to others.
+    /// Links from a part to other parts.
     pub fn exits(&self, part: usize) -> Vec<u32> {
         let links = 0..self.links.len() as u32;
         let leads = |&link: &u32| self.queue(link) == part && self.far_end(link) != part;
         links.filter(leads).collect()
     }
 
-    /// The largest share of the load that a part has, and the share that crosses from one part to another.
+    /// Returns the largest fraction of the load in one part, and the fraction of the load that crosses between parts.
     pub fn shares(&self, loads: &[u64]) -> (f64, f64) {
         let mut by_part = vec![0; self.parts];
         let mut crossing = 0;
@@ -77,7 +77,7 @@ impl Cut {
     }
 }
 
-/// Sets of things that must stay together.
+/// Disjoint sets of elements that must stay together (union-find).
 #[derive(Debug, Clone)]
 struct Sets(Vec<u32>);
 
@@ -96,21 +96,22 @@ impl Sets {
     }
 }
 
-/// The nodes of a network, found from the paths of its flows.
+/// Nodes of a network, derived from the paths of its flows.
 #[derive(Debug)]
 pub struct Nodes {
-    /// The queue of link `i` is `2 i`, its far end `2 i + 1`; senders and receivers of entries follow likewise.
+    /// Disjoint sets. Element `2 i` is the queue of link `i`, and element `2 i + 1` its far end. Senders and receivers
+    /// of entries follow in the same way.
     sets: Sets,
-    /// By link, the delay of one at which the network can be cut.
+    /// Delay of each link; none if the network cannot be cut at this link.
     delays: Vec<Option<Duration>>,
     entries: usize,
 }
 
 impl Nodes {
-    /// The nodes of a network; `None` if it cannot be cut at all.
+    /// Finds the nodes of a network; `None` if it cannot be cut at all.
     pub fn of<P: Protocol>(network: &Network<P>) -> Option<Self> {
         if network.flows.iter().any(|flow| flow.session.is_some()) {
-            return None; // A user asks for the next page as soon as a receiver has this one.
+            return None; // a user requests the next page as soon as a receiver has the current one
         }
         let links = network.links.len() as u32;
         let mut sets = Sets((0..2 * (links + network.flows.len() as u32)).collect());
@@ -140,23 +141,25 @@ impl Nodes {
         Some(Self { sets, delays, entries })
     }
 
-    /// Windows that may be worth a try, shortest first.
+    /// Window lengths worth trying, shortest first.
     pub fn windows(&self) -> Vec<Duration> {
         let mut all: Vec<_> = self.delays.iter().flatten().copied().collect();
         all.sort_unstable();
         all.dedup();
-        let step = all.len().div_ceil(WINDOWS).max(1);
+        let step = all.len().div_ceil(MAX_WINDOW_LENGTHS).max(1);
         all.into_iter().step_by(step).collect()
     }
 
-    /// Cuts the network at links with at least this delay, into parts with about the same load; `None` if they are fewer.
+    /// Cuts the network at links with at least this delay, into parts of about equal load; `None` if there are too few
+    /// nodes.
     pub fn cut(&self, window: Duration, parts: usize, loads: &[u64]) -> Option<Cut> {
         let mut sets = self.joined(window);
         let part = graph(&mut sets, loads).assign(parts)?;
         self.by(&mut sets, &part, parts, window)
     }
 
-    /// A cut at links with at least the same delay, at which fewer packets cross; `None` if one of its parts has nothing.
+    /// Improves a cut, so that fewer packets cross it. The links in it still have a delay of at least one time window.
+    /// `None` if a part of the new cut is empty.
     pub fn refined(&self, cut: &Cut, loads: &[u64]) -> Option<Cut> {
         let mut sets = self.joined(cut.window);
         let mut part = vec![0; sets.0.len()];
@@ -169,7 +172,7 @@ impl Nodes {
         self.by(&mut sets, &part, cut.parts, cut.window)
     }
 
-    /// What stays together if links with less delay are not cut.
+    /// Returns the sets that stay together if links with a delay below `window` are not cut.
     fn joined(&self, window: Duration) -> Sets {
         let mut sets = self.sets.clone();
         let links = self.delays.len() as u32;
@@ -194,7 +197,7 @@ impl Nodes {
     }
 }
 
-/// Sets, between which links lead.
+/// Graph of the sets, connected by links.
 fn graph(sets: &mut Sets, loads: &[u64]) -> Graph {
     let bound = sets.0.len();
     let nodes = (0..bound as u32).filter(|&i| sets.find(i) == i).collect();
@@ -205,7 +208,7 @@ fn graph(sets: &mut Sets, loads: &[u64]) -> Graph {
     graph
 }
 
-/// The delay of a link at which a network can be cut.
+/// Delay of a link; none if the network cannot be cut at this link.
 fn cuttable<P: Protocol>(link: &levelflow_scenario::LinkSpec<P>) -> Option<Duration> {
     let is_steady = link.changes.is_empty() && link.wire.is_even();
     Some(link.wire.delay).filter(|&delay| is_steady && delay > Duration::ZERO)

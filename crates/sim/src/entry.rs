@@ -1,4 +1,4 @@
-//! A flow entry at work.
+//! Flow entries: settings shared by the flows of an entry, and the state of the entry.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use levelflow_units::{Duration, Time};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::packet::Label;
 
-/// Events come when they are due, and the law alone sets the rate.
+/// Limits of simulated hosts: events occur exactly when due, and only the law limits the rate.
 pub const LIMITS: Limits = Limits {
     max_rate: None,
     catch_up: Limits::VIRTUAL_TIME,
@@ -21,13 +21,13 @@ pub const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// What the flows of an entry have in common, and often with those of other entries.
+/// Settings shared by the flows of an entry, and often by several entries.
 #[derive(Debug)]
 pub struct SharedRules<P: Protocol> {
     pub params: P::Params,
     pub transport: Transport,
     pub limits: Limits,
-    /// What their data say of marks.
+    /// ECN flags of data.
     pub flags: u8,
 }
 
@@ -45,7 +45,7 @@ impl<P: Protocol> SharedRules<P> {
         }
     }
 
-    /// What the transport needs to know.
+    /// Returns the rules for the transport.
     #[inline]
     pub fn lend(&self) -> Rules<'_, P> {
         Rules {
@@ -57,70 +57,71 @@ impl<P: Protocol> SharedRules<P> {
 }
 
 impl<P: Protocol> PartialEq for SharedRules<P> {
-    /// The rest follows from these.
+    /// Compares the fields from which all other fields are derived.
     fn eq(&self, other: &Self) -> bool {
         self.params == other.params && self.limits.control == other.limits.control
     }
 }
 
-/// A flow entry at work. What every packet needs comes first, on as few cache lines as possible.
+/// State of a flow entry. Fields used for every packet come first, on as few cache lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Entry<P: Protocol> {
+pub struct FlowEntry<P: Protocol> {
     pub rules: Arc<SharedRules<P>>,
     pub window: EntryWindow,
     pub counters: EntryCounters,
     pub spec: FlowSpec<P>,
     pub info: FlowInfo,
-    /// A number made of its name.
+    /// Number derived from the name of the entry.
     pub identity: u32,
-    /// Where each of its paths begins in the table of hops.
+    /// Start of each path of the entry in the table of hops.
     pub hops: Vec<u32>,
-    /// Propagation delay of the links there and back, by path.
+    /// Propagation delay of the forward links and of the links back, by path.
     pub delays: Vec<[Duration; 2]>,
-    /// Ideal times over each of its paths; none unless its flows are transfers.
+    /// Ideal completion times, by path; empty unless the flows are transfers.
     pub ideal: Vec<IdealPath>,
-    /// The plan of its routes in force.
+    /// Index of the entry's current routing plan.
     pub plan: usize,
     pub schedule: Schedule,
-    /// Flows, or sessions, of the next arrival.
+    /// Number of flows, or sessions, that start at the next arrival.
     pub batch: u32,
-    /// Flows begun whose receivers do not have everything.
+    /// Number of flows that have begun and whose receivers lack data.
     pub active: u32,
-    /// Slots of flows that are over.
+    /// Free slots of finished flows.
     pub free_flows: BinaryHeap<Reverse<u32>>,
     pub free_sessions: Vec<u32>,
-    /// Pages, objects and think times.
+    /// Random stream for pages, objects and think times.
     pub sessions: Stream,
 }
 
-impl<P: Protocol> Entry<P> {
-    /// Counts delivered bytes that are no new data.
+impl<P: Protocol> FlowEntry<P> {
+    /// Counts delivered bytes that are not new data.
     #[inline]
     pub fn count_repeated(&mut self, bytes: u64) {
         self.counters.repeated_bytes += bytes;
         self.window.repeated_bytes += bytes;
     }
 
-    /// Returns true if its flows have a size.
+    /// True if the flows of the entry have a size.
     pub fn has_transfers(&self) -> bool {
         self.spec.size.is_some()
     }
 
-    /// The path that a flow takes under a plan of its routes.
+    /// Returns the path of a flow under a routing plan.
     pub fn path(&self, plan: usize, member: u32) -> usize {
         let (_, paths) = &self.spec.routes.plans[plan];
         paths[member as usize % paths.len()] as usize
     }
 
-    /// The path that a flow which started at this time took first: flows start before routes change at the same time.
+    /// Returns the first path of a flow that started at this time. At equal times, flows start before routes change.
     pub fn first_path(&self, started: Time, member: u32) -> usize {
         let plans = &self.spec.routes.plans;
         let later = plans.partition_point(|&(from, _)| from < started);
         self.path(later.saturating_sub(1), member)
     }
 
-    /// Ideal time of a transfer, s: the least over the paths that it may take. Its hosts delay packets by `hosts`.
+    /// Ideal completion time of a transfer, s: the minimum over all paths that it may take. The hosts delay packets by
+    /// `hosts`.
     pub fn ideal_time(&self, member: u32, size: u64, hosts: &RoundTrip) -> f64 {
         let plans = 0..self.spec.routes.plans.len();
         let paths = plans.map(|plan| &self.ideal[self.path(plan, member)]);
@@ -128,12 +129,12 @@ impl<P: Protocol> Entry<P> {
         times.fold(f64::INFINITY, f64::min)
     }
 
-    /// When its routes change next.
+    /// Time of the entry's next routing change.
     pub fn next_plan(&self) -> Option<Time> {
         self.spec.routes.plans.get(self.plan + 1).map(|&(from, _)| from)
     }
 
-    /// Where the path of a flow begins in the table of hops.
+    /// Start of a flow's path in the table of hops.
     pub fn hop(&self, member: u32) -> u32 {
         self.hops[self.path(self.plan, member)]
     }

@@ -1,5 +1,6 @@
-//! The event list: small, because a link or a delay line has one pending event however much is in flight. Deliveries of links
-//! are apart. With very many flows, each of which has an event too, only the next of them are kept in order.
+//! Event list. It is small, because a link or a delay line has one pending event, however many packets are in flight.
+//! Deliveries of links are kept in a winner tree, apart from other events. With very many flows, each of which has an
+//! event, only the next events are kept in order.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -7,22 +8,22 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use levelflow_units::Time;
 
-use crate::tournament::Tournament;
+use crate::winner_tree::WinnerTree;
 
-/// What happens. At equal times events happen in the order of these variants, then of their index.
+/// Target of an event. Events at the same time are ordered by variant, then by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// The next packet reaches the far end of this link.
     Link(u32),
-    /// The next packet of a host comes to this link: before any interval of the link ends.
-    Entry(u32),
+    /// The next packet of a host arrives at this link, before any interval of the link ends.
+    FlowEntry(u32),
     /// The next ACK reaches its sender through this delay line.
     Pipe(u32),
     /// The next ACK leaves this delay element.
     AckDelay(u32),
     /// This flow may send.
     Send(u32),
-    /// This flow's timer runs out.
+    /// The timer of this flow expires.
     Timer(u32),
     /// This flow entry starts flows.
     Arrival(u32),
@@ -30,15 +31,15 @@ pub enum Target {
     Interval(u32),
     /// This queue discipline closes its interval.
     Queue(u32),
-    /// The buffer of this link is sized anew.
+    /// The buffer of this link is resized.
     Buffer(u32),
-    /// The transmitter of this link is done with a packet.
+    /// The transmitter of this link completes a packet.
     Transmitter(u32),
     /// The timer of this receiver's delayed ACK expires.
     Ack(u32),
     /// The application of this flow writes.
     Write(u32),
-    /// The user of this session asks for the next page.
+    /// The user of this session requests the next page.
     Session(u32),
     /// Capacity, delay or loss of this link change.
     Change(u32),
@@ -52,11 +53,11 @@ const INDEX_BITS: u32 = 27;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 impl Target {
-    /// Its place among events at the same time.
+    /// Order among events at the same time.
     pub fn code(self) -> u32 {
         let (kind, index) = match self {
             Self::Link(i) => (0, i),
-            Self::Entry(i) => (1, i),
+            Self::FlowEntry(i) => (1, i),
             Self::Pipe(i) => (2, i),
             Self::AckDelay(i) => (3, i),
             Self::Send(i) => (4, i),
@@ -82,7 +83,7 @@ impl Target {
         let index = code & INDEX;
         match code >> INDEX_BITS {
             0 => Self::Link(index),
-            1 => Self::Entry(index),
+            1 => Self::FlowEntry(index),
             2 => Self::Pipe(index),
             3 => Self::AckDelay(index),
             4 => Self::Send(index),
@@ -102,23 +103,23 @@ impl Target {
     }
 }
 
-/// Above so many pending events, later ones are put off unsorted.
-const MANY: usize = 4096;
-/// Length of a slice of time, 268 us: with shorter ones, the ends of so many vectors would not fit the cache.
-const SLICE: u64 = 1 << 28;
-/// Slices ahead, 550 ms in all: retransmission timers are mostly within.
-const SLICES: usize = 2048;
+/// Number of pending events above which later events are kept unsorted.
+const MAX_SORTED_EVENTS: usize = 4096;
+/// Length of a slice of time, 268 us. With shorter slices, the ends of their vectors would not fit the cache.
+const SLICE_PS: u64 = 1 << 28;
+/// Number of slices, 550 ms in all: most retransmission timers expire within this time.
+const SLICES_AHEAD: usize = 2048;
 
-/// `soon` hears of an event of a slice so many events before it: reading memory takes about as long.
-const AHEAD: usize = 8;
+/// Prefetch distance in events of a slice, about one memory latency.
+const PREFETCH_DISTANCE_EVENTS: usize = 8;
 
-/// Time, then target, in one number.
+/// Time and target in one number.
 type Key = u128;
-/// The same of an event of a slice, with the time since the slice began.
+/// Key of an event in a slice: time since the start of the slice, and target.
 type InSlice = u64;
 
-/// Events in order, of which the first may be over: the next one that is added takes its place, which costs less than to
-/// remove one and add one.
+/// Heap of events. The first event may already have been handled. The next event added then takes its place, which is
+/// faster than a removal and an insertion.
 #[derive(Debug, Default)]
 struct Heap {
     events: BinaryHeap<Reverse<Key>>,
@@ -135,7 +136,7 @@ impl Heap {
         }
     }
 
-    /// Puts an event in the place of the first one.
+    /// Replaces the first event.
     #[inline]
     fn fill(&mut self, key: Key) {
         self.vacant = false;
@@ -145,7 +146,7 @@ impl Heap {
         }
     }
 
-    /// The first event, or what comes instead.
+    /// Returns the first event, or `otherwise` if there is none.
     #[inline]
     fn first(&mut self, otherwise: Key) -> Key {
         if self.vacant {
@@ -161,30 +162,30 @@ impl Heap {
     }
 }
 
-/// Pending events in the order of time, then target: an order that does not depend on when they were scheduled.
+/// Pending events in order of time, then target. The order does not depend on when they were scheduled.
 #[derive(Debug)]
 pub struct EventList {
-    /// Deliveries of links, which are most events, except those in the far future.
-    links: Tournament,
+    /// Deliveries of links, which are most events, except those too far in the future.
+    links: WinnerTree,
     /// Other events before the horizon.
     near: Heap,
-    /// The rest of the slice before the horizon, last event first.
+    /// Remaining events of the slice before the horizon, latest first.
     slice: Vec<Reverse<InSlice>>,
     slice_began: u64,
-    /// The next event of it, or where none is left, the horizon.
+    /// Next event of `slice`; the horizon if none is left.
     next_of_slice: Key,
     horizon: u64,
-    /// Events of the slices of time from the horizon on.
+    /// Events of the slices after the horizon.
     slices: VecDeque<Vec<Reverse<InSlice>>>,
     sliced: usize,
     /// Events after the last slice.
     far: BinaryHeap<Reverse<Key>>,
     many: usize,
-    /// Where the next event is.
+    /// Location of the next event.
     place: Place,
 }
 
-/// Where an event is.
+/// Location of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Links,
@@ -208,15 +209,15 @@ fn time(key: Key) -> u64 {
 }
 
 impl EventList {
-    /// An empty list for so many links.
+    /// Creates an empty list for this number of links.
     pub fn new(links: usize) -> Self {
-        Self::with_at_most(MANY, links)
+        Self::with_at_most(MAX_SORTED_EVENTS, links)
     }
 
-    /// An empty list that keeps about so many events in order.
+    /// Creates an empty list that keeps about `many` events in order.
     fn with_at_most(many: usize, links: usize) -> Self {
         Self {
-            links: Tournament::new(links),
+            links: WinnerTree::new(links),
             near: Heap::default(),
             slice: Vec::new(),
             slice_began: 0,
@@ -230,7 +231,8 @@ impl EventList {
         }
     }
 
-    /// Adds an event. Of those of a link, the earliest counts: it says what the next one is when it is handled.
+    /// Adds an event. Only the earliest event of a link is kept, since the link schedules the next one when it is
+    /// handled.
     #[inline(always)] // per event
     pub fn push(&mut self, at: Time, target: Target) {
         match target {
@@ -252,7 +254,7 @@ impl EventList {
         }
     }
 
-    /// The next event before `end`. Calls `soon` for events of a slice that are to come.
+    /// Returns the next event before `end`. Calls `soon` for upcoming events of a slice.
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
@@ -261,11 +263,11 @@ impl EventList {
             && at.as_ps() < time(near)
             && at.as_ps() < time(self.next_of_slice)
         {
-            // Most events are of links: the processor predicts this branch and goes on before the comparison is done.
+            // Most events are of links: the processor predicts this branch and continues before the comparison is done.
             self.place = Place::Links;
             return (at < end).then_some((at, Target::Link(i)));
         }
-        // Also where another event is at the same time.
+        // This path also handles events at the same time.
         let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
         let mut key = link.min(near).min(self.next_of_slice);
         if time(key) >= self.horizon {
@@ -282,14 +284,14 @@ impl EventList {
             return None;
         }
         if self.place == Place::Slice
-            && let Some(later) = self.slice.len().checked_sub(1 + AHEAD)
+            && let Some(later) = self.slice.len().checked_sub(1 + PREFETCH_DISTANCE_EVENTS)
         {
             soon(target(self.slice[later]));
         }
         Some((at, Target::from_code(key as u32)))
     }
 
-    /// Removes the next event, whose target this is.
+    /// Removes the next event, which has this target.
     #[inline(always)] // per event
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
@@ -321,7 +323,7 @@ impl EventList {
         });
     }
 
-    /// Removes the next event, whose target this is, and adds one of the same target in one step.
+    /// Removes the next event, which has this target, and adds another with the same target in one step.
     #[inline(always)] // per event
     pub fn replace(&mut self, at: Time, target: Target) {
         debug_assert!(self.is_next(target));
@@ -348,26 +350,26 @@ impl EventList {
         first == Some(target.code())
     }
 
-    /// Keeps an event at or after the horizon for later.
+    /// Stores an event at or after the horizon.
     fn put_off(&mut self, key: Key) {
         let after = time(key) - self.horizon;
-        match self.slices.get_mut((after / SLICE) as usize) {
+        match self.slices.get_mut((after / SLICE_PS) as usize) {
             Some(events) => {
-                events.push(Reverse(((after % SLICE) << 32) | InSlice::from(key as u32)));
+                events.push(Reverse(((after % SLICE_PS) << 32) | InSlice::from(key as u32)));
                 self.sliced += 1;
             }
             None => self.far.push(Reverse(key)),
         }
     }
 
-    /// Too many events to keep in order: puts off those after the next slice, unless that has been done.
+    /// Moves all events after the next slice out of the heap, unless that has been done.
     #[cold]
     fn spill(&mut self) {
         let Some(&Reverse(next)) = self.near.events.peek().filter(|_| self.horizon == u64::MAX) else {
             return;
         };
-        self.horizon = time(next).saturating_add(SLICE);
-        self.slices.resize_with(SLICES, Vec::new);
+        self.horizon = time(next).saturating_add(SLICE_PS);
+        self.slices.resize_with(SLICES_AHEAD, Vec::new);
         for Reverse(key) in std::mem::take(&mut self.near.events) {
             if time(key) < self.horizon {
                 self.near.push(key);
@@ -383,7 +385,7 @@ impl EventList {
     fn refill(&mut self, soon: impl FnMut(Target)) {
         self.next_slice();
         self.find_next_of_slice();
-        let events = self.slice.iter().rev().take(AHEAD);
+        let events = self.slice.iter().rev().take(PREFETCH_DISTANCE_EVENTS);
         events.map(|&event| target(event)).for_each(soon);
     }
 
@@ -405,14 +407,14 @@ impl EventList {
             self.slice.sort_unstable();
             self.slices.push_back(events);
             self.slice_began = self.horizon;
-            self.horizon = self.horizon.saturating_add(SLICE);
+            self.horizon = self.horizon.saturating_add(SLICE_PS);
             self.take_from_far();
         }
     }
 
-    /// Events after the last slice whose slice now exists.
+    /// Moves events from `far` to the slices that now cover their times.
     fn take_from_far(&mut self) {
-        let end = self.horizon.saturating_add(SLICE * SLICES as u64);
+        let end = self.horizon.saturating_add(SLICE_PS * SLICES_AHEAD as u64);
         while let Some(Reverse(key)) = self.far.peek().copied().filter(|&Reverse(key)| time(key) < end) {
             self.far.pop();
             self.put_off(key);
@@ -427,7 +429,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Of each link at most one.
+    /// Generates events, at most one per link.
     fn some_events() -> impl Strategy<Value = Vec<(u64, u32)>> {
         let event = (some_time(), 0..8_u32, 0..3_u32).prop_map(|(at, kind, index)| (at, kind << INDEX_BITS | index));
         prop::collection::vec(event, 1..30).prop_map(|mut events| {
@@ -438,9 +440,15 @@ mod tests {
         })
     }
 
-    /// Often equal, and from the same slice to beyond the last one.
+    /// Generates times: often equal, and from the first slice to beyond the last.
     fn some_time() -> impl Strategy<Value = u64> {
-        let unit = prop::sample::select(vec![1, SLICE / 2, 3 * SLICE, SLICE * SLICES as u64 / 2, 1 << 60]);
+        let unit = prop::sample::select(vec![
+            1,
+            SLICE_PS / 2,
+            3 * SLICE_PS,
+            SLICE_PS * SLICES_AHEAD as u64 / 2,
+            1 << 60,
+        ]);
         (0..4_u64, unit).prop_map(|(n, unit)| n * unit)
     }
 
@@ -470,7 +478,8 @@ mod tests {
         .collect()
     }
 
-    /// A packet is due so late that it is not among the links' deliveries. Another overtakes it, and then there is room for it.
+    /// A delivery beyond the winner tree's range is pending outside the tree. Another packet overtakes this packet, and
+    /// later the first delivery is in range.
     #[test]
     fn a_delivery_that_is_pending_twice_does_not_hide_the_next() {
         const DAY: u64 = 86_400_000_000_000_000;
@@ -516,8 +525,8 @@ mod tests {
             prop_assert_eq!(drained(replaced), drained(removed));
         }
 
-        /// As in a run: events are handled in order, and each adds others that come later. Before some, the run waits for events
-        /// that other parts of the network add.
+        /// Simulates a run: events are handled in order, and each event adds later events. Before some events, the run
+        /// waits for events added by other parts of the network.
         #[test]
         fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
             let mut list = filled(&events);
@@ -529,7 +538,7 @@ mod tests {
             for (i, step) in steps.into_iter().enumerate() {
                 if let Some(entry) = sorted.first_entry().filter(|_| i % 5 == 4) {
                     let first = time(*entry.key());
-                    list.next_before(Time::NEVER, |_| ()); // a look at what comes, which is not handled yet
+                    list.next_before(Time::NEVER, |_| ()); // reads the next event without handling it
                     prop_assert_eq!(list.next_before(Time::from_ps(first), |_| ()), None);
                     let between = Time::from_ps(now + (first - now) / 2);
                     for target in [Target::Send(77), Target::Link(2)] {
@@ -545,7 +554,7 @@ mod tests {
                     first.remove();
                 }
                 let next = Time::from_ps(at.as_ps().saturating_add(step));
-                let late = i % 4 == 3 && next > at; // an event may be added before the one that is handled goes
+                let late = i % 4 == 3 && next > at; // events may be added before the current one is removed
                 if !late {
                     list.pop(target);
                 }

@@ -1,4 +1,4 @@
-//! One flow of the engine: the sender, what its receiver keeps, and their alarms.
+//! One flow of the engine: the sender, the state of its receiver, and their timers.
 
 use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
 use levelflow_scenario::Application;
@@ -13,15 +13,15 @@ use crate::pipe::NO_PIPE;
 
 /// Marks a flow that belongs to no session.
 pub const NO_SESSION: u32 = u32::MAX;
-/// Time goes on before a flow stops.
+/// Time from a flow's stop time to the event that stops the flow.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
 
-/// Where a flow is in its life.
+/// Phase of a flow's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     /// Opening, sending, or waiting for ACKs.
     Live,
-    /// Nothing more will be sent; packets may still be on their way.
+    /// Nothing more to send; packets may still be in flight.
     Done,
     /// The slot is free.
     Free,
@@ -32,14 +32,14 @@ pub enum Phase {
 pub struct Incoming {
     pub history: History,
     pub assembly: Assembly,
-    /// The delayed ACK, which the next packet may take along.
+    /// Delayed ACK, which the next packet may replace.
     pub delayed: Option<PacketId>,
-    /// When it is sent all the same.
+    /// Timer of the delayed ACK.
     pub delay: Alarm,
 }
 
-/// A flow under way. What every packet needs comes first, on as few cache lines as possible: with many flows, each
-/// packet finds them cold.
+/// State of a flow. Fields used for every packet come first, on as few cache lines as possible: with many flows, they
+/// are not in the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow<P: Protocol> {
@@ -49,32 +49,33 @@ pub struct Flow<P: Protocol> {
     pub ack_delay: u32,
     pub incoming: Option<Box<Incoming>>,
     pub phase: Phase,
-    /// Whether it counts as active: begun, and its receiver does not have everything.
+    /// True if the flow has begun and its receiver lacks data.
     pub active: bool,
-    /// Where its path begins in the table of hops.
+    /// Start of the flow's path in the table of hops.
     pub hop: u32,
     pub host: Option<Box<Host>>,
-    /// When to send next.
+    /// Alarm for the next packet.
     pub pace: Alarm,
-    /// What its receiver got since the last sample.
+    /// Bytes received since the latest sample.
     pub delivered_bytes: u64,
     pub sender: Sender<P>,
-    /// When to open the flow again, or to give up waiting for an ACK. From here on, few laws need anything for each packet.
+    /// Alarm for the next opening packet, or for the retransmission timeout. Few laws need the fields from here on per
+    /// packet.
     pub timer: Alarm,
     pub receiver: P::Receiver,
     pub started: Time,
-    /// Its number in its entry, from 0.
+    /// Number of the flow in its entry, from 0.
     pub member: u32,
-    /// The web session that it belongs to, or none.
+    /// Web session of the flow, or [`NO_SESSION`].
     pub session: u32,
     /// One-way delay from the host to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,
-    /// The application, if there is not always something to send.
+    /// Application; none if there is always something to send.
     pub writes: Option<Box<Writes>>,
 }
 
-/// An application, and when it writes.
+/// Application, and the alarm of its next write.
 #[derive(Debug)]
 pub struct Writes {
     pub application: Application,
@@ -82,7 +83,7 @@ pub struct Writes {
 }
 
 impl<P: Protocol> Flow<P> {
-    /// A flow of this entry that has sent nothing; it keeps track of packets if it `recovers`.
+    /// Creates a flow of this entry that has sent nothing; it tracks packets if `recovers`.
     pub fn new(entry: u32, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let SharedRules { params, transport, .. } = rules;
         let mut sender = Sender::new(Bare(P::Sender::new(params, info)), transport, now);
@@ -113,17 +114,18 @@ impl<P: Protocol> Flow<P> {
         }
     }
 
-    /// Whether a window bounds what it sends.
+    /// True if a window limits the flow.
     pub fn has_window(&self) -> bool {
         self.sender.law().window() < u32::MAX
     }
 
-    /// Whether its law's rate is one at which it sends.
+    /// True if the flow sends at the rate of its law.
     pub fn is_sending(&self) -> bool {
         self.has_window() || self.pace.is_set() || self.writes.is_some()
     }
 
-    /// When the packet after the last one may leave at the present rate, or the flow stops.
+    /// Returns the departure time of the next packet at the current rate, or the stop time of the flow if that is
+    /// earlier.
     #[inline]
     pub fn departure(&self, now: Time) -> Time {
         let stop = self.sender.stop().saturating_add(SHORTEST_GAP);
@@ -147,8 +149,8 @@ mod tests {
     fn a_flow_fits_five_cache_lines() {
         assert!(
             size_of::<Flow<Any>>() <= 5 * 64,
-            "a law with a larger sender says `boxed` in `laws!`"
+            "a law with a larger sender needs `boxed` in `laws!`"
         );
-        assert!(offset_of!(Flow<Any>, timer) <= 4 * 64, "four lines are asked for ahead");
+        assert!(offset_of!(Flow<Any>, timer) <= 4 * 64, "four lines are prefetched");
     }
 }

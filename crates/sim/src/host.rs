@@ -1,16 +1,17 @@
-//! Sending hosts with random processing times and clocks of their own. With ideal hosts, senders can lock each other out.
+//! Sending hosts with random processing times and clock errors. Ideal hosts can lock each other's packets out of a full
+//! queue.
 
 use levelflow_random::Stream;
 use levelflow_units::{Duration, Time};
 
-/// Processing time and clock error of a host, for one flow. The processing time is drawn for each packet, uniform up to the
-/// largest one. Packets keep their order.
+/// Processing time and clock error of a host, for one flow. The processing time of each packet is uniformly distributed
+/// between zero and `largest`. Packets keep their order.
 #[derive(Debug)]
 pub struct Host {
     stream: Stream,
     /// Largest processing time, ps.
     largest: f64,
-    /// Error of its clock, as a share; positive if it is slow.
+    /// Relative error of the clock; positive if it is slow.
     slow: f64,
     last: Time,
 }
@@ -25,7 +26,7 @@ impl Host {
         }
     }
 
-    /// Returns the departure of a packet that is ready now.
+    /// Returns the departure time of a packet that is ready now.
     #[inline]
     pub fn departure(&mut self, now: Time) -> Time {
         let processing = Duration::from_ps((self.stream.unit() * self.largest) as u64);
@@ -33,7 +34,7 @@ impl Host {
         self.last
     }
 
-    /// Returns the time at which its clock shows `due`, if both agreed at `since`.
+    /// Returns the time at which the host's clock shows `due`, if it was right at `since`.
     #[inline]
     pub fn clocked(&self, since: Time, due: Time) -> Time {
         if due == Time::NEVER {
@@ -60,7 +61,8 @@ mod tests {
             let ready = Time::ZERO + Duration::from_us(20 * (i / 2));
             let leaves = host.departure(ready);
             assert!(ready <= leaves && leaves < ready + largest && last <= leaves);
-            // The second of two packets leaves with the later of two times: 2/3 of the overhead in the mean, 1/2 the first.
+            // Two packets are ready at once. The first leaves after 1/2 of the overhead on average, the second after
+            // 2/3.
             sum += (leaves - ready).as_secs_f64();
             last = leaves;
         }

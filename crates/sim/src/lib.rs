@@ -26,9 +26,9 @@ mod ring;
 mod run;
 mod sizing;
 mod start;
-mod tournament;
 mod trace;
 mod watch;
+mod winner_tree;
 
 pub use levelflow_laws::Any;
 
@@ -36,6 +36,6 @@ pub use capture::{Capture, Watched, Wire};
 pub use counters::{EntryCounters, LinkCounters, Violation};
 pub use engine::Sim;
 pub use limit::{MemoryExceeded, check_memory};
-pub use run::{Division, Run, Running, Threads};
+pub use run::{Division, ParallelRun, Running, Threads};
 pub use start::start;
 pub use trace::{Fate, Stay, Trace};

@@ -1,4 +1,4 @@
-//! How much memory a run may take: estimated before it begins, and watched while it goes on.
+//! Memory limit of a run: the demand is estimated before the run begins, and checked during the run.
 
 use derive_more::{Display, Error};
 use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
@@ -8,41 +8,42 @@ use levelflow_units::{Bytes, Duration};
 use crate::flow::Flow;
 use crate::packet::Packet;
 
-/// Room that lists keep beyond what they hold, as they double in size.
-const SPARE: u64 = 2;
-/// What sender and receiver remember of a packet on its way, and its places in a queue, bytes.
+/// Largest capacity of a list relative to its contents, since lists double in size.
+const GROWTH_FACTOR: u64 = 2;
+/// Memory for a packet in flight at sender and receiver and in a queue, bytes.
 const PER_PACKET: u64 = 160;
-/// What a flow has beside itself, bytes: a large sender, its path through recovery of losses, streams, lists.
+/// Memory for a flow in addition to its record, bytes: a large sender, loss recovery, streams, lists.
 const PER_FLOW: u64 = 1024;
 
-/// A run that needs more memory than it may take.
+/// Error of a run that needs more memory than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
-#[display("flow {flow}: {needs}, and memory_limit is {limit}; ask for less, or raise it")]
+#[display("flow {flow}: {needs}, and memory_limit is {limit}; reduce the demand, or raise the limit")]
 pub struct MemoryExceeded {
     flow: String,
     needs: String,
     limit: Bytes,
 }
 
-/// Bytes of memory that flows and packets in flight take, on the engine of all laws: a run ends at the same event on another.
+/// Memory for flows and packets in flight, bytes. It assumes the general engine, so that a run ends at the same event
+/// on any engine.
 const fn bytes_for(flows: u64, packets: u64) -> u64 {
-    let flow = SPARE * size_of::<Flow<Any>>() as u64 + PER_FLOW;
-    let packet = SPARE * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);
+    let flow = GROWTH_FACTOR * size_of::<Flow<Any>>() as u64 + PER_FLOW;
+    let packet = GROWTH_FACTOR * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);
     flows
         .saturating_mul(flow)
         .saturating_add(packets.saturating_mul(packet))
 }
 
-/// Packets that fit the memory beside so many flows.
-pub(crate) fn packets_beside(flows: usize, limit: Bytes) -> usize {
+/// Number of packets that fit the limit in addition to this number of flows.
+pub(crate) fn max_packets(flows: usize, limit: Bytes) -> usize {
     let left = limit.get().saturating_sub(bytes_for(flows as u64, 0));
     (left / bytes_for(0, 1)) as usize
 }
 
-/// Estimates what the flows that never end will take, with the windows that they begin with.
+/// Estimates the memory for the flows that never end, with their initial windows.
 ///
 /// # Errors
-/// When that is more than the limit.
+/// When the estimate exceeds the limit.
 pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExceeded> {
     let mut sum = 0_u64;
     for spec in &network.flows {
@@ -51,13 +52,13 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
         if sum > network.memory_limit.get() {
             let total = sum as f64 / 1e9;
             let sent = if packets > flows {
-                format!(" with {packets} packets on their way")
+                format!(" with {packets} packets in flight")
             } else {
                 String::new()
             };
             return Err(MemoryExceeded {
                 flow: spec.name.clone(),
-                needs: format!("{flows} flows{sent} at once bring what is needed to about {total:.1} GB"),
+                needs: format!("{flows} flows{sent} at once raise the demand to about {total:.1} GB"),
                 limit: network.memory_limit,
             });
         }
@@ -65,7 +66,7 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
     Ok(())
 }
 
-/// Flows of an entry that are there at the same time, at least, and packets that they send at once.
+/// Least number of simultaneous flows of an entry, and the packets that they send at once.
 fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
     let Arrivals::Once { count } = spec.arrivals else {
         return (0, 0);
@@ -81,12 +82,12 @@ fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
 }
 
 impl MemoryExceeded {
-    /// A run that came to its limit.
+    /// Creates the error of a run that has reached its memory limit.
     pub(crate) fn on_the_way(flow: &str, packets: u64, flows: u64, now: Duration, limit: Bytes) -> Self {
         Self {
             flow: flow.to_owned(),
             needs: format!(
-                "after {:.3} s, it has {packets} packets of {flows} flows on their way",
+                "after {:.3} s, {packets} packets of {flows} flows are in flight",
                 now.as_secs_f64()
             ),
             limit,

@@ -1,7 +1,7 @@
-//! Packets live in a slab and are passed around by index.
+//! Packets are stored in a slab and passed around by index.
 
 use levelflow_laws::{Kind, Transport};
-use levelflow_path::scheduler::{Class, Ecn};
+use levelflow_path::scheduler::{Ecn, FlowKey};
 use levelflow_units::Time;
 
 use crate::prefetch::prefetch;
@@ -9,14 +9,14 @@ use crate::prefetch::prefetch;
 /// Index of a packet in the slab.
 pub type PacketId = u32;
 
-/// One packet; a cache line holds it.
+/// One packet; it fits a cache line.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub struct Packet<H> {
     pub header: H,
-    /// When the sender sent this packet or, for an ACK, the packet that it acknowledges.
+    /// Send time of this packet or, for an ACK, of the packet that it acknowledges.
     pub sent: Time,
-    /// The first byte's position in its transfer.
+    /// Position of the packet's first byte in its transfer.
     pub offset: u64,
     pub flow: u32,
     /// Transmission number.
@@ -26,11 +26,11 @@ pub struct Packet<H> {
     /// Wire size of this packet, bytes.
     pub size: u16,
     pub label: Label,
-    /// In an ACK, the packets that it acknowledges.
+    /// Packets that an ACK acknowledges.
     pub acks: u8,
 }
 
-/// What a packet is, in one byte.
+/// Kind and flags of a packet, in one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label(u8);
 
@@ -42,7 +42,7 @@ impl Label {
     const LOST: u8 = 1 << 5;
     const SCALABLE: u8 = 1 << 6;
 
-    /// What it says if it is data of a law with this transport: whether queues may mark it, and with ECT(1) or ECT(0).
+    /// Flags of data under a law with this transport: ECN-capable or not, with ECT(1) or ECT(0).
     pub fn flags(transport: &Transport) -> u8 {
         match (transport.ecn, transport.scalable) {
             (false, _) => 0,
@@ -51,13 +51,13 @@ impl Label {
         }
     }
 
-    /// A packet on its way to the receiver, with these [flags](Self::flags) if it is data.
+    /// Label of a packet to the receiver, with these [flags](Self::flags) if it is data.
     #[inline]
     pub fn of(kind: Kind, flags: u8) -> Self {
         Self(kind as u8 | if kind == Kind::Data { flags } else { 0 })
     }
 
-    /// The ECN field of its IP header. An ACK cannot be marked.
+    /// ECN field of the IP header. An ACK cannot be marked.
     #[inline]
     pub fn ecn(self) -> Ecn {
         match (
@@ -72,7 +72,7 @@ impl Label {
         }
     }
 
-    /// Its kind or, for an ACK, the kind that it acknowledges.
+    /// Kind of the packet or, for an ACK, of the packet that it acknowledges.
     #[inline]
     pub fn kind(self) -> Kind {
         match self.0 & Self::KIND {
@@ -88,19 +88,19 @@ impl Label {
         self.0 & Self::ACK != 0
     }
 
-    /// Whether it was marked or, for an ACK, whether a packet that it acknowledges was.
+    /// True if the packet was marked or, for an ACK, if a packet that it acknowledges was.
     #[inline]
     pub fn is_marked(self) -> bool {
         self.0 & Self::MARKED != 0
     }
 
-    /// Whether queues may mark it.
+    /// True if queues may mark the packet.
     #[inline]
     pub fn is_capable(self) -> bool {
         self.0 & Self::CAPABLE != 0
     }
 
-    /// Marks it, if it may be.
+    /// Marks the packet if it is ECN-capable; returns true if it is.
     #[inline]
     pub fn mark(&mut self) -> bool {
         let capable = self.is_capable();
@@ -110,19 +110,19 @@ impl Label {
         capable
     }
 
-    /// The wire loses it.
+    /// Records that the wire loses the packet.
     #[inline]
     pub fn lose(&mut self) {
         self.0 |= Self::LOST;
     }
 
-    /// Whether the wire that it is on loses it.
+    /// True if the wire that carries the packet loses it.
     #[inline]
     pub fn is_lost(self) -> bool {
         self.0 & Self::LOST != 0
     }
 
-    /// Its ACK, which queues cannot mark.
+    /// Label of the packet's ACK, which queues cannot mark.
     #[inline]
     pub fn acked(self) -> Self {
         Self((self.0 | Self::ACK) & !Self::CAPABLE)
@@ -136,8 +136,8 @@ pub struct Slab<H> {
     /// Histories of ACKs, by packet; empty while no flow tracks losses.
     histories: Vec<u128>,
     free: Vec<PacketId>,
-    /// Class of the data of each flow, and its entry.
-    classes: Vec<(Class, u32)>,
+    /// Class of the data of each flow, and the entry of the flow.
+    classes: Vec<(FlowKey, u32)>,
 }
 
 impl<H> Default for Slab<H> {
@@ -167,7 +167,7 @@ impl<H> Slab<H> {
         self.free.push(id);
     }
 
-    /// Puts a history into an ACK.
+    /// Stores the history of an ACK.
     #[inline]
     pub fn set_history(&mut self, id: PacketId, history: u128) {
         if self.histories.len() <= id as usize {
@@ -176,44 +176,44 @@ impl<H> Slab<H> {
         self.histories[id as usize] = history;
     }
 
-    /// The history in an ACK that has one.
+    /// Returns the history of an ACK that has one.
     #[inline]
     pub fn history(&self, id: PacketId) -> u128 {
         self.histories[id as usize]
     }
 
     /// Sets the class of the data of a flow.
-    pub fn set_class(&mut self, flow: u32, entry: u32, class: Class) {
+    pub fn set_class(&mut self, flow: u32, entry: u32, class: FlowKey) {
         if self.classes.len() <= flow as usize {
             self.classes.resize(flow as usize + 1, (class, entry));
         }
         self.classes[flow as usize] = (class, entry);
     }
 
-    /// Index of the class of service that the packets of an entry in one direction make at flow queues: data, then ACKs.
+    /// Index of the class of service at flow queues: each entry has one class for data, then one for ACKs.
     pub fn entry_class(&self, id: PacketId) -> usize {
         let packet = &self.packets[id as usize];
         let (_, entry) = self.classes[packet.flow as usize];
         2 * entry as usize + usize::from(packet.label.is_ack())
     }
 
-    /// What queues know of a packet.
-    pub fn class(&self, id: PacketId) -> Class {
+    /// Returns the fields of a packet by which queues classify it.
+    pub fn class(&self, id: PacketId) -> FlowKey {
         let packet = &self.packets[id as usize];
         let ecn = packet.label.ecn();
         let (data, _) = self.classes[packet.flow as usize];
         if packet.label.is_ack() {
-            return Class {
+            return FlowKey {
                 flow: !data.flow,
                 source: data.destination,
                 destination: data.source,
                 ecn,
             };
         }
-        Class { ecn, ..data }
+        FlowKey { ecn, ..data }
     }
 
-    /// Asks for a packet that will be needed soon, so that it comes from memory while other work goes on.
+    /// Prefetches a packet that will be needed soon.
     #[inline]
     pub fn prefetch(&self, id: PacketId) {
         prefetch(&self.packets[id as usize]);
@@ -222,7 +222,7 @@ impl<H> Slab<H> {
         }
     }
 
-    /// Packets that were in the slab at the same time, at most.
+    /// Largest number of packets in the slab so far.
     #[inline]
     pub fn most(&self) -> usize {
         self.packets.len()
@@ -236,7 +236,7 @@ impl<H> Slab<H> {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         let histories = self.histories.capacity() * size_of::<u128>();
-        let classes = self.classes.capacity() * size_of::<(Class, u32)>();
+        let classes = self.classes.capacity() * size_of::<(FlowKey, u32)>();
         self.packets.capacity() * size_of::<Packet<H>>()
             + histories
             + classes

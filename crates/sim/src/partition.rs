@@ -1,32 +1,34 @@
-//! Divides a graph into parts with about the same load and little between them: as neighbours follow each other, then with
-//! single nodes moved (Fiduccia and Mattheyses, *A linear-time heuristic for improving network partitions*, DAC 1982).
+//! Partitions a graph into parts of about equal load with little traffic between them. Nodes are first assigned in the
+//! order of a breadth-first search, then moved one by one. Source: Fiduccia and Mattheyses, *A linear-time heuristic
+//! for improving network partitions*, DAC 1982.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Nodes that are moved at all, at most.
-const MOST: usize = 20_000;
-/// Passes over the boundary, at most.
-const PASSES: usize = 8;
-/// Moves in a row that may lead nowhere before a pass ends.
-const FRUITLESS: usize = 200;
-/// A part may have more load than the mean by one in so many.
-const SLACK: u64 = 50;
+/// Limit on nodes of a graph in which single nodes are moved.
+const MAX_NODES: usize = 20_000;
+/// Limit on passes over the boundary.
+const MAX_PASSES: usize = 8;
+/// Number of consecutive moves without improvement after which a pass ends.
+const MAX_FRUITLESS_MOVES: usize = 200;
+/// Inverse of the allowed excess load of a part, relative to the mean.
+const IMBALANCE_DIVISOR: u64 = 50;
 
-/// Nodes with loads, and what passes between them. Their numbers have gaps.
+/// Nodes with loads, and the traffic between them. The node numbers are not contiguous.
 #[derive(Debug)]
 pub struct Graph {
     nodes: Vec<u32>,
-    /// By node, its load, and its neighbours with what passes between them.
+    /// Load of each node.
     loads: Vec<u64>,
+    /// Neighbours of each node, with the traffic to each.
     neighbours: Vec<Vec<(u32, u64)>>,
 }
 
-/// A node that may go to another part: what that gains, which node, where to.
+/// Possible move of a node: gain, node, new part.
 type Move = (i64, Reverse<u32>, u32);
 
 impl Graph {
-    /// A graph with these nodes, each below `bound`, without neighbours.
+    /// Creates a graph with these nodes, each below `bound`, without edges.
     pub fn new(nodes: Vec<u32>, bound: usize) -> Self {
         Self {
             nodes,
@@ -35,7 +37,7 @@ impl Graph {
         }
     }
 
-    /// So much passes between two nodes, or within one, and is work for both.
+    /// Adds traffic between two nodes, or within one. The traffic is load for both nodes.
     pub fn connect(&mut self, a: u32, b: u32, load: u64) {
         self.loads[a as usize] += load;
         self.loads[b as usize] += load;
@@ -45,8 +47,8 @@ impl Graph {
         }
     }
 
-    /// The part of each node: they follow each other in the order in which the graph is searched from its edge, and each
-    /// part takes as many as make up its share. `None` if there are fewer nodes than parts.
+    /// Assigns nodes to parts, in the order of a breadth-first search from the edge of the graph. Each part takes its
+    /// share of the load. `None` if there are fewer nodes than parts.
     pub fn assign(&self, parts: usize) -> Option<Vec<u32>> {
         if self.nodes.len() < parts {
             return None;
@@ -62,29 +64,36 @@ impl Graph {
         Some(part)
     }
 
-    /// Moves nodes from part to part while less passes between parts, and none gets more load than the largest has or
-    /// slightly more than the mean. A large graph stays as it is: the time grows faster than its size.
+    /// Moves nodes between parts while this reduces the traffic between parts. The largest load of a part does not
+    /// grow, except to slightly more than the mean. A large graph stays as it is, because the time grows faster than
+    /// its size.
     pub fn refine(&self, part: &mut [u32], parts: usize) {
-        if self.nodes.len() > MOST {
+        if self.nodes.len() > MAX_NODES {
             return;
         }
-        for _ in 0..PASSES {
+        for _ in 0..MAX_PASSES {
             if !self.pass(part, parts) {
                 return;
             }
         }
     }
 
-    /// Moves each node at most once, the best first, and takes back what gained nothing in the end; whether anything did.
+    /// Moves each node at most once, the move with the largest gain first. Then undoes the last moves if they brought
+    /// no gain. Returns true if any move remains.
     fn pass(&self, part: &mut [u32], parts: usize) -> bool {
         let mut loads = vec![0; parts];
         for &node in &self.nodes {
             loads[part[node as usize] as usize] += self.loads[node as usize];
         }
         let mean = self.sum() / parts as u64;
-        let most = loads.iter().copied().max().unwrap_or_default().max(mean + mean / SLACK);
+        let most = loads
+            .iter()
+            .copied()
+            .max()
+            .unwrap_or_default()
+            .max(mean + mean / IMBALANCE_DIVISOR);
         let heaviest = self.loads.iter().max().copied().unwrap_or_default();
-        let on_the_way = most.max(mean + heaviest); // two nodes cannot change places at once
+        let on_the_way = most.max(mean + heaviest); // bound during a pass: two nodes cannot swap places at once
         let mut moves: BinaryHeap<Move> = self.nodes.iter().flat_map(|&node| self.moves(node, part)).collect();
         let mut full: Vec<Vec<Move>> = vec![Vec::new(); parts];
         let mut moved = vec![false; part.len()];
@@ -106,7 +115,7 @@ impl Graph {
             gained += gain;
             if gained > best && loads.iter().all(|&load| load <= most) {
                 (best, kept) = (gained, made.len());
-            } else if made.len() - kept > FRUITLESS {
+            } else if made.len() - kept > MAX_FRUITLESS_MOVES {
                 break;
             }
             moves.extend(full[from as usize].drain(..));
@@ -119,7 +128,7 @@ impl Graph {
         best > 0
     }
 
-    /// Moves of a node to parts of its neighbours.
+    /// Moves of a node to the parts of its neighbours.
     fn moves<'a>(&'a self, node: u32, part: &'a [u32]) -> impl Iterator<Item = Move> + 'a {
         let own = part[node as usize];
         let mut others: Vec<u32> = self.neighbours[node as usize]
@@ -132,7 +141,7 @@ impl Graph {
         others.map(move |to| (self.gain(node, to, part), Reverse(node), to))
     }
 
-    /// By how much less passes between parts when a node goes to another.
+    /// Reduction in traffic between parts if the node moves.
     fn gain(&self, node: u32, to: u32, part: &[u32]) -> i64 {
         let own = part[node as usize];
         let passes = |&(other, load): &(u32, u64)| match part[other as usize] {
@@ -147,7 +156,7 @@ impl Graph {
         self.loads.iter().sum()
     }
 
-    /// Nodes in the order of a search in breadth, from the first ones given on.
+    /// Nodes in breadth-first order, starting from `first`.
     fn searched(&self, first: &[u32]) -> Vec<u32> {
         let mut seen = vec![false; self.loads.len()];
         let mut order = Vec::new();
@@ -195,7 +204,7 @@ mod tests {
         (0..parts as u32).map(of).max().unwrap_or_default()
     }
 
-    /// Two cliques of six, joined by one edge, whose nodes are dealt out by turns: no move alone leads to the best cut.
+    /// Two cliques of six, joined by one edge, with nodes assigned alternately: no single move leads to the best cut.
     #[test]
     fn cliques_are_put_together() {
         let pairs = |first: u32| (first..first + 6).flat_map(move |a| (a + 1..first + 6).map(move |b| (a, b, 1)));
@@ -205,7 +214,7 @@ mod tests {
         assert_eq!(crossing(&edges, &part), 1, "{part:?}");
     }
 
-    /// Two hubs, whose leaves are dealt out by turns: each leaf that moves has its hub's gain computed anew.
+    /// Two hubs with leaves assigned alternately: each move of a leaf changes its hub's gain.
     #[test]
     fn leaves_go_to_their_hubs() {
         let nodes = 4000;
@@ -227,7 +236,7 @@ mod tests {
             graph.refine(&mut after, parts);
             prop_assert!(crossing(&edges, &after) <= crossing(&edges, &before));
             let mean = graph.sum() / parts as u64;
-            let most = largest(&edges, &before, parts).max(mean + mean / SLACK);
+            let most = largest(&edges, &before, parts).max(mean + mean / IMBALANCE_DIVISOR);
             prop_assert!(largest(&edges, &after, parts) <= most);
             prop_assert!(after.iter().all(|&part| (part as usize) < parts));
         }

@@ -1,4 +1,4 @@
-//! Delay lines without capacity: what a path's base round trip has beyond the propagation of its links.
+//! Delay lines without capacity: the part of a path's base round-trip time that exceeds the propagation of its links.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::packet::PacketId;
 use crate::prefetch::ahead;
 use crate::ring::Ring;
 
-/// Marks a flow whose links already make up its base round trip.
+/// Marks a flow whose links account for all of its base round-trip time.
 pub const NO_PIPE: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -18,7 +18,7 @@ struct Pipe {
     fifo: Ring<(Time, PacketId)>,
 }
 
-/// Delay lines by delay; flows with the same delay share one.
+/// Delay lines by delay; flows with the same delay share one line.
 #[derive(Debug, Default)]
 pub struct Pipes {
     pipes: Vec<Pipe>,
@@ -27,7 +27,7 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// The line with this delay, for one more flow.
+    /// Adds a flow to the line with this delay; returns the line.
     pub fn join(&mut self, delay: Duration) -> u32 {
         if delay == Duration::ZERO {
             return NO_PIPE;
@@ -51,7 +51,7 @@ impl Pipes {
         id
     }
 
-    /// One flow less; the flow has nothing in flight.
+    /// Removes a flow, which has nothing in flight, from its line.
     pub fn leave(&mut self, id: u32) {
         if id == NO_PIPE {
             return;
@@ -64,7 +64,7 @@ impl Pipes {
         }
     }
 
-    /// Puts a packet in; gives the time of its delivery when it is the only one.
+    /// Adds a packet; returns its delivery time if it is the only one.
     #[inline]
     pub fn push(&mut self, id: u32, now: Time, packet: PacketId) -> Option<Time> {
         let pipe = &mut self.pipes[id as usize];
@@ -73,7 +73,7 @@ impl Pipes {
         (pipe.fifo.len() == 1).then_some(at)
     }
 
-    /// Takes out the packet that is due, and gives the time of the next delivery.
+    /// Removes the packet that is due; returns it and the time of the next delivery.
     #[inline]
     pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
         let fifo = &mut self.pipes[id as usize].fifo;
@@ -81,13 +81,13 @@ impl Pipes {
         (packet, next.map(|(at, _)| at))
     }
 
-    /// Packets to ask for: see [`ahead`].
+    /// Packets to prefetch; see [`ahead`].
     #[inline]
     pub fn ahead(&self, id: u32) -> Option<[PacketId; 2]> {
         ahead(&self.pipes[id as usize].fifo, |&(_, id)| id)
     }
 
-    /// Packets inside, in no particular order.
+    /// Packets in all lines, in no particular order.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.pipes.iter().flat_map(|p| p.fifo.iter().map(|&(_, id)| id))
     }

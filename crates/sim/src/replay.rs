@@ -1,4 +1,4 @@
-//! Replays a log of a law's inputs, and demands the same headers and states.
+//! Replays a log of a law's inputs and compares headers and states with those logged.
 //!
 //! The log may come from another machine, where the same law ran in real time; see
 //! [`journal`](levelflow_wire::journal).
@@ -17,67 +17,67 @@ use levelflow_units::{Duration, Time};
 use levelflow_wire::journal::{Reader, Record, Role, Stamped, Start, digest};
 use serde::Serialize;
 
-/// What came out.
+/// Result of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
-    /// Records that were done again.
+    /// Records replayed.
     pub records: u64,
-    /// Where the log ends within a record, bytes from its start: the program that wrote it was stopped.
+    /// Position of an incomplete last record, left by a program that was stopped; bytes from the start of the log.
     pub truncated_at: Option<usize>,
-    /// The first thing that came out otherwise; nothing after it was done.
+    /// First difference; nothing after it was replayed.
     pub difference: Option<Difference>,
-    /// Each sender, router and receiver, in the order of their numbers.
+    /// Senders, routers and receivers, in the order of their numbers.
     pub instances: Vec<InstanceReport>,
 }
 
-/// A header or state that is not the logged one.
+/// Header or state that differs from the logged one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Number of the record, the first is 1.
+    /// Number of the record, from 1.
     pub record: u64,
     /// Number of the instance.
     pub instance: u32,
-    /// What differs.
+    /// Kind of the item that differs.
     pub what: &'static str,
-    /// As the log has it.
+    /// Logged value.
     pub logged: String,
-    /// As it came out.
+    /// Replayed value.
     pub replayed: String,
 }
 
-/// One sender, router or receiver.
+/// Result for one sender, router or receiver.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InstanceReport {
-    /// Its number.
+    /// Number of the instance.
     pub instance: u32,
-    /// Its law.
+    /// Name of its law.
     pub law: &'static str,
-    /// Which half.
+    /// Role: sender, router or receiver.
     pub role: &'static str,
-    /// Its inputs at the start, beside parameters.
+    /// Inputs at the start, other than parameters.
     pub start: String,
-    /// Its parameters, as scenarios write them.
+    /// Parameters, as scenarios write them.
     pub params: BTreeMap<&'static str, String>,
-    /// Calls of its law.
+    /// Calls of the law.
     pub calls: u64,
-    /// From the first to the last of them, s.
+    /// Time from the first to the last call, s.
     pub span_s: f64,
-    /// Headers that came out as logged.
+    /// Headers equal to those logged.
     pub headers: u64,
-    /// Digests of states that did.
+    /// Digests of states equal to those logged.
     pub states: u64,
-    /// Every variable at the end.
+    /// All variables at the end.
     pub state: String,
 }
 
-/// Why a log cannot be done again.
+/// Error in a log that prevents its replay.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct BadLog {
-    /// Number of the record, the first is 1; 0: the bytes are no log at all.
+    /// Number of the record, from 1; 0 if the bytes are not a log.
     pub record: u64,
-    /// Where it begins, bytes from the start.
+    /// Start of the record, bytes from the start of the log.
     pub position: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub problem: String,
 }
 
@@ -90,10 +90,10 @@ impl fmt::Display for BadLog {
     }
 }
 
-/// Does a log again, up to the first difference.
+/// Replays a log up to the first difference.
 ///
 /// # Errors
-/// When the bytes are no log, or hold invalid inputs.
+/// When the bytes are not a log, or contain invalid inputs.
 pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     let mut reader = Reader::new(log).map_err(|e| BadLog {
         record: 0,
@@ -144,7 +144,7 @@ pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     })
 }
 
-/// What is wrong with a record, without the words of headers.
+/// Describes an error in a record, without terms that apply only to headers.
 fn plain(error: &DecodeError) -> String {
     match error {
         DecodeError::Short { .. } => error.to_string(),
@@ -167,7 +167,7 @@ struct Instance {
     calls: u64,
     first: Option<Time>,
     last: Time,
-    /// All intervals of a router.
+    /// Sum of all intervals of a router.
     intervals: Duration,
     headers: u64,
     states: u64,
@@ -179,7 +179,7 @@ struct Differs {
     replayed: String,
 }
 
-/// Bad input, or a call whose outcome may differ.
+/// Result of a call: an error in its input, or a possible difference.
 type Outcome = Result<Result<(), Differs>, String>;
 
 impl Instance {
@@ -204,7 +204,7 @@ impl Instance {
         })
     }
 
-    /// Time goes on.
+    /// Advances the time of the instance.
     fn at(&mut self, now: Time) -> Result<(), String> {
         if now < self.last {
             return Err(format!("time goes back, from {} to {now}", self.last));
@@ -226,7 +226,7 @@ impl Instance {
         AnyHeader::decode(&self.params, header).map_err(|e| e.to_string())
     }
 
-    #[expect(clippy::unnecessary_wraps, reason = "an outcome like those beside it")]
+    #[expect(clippy::unnecessary_wraps, reason = "same type as the results of calls")]
     fn compare(&mut self, logged: &[u8], header: &AnyHeader) -> Outcome {
         let mut wire = [0; 64];
         let length = header.encode(&mut wire);

@@ -1,8 +1,8 @@
-//! A run on one thread or several: the same results, to the bit.
+//! Run on one thread or several, with bit-identical results.
 //!
-//! On several threads, the network is [cut](crate::cut) into parts, each a simulation of its own. All run for a window at a
-//! time, then exchange the packets that are on their way from one to another. Samples are taken when all have come to the
-//! same time. How many threads pay follows from where the load is and how much of it a window holds, not from a clock.
+//! On several threads, the network is [cut](crate::cut) into parts, each a simulation of its own. All parts run for one
+//! time window, then exchange the packets that cross between them. Samples are taken when all parts have reached the
+//! same time. The number of threads follows from the distribution of load and the work per window, not from a clock.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,105 +20,106 @@ use crate::cut::{Cut, Nodes};
 use crate::engine::{Crossing, Sim};
 use crate::limit::MemoryExceeded;
 
-/// Events after which it is decided how many threads pay.
-const PILOT: u64 = 300_000;
-/// What a network gains at least that is cut, or it stays whole.
+/// Events of the pilot run, after which the number of threads is chosen.
+const PILOT_EVENTS: u64 = 300_000;
+/// Least speed-up for which a network is cut.
 const LEAST_GAIN: f64 = 1.2;
-/// Seconds that an event takes, about, in a network that fits a processor's second cache, and in a larger one.
+/// Approximate time per event, s, in a network that fits a processor's second-level cache, and in a larger one.
 const PER_EVENT: [f64; 2] = [25e-9, 50e-9];
-/// Bytes of such a cache.
-const CACHE: usize = 1_000_000;
-/// Seconds that parts lose in a window as they wait for each other, and per link between them.
+/// Size of a processor's second-level cache, bytes.
+const CACHE_BYTES: usize = 1_000_000;
+/// Time that parts lose in each window by waiting for each other, s.
 const PER_WINDOW: f64 = 3e-6;
+/// Time that parts lose in each window per link between them, s.
 const PER_EXIT: f64 = 10e-9;
-/// Seconds to take a packet to another part.
+/// Time to move a packet to another part, s.
 const PER_CROSSING: f64 = 50e-9;
-/// Work of the slowest part in a window, in units of the mean.
-const UNEVEN: f64 = 1.1;
-/// Events in a window from which it is worth more than one thread.
-const BUSY: u64 = 200;
-/// Events after which memory is checked.
-const CHECKED: u64 = 1 << 20;
-/// Rounds of spinning before a thread that waits for others lets the processor go.
-const SPINS: u32 = 10_000;
+/// Work of the slowest part in a time window, relative to the mean over parts.
+const IMBALANCE: f64 = 1.1;
+/// Least number of events in a window for which several threads are used.
+const MIN_EVENTS_PER_WINDOW: u64 = 200;
+/// Events between checks of memory use.
+const EVENTS_PER_MEMORY_CHECK: u64 = 1 << 20;
+/// Iterations of spinning before a waiting thread yields the processor.
+const MAX_SPINS: u32 = 10_000;
 
-/// How many threads a run may have.
+/// Number of threads of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// So many, if the network can be cut into as many parts.
+    /// This number, if the network can be cut into as many parts.
     Exactly(usize),
-    /// As many as pay, at most as many as there are processors.
+    /// The fastest number according to a pilot run, at most the number of processors.
     AsPays,
 }
 
-/// How a run is divided among threads, or why it is not.
+/// Division of a run among threads, or the reason for using one thread.
 #[derive(Debug, Clone, PartialEq, Display)]
 pub enum Division {
-    /// One thread was asked for, or there is one processor.
+    /// One thread was requested, or there is one processor.
     #[display("one thread")]
     Whole,
-    /// The network does not fall into as many parts.
+    /// The network cannot be cut into as many parts.
     #[display("one thread, since the network cannot be cut into as many parts")]
     Uncuttable,
-    /// Windows are too short for what happens in them, or it is over soon.
-    #[display("one thread, since more would not pay")]
+    /// Windows contain too few events, or the run ends soon.
+    #[display("one thread, since more would not be faster")]
     Unprofitable,
-    /// A thread for each part.
+    /// One thread per part.
     #[display("{threads} threads, which exchange packets every {window}")]
     Parts {
-        /// How many there are.
+        /// Number of threads.
         threads: usize,
-        /// How long parts run before they exchange packets.
+        /// Simulated time between exchanges of packets.
         window: Duration,
     },
 }
 
-/// A run under way on one of the engines.
+/// Run in progress on one of the engines.
 pub trait Running: Debug + Send + Sync {
-    /// How it is divided, or why it is not.
+    /// Division among threads, or the reason for using one thread.
     fn division(&self) -> &Division;
     /// Simulated time.
     fn now(&self) -> Time;
     /// Events processed so far, without arrivals from hosts at idle links.
     fn events(&self) -> u64;
-    /// Packets times links they crossed so far.
+    /// Links crossed by packets so far, summed over packets.
     fn packet_hops(&self) -> u64;
     /// Bytes of memory held for packets, links and flows.
     fn memory(&self) -> usize;
-    /// What has been recorded and not yet taken.
+    /// Recorded results that the caller has not yet taken.
     fn recorder(&mut self) -> &mut Recorder;
-    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    /// Records the transfers still in progress at the end of the run, which must not continue then.
     fn record_end(&mut self);
     /// Counters up to now.
     ///
     /// # Errors
-    /// When a packet was counted twice or not at all: the simulator is wrong.
+    /// When a packet was counted twice or not at all, which is an error of the simulator.
     fn summary(&mut self) -> Result<Summary, Violation>;
-    /// Goes on until `until` or for at least `budget` events; true when the end of the run is reached.
+    /// Continues until `until` or for at least `budget` events; returns true at the end of the run.
     ///
     /// # Errors
-    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
+    /// When flows and packets exceed the memory limit. Results up to that point can still be recorded and summarised.
     fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
-    /// What has been captured since the last call, as pcapng.
+    /// Returns the packets captured since the previous call, as pcapng.
     fn captured(&mut self) -> Vec<u8>;
 }
 
-/// A simulation under way, on one thread or several.
+/// Simulation in progress, on one thread or several.
 #[derive(Debug)]
-pub struct Run<P: Protocol> {
+pub struct ParallelRun<P: Protocol> {
     parts: Vec<Sim<P>>,
     division: Division,
     next_sample: Time,
-    /// Whether windows hold enough work for threads.
+    /// True if windows contain enough work for several threads.
     busy: bool,
 }
 
-impl<P: Protocol + Clone> Run<P>
+impl<P: Protocol + Clone> ParallelRun<P>
 where
     Sim<P>: Send + Sync,
     P::Header: Send,
 {
-    /// A run at time zero.
+    /// Creates a run at time zero.
     #[must_use]
     pub fn new(network: Network<P>, threads: Threads) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -130,7 +131,7 @@ where
         }
     }
 
-    /// A run on one thread.
+    /// Creates a run on one thread.
     #[must_use]
     pub fn whole(sim: Sim<P>, division: Division) -> Self {
         Self {
@@ -152,7 +153,7 @@ where
         let sim = pilot(&network);
         match Cuts::of(&network, &sim).best(doubled(processors)) {
             None => Self::whole(sim, Division::Uncuttable),
-            Some((gain, cut)) if gain >= LEAST_GAIN && sim.events() >= PILOT => Self::divided(network, cut),
+            Some((gain, cut)) if gain >= LEAST_GAIN && sim.events() >= PILOT_EVENTS => Self::divided(network, cut),
             Some(_) => Self::whole(sim, Division::Unprofitable),
         }
     }
@@ -172,11 +173,15 @@ where
         }
     }
 
-    /// Runs all parts up to `stop`, or for so many events in all; true if they have come to `stop`.
+    /// Runs all parts up to `stop`, or for `enough` events in all; returns true if they have reached `stop`.
     fn run_to(&mut self, stop: Time, window: Duration, enough: u64) -> bool {
         let before = self.events();
         let threads = if self.busy { self.parts.len() } else { 1 };
-        let shared = Shared::new(self.parts.len(), threads, (enough - before).min(CHECKED));
+        let shared = Shared::new(
+            self.parts.len(),
+            threads,
+            (enough - before).min(EVENTS_PER_MEMORY_CHECK),
+        );
         let mut next = Time::NEVER;
         for part in &mut self.parts {
             next = next.min(part.depart(Time::from_ps(1)));
@@ -193,15 +198,15 @@ where
                 shared.work(parts, 0, next, stop, window)
             })
         });
-        self.busy = (self.events() - before) / rounds.windows.max(1) >= BUSY;
+        self.busy = (self.events() - before) / rounds.windows.max(1) >= MIN_EVENTS_PER_WINDOW;
         if rounds.over {
-            self.parts.iter_mut().for_each(|part| part.come_to(stop));
+            self.parts.iter_mut().for_each(|part| part.advance_to(stop));
         }
         rounds.over
     }
 }
 
-impl<P: Protocol + Clone> Running for Run<P>
+impl<P: Protocol + Clone> Running for ParallelRun<P>
 where
     Sim<P>: Send + Sync,
     P::Header: Send,
@@ -272,28 +277,28 @@ where
     }
 }
 
-/// Numbers of threads that are tried.
+/// Numbers of threads to compare.
 fn doubled(processors: usize) -> impl Iterator<Item = usize> {
     let powers = std::iter::successors(Some(2), |n| Some(2 * n)).take_while(move |&n| n < processors);
     powers.chain(std::iter::once(processors))
 }
 
-/// A run of the network as a whole, far enough to see where its load is.
+/// Runs the undivided network far enough to measure the load of its links.
 fn pilot<P: Protocol + Clone>(network: &Network<P>) -> Sim<P> {
     let mut sim = Sim::new(network.clone());
-    // A run that exceeds its memory does so again.
-    let _ = sim.advance(Time::NEVER, PILOT);
+    // A run that exceeds its memory limit here does so again in the real run.
+    let _ = sim.advance(Time::NEVER, PILOT_EVENTS);
     sim
 }
 
-/// Cuts of a network, and what they gain by what a pilot saw of it.
+/// Possible cuts of a network, and the load that a pilot run measured.
 struct Cuts {
     nodes: Option<Nodes>,
     /// Packets by link.
     loads: Vec<u64>,
-    /// Events in a simulated second.
+    /// Events per simulated second.
     rate: f64,
-    /// Seconds that one takes.
+    /// Time per event, s.
     per_event: f64,
 }
 
@@ -304,11 +309,11 @@ impl Cuts {
             nodes: Nodes::of(network),
             loads: pilot.loads().collect(),
             rate: pilot.events() as f64 / simulated.max(f64::MIN_POSITIVE),
-            per_event: PER_EVENT[usize::from(pilot.memory() > CACHE)],
+            per_event: PER_EVENT[usize::from(pilot.memory() > CACHE_BYTES)],
         }
     }
 
-    /// The cut into one of these numbers of parts that gains most, and how many times as fast it is.
+    /// Returns the cut with the largest speed-up among these numbers of parts, and the speed-up.
     fn best(&self, parts: impl IntoIterator<Item = usize>) -> Option<(f64, Cut)> {
         let nodes = self.nodes.as_ref()?;
         let windows = nodes.windows();
@@ -324,33 +329,34 @@ impl Cuts {
         Some(refined.filter(|refined| refined.0 > gain).unwrap_or((gain, cut)))
     }
 
-    /// How many times as fast a cut is.
+    /// Estimated speed-up of a cut.
     fn gain(&self, cut: &Cut) -> f64 {
         let (largest, crossing) = cut.shares(&self.loads);
         let exits = cut.most_exits();
         let windows = 1.0 / cut.window().as_secs_f64();
-        let work = self.rate * (self.per_event * largest * UNEVEN + PER_CROSSING * crossing / cut.parts() as f64);
+        let work = self.rate * (self.per_event * largest * IMBALANCE + PER_CROSSING * crossing / cut.parts() as f64);
         self.rate * self.per_event / (work + windows * (PER_WINDOW + PER_EXIT * exits as f64))
     }
 }
 
-/// What threads share while they run parts.
+/// State shared by the threads that run parts.
 struct Shared<H> {
     parts: usize,
     barrier: Barrier,
-    /// Packets from each part to each other, in windows by turns.
+    /// Packets from each part to each other part, for alternating windows.
     boxes: [Vec<Mutex<Vec<Crossing<H>>>>; 2],
-    /// When each part has something to do next, and the events that it has processed, in windows by turns.
+    /// Time of each part's next event, for alternating windows.
     next: [Vec<AtomicU64>; 2],
+    /// Events that each part has processed, for alternating windows.
     events: [Vec<AtomicU64>; 2],
     enough: u64,
 }
 
-/// What came of running parts.
+/// Result of running parts.
 #[derive(Debug, Default)]
 struct Rounds {
     windows: u64,
-    /// Whether they have come to where they were to stop.
+    /// True if the parts have reached their stop time.
     over: bool,
 }
 
@@ -368,7 +374,7 @@ impl<H: Send> Shared<H> {
         }
     }
 
-    /// Runs some parts, the first of which is number `first`, window by window up to `stop`.
+    /// Runs some parts, of which the first has number `first`, window by window up to `stop`.
     fn work<P>(&self, parts: &mut [Sim<P>], first: usize, next: Time, stop: Time, window: Duration) -> Rounds
     where
         P: Protocol<Header = H>,
@@ -424,17 +430,17 @@ impl<H: Send> Shared<H> {
     }
 }
 
-/// Where threads wait for each other: windows are so short that they spin.
+/// Barrier between threads. Waiting threads spin, because windows are short.
 struct Barrier {
     threads: usize,
     waiting: AtomicUsize,
     round: AtomicUsize,
     failed: AtomicBool,
-    /// Rounds of spinning before a thread lets the processor go.
+    /// Iterations of spinning before a thread yields the processor.
     spins: u32,
 }
 
-/// Tells the others if this thread panics.
+/// Signals a panic of this thread to the other threads.
 struct Guard<'a>(&'a Barrier);
 
 impl Drop for Guard<'_> {
@@ -449,7 +455,7 @@ impl Barrier {
     fn new(threads: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
-            spins: if threads <= processors { SPINS } else { 0 },
+            spins: if threads <= processors { MAX_SPINS } else { 0 },
             threads,
             waiting: AtomicUsize::new(0),
             round: AtomicUsize::new(0),

@@ -1,4 +1,4 @@
-//! The buffer-sizing algorithm of a link, and its input for an interval.
+//! Buffer-sizing algorithm of a link, and its input per interval.
 
 use levelflow_laws::PortInfo;
 use levelflow_laws::buffers::{AnyBufferAlgorithm, AnyBufferParams, Load};
@@ -6,18 +6,20 @@ use levelflow_units::{Bytes, Time};
 
 use crate::counters::LinkCounters;
 
-/// An algorithm, and the counters at its last decision.
+/// Buffer-sizing algorithm, and the counters at its latest decision.
 #[derive(Debug)]
 pub struct Sizing {
     pub law: AnyBufferAlgorithm,
     capacity: f64,
     since: Time,
-    /// Most bytes so far that had arrived and were not dropped: fewer after a queue dropped what it had taken.
+    /// Maximum so far of bytes arrived less bytes dropped. The difference falls when a queue drops packets that it had
+    /// accepted.
     kept: u64,
     sent: u64,
-    /// Bytes that found no room in the running interval.
+    /// Bytes dropped for lack of room in the current interval.
     refused: u64,
-    /// What has raised half the square of the work left, in the running interval, and that square at its beginning; seconds squared.
+    /// Value of `w^2/2` at the start of the interval, plus its increases by packets since then, s^2. `w` is the work
+    /// left.
     waits: f64,
 }
 
@@ -34,22 +36,23 @@ impl Sizing {
         }
     }
 
-    /// The transmitter, which had `before` seconds of work left, has so much more now, or less.
+    /// Adds `more` seconds of work, which may be negative, to the `before` seconds that the transmitter has left.
     ///
-    /// What is left falls by one a second. So over an interval it integrates to what half its square has fallen by, and what
-    /// packets raised that by: one sum that each packet adds to, exact without a look at departures.
+    /// The work left, `w`, falls by one second per second. Its integral over an interval is thus the decrease of
+    /// `w^2/2` over the interval, plus the increases of `w^2/2` by packets. This sum needs no departure times and is
+    /// exact.
     #[inline]
     pub fn work(&mut self, before: f64, more: f64) {
         self.waits += more * (before + 0.5 * more);
     }
 
-    /// There was no room for so much.
+    /// Counts bytes dropped for lack of room.
     #[inline]
     pub fn refuse(&mut self, bytes: u64) {
         self.refused += bytes;
     }
 
-    /// An interval ends; so many bytes and packets wait, for which the transmitter needs `left` seconds.
+    /// Ends an interval; `queue` is the backlog in bytes and packets, and `left` the time to transmit it, s.
     pub fn close(&mut self, now: Time, counters: &LinkCounters, queue: (u64, u32), left: f64) {
         let (bytes, packets) = queue;
         let kept = counters.arrived_bytes - counters.dropped_bytes;

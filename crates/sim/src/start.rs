@@ -1,4 +1,4 @@
-//! The engine that a network gets: one compiled for its only law, or the one for any mix of laws. All give the same results.
+//! Choice of the engine for a network: one compiled for its only law, or the general one. All give the same results.
 
 use std::fmt::Debug;
 
@@ -12,13 +12,14 @@ use levelflow_laws::{Any, Registered};
 use levelflow_scenario::Network;
 
 use crate::engine::Sim;
-use crate::run::{Run, Running, Threads};
+use crate::run::{ParallelRun, Running, Threads};
 
-/// Whether an engine is for a network, and what starts a run on it.
+/// Test that returns true if an engine fits a network, and function that starts a run on this engine.
 type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn Running>);
 
-/// Engines for one law, where no packet asks which law it is of: 0.87 to 0.95 of the time. Each takes a quarter of a megabyte of
-/// the library and three seconds to compile, so only laws of which many or large networks are simulated have one.
+/// Engines for one law, which need no dispatch by law per packet and reduce the run time by 5 to 13 %. Each adds a
+/// quarter of a megabyte to the library and three seconds to its compilation. Only laws of many or large simulations
+/// have one.
 const ENGINES: [Engine; 6] = [
     only::<JetMax>(),
     only::<Emkc>(),
@@ -34,15 +35,15 @@ where
     L::Header: Send,
 {
     (Network::has_only::<L>, |network, threads| {
-        Box::new(Run::new(network.of_only::<L>(), threads))
+        Box::new(ParallelRun::new(network.of_only::<L>(), threads))
     })
 }
 
-/// A run at time zero.
+/// Creates a run at time zero.
 #[must_use]
 pub fn start(network: Network<Any>, threads: Threads) -> Box<dyn Running> {
     match ENGINES.iter().find(|(is_for, _)| is_for(&network)) {
         Some((_, start)) => start(network, threads),
-        None => Box::new(Run::new(network, threads)),
+        None => Box::new(ParallelRun::new(network, threads)),
     }
 }

@@ -1,63 +1,63 @@
-//! Where packets are: the stay of each one at a link, for animations.
+//! Trace of packets: the stay of each one at each link, for animations.
 
 use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Duration, Time};
 
 use crate::packet::PacketId;
 
-/// What became of a packet at a link.
+/// Fate of a packet at a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It reached the far end.
+    /// Reached the far end.
     Delivered,
-    /// A queue dropped it.
+    /// Dropped by a queue.
     Dropped,
-    /// The wire lost it.
+    /// Lost on the wire.
     Lost,
-    /// It is still there.
+    /// Still at the link.
     Present,
 }
 
-/// The stay of a packet at a link.
+/// Stay of a packet at a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stay {
     /// Index of the link.
     pub link: u32,
     /// Index of the flow entry.
     pub flow: u32,
-    /// Whether it is an ACK.
+    /// True if the packet is an ACK.
     pub ack: bool,
-    /// The ECN field of its IP header when its stay ended.
+    /// ECN field of the IP header at the end of the stay.
     pub ecn: Ecn,
     /// Size on the wire, bytes.
     pub size: u16,
-    /// Position of its first byte in the data of its flow.
+    /// Position of the packet's first byte in its flow's data.
     pub offset: u64,
-    /// What became of it.
+    /// Fate of the packet.
     pub fate: Fate,
-    /// When it came to the queue.
+    /// Arrival time at the queue.
     pub arrived: Time,
-    /// When it left the queue for the wire; never if it was dropped there, or still waits.
+    /// Departure time from the queue; NEVER if the packet was dropped or still waits.
     pub departed: Time,
-    /// When it reaches the far end, or was dropped.
+    /// Time at which the packet reaches the far end, or was dropped.
     pub ends: Time,
 }
 
-/// The stays that ended since [`take`](Self::take) was last called.
+/// Stays that ended since the latest [`take`](Self::take).
 #[derive(Debug, Default)]
 pub struct Trace {
-    /// By packet, when it came to the link where it is.
+    /// Arrival time of each packet at its current link.
     arrived: Vec<Time>,
     stays: Vec<Stay>,
 }
 
 impl Trace {
-    /// The stays that have ended since the last call.
+    /// Returns the stays that ended since the previous call.
     pub fn take(&mut self) -> Vec<Stay> {
         std::mem::take(&mut self.stays)
     }
 
-    /// A packet comes to a link.
+    /// Records the arrival of a packet at a link.
     pub(crate) fn arrives(&mut self, at: Time, id: PacketId) {
         let index = id as usize;
         if self.arrived.len() <= index {
@@ -66,7 +66,7 @@ impl Trace {
         self.arrived[index] = at;
     }
 
-    /// When a packet came to the link where it is; never if that was before the trace began.
+    /// Arrival time of a packet at its current link; NEVER if the packet arrived before the trace began.
     pub(crate) fn arrival(&self, id: PacketId) -> Time {
         self.arrived.get(id as usize).copied().unwrap_or(Time::NEVER)
     }
@@ -77,7 +77,7 @@ impl Trace {
 }
 
 impl Stay {
-    /// A packet that ends its stay on the wire, of such a propagation delay.
+    /// Completes the stay of a packet that leaves the wire at `ends`, after a propagation delay of `delay`.
     pub(crate) fn on_wire(mut self, ends: Time, delay: Duration) -> Self {
         self.ends = ends;
         self.departed = Time::from_ps(ends.as_ps().saturating_sub(delay.as_ps()));

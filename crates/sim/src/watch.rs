@@ -1,4 +1,4 @@
-//! Which links to capture, by name.
+//! Links to capture, by name.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use levelflow_scenario::{Resolved, ScenarioError, unknown_key};
 use crate::capture::{Capture, Watched};
 
 impl Capture<Any> {
-    /// A capture of the links with these names, all if there are none. Nodes have numbers in the order in which links name
-    /// them.
+    /// Creates a capture of the links with these names, or of all links if `names` is empty. Nodes are numbered in the
+    /// order in which links name them.
     ///
     /// # Errors
-    /// When no link has such a name.
+    /// When a name belongs to no link.
     pub fn of(scenario: &Resolved, names: &[String]) -> Result<Self, ScenarioError> {
         let links = &scenario.network.links;
         let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();

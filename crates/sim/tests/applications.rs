@@ -1,10 +1,10 @@
-//! Applications that have less to send than their flows may.
+//! Applications that have less data to send than their flows could carry.
 
 use crate::common::{Run, assert_close, run, try_start};
 use levelflow_laws::{Any, LAWS, Protocol};
 use levelflow_scenario::{Scenario, law_params};
 
-/// A line of 10 Mb/s and 20 ms there and back.
+/// Runs flows over a line of 10 Mb/s with a round trip of 20 ms.
 fn over(flows: &str) -> Run {
     run(&text(flows))
 }
@@ -25,13 +25,13 @@ fn flow(name: &str, law: &str, more: &str) -> String {
     format!("[[flow]]\nname = '{name}'\nlaw = {law}\nfrom = 'A'\nto = 'B'\npacket = '1000 B'\n{more}\n")
 }
 
-/// Whatever the law, an application that asks for a part of its share gets that, without a loss.
+/// An application that needs less than its fair share gets the rate that it needs, without losses, under any law.
 #[test]
 fn an_application_below_its_share_gets_its_rate() {
     for law in LAWS {
         let params = law_params(law.name, &std::collections::BTreeMap::new()).unwrap();
         if Any::transport(&params).ecn || ["cbr", "kelly"].contains(&law.name) {
-            continue; // needs marks, has a rate of its own, or needs prices of its own scale
+            continue; // needs marks, sets its own rate, or needs prices of another scale
         }
         let found = over(&flow(
             "x",
@@ -49,7 +49,7 @@ fn an_application_below_its_share_gets_its_rate() {
     }
 }
 
-/// What applications leave, others take: the line is as full as it is with two flows that always send.
+/// Other flows take the capacity that applications leave: the line is as full as with two flows that always send.
 #[test]
 fn others_take_what_applications_leave() {
     for law in ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp", "cubic", "bbr"] {
@@ -63,7 +63,8 @@ fn others_take_what_applications_leave() {
     }
 }
 
-/// A response of 50 packets takes 40 ms on the line; the next one comes after 20 ms there and back and 140 ms of thought.
+/// A response of 50 packets takes 40 ms on the line. The next response follows after 20 ms of round trip and 140 ms of
+/// think time.
 #[test]
 fn responses_follow_each_other() {
     let found = over(&flow(
@@ -72,11 +73,11 @@ fn responses_follow_each_other() {
         "application = { responses = { size = '50 packets', think = '140 ms' } }",
     ));
     let packets = found.summary.flows[0].sent_packets;
-    // The handshake is a packet, too.
+    // The handshake is one packet.
     assert!((100 * 50 - 49..=100 * 50 + 1).contains(&packets), "{packets}");
 }
 
-/// Losses are repaired before the client thinks.
+/// Lost data is retransmitted before the client's think time begins.
 #[test]
 fn a_response_arrives_over_a_lossy_line() {
     let text = text(&flow(
@@ -91,7 +92,7 @@ fn a_response_arrives_over_a_lossy_line() {
     assert!((50 * 50..100 * 50).contains(&arrived), "{arrived}");
 }
 
-/// It sends in half of the time, and ends when it is to stop.
+/// An on-off application sends half of the time, and ends at its stop time.
 #[test]
 fn periods_and_stops_are_kept() {
     let found = over(&flow(
@@ -118,7 +119,7 @@ fn mistakes_of_applications_get_a_line() {
         ("application = { on_off = { rate = '1 kb/s', on = '1 s' } }", "off"),
         (
             "application = { responses = { size = '1 kB', think = '1 s' } }\nreliable = false",
-            "reliable: a server waits",
+            "reliable: must be true with responses",
         ),
         ("application = { bursts = 1 }", "known: rate, on_off, responses"),
         (

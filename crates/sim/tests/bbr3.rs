@@ -1,12 +1,12 @@
-//! The test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases": what a flow's sender believes, event after event. A
-//! case that changes the path when a state is entered runs twice: up to there, both runs are the same.
+//! Test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases". They check the model of a flow's sender, event
+//! by event. A case that changes the path on entry to a state runs twice; both runs are equal up to that point.
 
 use crate::common::start;
 use levelflow_laws::AnySender;
 use levelflow_laws::bbr3::{Model, State};
 use levelflow_units::Time;
 
-/// Packets a second of the line, and of a bandwidth-delay product on it.
+/// Capacity of the line, packets per second.
 const LINE: f64 = 1250.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ struct Seen {
     model: Model,
 }
 
-/// A flow over 10 Mb/s, 20 ms each way, in packets of 1000 bytes.
+/// Scenario of a flow over 10 Mb/s, 20 ms each way, in packets of 1000 bytes.
 fn path(seconds: u32, link: &str, flow: &str) -> String {
     format!(
         r#"
@@ -35,7 +35,7 @@ fn path(seconds: u32, link: &str, flow: &str) -> String {
     )
 }
 
-/// Each change of what the sender believes.
+/// Runs a scenario; returns each change of the sender's state or model.
 fn see(text: &str) -> Vec<Seen> {
     let mut sim = start(text);
     let mut seen: Vec<Seen> = Vec::new();
@@ -55,7 +55,7 @@ fn see(text: &str) -> Vec<Seen> {
     seen
 }
 
-/// Where the state becomes `to` after `from`: the last of the one, the first of the other.
+/// Finds a change of state; returns the last record before it and the first after it.
 fn change(seen: &[Seen], from: State, to: State) -> [Seen; 2] {
     let pair = seen
         .windows(2)
@@ -93,7 +93,7 @@ fn exiting_startup_on_bandwidth_plateau() {
 fn exiting_startup_on_loss_when_application_limited() {
     let lossy = ", changes = [{ at = '1 s', loss = 0.25 }]";
     let text = path(3, lossy, "application = { rate = '8 Mb/s' }").replace("10 Mb/s", "100 Mb/s");
-    // On its way is less than the pipe holds, so the same ACK ends Drain, and Down.
+    // Less is in flight than the pipe holds, so the same ACK ends Drain and Down.
     let [before, after] = change(&see(&text), State::Startup, State::Cruise);
     assert!(before.t > 1.0 && before.model.full_count < 3 && !before.model.full_reached);
     assert!(after.model.full_now && after.model.full_reached && after.model.inflight_longterm.is_finite());
@@ -106,7 +106,8 @@ fn exiting_drain_based_on_inflight() {
     assert!(down.model.in_flight <= product(&drain) && drain.model.in_flight > product(&drain) - 2.0);
 }
 
-/// The draft takes 10 % off the line. With a pacing gain of 0.5 the queue drains then all the same, so 80 % are taken here.
+/// The draft reduces the capacity by 10 %. With a pacing gain of 0.5, the queue would drain nevertheless, so the
+/// capacity is reduced by 80 % here.
 #[test]
 fn exiting_drain_based_on_time() {
     let [_, entry] = change(&see(&path(2, "", "")), State::Startup, State::Drain);
@@ -127,7 +128,7 @@ fn exiting_probe_up_on_bandwidth_plateau() {
     assert_eq!(down.model.inflight_longterm, f64::INFINITY);
 }
 
-/// A flow that losses have driven out of Startup, and that its application limits from the beginning.
+/// Scenario of a flow that losses drive out of Startup, and that is application-limited from the start.
 fn limited(seconds: u32, changes: &str) -> String {
     let link = format!(", changes = [{{ at = '1 s', loss = 0.25 }}, {{ at = '1.5 s', loss = 0.0 }} {changes}]");
     let flow = "application = { rate = '8 Mb/s' }";
@@ -137,7 +138,8 @@ fn limited(seconds: u32, changes: &str) -> String {
         .replace("\"bbr3\"", "{ bbr3 = { probe_rtt_interval = '1000 s' } }")
 }
 
-/// The draft's text has the long-term bound updated "appropriately"; its pseudocode leaves it alone while the application is the limit.
+/// The draft's text updates the long-term bound "appropriately"; its pseudocode does not change it for
+/// application-limited flows.
 #[test]
 fn exiting_probe_up_on_loss_when_application_limited() {
     let seen = see(&limited(8, ""));
@@ -171,7 +173,8 @@ fn exiting_probe_down_on_inflight() {
     assert!(cruise.model.in_flight <= product(&down));
 }
 
-/// The draft takes 10 % off the line, which pacing at 0.99 times 0.9 of it drains; 20 % are taken here.
+/// The draft reduces the capacity by 10 %. Pacing at 0.99 times 0.9 of the old capacity would still drain the queue, so
+/// the capacity is reduced by 20 % here.
 #[test]
 fn exiting_probe_down_after_max_time() {
     let [_, entry] = change(&see(&path(5, "", "")), State::Up, State::Down);
@@ -288,7 +291,7 @@ fn entering_and_exiting_probe_rtt_during_startup() {
     assert_eq!(states(&seen), [State::Startup, State::ProbeRtt, State::Startup]);
 }
 
-/// A path like this up to the first probe, then another.
+/// Runs a flow over one path up to the first probe, and over another path from then on.
 fn from_up(link: &str, then: impl Fn(f64) -> String) -> (f64, Vec<Seen>) {
     let [_, up] = change(&see(&path(5, link, "")), State::Refill, State::Up);
     (up.t, see(&path(7, &format!("{link}{}", then(up.t)), "")))
@@ -318,7 +321,7 @@ fn handling_spurious_rto_recovery() {
     let later: Vec<Seen> = seen.into_iter().filter(|s| s.t >= t && s.t < t + 2.0).collect();
     assert!(later.iter().any(|s| s.model.window <= 1.0), "no timeout");
     assert_eq!(later.last().unwrap().model.inflight_longterm, f64::INFINITY);
-    // Whether the queue has drained in between depends on when the ACKs come back.
+    // The arrival times of ACKs decide whether the queue drains in between.
     let states: Vec<State> = states(&later)
         .into_iter()
         .filter(|state| *state != State::Cruise)

@@ -1,8 +1,8 @@
-//! Input of buffer-sizing algorithms: drops that a larger buffer would have prevented, and the mean queue.
+//! Input of buffer-sizing algorithms: the mean queue, and drops that a larger buffer would have avoided.
 
 use crate::common::{Run, assert_close, mean, run, series};
 
-/// Flows over a link of 10 Mb/s.
+/// Runs flows over a link of 10 Mb/s.
 fn sized(queue: &str, buffer: &str, duration: &str, flows: &str) -> Run {
     run(&format!(
         r#"
@@ -38,7 +38,7 @@ const RENOS: &str = r#"
     rtt = { uniform = ["30 ms", "62 ms"] }
 "#;
 
-/// No buffer helps against what a discipline drops of its own accord, more than the target of loss as that may be.
+/// Early drops of a discipline do not enlarge the buffer, even if they exceed the target loss rate.
 #[test]
 fn drops_that_no_buffer_avoids_let_none_grow() {
     for queue in ["red", "rem", "pi", "codel", "virtual_queue"] {
@@ -50,7 +50,8 @@ fn drops_that_no_buffer_avoids_let_none_grow() {
     }
 }
 
-/// CoDel drops as packets leave, also in intervals in which none arrives; the algorithm removes 0.06 packets in each, as without loss.
+/// CoDel drops departing packets, also in intervals without arrivals. The algorithm removes 0.06 packets per interval,
+/// as without any drops.
 #[test]
 fn an_algorithm_does_not_see_what_codel_drops() {
     let buffer = "{ abs = { interval = '1 ms', utilisation = 0, loss = 0.02, initial = '2000 packets' } }";
@@ -67,7 +68,8 @@ fn an_algorithm_does_not_see_what_codel_drops() {
     assert_close(fell, 0.6 * (buffer.len() - 1) as f64, 0.02);
 }
 
-/// Two ways of the engine: where a discipline decides on departure, the transmitter says when it is done.
+/// Both implementations of a link's transmitter give the same buffer sizes and drops. With CoDel, the transmitter has
+/// events of its own.
 #[test]
 fn an_algorithm_sees_the_same_in_both_service_models() {
     let buffer = "{ abs_log = { delay = '20 ms', initial = '30 packets' } }";
@@ -79,7 +81,8 @@ fn an_algorithm_sees_the_same_in_both_service_models() {
     }
 }
 
-/// A queue that drops from its front loses no more to a limit that fell than one that refuses: what arrives, until the queue fits.
+/// After its limit has fallen, a queue that drops from its front loses as much as drop-tail: one packet per arrival
+/// until it fits.
 #[test]
 fn packets_that_no_longer_fit_stay() {
     let buffer = "{ adt = { utilisation = 0.5, gain = 1000, interval = '2 s', initial = '1000 packets' } }";
@@ -96,7 +99,8 @@ fn packets_that_no_longer_fit_stay() {
     }
 }
 
-/// A burst each second, shorter than an interval. The sum of what the target was missed by is what the buffer has moved by.
+/// One burst per second, shorter than a sizing interval. Wherever intervals begin, the distances of the queue from the
+/// target have the same sum, and the buffer changes by this sum.
 #[test]
 fn bursts_have_the_same_buffer_wherever_intervals_begin() {
     for queue in ["drop_tail", "drop_front"] {
@@ -120,7 +124,7 @@ fn bursts(queue: &str, begin: f64) -> f64 {
         })
         .collect();
     let run = sized(&format!("'{queue}'"), buffer, "200 s", &flows);
-    // Samples see the queue in the mean over time.
+    // Samples average the queue over time.
     let wait = mean(&of(&run, "backlog_bytes", 100.0)) * 8.0 / 10e6;
     assert_close(wait, 0.02, 0.05);
     mean(&of(&run, "buffer_packets", 100.0))

@@ -1,4 +1,4 @@
-//! What a packet-hop costs, in instructions: unlike times, they are the same in each run, and can be held in a test.
+//! Cost of a packet-hop in instructions. Unlike times, instruction counts are the same in each run.
 
 use std::process::Command;
 
@@ -7,8 +7,9 @@ use levelflow_sim::{Threads, start};
 use levelflow_units::Time;
 use serde_json::{Value, json};
 
-/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, as this compiler builds tests: of three laws with
-/// engines of their own, and one without. What an engine now takes fewer for, or has reason to take more for, goes here.
+/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, as this compiler builds tests. Three of
+/// the laws have engines of their own. Update a number when an engine improves, or has a reason to take more
+/// instructions.
 const EXPECTED: [(&str, f64); 4] = [
     ("jetmax", 1380.0),
     ("rcp", 1377.0),
@@ -17,9 +18,9 @@ const EXPECTED: [(&str, f64); 4] = [
 ];
 const COMPILER: &str = "rustc 1.95.";
 const TOLERANCE: f64 = 0.04;
-/// Seconds of two runs: what differs between them is neither start nor end.
+/// Durations of two runs, s. The difference between them excludes start and end.
 const SECONDS: [f64; 2] = [0.5, 1.5];
-/// Has the test simulate in place of counting: law and seconds.
+/// Environment variable that makes the test simulate instead of counting: law and seconds.
 const WORK: &str = "LEVELFLOW_COST";
 
 fn dumbbell(law: &str, seconds: f64) -> Value {
@@ -48,7 +49,8 @@ fn simulate(work: &str) {
     println!("hops {}", run.packet_hops());
 }
 
-/// Packet-hops of a run, and instructions of the process, which is this test program with that work.
+/// Returns the packet-hops of a run, and the instructions of its process. The process is another instance of this test
+/// program.
 fn counted(law: &str, seconds: f64) -> (f64, f64) {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -81,9 +83,9 @@ fn a_packet_hop_takes_as_many_instructions_as_before() {
         let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
         assert!(
             !required.contains("valgrind"),
-            "LEVELFLOW_REQUIRE has valgrind, which is not here"
+            "LEVELFLOW_REQUIRE contains valgrind, which is not installed"
         );
-        return eprintln!("SKIPPED: valgrind is not here");
+        return eprintln!("SKIPPED: valgrind is not installed");
     }
     if !version("rustc").is_some_and(|version| version.starts_with(COMPILER)) {
         return eprintln!("SKIPPED: the numbers are those of {COMPILER}x");

@@ -1,4 +1,4 @@
-//! Random choices of laws: another seed is another run, and no flow changes those of another.
+//! Random choices of laws: another seed gives another run, and no flow changes the choices of another.
 
 use crate::common::{Run, run};
 use levelflow_laws::{Any, LAWS, Protocol};
@@ -10,7 +10,7 @@ fn drawing() -> Vec<&'static str> {
     LAWS.iter().map(|law| law.name).filter(|law| draws(law)).collect()
 }
 
-/// Six flows over a short buffer, and one over a line of its own.
+/// Six flows over a link with a small buffer, and one flow over a link of its own.
 fn crowd(law: &str, seed: u32, more: &str) -> String {
     format!(
         r#"

@@ -1,4 +1,4 @@
-//! Runs that would take more memory than there is are refused, or end, in one line.
+//! Memory limits: runs that need more memory are rejected, or end, with a one-line error.
 
 use crate::common::start;
 use levelflow_scenario::Scenario;
@@ -25,11 +25,11 @@ fn refused(text: &str) -> String {
 fn too_many_flows_are_refused_before_the_run() {
     let said = refused(&line("", "", "law = \"cubic\"\ncount = 10000000"));
     assert!(
-        said.starts_with("flow x: 10000000 flows with 100000000 packets on their way at once bring"),
+        said.starts_with("flow x: 10000000 flows with 100000000 packets in flight at once raise the demand"),
         "{said}"
     );
     assert!(
-        said.contains("memory_limit is 4 GB; ask for less, or raise it"),
+        said.contains("memory_limit is 4 GB; reduce the demand, or raise the limit"),
         "{said}"
     );
 }
@@ -39,7 +39,7 @@ fn windows_that_begin_too_large_are_refused_before_the_run() {
     let flow = "law = { scalable = { initial_window = 1e6 } }\ncount = 100";
     let said = refused(&line("", "", flow));
     assert!(
-        said.contains("100 flows with 100000000 packets on their way at once"),
+        said.contains("100 flows with 100000000 packets in flight at once"),
         "{said}"
     );
     let raised = line("", "memory_limit = \"100 GB\"", flow);
@@ -57,7 +57,7 @@ fn a_run_that_grows_without_bound_ends_and_says_what_grows() {
         let mut sim = start(&line(buffer, "memory_limit = \"20 MB\"", flow));
         let said = sim.advance(Time::from_ps(u64::MAX), u64::MAX).unwrap_err().to_string();
         assert!(
-            said.starts_with("flow x: after ") && said.contains("packets of 1 flows on their way"),
+            said.starts_with("flow x: after ") && said.contains("packets of 1 flows are in flight"),
             "{said}"
         );
         let summary = sim.summary().unwrap();

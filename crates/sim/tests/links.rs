@@ -1,14 +1,14 @@
-//! Queues, arrivals and sessions, against arithmetic and against each other.
+//! Queues, arrivals and sessions, compared with arithmetic and with each other.
 
 use crate::common::{Run, assert_close, assert_same_flows, column, mean, run};
 use levelflow_laws::aqm::QUEUES;
-use levelflow_path::scheduler::{Class, Ecn};
-use levelflow_path::{Counters, Hop, HopLaw, Settings};
+use levelflow_path::scheduler::{Ecn, FlowKey};
+use levelflow_path::{Hop, HopCounters, HopLaw, Settings};
 use levelflow_random::identity;
 use levelflow_scenario::{Scenario, Schedule};
 use levelflow_units::{Bytes, Time};
 
-/// One-packet flows at Poisson instants through one queue.
+/// Runs one-packet flows at Poisson instants through one queue.
 fn one_queue(queue: &str, buffer: &str, rate: f64) -> Run {
     run(&one_queue_text(queue, buffer, rate))
 }
@@ -34,8 +34,8 @@ fn one_queue_text(queue: &str, buffer: &str, rate: f64) -> String {
     )
 }
 
-/// A link of the simulator and a hop of a real path are two programs for one thing: offered the same packets, they drop,
-/// lose and deliver the same ones at the same times, whatever the link does meanwhile.
+/// A link of the simulator and a hop of a real path agree. Offered the same packets, link and hop drop, lose and
+/// deliver the same packets at the same times, through all changes of the link.
 #[test]
 fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     let changes = "{ at = '4 s', capacity = '6 Mb/s', loss = 0.05 }, { at = '8 s', capacity = '0 b/s' }, \
@@ -79,17 +79,17 @@ fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     }
 }
 
-/// When a packet was sent, how large it is, and the flow of its entry that it is.
+/// Send time of a packet, its size, and its flow's number in the entry.
 type Sent = (Time, u64, u32);
-/// When it was delivered as well.
+/// Delivery time of a sent packet.
 type Delivered = (Time, Sent);
 
-/// Tells flows apart as the simulator does.
+/// Classifies flows as the simulator does.
 struct Classes(u32);
 
 impl HopLaw<Sent> for Classes {
-    fn classify(&self, (.., member): &Sent) -> Class {
-        Class {
+    fn classify(&self, (.., member): &Sent) -> FlowKey {
+        FlowKey {
             flow: self.0.wrapping_add(member.wrapping_mul(0x9e37_79b1)),
             source: identity("A") as u32,
             destination: identity("B") as u32,
@@ -98,8 +98,8 @@ impl HopLaw<Sent> for Classes {
     }
 }
 
-/// What a hop of the data plane delivers of the first flow over the first link.
-fn through_a_hop(text: &str) -> (Vec<Delivered>, Counters) {
+/// Returns the packets of the first flow that a hop of the data plane delivers over the first link, and its counters.
+fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
     let network = Scenario::parse(text)
         .and_then(|value| Scenario::from_value(&value)?.resolve())
         .unwrap()
@@ -132,7 +132,7 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, Counters) {
     (delivered, hop.counters())
 }
 
-/// A link whose transmitter has an event of its own gives each packet the same time as one that computes it.
+/// A link whose transmitter has events of its own times packets exactly like one that computes departures on arrival.
 #[test]
 fn an_event_for_the_transmitter_changes_no_time() {
     let computed = one_queue("drop_tail", "unlimited", 1400.0);
@@ -143,8 +143,8 @@ fn an_event_for_the_transmitter_changes_no_time() {
     assert!(format!("{:?}", computed.links) == format!("{:?}", served.links));
 }
 
-/// With equal packets, whichever packet of a full queue is dropped, the queue stays as long. So as many are dropped from
-/// the front as from the tail, and those that get through have waited less.
+/// Packets have equal sizes, so the queue length does not depend on which packet a full queue drops. Front and tail
+/// drop equally many packets, and those delivered by drop-front have waited less.
 #[test]
 fn dropping_from_the_front_loses_as_much_and_delays_less() {
     let equal = |queue| {
@@ -191,7 +191,7 @@ fn arrivals_by_load_fill_that_share_of_the_slowest_link() {
     assert_close(run.summary.links[2].utilisation, 0.6, 0.03);
 }
 
-/// Three pages of two objects of one packet, and a second of thought after each but the last.
+/// Three pages of two objects of one packet, with a second of think time between pages.
 #[test]
 fn a_session_takes_its_pages_and_thoughts() {
     let run = run(r#"
@@ -218,7 +218,7 @@ fn a_session_takes_its_pages_and_thoughts() {
     assert_eq!(run.summary.flows[0].finished, 6);
 }
 
-/// Where the pace leaves more than a timeout between two packets, nothing is awaited in between.
+/// No ACK is awaited between two packets if the time between them is longer than a timeout.
 #[test]
 fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     let run = run(r#"
@@ -240,7 +240,8 @@ fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     assert!((100..=102).contains(&sent), "{sent} packets at one per second");
 }
 
-/// A receiver that acknowledges every second packet sends half as many ACKs, and that of an odd packet after its delay.
+/// A receiver that acknowledges every second packet sends half as many ACKs; the ACK of an odd packet follows after a
+/// delay.
 #[test]
 fn delayed_acks_are_half_as_many_and_the_last_is_late() {
     let acks = |packets: u32| {
@@ -259,7 +260,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
         ));
         run.summary.flows[0].acks.sent
     };
-    // One for the handshake; the last packet of a transfer is acknowledged at once.
+    // One ACK is for the handshake; the last packet of a transfer is acknowledged at once.
     assert_eq!([acks(20), acks(21)], [1 + 10, 1 + 11]);
     let mut waiting = crate::common::start(
         r#"
@@ -283,7 +284,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
     assert_eq!((acked(&mut waiting, 71_000), acked(&mut waiting, 71_100)), (1, 2));
 }
 
-/// A byte buffer that is full makes room only for a packet that then fits.
+/// A full buffer with a limit in bytes evicts packets only for a packet that then fits.
 #[test]
 fn dropping_from_the_front_keeps_what_it_has_when_that_does_not_help() {
     let run = run(r#"

@@ -1,6 +1,6 @@
-//! The engine on whole networks: conservation, physics, queues, and each rule of a scenario.
+//! Tests of the engine on whole networks: conservation, physics, queues, and each rule of a scenario.
 
-#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+#![allow(clippy::unwrap_used, reason = "a test panics on unexpected values")]
 
 mod applications;
 mod bbr3;

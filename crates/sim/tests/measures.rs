@@ -15,7 +15,7 @@ const DATA: u64 = 1000;
 const SECONDS: f64 = 2.0;
 const SAMPLE: f64 = 0.25;
 
-/// Queue disciplines of the first link, with their room in packets.
+/// Queue disciplines of the first link, and its buffer in packets.
 const QUEUES: [(&str, u32); 9] = [
     ("drop_tail", 30),
     ("drop_front", 30),
@@ -37,7 +37,8 @@ fn queue(name: &str, mbps: f64) -> Value {
     }
 }
 
-/// A queue of any discipline and one of drop-tail in a row, a slow way back, and flows of several laws with transfers.
+/// A queue of any discipline and a drop-tail queue in series, a slow reverse path, and flows of several laws with
+/// transfers.
 fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
     let (name, room) = QUEUES[discipline];
     let link = |from: &str, to: &str, mbps: f64| {
@@ -62,7 +63,7 @@ fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
     })
 }
 
-/// A run of a scenario with this discipline, and the stays of all its packets.
+/// Runs a scenario with this discipline; returns the stays of all its packets, too.
 fn traced(discipline: usize, mbps: f64, seed: u64) -> (Network<Any>, Run, Vec<Stay>) {
     let scenario = scenario(discipline, mbps, seed);
     let mut sim = try_start(&scenario).unwrap();
@@ -77,7 +78,7 @@ fn pace(spec: &LinkSpec<Any>) -> f64 {
     8e12 / (spec.capacity.bps() * (1.0 - spec.slow))
 }
 
-/// The queueing delay of a packet that has left the queue, ps.
+/// Queueing delay of a packet that has departed, ps.
 fn delay(stay: &Stay, pace: f64) -> Option<u64> {
     let known = stay.fate != Fate::Dropped && stay.departed.as_secs_f64() <= SECONDS;
     known.then(|| {
@@ -133,7 +134,7 @@ proptest! {
         }
     }
 
-    /// Delays by the sample of the departure, and the backlog that arriving packets find.
+    /// Queueing delays count in the sample of the departure; backlogs are those that arriving packets find.
     #[test]
     fn samples_and_backlogs_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
@@ -158,9 +159,9 @@ proptest! {
                 }
             }
             if l == 0 && QUEUES[discipline].0 != "drop_tail" {
-                continue; // it may drop what had joined the backlog, or drop one and take another at the same time
+                continue; // may evict packets, or drop one packet and accept another at the same time
             }
-            // Bytes come and go in order of time; a packet that leaves when another arrives is not found.
+            // Bytes arrive and depart in order of time; a packet that departs at an arrival is not part of the backlog.
             let joins = |stay: &&&Stay| stay.fate != Fate::Dropped;
             let mut departures: Vec<_> = own.iter().filter(joins).map(|s| (s.departed, s.size)).collect();
             departures.sort_unstable();
@@ -177,7 +178,8 @@ proptest! {
         }
     }
 
-    /// Throughput from deliveries at the last link of a path, goodput less what had come before, and transfers by how they ended.
+    /// Throughput and goodput are recomputed from deliveries at the last link of a path, goodput without duplicates.
+    /// Transfers are recounted by outcome.
     #[test]
     fn rates_and_transfers_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
@@ -192,12 +194,13 @@ proptest! {
             let arrived: Vec<&&Stay> = at(last).filter(|s| s.fate == Fate::Delivered).collect();
             prop_assert_eq!(flow.delivered_bytes, bytes(arrived.clone()));
             let sent = bytes(at(path[0]).collect());
-            prop_assert!((sent..=sent + 2 * DATA).contains(&flow.sent_bytes), "{} {sent}", flow.sent_bytes); // two at the host
+            // Two packets may still be at the host.
+            prop_assert!((sent..=sent + 2 * DATA).contains(&flow.sent_bytes), "{} {sent}", flow.sent_bytes);
             for (k, throughput) in series(&run.flows, "flow", f, "throughput_bps", 0.0).into_iter().enumerate() {
                 let (from, to) = (k as f64 * SAMPLE, (k + 1) as f64 * SAMPLE);
                 let inside = arrived.iter().filter(|s| (from..to).contains(&s.ends.as_secs_f64()));
                 let expected = inside.map(|s| f64::from(s.size)).sum::<f64>() * 8.0 / SAMPLE;
-                let packet = DATA as f64 * 8.0 / SAMPLE; // one at the very end of a sample
+                let packet = DATA as f64 * 8.0 / SAMPLE; // one packet may arrive exactly at the end of a sample
                 prop_assert!((throughput - expected).abs() <= packet * 1.001, "{throughput} {expected}");
             }
             let goodput = flow.goodput_bytes.unwrap();
@@ -213,7 +216,7 @@ proptest! {
         let count = |outcome: Outcome| outcomes.iter().filter(|&&code| code == f64::from(outcome.code())).count() as u64;
         prop_assert_eq!((count(Outcome::Finished), count(Outcome::Aborted)), (web.finished, web.aborted));
         prop_assert_eq!(outcomes.len() as u64, web.started);
-        // A transfer that finished delivered each of its bytes once; the others less than theirs.
+        // A finished transfer delivered each of its bytes once; the other transfers delivered less than their size.
         let sizes = column(&run.transfers, "bytes");
         let finished: f64 = sizes.iter().zip(&outcomes).filter(|(_, code)| **code == 0.0).map(|(size, _)| size).sum();
         let goodput = web.goodput_bytes.unwrap() as f64;
@@ -266,7 +269,7 @@ fn a_lone_sender_at_line_rate_takes_the_ideal_time() {
     }
 }
 
-/// Stops abort a transfer whose data is missing; one whose last packets are in flight still finishes.
+/// A stop aborts a transfer whose data is incomplete; a transfer whose last packets are in flight still finishes.
 #[test]
 fn a_transfer_that_stops_early_is_aborted_and_one_in_flight_finishes() {
     let run = run(r#"

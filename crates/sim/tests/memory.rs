@@ -1,9 +1,10 @@
-//! Buffers that share a memory: never above the total, alone without a conflict, max-min fair by capacity in one.
+//! Buffers that share a memory. Their sum never exceeds the memory. Without a conflict they are independent, and in a
+//! conflict they are max-min fair by capacity.
 
 use crate::common::{column, run, series};
 use levelflow_results::Table;
 
-/// Three links; traffic that nothing can help fills the first two, and NewReno the third.
+/// Three links: unresponsive traffic fills the first two, and NewReno the third.
 fn scenario(memory: &str, sample: &str) -> String {
     let links = [("A", "B", 1, 10), ("C", "D", 3, 500), ("E", "F", 4, 40)].map(|(from, to, mbps, initial)| {
         format!(
@@ -65,7 +66,8 @@ fn ports_that_do_not_conflict_do_what_they_do_alone() {
 fn a_conflict_is_divided_by_capacity_among_those_who_want_more() {
     let done = run(&scenario(&shared("600 packets"), "1 s"));
     let [first, second, third] = buffers(&done.links, "buffer_packets", 0.0).map(|packets| *packets.last().unwrap());
-    // Each has one packet in any case. Fractions have no room; what the third has of one, less than a packet, is not seen.
+    // Each link has at least one packet. Fractions of packets are unused; the unused fraction of the third link is not
+    // visible.
     let rest = 600.0 - third - 2.0;
     let short = [1.0 + rest / 4.0 - first, 1.0 + 3.0 * rest / 4.0 - second];
     assert!(

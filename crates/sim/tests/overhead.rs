@@ -1,10 +1,10 @@
-//! Random processing times and clocks of hosts: what they prevent, and what they leave alone.
+//! Random processing times and clock errors of hosts: lockouts that they prevent, and results that they do not change.
 
 use crate::common::{Run, run, series, start};
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 
-/// The Abilene network, each of whose 14 links carries 20 Mb/s and holds 200 packets.
+/// Links of the Abilene network: ends and delay, ms. Each link has 20 Mb/s and a buffer of 200 packets.
 const LINKS: [(&str, &str, u32); 14] = [
     ("Seattle", "Sunnyvale", 7),
     ("Seattle", "Denver", 11),
@@ -22,7 +22,7 @@ const LINKS: [(&str, &str, u32); 14] = [
     ("Washington", "NewYork", 2),
 ];
 
-/// Of these, three cross the link from Denver to Kansas City.
+/// Sender and receiver of each flow; three flows cross the link from Denver to Kansas City.
 const FLOWS: [(&str, &str); 5] = [
     ("Seattle", "Atlanta"),
     ("Sunnyvale", "Chicago"),
@@ -59,8 +59,8 @@ fn mbps(run: &Run) -> Vec<f64> {
         .collect()
 }
 
-/// With ideal hosts and clocks, a stream that an equal link has shaped fits a full queue exactly, and flows that meet it there
-/// get next to nothing. Their fair share is a third of the link, or more.
+/// A stream shaped by a link of equal capacity arrives exactly when a full queue has room, if hosts and clocks are
+/// ideal. Flows that compete with it there get almost no throughput. Their fair share is at least a third of the link.
 #[test]
 fn equal_links_starve_no_flow_that_packets_clock() {
     let least = |settings: &str, seed| {
@@ -77,8 +77,8 @@ fn equal_links_starve_no_flow_that_packets_clock() {
     assert!(starved >= 4, "only {starved} of 6 seeds lock a flow out");
 }
 
-/// Equal streams that together exceed a line share it equally. With ideal hosts, packets of one of them always find the place
-/// that has just become free, and the other stream gets what is left.
+/// Runs constant streams that together exceed a line, and returns their rates. With ideal hosts, packets of one stream
+/// always find the place that has just become free, and the other stream gets the rest.
 fn streams(settings: &str, rates: [f64; 2], buffer: u32, seed: u32) -> Vec<f64> {
     let found = run(&format!(
         r#"
@@ -121,13 +121,14 @@ proptest! {
         let found = streams("profile = \"linux\"", rates, buffer, seed);
         for (found, rate) in found.iter().zip(rates) {
             let fair = 10.0 * rate / (rates[0] + rates[1]);
-            // The faster stream leaves its host in bursts, which lose more at a full queue; locked out, one would have nothing.
+            // The faster stream leaves its host in bursts, which have more drops at a full queue. A stream that is
+            // locked out would get 0.
             let tolerance = if ratio == 1.0 { 0.05 } else { 0.5 };
             prop_assert!((found / fair - 1.0).abs() < tolerance, "{rates:?}, {buffer} packets: {found}, fair {fair} Mb/s");
         }
     }
 
-    /// A constant stream has the error of its clock, at most 100 parts in a million, and no other.
+    /// The rate error of a constant stream is its clock's error, at most 100 parts per million.
     #[test]
     fn a_stream_keeps_the_time_of_its_host(rate in 1.0..9.0_f64, seed in 1_u32..1000) {
         let found = run(&format!(

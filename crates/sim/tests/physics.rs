@@ -1,8 +1,8 @@
-//! The engine against what queueing theory, arithmetic and the laws' papers say must come out.
+//! Results of the engine, compared with queueing theory, arithmetic and the laws' papers.
 
 use crate::common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};
 
-/// One-packet flows of this size at Poisson instants over one link of 10 Mb/s and 5 ms.
+/// Runs one-packet flows of this size at Poisson instants over one link of 10 Mb/s and 5 ms.
 fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32) -> Run {
     run(&format!(
         r#"
@@ -24,7 +24,7 @@ fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32
     ))
 }
 
-/// Mean wait in the queue, s, from completion times: what is neither transmission nor propagation.
+/// Mean queueing delay, s: completion times less transmission and propagation.
 fn mean_wait(run: &Run) -> f64 {
     let (fct, bytes) = (column(&run.completions, "fct_s"), column(&run.completions, "bytes"));
     mean(
@@ -35,7 +35,7 @@ fn mean_wait(run: &Run) -> f64 {
     )
 }
 
-/// Size of packets with exponential sizes of this mean, rounded up to whole bytes: first and second moment.
+/// First and second moment of exponential packet sizes of this mean, rounded up to whole bytes.
 fn rounded_exponential(mean: f64) -> (f64, f64) {
     let p = 1.0 - (-1.0 / mean).exp();
     (1.0 / p, (2.0 - p) / (p * p))
@@ -71,7 +71,7 @@ fn drop_rates(load: f64, size: &str, places: u32) -> Vec<f64> {
         .collect()
 }
 
-/// `(1 - rho) rho^K / (1 - rho^(K+1))`, and `1/(K+1)` at `rho = 1`.
+/// Loss rate `(1 - rho) rho^K / (1 - rho^(K+1))`, and `1/(K+1)` at `rho = 1`.
 #[test]
 fn losses_are_those_of_an_m_m_1_k_queue() {
     let rho: f64 = 0.8 * rounded_exponential(1000.0).0 / 1000.0;
@@ -80,8 +80,8 @@ fn losses_are_those_of_an_m_m_1_k_queue() {
     assert_expectation(&drop_rates(1.0, EXPONENTIAL, 10), 1.0 / 11.0);
 }
 
-/// `1 - 1/(pi_0 + rho)`, where `pi_0`, the share of departures that leave the queue empty, is 1 for one place
-/// (Erlang's formula) and `exp(-rho)` for two.
+/// Loss rate `1 - 1/(pi_0 + rho)`, where `pi_0` is the fraction of departures that leave the queue empty. `pi_0` is 1
+/// for a system of one packet (Erlang's formula) and `exp(-rho)` for two.
 #[test]
 fn losses_are_those_of_an_m_d_1_k_queue() {
     let rho: f64 = 0.9;
@@ -128,7 +128,7 @@ fn a_lone_packet_takes_transmission_and_propagation() {
     }
 }
 
-/// A 10 Mb/s path of 100 ms that has been empty for so long that routers offer all of it.
+/// Runs a transfer over an idle path of 10 Mb/s and 100 ms, whose routers offer its full capacity.
 fn lone_transfer(size: &str, extra: &str) -> Run {
     run(&format!(
         r#"
@@ -148,7 +148,7 @@ fn lone_transfer(size: &str, extra: &str) -> Run {
     ))
 }
 
-/// One and a half round trips, of which the handshake is one, and the time that the data takes at the offered rate.
+/// A transfer takes one and a half round trips, handshake included, and the time of its data at the offered rate.
 #[test]
 fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
     for packets in [1, 10, 100] {
@@ -162,11 +162,12 @@ fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
     }
 }
 
-/// Host delay in front of the first link is part of the completion time, but not more than half the round trip.
+/// Host delay before the first link is part of the completion time, but at most half of the round-trip time.
 #[test]
 fn round_trips_are_what_the_scenario_says() {
     let rtt = lone_transfer("1 packet", "").summary.flows[0].rtt_s.clone().unwrap();
-    // The handshake's takes the time of two packets of 40 B; with that of the data, the mean of both is theirs.
+    // The handshake sends two packets of 40 B. The round-trip time of the handshake is twice the mean of both
+    // round-trip times, less the round-trip time of the data.
     assert_close(2.0 * rtt.mean - rtt.max, 100e-3 + 64e-6, 0.01);
     assert_close(rtt.max, 100e-3 + 832e-6, 0.01);
 }
@@ -193,8 +194,8 @@ fn jetmax_fills_the_share_of_a_link_that_it_is_told_to() {
     }
 }
 
-/// Max-min: z and x share the second link, y takes what x leaves of the first. The rates are such that one packet more
-/// or less in an interval does not hide which link is the tighter one.
+/// Max-min: z and x share the second link, y takes the rest of the first. One packet more or less per interval does not
+/// change which link is the tighter one at these rates.
 #[test]
 fn a_parking_lot_is_shared_max_min_fairly() {
     let run = jetmax(
@@ -234,7 +235,7 @@ fn a_parking_lot_is_shared_max_min_fairly() {
     }
 }
 
-/// A stream at a fixed rate: the routers' first intervals end after the run, so the sender never hears of a price.
+/// Runs a stream at a fixed rate: the routers' first intervals end after the run, so the sender receives no price.
 fn constant_rate(rate: &str, links: &str) -> Run {
     run(&format!(
         r#"
@@ -282,7 +283,7 @@ fn acks_load_the_links_that_lead_back() {
     assert_close(mean(&series(&run.links, "link", 1, "throughput_bps", 1.0)), 0.8e6, 0.01);
 }
 
-/// Entries that are equal but for this.
+/// Entries that differ only in the size of their ACKs.
 #[test]
 fn each_entry_has_acks_of_its_own_size() {
     let run = run(r#"
@@ -302,7 +303,8 @@ fn each_entry_has_acks_of_its_own_size() {
     );
 }
 
-/// 1 Mb/s back carries 3125 ACKs of 40 B a second of the 25,000 that 200 Mb/s of data bring: a queue of 7 packets is full with 280 B.
+/// The reverse path of 1 Mb/s carries 3125 of the 25,000 ACKs of 40 B per second for 200 Mb/s of data. A queue of 7
+/// packets holds 280 B.
 #[test]
 fn a_buffer_in_packets_counts_small_ones_as_whole() {
     let link = r#"{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true,
@@ -314,7 +316,7 @@ fn a_buffer_in_packets_counts_small_ones_as_whole() {
     assert_close(back.dropped_packets as f64 / back.arrived_packets as f64, 0.875, 0.01);
 }
 
-/// Twice as much as the link carries: half is dropped, the queue is full and never more than that.
+/// The load is twice the capacity: half is dropped, and the queue is full but never exceeds its buffer.
 #[test]
 fn a_queue_never_holds_more_than_its_buffer() {
     for (buffer, bytes, packets) in [
@@ -403,8 +405,8 @@ fn the_clock_does_not_run_backwards() {
     assert_eq!(sim.now(), at(1500));
 }
 
-/// Eq 2 has its equilibrium where `alpha (C - y) = beta q/d`: at `R = C`, as in the code of its authors, if the packet in
-/// service is not in `q`, and 7 % below it otherwise.
+/// Eq 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. That is `R = C`, as in the code of its authors, if
+/// `q` excludes the packet in service, and 7 % below it otherwise.
 #[test]
 fn one_rcp_flow_fills_a_slow_line() {
     let run = run(r#"
@@ -419,7 +421,7 @@ fn one_rcp_flow_fills_a_slow_line() {
     }
 }
 
-/// RCP that counts drops as queue offers less than RCP that does not, also where it is not the link's first law.
+/// RCP that counts drops as queue offers less than RCP that does not, even if it is not the link's first law.
 #[test]
 fn every_law_of_a_port_hears_of_drops() {
     let offered = |loss_aware: bool| {

@@ -1,5 +1,5 @@
-//! What holds in every network: packets are conserved at any moment, runs can be repeated and cut into pieces, parts of a
-//! network that share nothing do not affect each other, and reliable transfers arrive.
+//! Properties of every network. Packets are conserved at any time. Runs are repeatable and can be interrupted. Parts of
+//! a network that share nothing do not affect each other. Reliable transfers complete.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use serde_json::{Value, json};
 
 const NODES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
 
-/// Parameters of a law, all at their defaults.
+/// Returns the parameters of a law, all at their defaults.
 fn defaults(law: &str) -> AnyParams {
     law_params(law, &BTreeMap::new()).unwrap()
 }
 
-/// Every law that needs no marks, but for Kelly control: it adds signed prices, so where one link drops what another
-/// then misses, its rate grows without bound.
+/// Laws that need no marks, without Kelly control. Kelly control adds signed prices: if one link drops packets that
+/// another link then lacks, its rate grows without bound.
 fn laws() -> Vec<&'static str> {
     let plain = |law: &&LawInfo| law.name != "kelly" && !Any::transport(&defaults(law.name)).ecn;
     LAWS.iter().filter(plain).map(|law| law.name).collect()
 }
 
-/// The same as scenarios write them, and those that can do without selective ACKs also without.
+/// Laws of [`laws`] as scenarios write them. Reno and NewReno are included a second time, without SACK.
 fn written() -> Vec<String> {
     let without = ["reno", "newreno"].map(|law| format!("{{ {law} = {{ sack = false }} }}"));
     laws().iter().map(|law| format!("{law:?}")).chain(without).collect()
@@ -52,7 +52,7 @@ fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value 
     range.prop_map(move |x| format!("{x} {unit}"))
 }
 
-/// Steps, ramps and outages of a link, in order of time.
+/// Generates steps, ramps and outages of a link, in order of time.
 fn changes() -> impl Strategy<Value = Value> {
     let capacity = prop_oneof![1 => Just("0 b/s".to_owned()), 4 => text("kb/s", 50..5000)];
     let down = prop_oneof![3 => Just(None), 1 => any::<bool>().prop_map(Some)];
@@ -76,7 +76,7 @@ fn changes() -> impl Strategy<Value = Value> {
     prop_oneof![2 => Just(json!([])), 1 => changes]
 }
 
-/// A duplex link between these nodes.
+/// Generates a duplex link between these nodes.
 fn link(from: String, to: String) -> impl Strategy<Value = Value> {
     let buffer = prop_oneof![
         Just("unlimited".to_owned()),
@@ -128,7 +128,7 @@ fn size() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Every option of the transport gets its turn.
+/// Returns a law with one option of the transport set, chosen by `turn`.
 fn with_options(law: &str, turn: u8) -> Value {
     match (law, turn) {
         ("newreno", 0) => json!({ "newreno": { "delayed_ack": true } }),
@@ -140,7 +140,7 @@ fn with_options(law: &str, turn: u8) -> Value {
     }
 }
 
-/// What a flow may have beside a law and two ends; keys that cannot go together are taken out afterwards.
+/// Generates the optional keys of a flow; keys that exclude each other are removed afterwards.
 fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value = Value> {
     let arrivals = prop_oneof![
         (5..60u32).prop_map(|n| json!({ "poisson": format!("{n} /s") })),
@@ -199,7 +199,8 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         )
 }
 
-/// A tree of duplex links and one more from its root to its last node, flows between its nodes, all names with this prefix.
+/// Generates a tree of duplex links, one more link from its root to its last node, and flows; all names have this
+/// prefix.
 fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
     (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
         let links = (1..nodes).map(|i| {
@@ -245,7 +246,7 @@ fn run(scenario: &Value) -> Run {
     finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")))
 }
 
-/// A table as text: NaN equals NaN, and nothing else is equal that is not the same to the bit.
+/// Converts a table to text, exact to the bit, in which NaN equals NaN.
 fn bits(table: &Table) -> Vec<String> {
     let bits = |c: &Column| match c {
         Column::F64(v) => format!("{:?}", v.iter().map(|x| x.to_bits()).collect::<Vec<_>>()),
@@ -265,7 +266,7 @@ pub fn assert_same(a: &Run, b: &Run) {
     }
 }
 
-/// Rows of the first `count` members, as bits.
+/// Returns the rows of the first `count` members, as bits.
 fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
     let who = column(table, key);
     let columns: Vec<Vec<f64>> = table.columns.iter().map(|(name, _)| column(table, name)).collect();
@@ -278,8 +279,8 @@ fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The run goes on for a random number of events at a time, and for a random time, and packets are conserved whenever
-    /// it halts; this changes nothing in what comes out.
+    /// A run that is interrupted after random numbers of events and random times conserves packets at each
+    /// interruption, and gives the same results.
     #[test]
     fn books_balance_at_any_moment(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
         let mut sim = try_start(&scenario).unwrap();
@@ -296,8 +297,8 @@ proptest! {
         assert_same(&finish(sim), &run(&scenario));
     }
 
-    /// Links without extras take a path of their own through the engine: a wire that could lose packets, and never does, takes
-    /// the other.
+    /// Links without extras have a code path of their own in the engine. A wire that may lose packets, but with
+    /// probability 0, takes the general code path.
     #[test]
     fn a_wire_that_never_loses_is_like_one_that_cannot(mut scenario in network()) {
         let with = |scenario: &mut Value, loss: &Value| {
@@ -334,8 +335,8 @@ proptest! {
         }
     }
 
-    /// Every transfer ends, whatever the two wires lose of data, ACKs, and packets that open flows, and its
-    /// receiver has it once.
+    /// Every transfer completes, and its receiver counts each byte once, under any loss of data, ACKs and opening
+    /// packets on the two wires.
     #[test]
     fn reliable_transfers_arrive_over_lossy_wires(
         law in prop::sample::select(repairing()), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
@@ -371,7 +372,7 @@ proptest! {
     }
 }
 
-/// A window may hold more packets than a host on a real network remembers: 90,000 here.
+/// A window may hold more packets than a host on a real network tracks: 90,000 here.
 #[test]
 fn a_transfer_completes_with_however_many_packets_under_way() {
     let run = crate::common::run(

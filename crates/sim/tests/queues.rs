@@ -1,8 +1,8 @@
-//! Queue disciplines in the engine, against queueing theory, each other and the equations of their papers.
+//! Queue disciplines in the engine, compared with queueing theory, each other and the equations of their papers.
 
 use crate::common::{Run, assert_close, assert_expectation, assert_same_flows, column, mean, run, series};
 
-/// Packets of 1000 B that listen to nothing come to a link that sends 1000 of them per second.
+/// Runs unresponsive traffic in packets of 1000 B over a link that transmits 1000 packets per second.
 fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str) -> Run {
     run(&format!(
         r#"
@@ -21,7 +21,7 @@ fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str)
     ))
 }
 
-/// So many a second, at Poisson instants.
+/// Traffic at Poisson instants, packets per second.
 fn poisson(rate: f64) -> String {
     format!(
         r#"
@@ -33,18 +33,18 @@ fn poisson(rate: f64) -> String {
     )
 }
 
-/// Mean of what samples after `after` seconds say of the first link.
+/// Mean of a column of the first link over samples after `after` seconds.
 fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
 }
 
-/// Share of what arrives there that is dropped.
+/// Fraction of the arrivals at the first link that are dropped.
 fn drop_share(run: &Run, after: f64) -> f64 {
     const SAMPLES_PER_S: f64 = 10.0;
     link_mean(run, "dropped_bytes", after) * 8.0 * SAMPLES_PER_S / link_mean(run, "arrival_bps", after)
 }
 
-/// The step that DCTCP's switches use drops, where nobody understands marks, what a buffer of that size would.
+/// A step of RED, as in DCTCP's switches, drops the same packets as a buffer of the step's size if there is no ECN.
 #[test]
 fn a_step_of_red_is_a_buffer_of_that_size() {
     for load in [0.9, 1.2] {
@@ -58,7 +58,7 @@ fn a_step_of_red_is_a_buffer_of_that_size() {
     }
 }
 
-/// What waits less than its target, CoDel leaves alone.
+/// CoDel drops no packet whose queueing delay is below its target.
 #[test]
 fn codel_with_a_target_above_every_wait_is_drop_tail() {
     let codel = open_loop(
@@ -74,8 +74,8 @@ fn codel_with_a_target_above_every_wait_is_drop_tail() {
     assert_eq!(codel.summary.links, tail.summary.links);
 }
 
-/// Under an overload that does not listen, a controller that integrates holds the mean queue at its target and drops
-/// the excess, `1 - 1/rho`.
+/// An integral controller holds the mean queue at its target under an unresponsive overload, and drops the excess,
+/// `1 - 1/rho`.
 #[test]
 fn pi_and_rem_hold_their_target_under_overload() {
     for queue in [
@@ -92,8 +92,9 @@ fn pi_and_rem_hold_their_target_under_overload() {
     }
 }
 
-/// RED's mean distance between drops is `(1/p_b + 1)/2` where it is uniform on `1, ..., 1/p_b`; its signal is the
-/// average that `p_b` depends on. The weight makes `p_b` change little from drop to drop.
+/// The number of arrivals from one drop of RED to the next is uniform on `1, ..., 1/p_b`, with mean `(1/p_b + 1)/2`.
+/// RED's signal is the average queue, on which `p_b` depends. The weight is so small that `p_b` changes little from
+/// drop to drop.
 #[test]
 fn red_drops_as_often_as_its_average_says() {
     let red = r#"{ red = { min = "10 packets", max = "90 packets", max_p = 0.4, weight = 0.0005 } }"#;
@@ -107,13 +108,13 @@ fn red_drops_as_often_as_its_average_says() {
     let expected = mean(&signals.into_iter().map(p_a).collect::<Vec<_>>());
     let share = drop_share(&run, 50.0);
     assert_close(share, expected, 0.02);
-    // What is dropped is what does not leave.
+    // The dropped fraction is the fraction that does not depart.
     let ratio = link_mean(&run, "throughput_bps", 50.0) / link_mean(&run, "arrival_bps", 50.0);
     assert_close(share, 1.0 - ratio, 0.005);
 }
 
-/// A constant overload of a twentieth: the wait is 5 ms after 105 packets, the first drop comes 100 ms later, and the
-/// n-th one `100 ms / sqrt(n)` after the one before.
+/// CoDel's drop times at a constant overload of 5 %. The queueing delay is 5 ms after 105 packets. The first drop
+/// follows 100 ms later, and the n-th one `100 ms / sqrt(n)` after the one before.
 #[test]
 fn codel_drops_by_its_timetable() {
     let run = open_loop(
@@ -134,7 +135,7 @@ fn codel_drops_by_its_timetable() {
     for i in (0..times.len()).filter(|&i| link[i] == 0.0 && times[i] < 1.2) {
         total += dropped[i];
         let due = |slack: f64| planned.iter().filter(|&&t| t < times[i] - slack).count() as f64;
-        // A packet leaves each millisecond.
+        // One packet departs per millisecond.
         let (least, most) = (due(2e-3), due(-2e-3));
         assert!(
             (least..=most).contains(&total),
@@ -148,7 +149,7 @@ fn codel_drops_by_its_timetable() {
 /// Size of a packet that opens a flow, bytes.
 const OPENING: u64 = 40;
 
-/// So many TCP flows with round trips of 30 to 50 ms, without their queueing, over a link of so many Mb/s.
+/// Runs TCP flows with base round trips of 30 to 50 ms over a link of `capacity` Mb/s.
 fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ecn: bool) -> Run {
     run(&format!(
         r#"
@@ -170,8 +171,8 @@ fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ec
     ))
 }
 
-/// Over a run, the mean distance of the queue from the target is what the price has changed by, less a share of what
-/// the queue has changed by, over the gains and the number of intervals: a packet or two.
+/// The mean distance of the queue from the target follows from the changes of price and queue over a run. Divided by
+/// the gains and the number of intervals, these changes amount to one or two packets.
 #[test]
 fn rem_holds_its_target_under_tcp_and_loses_nothing() {
     let run = renos(20, 10, r#""rem""#, "100 packets", 200, true);
@@ -187,7 +188,7 @@ fn pi_holds_its_target_under_tcp_whether_it_marks_or_drops() {
         assert_close(link_mean(&run, "backlog_packets", 150.0), 80.0, 0.05);
         let link = &run.summary.links[0];
         assert_eq!(link.marked_packets > 0, ecn);
-        // Packets that open flows cannot be marked; all others are either marked or dropped.
+        // Opening packets cannot be marked; all others are either marked or dropped.
         let openings_only = link.dropped_bytes == OPENING * link.dropped_packets;
         assert_eq!(openings_only, ecn, "{link:?}");
         assert_close(link_mean(&run, "throughput_bps", 150.0), 10e6, 0.005);
@@ -213,9 +214,9 @@ fn red_keeps_the_average_between_its_thresholds_under_tcp() {
     assert_close(link_mean(&run, "throughput_bps", 20.0), 10e6, 0.005);
 }
 
-/// From drop to drop, the windows of four flows together grow by four packets per round trip, 2 ms of queue in an
-/// interval of 100 ms; a drop takes half of one, 5 ms. So the wait stays near the target of 5 ms, where drop-tail fills
-/// its buffer.
+/// Between drops, the windows of four flows grow by four packets per round trip in total. That is 2 ms of queue in an
+/// interval of 100 ms. A drop halves one window, which is 5 ms. The queueing delay thus stays near the target of 5 ms,
+/// where drop-tail fills its buffer.
 #[test]
 fn codel_takes_the_standing_queue_of_tcp_away() {
     let wait = |queue| {

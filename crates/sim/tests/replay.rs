@@ -1,4 +1,4 @@
-//! Logs of laws, done again.
+//! Replays of logs of laws.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,8 @@ impl Sink for Page {
     }
 }
 
-/// Two senders, a router and a receiver of one law, a hundred packets each, some of them lost; gives the log.
+/// Returns the log of two senders, a router and a receiver of one law. Each sender has a hundred packets, of which some
+/// are lost.
 fn logged(law: &'static LawInfo) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
@@ -97,7 +98,7 @@ fn a_log_of_any_law_comes_out_the_same() {
     }
 }
 
-/// Whatever bit of a header or a digest is flipped, it is noticed at that record.
+/// Any flipped bit of a header or a digest is found at its record.
 #[test]
 fn a_difference_is_found_and_told() {
     let log = logged(LAWS.iter().find(|law| law.name == "jetmax").unwrap());
@@ -115,14 +116,14 @@ fn a_difference_is_found_and_told() {
         seen += 1;
         let mut bad = log.clone();
         bad[reader.position() - 1 - seen % given] ^= 1 << (seen % 8);
-        let difference = of(&bad).difference.expect("it is noticed");
+        let difference = of(&bad).difference.expect("the flipped bit makes a difference");
         assert_eq!(difference.record, number);
         assert_ne!(difference.logged, difference.replayed);
     }
     assert!(seen > 500, "{seen}");
 }
 
-/// As where a program in the kernel does the work on packets.
+/// The router receives the counts of a data path in the kernel.
 #[test]
 fn what_a_data_path_counted_is_done_again() {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
@@ -149,7 +150,7 @@ fn what_a_data_path_counted_is_done_again() {
     assert!(done.instances.len() == laws.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
 }
 
-/// Other bits may be of something that the law does not look at; none does harm.
+/// Flipped bits may belong to inputs that the law does not use, so not every flip is an error. No flip causes a panic.
 #[test]
 fn damaged_logs_are_refused_or_done_again() {
     for law in ["jetmax", "xcp", "cubic", "bbr"] {
@@ -182,13 +183,13 @@ fn a_log_that_ends_early_is_good_up_to_there() {
 
 #[test]
 fn what_no_law_is_told_is_refused() {
-    use levelflow_wire::journal::LONGEST;
+    use levelflow_wire::journal::MAX_RECORD_BYTES;
     let law = LAWS.iter().find(|law| law.name == "emkc").unwrap();
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
     let log = |records: &[(u32, Record<'_>)]| {
         let mut log = MAGIC.to_vec();
         for (instance, record) in records {
-            let mut wire = [0; LONGEST];
+            let mut wire = [0; MAX_RECORD_BYTES];
             let length = record.encode(*instance, &mut wire);
             log.extend_from_slice(&wire[..length]);
         }

@@ -1,4 +1,4 @@
-//! Routing: against another algorithm, by counts of flows, and through failures and repairs.
+//! Routing: compared with another algorithm, by numbers of flows, and through failures and repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,13 +18,13 @@ fn parsed(text: &str) -> Resolved {
     resolve(&Scenario::parse(text).unwrap()).unwrap()
 }
 
-/// Path of each flow of an entry, under a plan.
+/// Returns the path of each flow of an entry, under a plan.
 fn paths(flow: &FlowSpec<Any>, plan: usize) -> Vec<&[u32]> {
     let path = |&path: &u32| &flow.routes.paths[path as usize].forward[..];
     flow.routes.plans[plan].1.iter().map(path).collect()
 }
 
-/// Least weight, then least delay, between all pairs (Floyd and Warshall).
+/// Returns the least weight, then least delay, between all pairs of nodes (Floyd and Warshall).
 fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, u64)>> {
     const FAR: (u64, u64) = (u64::MAX / 4, 0);
     let mut far = vec![vec![FAR; nodes]; nodes];
@@ -47,7 +47,8 @@ fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Paths have the least weight; of several, one flow takes that of the least delay, and many flows all share.
+    /// Paths have the least weight. Among several, one flow takes the path of least delay, and many flows use all of
+    /// them.
     #[test]
     fn paths_are_those_of_another_algorithm(
         drawn in prop::collection::vec((0..9usize, 0..9usize, 1..4u64, 1..5u64), 1..25),
@@ -87,7 +88,7 @@ proptest! {
     }
 }
 
-/// A leaf and spine network, `S` spines between two leaves, and flows from one to the other.
+/// A leaf-spine network with `spines` spines between two leaves, and flows from one leaf to the other.
 fn spines(spines: usize, count: u32, more: &str) -> String {
     let mut text = format!("name = 'spines'\nduration = '6 s'\nsample = '10 ms'\n{more}\n");
     for spine in 0..spines {
@@ -107,7 +108,7 @@ fn spines(spines: usize, count: u32, more: &str) -> String {
     text
 }
 
-/// Each of `n` flows takes one of `m` paths at random: the statistic of Pearson has `m - 1` degrees of freedom.
+/// Each of `n` flows takes one of `m` paths at random: Pearson's statistic has `m - 1` degrees of freedom.
 #[test]
 fn flows_divide_evenly_among_equal_paths() {
     let found = parsed(&spines(8, 256, "routing = 'ecmp'"));
@@ -117,10 +118,10 @@ fn flows_divide_evenly_among_equal_paths() {
     }
     assert_eq!(count.len(), 8);
     let statistic: f64 = count.values().map(|n: &f64| (n - 32.0).powi(2) / 32.0).sum();
-    assert!(statistic < 24.3, "{count:?}"); // one in a thousand has more
+    assert!(statistic < 24.3, "{count:?}"); // exceeded with probability 1/1000
 }
 
-/// A failure moves only the flows of the link that fails, and the repair moves them back.
+/// A failure moves only the flows of the failed link, and the repair moves them back.
 #[test]
 fn a_failure_moves_only_the_flows_of_its_link() {
     let fails =
@@ -139,7 +140,7 @@ fn a_failure_moves_only_the_flows_of_its_link() {
     }
 }
 
-/// Two ways from A to B, the shorter of which fails for two seconds.
+/// Two paths from A to B; the shorter one fails for two seconds.
 fn two_ways(law: &str, more: &str) -> String {
     format!(
         r#"
@@ -161,7 +162,7 @@ fn two_ways(law: &str, more: &str) -> String {
     )
 }
 
-/// Laws fill the way around the failure, and the first way again after its repair; without `reroute`, nothing arrives.
+/// Laws fill the detour during the failure, and the first path after its repair; without `reroute`, no packet arrives.
 #[test]
 fn laws_follow_their_routes() {
     for (law, target) in [
@@ -199,7 +200,7 @@ fn laws_follow_their_routes() {
     assert!(arrived[..480].iter().all(|&rate| rate == 0.0));
 }
 
-/// A path that a flow names, and one without an alternative, stay.
+/// A path that a flow names, and a path without an alternative, do not change.
 #[test]
 fn flows_without_another_way_wait_for_the_repair() {
     let pinned =
@@ -250,7 +251,7 @@ fn mistakes_of_routing_get_a_line() {
     assert!(problem.starts_with("reroute: needs a link that fails"), "{problem}");
 }
 
-/// A run goes the same way in one piece and in many.
+/// A run gives the same results with and without interruptions.
 #[test]
 fn many_flows_over_many_paths_keep_their_books() {
     let text = spines(4, 60, "routing = 'ecmp'\nreroute = '50 ms'").replacen(

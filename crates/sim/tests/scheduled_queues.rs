@@ -1,10 +1,10 @@
-//! Disciplines of several queues in the engine, against closed forms, each other and `codel`.
+//! Disciplines with several queues in the engine, compared with closed forms, each other and `codel`.
 
 use levelflow_results::LinkSummary;
 
 use crate::common::{Run, assert_close, column, mean, run, series};
 
-/// A bottleneck from A to B and a fast way back; round trips of 20 ms if flows say nothing else.
+/// Runs flows over a bottleneck from A to B and a fast reverse path, with round trips of 20 ms by default.
 fn bottleneck(queue: &str, capacity: &str, duration: u32, flows: &str) -> Run {
     run(&format!(
         r#"
@@ -20,7 +20,7 @@ fn bottleneck(queue: &str, capacity: &str, duration: u32, flows: &str) -> Run {
     ))
 }
 
-/// An entry of flows to B that never end.
+/// Entry of endless flows to B.
 fn endless(name: &str, law: &str, from: &str, count: u32) -> String {
     format!(
         r#"
@@ -36,7 +36,7 @@ fn endless(name: &str, law: &str, from: &str, count: u32) -> String {
     )
 }
 
-/// What an entry delivers after `after` seconds, bit/s.
+/// Throughput of an entry after `after` seconds, bit/s.
 fn rate(run: &Run, entry: usize, after: f64) -> f64 {
     mean(&series(&run.flows, "flow", entry, "throughput_bps", after))
 }
@@ -45,7 +45,7 @@ fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
 }
 
-/// One flow has one queue, and that is under CoDel: every packet fares as it does in `codel`.
+/// A single flow has one queue, controlled by CoDel: every packet is treated as in `codel`.
 #[test]
 fn with_one_flow_fq_codel_is_codel() {
     for ecn in [false, true] {
@@ -77,7 +77,8 @@ fn with_one_flow_fq_codel_is_codel() {
     }
 }
 
-/// Flows that ask for more get the same, and one that listens keeps what it gets, beside one that does not.
+/// Flows that request more than their share get equal shares. A responsive flow keeps its share in competition with an
+/// unresponsive one.
 #[test]
 fn flows_get_equal_shares() {
     for queue in [r#""fq_codel""#, r#"{ cake = { isolation = "flows" } }"#] {
@@ -93,8 +94,8 @@ fn flows_get_equal_shares() {
     }
 }
 
-/// A packet that comes alone waits for the packet in service and for turns of flows that are as new as it; of these there are
-/// none here. So it takes at most two transmissions and the propagation, beside however much bulk.
+/// A packet that arrives alone waits for the packet in service and for the turns of other new flows, of which there are
+/// none. Its delay is at most two transmission times and the propagation delay, under any amount of bulk traffic.
 #[test]
 fn a_sparse_flow_waits_for_one_packet() {
     for queue in ["fq_codel", "cake"] {
@@ -116,17 +117,17 @@ fn a_sparse_flow_waits_for_one_packet() {
         assert!(times.len() > 1000);
         let (own, other) = (125.0 * 8.0 / 10e6, 1250.0 * 8.0 / 10e6);
         let most = times.iter().copied().fold(0.0, f64::max);
-        // Two pings may come within a transmission of each other; none shares the queue of the bulk.
+        // Two pings may arrive within a transmission of each other; none shares the queue of the bulk traffic.
         assert!(most <= 0.010 + 3.0 * own + 2.0 * other + 1e-9, "{queue}: {most}");
         let least = times.iter().copied().fold(1.0, f64::min);
         assert!(least >= 0.010 + own - 1e-9, "{queue}: {least}");
         let waits = mean(&times) - 0.010 - own;
-        // The residual of the bulk's packets, half of one on average.
+        // Residual service time of the bulk packets, half a transmission on average.
         assert_close(waits, other / 2.0, 0.1);
     }
 }
 
-/// The shaper keeps the queue here, so that none builds at the slower line behind it.
+/// The shaper is the bottleneck, so that no queue builds at the slower line behind it.
 #[test]
 fn a_shaper_moves_the_queue_to_where_it_is_managed() {
     let run = run(&format!(
@@ -148,8 +149,9 @@ fn a_shaper_moves_the_queue_to_where_it_is_managed() {
     assert_eq!(run.summary.links[1].dropped_packets, 0);
 }
 
-/// A source with eight flows gets what a source with one gets, if sources count. If both ends do, the one at which more flows
-/// are the same rules: here all have the same destination, and flows share alike.
+/// A source with eight flows gets the same throughput as a source with one if sources are isolated. If both sources and
+/// destinations are isolated, the end with more flows decides: all flows have the same destination here, and share
+/// equally.
 #[test]
 fn cake_shares_between_hosts() {
     let flows = [
@@ -170,8 +172,9 @@ fn cake_shares_between_hosts() {
     }
 }
 
-/// Classic flows alone: the controller holds the delay of C at its target, and drops the square of what it says. A flow of
-/// Reno with round trip `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997), here paced by nothing else.
+/// Classic flows alone: the controller holds the delay of C at its target, and drops with the square of its signal. A
+/// Reno flow with round-trip time `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997), here limited only
+/// by its window.
 #[test]
 fn classic_flows_hold_the_target_and_obey_the_root() {
     let flows = 10.0;
@@ -188,9 +191,9 @@ fn classic_flows_hold_the_target_and_obey_the_root() {
     assert_eq!(link.marked_packets, 0);
 }
 
-/// Prague beside CUBIC in its Reno mode, at equal base round trips of 20 ms: Prague's packets wait less than the step and a
-/// packet or two of either kind, CUBIC's near the target; L is marked with `2 p'` or more, C dropped with `p'^2`; and a flow
-/// of one kind gets what one of the other kind gets within a factor of two (RFC 9332, section 2.1).
+/// Prague competes with CUBIC in its Reno mode, at equal base round trips of 20 ms. Prague's queueing delay is below
+/// the step plus one or two packets of either kind, and CUBIC's is near the target. L is marked with `2 p'` or more, C
+/// dropped with `p'^2`. Flows of both kinds get the same rate within a factor of two (RFC 9332, section 2.1).
 #[test]
 fn prague_and_cubic_share_a_line_at_different_delays() {
     let flows = [
@@ -223,8 +226,8 @@ fn prague_and_cubic_share_a_line_at_different_delays() {
     assert_close(dropped, squares, 0.25);
 }
 
-/// Below 25 ms, the round trip of a flow counts for nothing where marks are random (those of the step come in bursts, and then
-/// the flow that reacts first gets more): three flows of 5 ms beside three of 20 ms.
+/// Prague's share does not depend on round trips below 25 ms if marks are random. Three flows with round trips of 5 ms
+/// compete with three flows of 20 ms. Marks of the step come in bursts, and would favour the flow that reacts first.
 #[test]
 fn prague_gives_short_round_trips_no_advantage() {
     let flow = |n: u32, law: &str| format!("{}rtt = \"{n} ms\"", endless(&format!("x{n}"), law, "A", 3));
@@ -246,5 +249,5 @@ fn prague_gives_short_round_trips_no_advantage() {
     let prague = ratio(r#""prague""#);
     assert_close(prague, 1.0, 0.15);
     let without = ratio(r#"{ prague = { reference_rtt = "1 ms" } }"#);
-    assert!(without > 2.0, "{without}: the reference is what does it");
+    assert!(without > 2.0, "{without}: equal shares are due to the reference RTT");
 }

@@ -1,4 +1,4 @@
-//! s-PERC with packets, queues and drops: flows come, go, and cross several bottlenecks.
+//! s-PERC with packets, queues and drops: flows start, end, and cross several bottlenecks.
 
 use crate::common::{Run, assert_close, run, series};
 
@@ -28,7 +28,7 @@ fn drops(run: &Run) -> u64 {
     run.summary.links.iter().map(|link| link.dropped_packets).sum()
 }
 
-/// With `gamma` of 0.94. A round of x2 has two updates.
+/// Fair rates for `gamma` of 0.94. A round of x2 has two updates.
 #[test]
 fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_part() {
     let run = two_bottlenecks(0.0, "10 s");
@@ -45,7 +45,7 @@ fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_
     assert_eq!(drops(&run), 0);
 }
 
-/// 1 % of the packets and ACKs of the wider link. A flow that counts twice for a while leaves less to everyone.
+/// The wider link loses 1 % of packets and ACKs. A flow that is temporarily counted twice reduces the rates of all.
 #[test]
 fn lost_packets_cost_little_rate_and_overload_nothing() {
     let run = two_bottlenecks(0.01, "30 s");
@@ -59,7 +59,7 @@ fn lost_packets_cost_little_rate_and_overload_nothing() {
     assert!((0.9 * 7.52e6..=1.01 * 7.52e6).contains(&mean), "{mean}");
 }
 
-/// A thousand transfers leave no trace: a flow alone then has what there is.
+/// A thousand transfers leave no state behind: a single flow then gets the full rate.
 #[test]
 fn short_transfers_leave_nothing_behind() {
     let run = run(r#"

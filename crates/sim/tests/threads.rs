@@ -1,4 +1,5 @@
-//! Several threads give what one gives, and the engine of a law what that of all laws gives, to the bit.
+//! Runs on several threads, and on the engine of one law, give bit-identical results to runs on one thread and the
+//! general engine.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use levelflow_units::Time;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A ring of routers with hosts, and flows between all of them: links of 1 to 3 ms, some of which are lossy.
+/// A ring of routers with hosts, and flows between them; links have 1 to 3 ms, and some are lossy.
 fn ring(law: &Value, routers: usize, more: &Value) -> Value {
     let mut links = Vec::new();
     for i in 0..routers {
@@ -29,7 +30,7 @@ fn ring(law: &Value, routers: usize, more: &Value) -> Value {
         );
     }
     let flows = (0..routers).map(|i| {
-        // Those that start at routers have hosts that send into links between parts.
+        // Flows that start at routers have hosts that send directly into links between parts.
         let from = if i % 2 == 0 { "h" } else { "r" };
         let mut flow = json!({ "name": format!("x{i}"), "law": law, "from": format!("{from}{i}"),
             "to": format!("h{}", (i + routers / 2) % routers), "count": 2, "start": { "uniform": ["0 s", "100 ms"] } });

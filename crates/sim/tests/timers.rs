@@ -1,18 +1,19 @@
-//! Timers and idle times of senders against closed forms. Traces have the arrivals at the first link, exact to the picosecond.
+//! Timers and idle times of senders, compared with closed forms. Traces contain the arrivals at the first link, exact
+//! to the picosecond.
 
 use crate::common::{assert_close, start, trace};
 use levelflow_laws::{LAWS, LawInfo};
 use levelflow_sim::{Fate, Stay};
 
-/// A run whose packets are traced.
+/// Traced packets of a run.
 struct Traced {
     /// Data packets at the first link, in the order of their arrival.
     data: Vec<Stay>,
-    /// ACKs at the last link of their way back.
+    /// ACKs at the last link of the reverse path.
     acks: Vec<Stay>,
 }
 
-/// Link 0 leads from A to B, and link 1 back.
+/// Runs a scenario in which link 0 leads from A to B, and link 1 back.
 fn traced(text: &str) -> Traced {
     let mut stays = trace(&mut start(text));
     stays.sort_by_key(|stay| stay.arrived);
@@ -33,7 +34,7 @@ impl Traced {
         times.fold(0.0, f64::max)
     }
 
-    /// Start of each burst after a pause, s, and its packets within `within` seconds.
+    /// Start of each burst after a pause, s, and its number of packets within `within` seconds.
     fn bursts(&self, pause: f64, within: f64) -> Vec<(f64, usize)> {
         let sent = self.sent();
         let begins = |i: &usize| *i == 0 || sent[*i] - sent[i - 1] > pause;
@@ -42,7 +43,7 @@ impl Traced {
         starts.map(burst).collect()
     }
 
-    /// From the first packet of a burst to the delivery of its last, s.
+    /// Times from the first packet of a burst to the delivery of its last, s.
     fn durations(&self, pause: f64) -> Vec<f64> {
         let starts = self.bursts(pause, 0.0);
         let ends = starts.iter().skip(1).map(|(t, _)| *t).chain([f64::INFINITY]);
@@ -57,7 +58,7 @@ impl Traced {
     }
 }
 
-/// A flow over a line of 10 Mb/s and 20 ms there and back, without processing times.
+/// Scenario of a flow over a line of 10 Mb/s with a round trip of 20 ms, without processing times.
 fn line(law: &str, duration: f64, link: &str, flow: &str) -> String {
     format!(
         r#"
@@ -85,7 +86,7 @@ fn family() -> Vec<&'static str> {
     windowed.map(|law| law.name).collect()
 }
 
-/// A law, with marks off, which need a queue that marks.
+/// A law with marks disabled, because they need a queue that marks.
 fn unmarked(law: &str, more: &str) -> String {
     let marks = LAWS.iter().any(|own| own.name == law && has(own, "ecn"));
     let marks = if marks { "ecn = false" } else { "" };
@@ -94,8 +95,8 @@ fn unmarked(law: &str, more: &str) -> String {
         if marks.is_empty() || more.is_empty() { "" } else { "," }
     )
 }
-
-/// RFC 6298, section 5, with the cap of Linux: the RTO counts from the last ACK, and doubles at each timeout up to 120 s.
+/// RFC 6298, section 5, with the cap of Linux. The RTO counts from the latest ACK, and doubles at each timeout up to
+/// 120 s.
 #[test]
 fn timeouts_double_up_to_two_minutes() {
     let laws = LAWS.iter().filter(|law| has(law, "min_timeout"));
@@ -105,7 +106,7 @@ fn timeouts_double_up_to_two_minutes() {
             let reverse = if both_ways { "" } else { ", reverse = { changes = [] }" };
             let down = format!("buffer = '1 BDP', changes = [{{ at = '10 s', down = true }}]{reverse}");
             let found = traced(&line(&unmarked(law.name, ""), 900.0, &down, ""));
-            // Until the first timeout, what the window allowed is sent.
+            // Until the first timeout, the sender still sends packets that the window allows.
             let heard = found.last_ack_before(900.0);
             let probes: Vec<f64> = found.sent().into_iter().filter(|t| *t > heard + 0.2).collect();
             let first = probes[0] - heard;
@@ -123,7 +124,7 @@ fn timeouts_double_up_to_two_minutes() {
     assert!(compared > 28, "{compared}");
 }
 
-/// The packet that opens a flow is sent again after 1 s, doubled up to 120 s.
+/// The packet that opens a flow is retransmitted after 1 s, doubled up to 120 s.
 #[test]
 fn the_handshake_backs_off_likewise() {
     for law in ["newreno", "bbr", "rcp", "tfrc"] {
@@ -135,7 +136,7 @@ fn the_handshake_backs_off_likewise() {
     }
 }
 
-/// On a path whose delay does not vary the RTO is SRTT + `min_timeout`, from 1 us on.
+/// The RTO on a path with constant delay is SRTT + `min_timeout`, from 1 us on.
 #[test]
 fn any_min_timeout_is_honoured() {
     for law in family() {
@@ -158,8 +159,8 @@ fn any_min_timeout_is_honoured() {
     }
 }
 
-/// RFC 5681, section 4.1, for every law of the family, application and round-trip time: after an idle time of more than an RTO
-/// at most the first window leaves before an ACK comes back.
+/// RFC 5681, section 4.1, for every law of the family, application and round-trip time. After an idle time of more than
+/// an RTO, at most the initial window is sent before an ACK arrives.
 #[test]
 fn a_response_after_an_idle_time_begins_with_the_first_window() {
     for law in family() {
@@ -174,7 +175,7 @@ fn a_response_after_an_idle_time_begins_with_the_first_window() {
                 .replacen("10 ms", &format!("{delay} ms"), 1);
             let bursts = traced(&text).bursts(0.9 * think, 2e-3 * delay);
             assert!(bursts.len() > 4, "{law}: {bursts:?}");
-            // The first is the handshake.
+            // The first burst is the handshake.
             assert!(
                 bursts[1..].iter().all(|(_, packets)| *packets <= first),
                 "{law}: {bursts:?}"
@@ -183,8 +184,8 @@ fn a_response_after_an_idle_time_begins_with_the_first_window() {
     }
 }
 
-/// The other rules, for 1 MB over 100 Mb/s and 50 ms, 5 s apart: all of it leaves at once; evenly over a round trip; or as after
-/// 20 halvings.
+/// Rules that keep, pace or halve the congestion window, for responses of 1 MB over 100 Mb/s and 50 ms, 5 s apart. The
+/// window is sent at once, evenly over a round trip, or after it has been halved to the minimum.
 #[test]
 fn a_window_may_be_kept_paced_or_halved() {
     for law in family() {
@@ -202,7 +203,7 @@ fn a_window_may_be_kept_paced_or_halved() {
         let [keep, pace, halve] = ["keep", "pace", "halve"].map(run);
         let window = keep[0] as f64;
         assert!(window > 100.0 && keep[2] == keep[0], "{law}: {keep:?}");
-        // FAST has changed its window since.
+        // FAST has changed its congestion window since then.
         let paced = pace[2] as f64;
         assert!((paced / window - 1.0).abs() < 0.3, "{law}: {pace:?} of {keep:?}");
         assert!(
@@ -213,8 +214,8 @@ fn a_window_may_be_kept_paced_or_halved() {
     }
 }
 
-/// BBR's drafts: a flow that restarts from idle does not enter ProbeRTT, and paces at its bandwidth: 1 MB takes 80 ms of line and
-/// half a round trip, however long it was idle.
+/// BBR's drafts: a flow that restarts from idle does not enter ProbeRTT, and paces at its bandwidth. After any idle
+/// time, 1 MB takes 80 ms of transmission and half a round trip.
 #[test]
 fn bbr_restarts_from_idle_at_its_bandwidth() {
     for law in ["bbr", "bbr3"] {
@@ -230,7 +231,8 @@ fn bbr_restarts_from_idle_at_its_bandwidth() {
     }
 }
 
-/// Application-limited samples do not lower the bandwidth estimate: 5 MB take 0.4 s, also after a hundred small responses.
+/// Application-limited samples do not lower the bandwidth estimate: 5 MB take 0.4 s, even after a hundred small
+/// responses.
 #[test]
 fn bbr_keeps_its_bandwidth_while_the_application_is_the_limit() {
     for law in ["bbr", "bbr3"] {
@@ -249,15 +251,15 @@ fn bbr_keeps_its_bandwidth_while_the_application_is_the_limit() {
                 .filter(|d| *d > 0.35)
                 .collect();
             assert!(large.len() > 8, "{law}: {large:?}");
-            // Now and then, ProbeRTT falls into one.
+            // ProbeRTT occasionally coincides with a response.
             let usual = large[1..].iter().filter(|d| **d < 0.45).count() as f64 / (large.len() - 1) as f64;
             assert!(usual > 0.8 && large[1..].iter().all(|d| *d < 0.7), "{law}: {large:?}");
         }
     }
 }
 
-/// RFC 5348, section 4.4: each time that the nofeedback timer, `max(4R, 2s/X)`, expires, `X` is halved, down to a packet in 64 s.
-/// Over a stage of `t` seconds leave `t X/s` packets, so that their number and times follow from the rate before.
+/// RFC 5348, section 4.4: each expiry of the nofeedback timer, `max(4R, 2s/X)`, halves `X`, down to one packet per 64
+/// s. A stage of `t` seconds has `t X/s` packets, so that their number and times follow from the initial rate.
 #[test]
 fn tfrc_on_a_dead_path_follows_its_nofeedback_timer() {
     for both_ways in [true, false] {
@@ -272,7 +274,7 @@ fn tfrc_on_a_dead_path_follows_its_nofeedback_timer() {
             let found = traced(&text);
             let (sent, heard) = (found.sent(), found.last_ack_before(1000.0));
             let rate = sent.iter().filter(|t| (heard - 0.2..heard).contains(*t)).count() as f64 / 0.2;
-            let rtt: f64 = 2e-3 * delay + 0.5 * (2e-3 * delay); // the buffer is half full, more or less
+            let rtt: f64 = 2e-3 * delay + 0.5 * (2e-3 * delay); // the buffer is about half full
             let (mut x, mut at, mut packets) = (rate, heard, Vec::new());
             while at < 1000.0 {
                 let timer = (4.0 * rtt).max(2.0 / x);

@@ -1,4 +1,4 @@
-//! Flows whose law needs no ACKs, as UDP: they get none, and nothing slows them down.
+//! Flows whose law needs no ACKs, like UDP: they receive none, and are never slowed down.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn laws_that_listen_to_nothing_need_no_acks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A packet every 20 ms, whatever the line and the way back do.
+    /// A packet leaves every 20 ms, under any state of the line and the reverse path.
     #[test]
     fn a_constant_stream_is_constant(
         from in 0_u32..25_000, length in 1_u32..20_000, kind in 0_usize..3, loss in 0.0..1.0_f64, seed in any::<u32>(),
@@ -48,17 +48,17 @@ proptest! {
         );
         let found = run(&stream(&link, "").replacen("name", &format!("seed = {seed}\nname"), 1));
         let flow = &found.summary.flows[0];
-        // One at 0 s, and one at 30 s.
+        // One packet at 0 s, and one at 30 s.
         prop_assert_eq!(flow.sent_packets, 1501);
         prop_assert_eq!((flow.acks.sent, flow.rtt_s.is_none()), (0, true));
         prop_assert_eq!(found.summary.links[1].arrived_packets, 0);
         if kind == 1 && to < 28_000 {
-            // Two seconds are enough for the backlog.
+            // Two seconds are enough to transmit the backlog.
             prop_assert!(flow.delivered_packets > 1490);
         }
     }
 
-    /// A transfer is complete when the receiver has every byte, and otherwise never.
+    /// A transfer is complete if and only if its receiver has every byte.
     #[test]
     fn a_transfer_completes_if_nothing_of_it_is_lost(
         loss in 0.0..0.1_f64, packets in 1_u32..20, seed in any::<u32>(), law in prop::sample::select(vec!["cbr", "emkc"]),
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// A stream down a line leaves the way up to others.
+/// A one-way stream leaves the reverse direction to other flows.
 #[test]
 fn a_stream_takes_nothing_of_the_way_back() {
     let found = run(r#"
@@ -119,7 +119,7 @@ fn a_stream_may_ask_for_acks_to_know_its_round_trips() {
     assert!((rtt.p50 / 0.022_032 - 1.0).abs() < 0.01, "{}", rtt.p50);
 }
 
-/// A constant stream that measures its round trips sends 50 packets a second through any outage, too.
+/// A constant stream that measures its round-trip time also sends 50 packets per second through any outage.
 #[test]
 fn a_stream_with_acks_is_constant_through_outages() {
     for (off, on) in [
@@ -152,7 +152,7 @@ fn what_needs_acks_is_refused_in_a_line() {
         ),
         (
             "application = { responses = { size = '1 kB', think = '1 s' } }",
-            "flow 1 (x), application: responses wait",
+            "flow 1 (x), application: responses are delivered in full",
         ),
     ] {
         let problem = try_start(&Scenario::parse(&stream("", flow)).unwrap()).err().unwrap();

@@ -1,4 +1,4 @@
-//! The law in charge of a sender.
+//! Law of a sender, with or without a log of its inputs.
 
 use std::ops::Deref;
 
@@ -6,23 +6,23 @@ use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Loss, Outgoing
 use levelflow_units::Time;
 use levelflow_wire::journal::{LoggedSender, Sink};
 
-/// A law in charge of a sender, with or without a log of its inputs.
+/// Law that controls a sender, with or without a log of its inputs.
 pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
-    /// As [`SenderLaw::on_send`].
+    /// Calls [`SenderLaw::on_send`].
     fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header;
-    /// As [`SenderLaw::on_feedback`].
+    /// Calls [`SenderLaw::on_feedback`].
     fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>);
-    /// As [`SenderLaw::on_flight`].
+    /// Calls [`SenderLaw::on_flight`].
     fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight);
-    /// As [`SenderLaw::on_restart`].
+    /// Calls [`SenderLaw::on_restart`].
     fn on_restart(&mut self, params: &P::Params, now: Time, restart: &Restart);
-    /// As [`SenderLaw::on_loss`].
+    /// Calls [`SenderLaw::on_loss`].
     fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss);
-    /// As [`SenderLaw::on_timeout`].
+    /// Calls [`SenderLaw::on_timeout`].
     fn on_timeout(&mut self, params: &P::Params, now: Time, next: u32);
 }
 
-/// A law without a log.
+/// Law whose inputs are not logged.
 #[derive(Debug, Clone)]
 pub struct Bare<S>(pub S);
 

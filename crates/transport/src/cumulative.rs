@@ -1,61 +1,61 @@
-//! Loss recovery without selective ACKs: what a sender makes of the cumulative ones alone (RFC 5681, RFC 6582).
+//! Loss recovery without SACK (RFC 5681, RFC 6582).
 //!
-//! A cumulative ACK says up to where a receiver has everything. ACKs here say more; of that, only this is used. While it does not
-//! move, ACKs are duplicates, each of which says that some packet has left the network.
+//! Receivers always send selective ACKs. This sender derives the cumulative ACK from them and uses only the cumulative
+//! ACK. An ACK that does not advance the cumulative ACK is a duplicate ACK. It shows that a packet has left the
+//! network.
 
 use std::collections::VecDeque;
 
-use levelflow_laws::Recovery;
+use levelflow_laws::RecoveryScheme;
 
-use crate::scoreboard::REORDERING;
+use crate::scoreboard::REORDERING_THRESHOLD;
 use crate::stream::{Assembly, Chunk};
 
-/// What an ACK calls for.
+/// Reaction to an ACK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It is a duplicate, and nothing is sent again.
+    /// Duplicate ACK; nothing is retransmitted.
     Duplicate,
-    /// The third duplicate: the first piece missing is lost and sent again at once.
+    /// Third duplicate ACK: the first missing chunk is declared lost and retransmitted at once.
     FastRetransmit,
-    /// More has arrived, and nothing is sent again.
+    /// ACK that advances the cumulative ACK; nothing is retransmitted.
     Advance,
-    /// Some of what was on its way at the loss has arrived: the first piece missing is sent again at once. `first`: no such ACK came
-    /// before in this recovery.
+    /// Partial ACK of the data in flight at the loss: the first missing chunk is retransmitted at once.
     Partial {
-        /// See above.
+        /// True for the first partial ACK of this recovery.
         first: bool,
     },
 }
 
-/// What a sender keeps for it.
+/// State of loss recovery without SACK.
 #[derive(Debug)]
 pub struct Cumulative {
-    /// Whether partial ACKs leave the sender in recovery (NewReno).
+    /// True if the sender stays in recovery after a partial ACK (NewReno).
     partial: bool,
-    /// What ACKs have told of; the end of what is in order is the cumulative ACK.
+    /// Data acknowledged by any ACK; the end of its in-order part is the cumulative ACK.
     arrived: Assembly,
-    /// What was sent and is not covered by it, in order.
+    /// Chunks sent beyond the cumulative ACK, in order.
     unacked: VecDeque<Chunk>,
-    /// Duplicates since it moved last.
+    /// Duplicate ACKs since the cumulative ACK advanced.
     duplicates: u32,
-    /// Packets by which duplicates inflate the window.
+    /// Packets by which duplicate ACKs inflate the congestion window.
     inflation: u32,
-    /// End of what had been sent at the last fast retransmit or timeout.
+    /// End of the data sent at the latest fast retransmit or timeout (RFC 6582's `recover`).
     recover: Option<u64>,
-    /// Between a fast retransmit and the ACK that ends it.
+    /// True between a fast retransmit and the ACK that ends recovery.
     recovering: bool,
-    /// Whether a partial ACK came in this recovery.
+    /// True after a partial ACK in this recovery.
     has_partial: bool,
 }
 
 impl Cumulative {
-    /// For a flow that has sent nothing; none if it has selective ACKs.
+    /// Creates the state of a flow that has sent nothing; none if the flow uses SACK.
     #[must_use]
-    pub fn new(recovery: Recovery) -> Option<Box<Self>> {
+    pub fn new(recovery: RecoveryScheme) -> Option<Box<Self>> {
         let partial = match recovery {
-            Recovery::Selective => return None,
-            Recovery::Reno => false,
-            Recovery::NewReno => true,
+            RecoveryScheme::Selective => return None,
+            RecoveryScheme::Reno => false,
+            RecoveryScheme::NewReno => true,
         };
         Some(Box::new(Self {
             partial,
@@ -69,60 +69,61 @@ impl Cumulative {
         }))
     }
 
-    /// The cumulative ACK.
+    /// Cumulative ACK: end of the data received in order.
     #[must_use]
     pub fn acked(&self) -> u64 {
         self.arrived.in_order()
     }
 
-    /// End of what was sent.
+    /// End of the data sent.
     fn sent(&self) -> u64 {
         self.unacked.back().map_or(self.acked(), |last| last.end())
     }
 
-    /// What was sent and is not acknowledged, in order.
+    /// Chunks sent beyond the cumulative ACK, in order.
     pub fn unacked(&self) -> impl Iterator<Item = Chunk> + '_ {
         self.unacked.iter().copied()
     }
 
-    /// Whether an ACK is to come.
+    /// True if an ACK is expected.
     #[must_use]
     pub fn waits(&self) -> bool {
         !self.unacked.is_empty()
     }
 
-    /// Whether a loss is being repaired: what is due again then leaves whatever the window.
+    /// True during fast recovery, when retransmissions are sent regardless of the congestion window.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.recovering
     }
 
-    /// Packets on their way by the numbers, while `queued` wait to be sent again.
+    /// Unacknowledged chunks, less the `queued` ones that await retransmission.
     #[must_use]
     pub fn flight(&self, queued: usize) -> u32 {
         self.unacked.len().saturating_sub(queued) as u32
     }
 
-    /// The same without those that duplicates tell of, so that a window of so many packets is the inflated one.
+    /// Packets in flight less the inflation by duplicate ACKs, to compare with a congestion window that is not
+    /// inflated.
     #[must_use]
     pub fn outstanding(&self, queued: usize) -> u32 {
         self.flight(queued).saturating_sub(self.inflation)
     }
 
-    /// A piece leaves, for the first time or again.
+    /// Records a chunk that is sent, new or retransmitted.
     pub fn on_send(&mut self, chunk: Chunk) {
         if chunk.offset >= self.sent() {
             self.unacked.push_back(chunk);
         }
     }
 
-    /// An ACK tells of a piece; [`on_ack`](Self::on_ack) follows.
+    /// Records a chunk that an ACK shows to have arrived; [`on_ack`](Self::on_ack) follows.
     pub fn arrive(&mut self, chunk: Chunk) {
         self.arrived.on_arrival(chunk);
     }
 
-    /// An ACK came, while `queued` pieces wait to be sent again; gives what to do, and the packets that it acknowledges beyond those
-    /// of which duplicates told.
+    /// Handles an ACK while `queued` chunks await retransmission. Returns the reaction, and the number of newly
+    /// acknowledged packets, except those that duplicate ACKs have already counted.
     pub fn on_ack(&mut self, queued: usize) -> (Step, u32) {
         let flight = self.flight(queued);
         let acked = self
@@ -146,14 +147,14 @@ impl Cumulative {
             //= RFC 5681, section 3.2
             //# For each additional duplicate ACK received (after the third), cwnd MUST be incremented by SMSS.
             self.inflation += 1;
-        } else if self.duplicates < REORDERING && queued == 0 {
-            self.inflation += 1; // a packet of new data each: limited transmit (RFC 3042)
-        } else if self.duplicates == REORDERING && self.may_retransmit() {
+        } else if self.duplicates < REORDERING_THRESHOLD && queued == 0 {
+            self.inflation += 1; // one packet of new data per duplicate: limited transmit (RFC 3042)
+        } else if self.duplicates == REORDERING_THRESHOLD && self.may_retransmit() {
             //= RFC 5681, section 3.2
             //# The lost segment starting at SND.UNA MUST be retransmitted and cwnd set to ssthresh plus 3*SMSS.
             (self.recovering, self.has_partial) = (true, false);
             self.recover = Some(self.sent());
-            self.inflation = REORDERING;
+            self.inflation = REORDERING_THRESHOLD;
             return Step::FastRetransmit;
         }
         Step::Duplicate
@@ -182,8 +183,8 @@ impl Cumulative {
         (Step::Advance, news)
     }
 
-    /// The timer ran out: all that is not acknowledged is to be sent again. Until it has arrived, duplicates may be the echo of
-    /// what is sent in vain (RFC 6582, section 3.2, step 4).
+    /// Handles an expired timer: all unacknowledged data will be retransmitted. Until it has arrived, duplicate ACKs
+    /// may result from needless retransmissions (RFC 6582, section 3.2, step 4).
     pub fn on_timeout(&mut self) {
         self.recover = Some(self.sent());
         (self.recovering, self.duplicates, self.inflation) = (false, 0, 0);

@@ -1,11 +1,12 @@
-//! ACK history: which of the latest packets a receiver has, so that a lost ACK is no lost packet.
+//! ACK history: a bitmap of the packets received before the acknowledged one. The loss of an ACK thus does not make its
+//! packet appear lost.
 
 use levelflow_laws::bytes::before;
 
-/// Length of the history behind the header of an ACK on the wire, bytes.
-pub const HISTORY: usize = 16;
+/// Length of the history that follows the header of an ACK on the wire, bytes.
+pub const HISTORY_BYTES: usize = 16;
 
-/// The latest 128 packets of a flow at its receiver.
+/// Bitmap of the latest 128 packets of a flow, kept by its receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     newest: Option<u32>,
@@ -13,22 +14,22 @@ pub struct History {
     seen: u128,
 }
 
-/// How a packet fits into the order of numbers.
+/// Order of an arriving packet relative to earlier arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// So many before it are missing since the one that was newest.
+    /// Highest number so far.
     Newest {
-        /// How many.
+        /// Packets missing between this packet and the previous highest number.
         missing: u32,
     },
-    /// It comes after one that was sent later.
+    /// Number below that of an earlier arrival.
     Late,
-    /// It came before, or is too old to tell.
+    /// Duplicate, or packet too old to be distinguished from a duplicate.
     Again,
 }
 
 impl History {
-    /// A packet of this number arrived.
+    /// Records the arrival of a packet.
     #[inline]
     pub fn on_arrival(&mut self, number: u32) -> Order {
         let Some(newest) = self.newest else {
@@ -51,7 +52,7 @@ impl History {
         Order::Late
     }
 
-    /// What the ACK of packet `number` carries: bit `i` says that packet `number - 1 - i` arrived.
+    /// Returns the history for the ACK of packet `number`: bit `i` is set if packet `number - 1 - i` arrived.
     #[inline]
     #[must_use]
     pub fn below(&self, number: u32) -> u128 {
@@ -61,7 +62,7 @@ impl History {
     }
 }
 
-/// The same at the sender: which of the latest packets are not known to have arrived.
+/// Bitmap of the latest packets not yet known to have arrived, kept by the sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
     newest: u32,
@@ -70,7 +71,7 @@ pub(crate) struct Missing {
 }
 
 impl Missing {
-    /// The flow begins with this number.
+    /// Creates the record of a flow whose first packet has this number.
     pub fn new(first: u32) -> Self {
         Self {
             newest: first.wrapping_sub(1),
@@ -78,13 +79,13 @@ impl Missing {
         }
     }
 
-    /// The newest packet that was acked.
+    /// Highest packet number acknowledged.
     #[inline]
     pub fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// An ACK of `number` came with this history; of the packets in it, those that are news, in the form of a history.
+    /// Handles the ACK of packet `number`. Returns the bits of `history` that show new arrivals.
     #[inline]
     pub fn on_ack(&mut self, number: u32, history: u128) -> u128 {
         if before(self.newest, number) {
@@ -115,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a plain set of what arrived.
+        /// Compares with a plain set of the packets that arrived.
         #[test]
         fn history_is_what_arrived_before(start in any::<u32>(),
                                           steps in prop::collection::vec(-20_i64..40, 1..300)) {
@@ -142,7 +143,7 @@ mod tests {
             }
         }
 
-        /// Against a plain set of the numbers acknowledged.
+        /// Compares with a plain set of the numbers acknowledged.
         #[test]
         fn each_packet_is_news_once(start in any::<u32>(),
                                     acks in prop::collection::vec((-20_i64..40, any::<u128>()), 1..300)) {

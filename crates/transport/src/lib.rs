@@ -1,18 +1,18 @@
-//! The transport around a law, without clock or socket: the same code in the simulator, on the wire and under QUIC.
+//! Transport around a law, without clock or socket: the same code runs in the simulator, on the wire and in QUIC.
 //!
-//! [`Sender`] drives a law: handshake, pacing, window, loss recovery, retransmission timeout, and backoff where no ACKs come.
-//! The owner of clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
+//! [`Sender`] drives a law: handshake, pacing, congestion window, loss recovery, retransmission timeout, and backoff
+//! without ACKs. The owner of clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
 //! [`poll_transmit`](Sender::poll_transmit), [`handle_ack`](Sender::handle_ack) and
-//! [`handle_timeout`](Sender::handle_timeout). [`History`] and [`Assembly`] are the far end. The simulator trusts its ACKs;
-//! [`WireSender`] and [`Receiver`] add shims, and believe nothing.
+//! [`handle_timeout`](Sender::handle_timeout). [`History`] and [`Assembly`] are the state of the receiver. In the
+//! simulator, ACKs are trusted. On the wire, [`WireSender`] and [`Receiver`] add shims and validate every packet.
 //!
-//! An ACK from the wire counts if it names the flow's random number and a packet that is under way and was not acked before,
-//! if its time is one at which that packet can have been acked, and if its header is one of the law. Everything else is
-//! counted and ignored: replayed, reordered, forged and broken ACKs change nothing.
+//! An ACK from the wire is accepted if it carries the flow's random number and acknowledges a packet that the sender
+//! tracks and that is not yet acked. Its timestamp must be possible, and its header valid for the law. All other ACKs
+//! are counted and ignored: replayed, forged and broken ACKs change nothing.
 //!
-//! Where no router of the law is on the path, headers come back as no router wrote them ([`News::routed`]), and the flow
-//! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP at a packet in 10 s, MaxNet at one and
-//! XCP at two packets per round-trip time. Where no ACKs come at all, see [`starvation`].
+//! If no router of the law is on the path, headers return unchanged ([`AckReport::routed`]), and the flow keeps the
+//! initial rate of its law. This is `initial_rate` for JetMax and EMKC, one packet per 10 s for RCP, one packet per
+//! round-trip time for MaxNet, and two for XCP. [`starvation`] describes flows that receive no ACKs at all.
 
 mod controller;
 mod cumulative;
@@ -32,13 +32,13 @@ mod validate;
 mod wire;
 
 pub use controller::{Bare, Controller};
-pub use history::{HISTORY, History, Order};
+pub use history::{HISTORY_BYTES, History, Order};
 pub use pacer::{Limits, Pacer};
 pub use receiver::{LONGEST_ACK, Received, Receiver};
 pub use recovery::Totals;
 pub use rtt::RttEstimator;
-pub use scoreboard::{Acked, MAX_PACKETS, REORDERING};
+pub use scoreboard::{Acked, MAX_PACKETS, REORDERING_THRESHOLD};
 pub use sender::{Ack, ENDLESS, Rules, Sender, Transmit};
 pub use stream::{Assembly, Chunk};
 pub use validate::{Rejected, Rejections};
-pub use wire::{Counters, Encoded, News, WireSender};
+pub use wire::{AckReport, Encoded, FlowCounters, WireSender};

@@ -1,41 +1,43 @@
-//! Pacing: when the next packet may leave.
+//! Pacing: departure time of the next packet.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::starvation;
 
-/// Time goes on between two packets, however high the rate.
+/// Minimum inter-packet time, so that time advances at any rate.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
-/// A batch may leave ahead of time, and a law near rate zero cannot put its next packet off by more than this.
+/// Limit on the lead of the send schedule over the clock. It bounds early batches, and the wait if the law's rate is
+/// near zero.
 const MAX_AHEAD: Duration = Duration::from_secs(2);
-/// Catching up never goes back further.
+/// Limit on the lag that a late sender catches up on.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 
-/// What a host adds to what the law says.
+/// Limits that a host adds to those of the law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Packets leave no faster, whatever ACKs say; none: no bound.
+    /// Limit on the sending rate, which no ACK can raise; none if unlimited.
     pub max_rate: Option<Rate>,
-    /// A sender that is polled late makes up at once for what it missed in this time, or for one packet, and for no more.
+    /// Limit on the lag that a sender polled late catches up on. The time of one packet applies if it is longer.
     pub catch_up: Duration,
     /// Size on the wire of packets that open and close a flow.
     pub control: u16,
-    /// Smallest data packet on the wire.
+    /// Size of the smallest data packet on the wire.
     pub least: u16,
 }
 
 impl Limits {
-    /// An owner that polls exactly in time misses nothing.
+    /// Catch-up limit in virtual time, where the owner polls exactly when a packet is due.
     pub const VIRTUAL_TIME: Duration = Duration::ZERO;
-    /// A thread that owns its socket and sleeps until just before a packet is due wakes within this; to make up for more would
-    /// put bursts into queues.
+    /// Catch-up limit of a thread that owns its socket and sleeps until just before a packet is due. It wakes within
+    /// this time; catching up on more would send bursts.
     pub const OWN_THREAD: Duration = Duration::from_us(250);
-    /// Timers of an asynchronous runtime tick in milliseconds, so that less would cost rate.
+    /// Catch-up limit in an asynchronous runtime. Its timers tick in milliseconds, so a lower limit would reduce the
+    /// rate.
     pub const ASYNC_RUNTIME: Duration = Duration::from_ms(10);
-    /// Unless told otherwise, a sender on a real network stays below this.
+    /// Default rate limit of a sender on a real network, bit/s.
     pub const MAX_RATE: f64 = 10e9;
 
-    /// This rate, or the largest allowed.
+    /// Returns `rate`, bounded by the largest allowed rate.
     #[inline]
     #[must_use]
     pub fn bounded(&self, rate: Rate) -> Rate {
@@ -46,52 +48,53 @@ impl Limits {
     }
 }
 
-/// The last packet that left: the one after it leaves as much later as it takes at the present rate.
+/// Latest departure. The time to the next one follows from the current rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacer {
     last: Time,
-    /// 0: the next packet may leave at `last`.
+    /// Size of the latest packet, bytes; 0 if the next packet may leave at `last`.
     size: u16,
 }
 
 impl Pacer {
-    /// A packet may leave at `now`.
+    /// Creates a pacer that allows a packet at `now`.
     #[inline]
     #[must_use]
     pub fn new(now: Time) -> Self {
         Self { last: now, size: 0 }
     }
 
-    /// When the last packet left, or should have.
+    /// Scheduled departure of the latest packet.
     #[inline]
     pub(crate) fn last(&self) -> Time {
         self.last
     }
 
-    /// When the next packet may leave at this rate, if ACKs came last at `heard` and the latest round trip took `rtt`.
+    /// Returns the departure time of the next packet at this rate. ACK [`starvation`] lengthens the inter-packet time;
+    /// `rtt` is the latest round-trip time.
     #[inline]
     #[must_use]
-    pub fn due(&self, rate: Rate, heard: Time, rtt: Duration) -> Time {
+    pub fn due(&self, rate: Rate, last_ack_at: Time, rtt: Duration) -> Time {
         if self.size == 0 {
             return self.last;
         }
         match rate.time_to_send(Bytes::new(u64::from(self.size))) {
             Some(gap) => {
-                let gap = starvation::backed_off(gap.max(SHORTEST_GAP), self.last, heard, rtt);
+                let gap = starvation::backed_off(gap.max(SHORTEST_GAP), self.last, last_ack_at, rtt);
                 self.last.saturating_add(gap)
             }
             None => Time::NEVER,
         }
     }
 
-    /// A packet of this size leaves in time.
+    /// Records a packet that leaves on time.
     #[inline]
     pub fn on_send(&mut self, now: Time, size: u16) {
         *self = Self { last: now, size };
     }
 
-    /// A packet leaves that was `due`, perhaps late, perhaps with a batch ahead of time; the gap after it counts from when it
-    /// was due, unless that is too long ago.
+    /// Records a packet scheduled for `due` that leaves late, or early in a batch. The next inter-packet time counts
+    /// from `due`, unless the lag is more than the sender may catch up on.
     pub fn on_send_due(&mut self, now: Time, size: u16, due: Time, rate: Rate, catch_up: Duration) {
         let gap = rate.time_to_send(Bytes::new(u64::from(size))).unwrap_or(Duration::ZERO);
         let missed = gap.max(catch_up).min(MAX_CATCH_UP);
@@ -105,7 +108,8 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// What leaves in a second, bit/s, in batches of so many packets of 1250 bytes that leave `late`.
+    /// Sends packets of 1250 bytes for one second, `batch` at a time, each batch `late`. Returns the resulting rate,
+    /// bit/s.
     fn sent(rate: f64, batch: u64, late: Duration, catch_up: Duration) -> f64 {
         let (mut now, mut packets, rate) = (Time::ZERO, 0, Rate::clamped(rate));
         let mut pacer = Pacer::new(now);

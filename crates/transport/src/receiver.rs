@@ -1,39 +1,39 @@
-//! The receiving half on the wire: what it acks, and what it has seen.
+//! Receiver on the wire: ACKs, and the history of packets received.
 
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, LawInfo, Protocol};
 use levelflow_units::{Bytes, Time};
-use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
 use crate::Rejected;
-use crate::history::{HISTORY, History, Order};
+use crate::history::{HISTORY_BYTES, History, Order};
 
-/// Room that any ACK needs, bytes.
-pub const LONGEST_ACK: usize = LONGEST + HISTORY;
+/// Largest size of an ACK, bytes.
+pub const LONGEST_ACK: usize = MAX_PREFIX_BYTES + HISTORY_BYTES;
 
 /// One flow at its receiver.
 #[derive(Debug)]
 pub struct Receiver {
     number: u8,
-    /// None for flows whose law has no header.
+    /// Parameters and receiver of the law; none if the law has no header.
     law: Option<(AnyParams, AnyReceiver)>,
     history: History,
 }
 
-/// A packet as it came off the wire.
+/// Packet received from the wire.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
-    /// Its shim.
+    /// Shim of the packet.
     pub shim: &'a Shim,
-    /// The header of the law behind it.
+    /// Header of the law, which follows the shim.
     pub header: &'a [u8],
     /// Size on the wire.
     pub size: Bytes,
-    /// Whether a queue marked it.
+    /// True if a queue marked the packet.
     pub marked: bool,
 }
 
 impl Receiver {
-    /// For flows of the law of this number; none if there is no such law.
+    /// Creates a receiver for flows of the law with this number; none if there is no such law.
     #[must_use]
     pub fn new(law: u8) -> Option<Self> {
         let law_of = |number| {
@@ -51,12 +51,12 @@ impl Receiver {
         })
     }
 
-    /// Writes the ACK of a packet, which its owner sends unless the packet is [unacknowledged](Shim::unacknowledged). Returns the
-    /// order of the packet, and the length of the ACK. The ACK ends with the history of packets before it, if that fits into
-    /// `room` bytes: no ACK should be longer than what it acks.
+    /// Writes the ACK of a packet; the caller sends it unless the packet is [unacknowledged](Shim::unacknowledged).
+    /// Returns the order of the packet and the length of the ACK. The ACK ends with the history of earlier packets, if
+    /// it then fits into `room` bytes. An ACK should not be longer than its packet.
     ///
     /// # Errors
-    /// When the packet is not one of this flow's law.
+    /// When the packet does not belong to this flow's law.
     ///
     /// # Panics
     /// When `out` is shorter than [`LONGEST_ACK`].
@@ -90,7 +90,7 @@ impl Receiver {
                     kind: shim.kind,
                     size,
                 };
-                Any::reflect(params, receiver, &arrived, &header).encode(&mut out[LENGTH..])
+                Any::reflect(params, receiver, &arrived, &header).encode(&mut out[SHIM_BYTES..])
             }
         };
         let ack = Shim {
@@ -101,7 +101,7 @@ impl Receiver {
         };
         ack.encode(out);
         let order = self.history.on_arrival(shim.number);
-        let (length, end) = (LENGTH + length, LENGTH + length + HISTORY);
+        let (length, end) = (SHIM_BYTES + length, SHIM_BYTES + length + HISTORY_BYTES);
         if end > room {
             return Ok((order, length));
         }
@@ -110,7 +110,7 @@ impl Receiver {
     }
 }
 
-/// The parameters of a law, all at their defaults.
+/// Returns the parameters of a law, all at their defaults.
 pub(super) fn default_params(law: &LawInfo) -> Option<AnyParams> {
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
     levelflow_laws::params(law.name, &values).ok()

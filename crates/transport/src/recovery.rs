@@ -1,4 +1,4 @@
-//! What a sender keeps of packets under way, and of lost data on their way to be sent again.
+//! Loss recovery of a sender: packets in flight, the retransmission timer, and the retransmission queue.
 
 use std::collections::VecDeque;
 
@@ -11,42 +11,43 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{Change, Scoreboard};
 use crate::stream::Chunk;
 
-/// What a sender has heard of its data in all.
+/// Totals of a sender's data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// Data packets and bytes known to have arrived.
+    /// Data packets known to have arrived.
     pub delivered: u64,
-    /// See `delivered`.
+    /// Bytes of the data packets known to have arrived.
     pub delivered_bytes: u64,
-    /// Data packets and bytes taken for lost.
+    /// Data packets declared lost.
     pub lost: u64,
-    /// See `lost`.
+    /// Bytes of the data packets declared lost.
     pub lost_bytes: u64,
-    /// Of `lost`, packets that turned out to have arrived.
-    pub returned: u64,
-    /// Packets with data that had been sent before.
+    /// Packets spuriously declared lost.
+    pub spurious: u64,
+    /// Data packets retransmitted.
     pub retransmitted: u32,
-    /// Times that no ACK came in time.
+    /// Expired retransmission timers.
     pub timeouts: u32,
 }
 
-/// What a sender keeps of packets under way. Flows do without that need not hear of losses.
+/// Loss recovery state. It may be omitted for flows whose law tracks no losses.
 #[derive(Debug)]
 pub(crate) struct Recovery<T> {
     pub board: Scoreboard<T>,
     pub rtt: RttEstimator,
-    /// When the timer was started: at an ACK, or when a packet left while none was under way; of a law that need not hear of
-    /// losses, at each packet, since it waits only after the last.
+    /// Time at which the timer was started: at the latest ACK, or when a packet was sent with nothing in flight. If the
+    /// law does not track losses, each packet restarts the timer, since such a law waits only after its last packet.
     pub armed: Time,
-    /// Time at which data was last sent.
+    /// Send time of the latest data packet.
     pub left: Option<Time>,
-    pub repair: Repair,
-    /// What recovery without selective ACKs keeps; none for flows that have them.
+    pub retransmits: RetransmitQueue,
+    /// State of loss recovery without SACK; none if the flow uses SACK.
     pub cumulative: Option<Box<Cumulative>>,
 }
 
 impl<T: Copy> Recovery<T> {
-    /// Nothing was sent; the next packet has this number, and at most `most` are remembered.
+    /// Creates the state of a flow that has sent nothing. The next packet has number `next`; at most `most` packets are
+    /// tracked.
     pub fn new(transport: &Transport, retransmits: bool, next: u32, most: usize) -> Self {
         let cumulative = Cumulative::new(transport.recovery);
         Self {
@@ -54,24 +55,24 @@ impl<T: Copy> Recovery<T> {
             rtt: RttEstimator::new(transport.min_timeout, transport.timeout_floor),
             armed: Time::ZERO,
             left: None,
-            repair: Repair {
+            retransmits: RetransmitQueue {
                 retransmits: retransmits || cumulative.is_some(),
-                ..Repair::default()
+                ..RetransmitQueue::default()
             },
             cumulative,
         }
     }
 
-    /// Data packets under way, as far as is known.
+    /// Data packets in flight, as far as ACKs show.
     #[inline]
     pub fn outstanding(&self) -> u32 {
         match &self.cumulative {
             None => self.board.outstanding(),
-            Some(cumulative) => cumulative.outstanding(self.repair.queue.len()),
+            Some(cumulative) => cumulative.outstanding(self.retransmits.queue.len()),
         }
     }
 
-    /// Whether an ACK of data is to come.
+    /// True if an ACK of data is expected.
     #[inline]
     pub fn waits(&self) -> bool {
         match &self.cumulative {
@@ -80,67 +81,68 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Returns the idle time before data that is sent with nothing in flight.
+    /// Returns the state of the flow before it sends data with nothing in flight, including the idle time.
     pub fn restart(&self, now: Time) -> Restart {
         Restart {
             idle: self.left.map_or(Duration::ZERO, |left| now.since(left)),
             timeout: self.rtt.timeout(),
-            limited: self.board.is_limited(),
+            app_limited: self.board.is_app_limited(),
         }
     }
 
-    /// The timer expired: everything in flight is lost, unless the flow `goes_on`.
+    /// Handles an expired timer: everything in flight is declared lost. With SACK and `goes_on`, nothing is declared
+    /// lost.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
-        let repair = &mut self.repair;
+        let retransmits = &mut self.retransmits;
         if let Some(cumulative) = &mut self.cumulative {
             self.board.on_timeout(|_| {});
-            repair.queue.clear();
+            retransmits.queue.clear();
             cumulative.on_timeout();
-            cumulative.unacked().for_each(|chunk| repair.lose(chunk));
+            cumulative.unacked().for_each(|chunk| retransmits.lose(chunk));
         } else if !goes_on {
-            self.board.on_timeout(|chunk| repair.lose(chunk));
-            repair.begin(next);
+            self.board.on_timeout(|chunk| retransmits.lose(chunk));
+            retransmits.begin(next);
         }
         self.armed = now;
-        repair.totals.timeouts += 1;
+        retransmits.totals.timeouts += 1;
         self.rtt.on_timeout();
     }
 
-    /// Whether a piece is to be sent again at once, whatever the window.
+    /// True if a chunk must be retransmitted at once, regardless of the congestion window.
     pub fn must_resend(&self) -> bool {
         let recovers = self.cumulative.as_ref().is_some_and(|c| c.is_recovering());
-        recovers && !self.repair.queue.is_empty()
+        recovers && !self.retransmits.queue.is_empty()
     }
 }
 
-/// Lost data on their way to be sent again.
+/// Retransmission queue.
 #[derive(Debug, Default)]
-pub(crate) struct Repair {
-    /// Whether they are.
+pub(crate) struct RetransmitQueue {
+    /// True if lost data is retransmitted.
     pub retransmits: bool,
     pub queue: VecDeque<Chunk>,
-    /// What was lost is on its way again in packets up to this number.
+    /// Number of the packet that carries the last retransmission of the latest losses.
     until: Option<u32>,
-    /// What the latest ACK showed to have arrived that had been taken for lost: how many packets wait no longer to be sent again,
-    /// and the data of those that are on their way again.
+    /// Packets that the latest ACK shows to be spuriously declared lost, and whose data was still in this queue.
     pub spared: u32,
-    pub resent: Vec<Chunk>,
+    /// Data that the latest ACK shows to be spuriously declared lost, and that has already been retransmitted.
+    pub retransmitted: Vec<Chunk>,
     pub totals: Totals,
 }
 
-impl Repair {
+impl RetransmitQueue {
     pub fn take(&mut self, change: Change) {
         match change {
             Change::Arrived(_) => {}
             Change::Lost { chunk, .. } => self.lose(chunk),
-            Change::Returned(chunk) => {
-                self.totals.returned += 1;
+            Change::Spurious(chunk) => {
+                self.totals.spurious += 1;
                 if let Some(i) = self.queue.iter().position(|waiting| *waiting == chunk) {
                     self.queue.remove(i);
                     self.until = self.until.map(|number| number.wrapping_sub(1));
                     self.spared += 1;
                 } else if self.retransmits {
-                    self.resent.push(chunk);
+                    self.retransmitted.push(chunk);
                 }
             }
         }
@@ -154,25 +156,25 @@ impl Repair {
         }
     }
 
-    /// What came before this byte has arrived.
+    /// Removes queued chunks before byte `acked`, which have arrived.
     pub fn forget_before(&mut self, acked: u64) {
         while self.queue.front().is_some_and(|chunk| chunk.offset < acked) {
             self.queue.pop_front();
         }
     }
 
-    /// Losses were found; retransmissions take the numbers from `next` on.
+    /// Records that retransmissions of new losses use the packet numbers from `next` on.
     pub fn begin(&mut self, next: u32) {
         let more = (self.queue.len() as u32).saturating_sub(1);
         self.until = Some(next.wrapping_add(more));
     }
 
-    /// Whether something that was sent before this packet, and lost, may be on its way again behind it.
-    pub fn is_under_way(&mut self, number: u32) -> bool {
-        let under_way = self.until.is_some_and(|until| before(number, until));
-        if !under_way {
+    /// True if retransmissions of the latest losses, sent after packet `number`, may still be in flight.
+    pub fn is_in_flight(&mut self, number: u32) -> bool {
+        let in_flight = self.until.is_some_and(|until| before(number, until));
+        if !in_flight {
             self.until = None;
         }
-        under_way
+        in_flight
     }
 }

@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout (RTO) of RFC 6298, with the limits of Linux.
 //!
-//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor bounds the variance term, as `tcp_rto_min` does in Linux. Another one may bound
-//! the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is zero here, so that floors of any length are
-//! honoured.
+//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor bounds the variance term, as `tcp_rto_min` does in Linux. A second
+//! floor may bound the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is zero, so that floors
+//! of any length are honoured.
 
 use levelflow_units::Duration;
 
@@ -15,10 +15,10 @@ pub(crate) const FIRST_RTO: Duration = Duration::from_secs(1);
 //= RFC 6298, section 2.5
 //# A maximum value MAY be placed on RTO provided it is at least 60 seconds.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
-/// Doublings that take any RTO, which is at least 1 us, beyond [`MAX_RTO`].
+/// Number of doublings that raise even the smallest RTO, 1 us, above [`MAX_RTO`].
 const MAX_DOUBLINGS: u8 = 27;
 
-/// An RTO after `doublings` backoffs.
+/// Returns an RTO after `doublings` backoffs.
 #[inline]
 pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
     if doublings == 0 {
@@ -30,7 +30,7 @@ pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
     doubled.unwrap_or(Duration::MAX).min(MAX_RTO).max(rto)
 }
 
-/// SRTT, RTTVAR and the RTO that follows from them.
+/// SRTT, RTTVAR and the RTO derived from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RttEstimator {
     /// SRTT and RTTVAR, seconds.
@@ -44,7 +44,7 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// No sample yet; the RTO will exceed SRTT by at least `floor`, and be at least `least`.
+    /// Creates an estimator without a sample. Its RTO will exceed SRTT by at least `floor`, and be at least `least`.
     #[must_use]
     #[inline]
     pub fn new(floor: Duration, least: Duration) -> Self {
@@ -56,14 +56,15 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT, none before the first sample.
+    /// SRTT; none before the first sample.
     #[must_use]
     #[inline]
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed.and_then(|(srtt, _)| Duration::from_secs_f64(srtt))
     }
 
-    /// Takes the sample that an ACK brought. Numbers are never reused, so every sample is valid (Karn) and ends the backoff.
+    /// Adds the sample of an ACK. Packet numbers are never reused, so every sample is valid (Karn) and ends the
+    /// backoff.
     #[inline]
     pub fn on_sample(&mut self, rtt: Duration) {
         //= RFC 6298, section 3
@@ -81,7 +82,7 @@ impl RttEstimator {
         });
     }
 
-    /// Backs off: the timer expired.
+    /// Backs off after the timer has expired.
     #[inline]
     pub fn on_timeout(&mut self) {
         //= RFC 6298, section 5.5
@@ -112,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    const FLOOR: Duration = Duration::from_ms(200);
+    const LINUX_MIN_RTO_VARIANCE: Duration = Duration::from_ms(200);
 
     fn after(floor: Duration, samples: u32, rtt: Duration) -> RttEstimator {
         let mut estimator = RttEstimator::new(floor, Duration::ZERO);
@@ -122,16 +123,19 @@ mod tests {
 
     #[test]
     fn the_handshake_sets_the_first_rto() {
-        assert_eq!(after(FLOOR, 0, FLOOR).timeout(), FIRST_RTO);
         assert_eq!(
-            after(FLOOR, 1, Duration::from_ms(1600)).timeout(),
+            after(LINUX_MIN_RTO_VARIANCE, 0, LINUX_MIN_RTO_VARIANCE).timeout(),
+            FIRST_RTO
+        );
+        assert_eq!(
+            after(LINUX_MIN_RTO_VARIANCE, 1, Duration::from_ms(1600)).timeout(),
             Duration::from_ms(4800)
         );
     }
 
     #[test]
     fn timeouts_double_up_to_120_s_and_a_sample_ends_that() {
-        let mut rtt = after(FLOOR, 1000, Duration::from_ms(20));
+        let mut rtt = after(LINUX_MIN_RTO_VARIANCE, 1000, Duration::from_ms(20));
         for doublings in 0..20 {
             let expected = Duration::from_ms(220 * (1 << doublings)).min(MAX_RTO);
             assert_eq!(rtt.timeout(), expected, "after {doublings} timeouts");
@@ -143,10 +147,10 @@ mod tests {
         assert_eq!(rtt.timeout(), Duration::from_ms(220));
     }
 
-    /// Linux has no such path: there, the cap would be below the round-trip time.
+    /// Linux's cap on the RTO would be below the round-trip time of this path.
     #[test]
     fn the_cap_is_never_below_the_rto_itself() {
-        let mut rtt = after(FLOOR, 1000, Duration::from_secs(200));
+        let mut rtt = after(LINUX_MIN_RTO_VARIANCE, 1000, Duration::from_secs(200));
         let rto = rtt.timeout();
         rtt.on_timeout();
         assert_eq!((rtt.timeout(), rto > Duration::from_secs(200)), (rto, true));
@@ -180,7 +184,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Linux: on a calm path a delay that grows by less than the floor lets no timer expire, however long the path is.
+        /// Linux: on a path with constant delay, a delay step smaller than the floor causes no timeout, at any path
+        /// length.
         #[test]
         fn a_step_of_less_than_the_floor_is_no_timeout(
             rtt_us in 1_u64..10_000_000, floor_us in 1_u64..60_000_000, step in 0.0..0.999_f64, samples in 1_u32..200,
@@ -189,7 +194,7 @@ mod tests {
             let step = Duration::from_secs_f64(step * floor.as_secs_f64()).unwrap();
             let rto = after(floor, samples, rtt).timeout();
             prop_assert!(rto > rtt + step, "{rtt}, step {step}: {rto}");
-            // The variance term is 2 RTT after the first sample, and falls by a quarter with each.
+            // The variance term is 2 RTT after the first sample, and falls by a quarter with each further one.
             let variance = 2.0 * rtt.as_secs_f64() * 0.75_f64.powi(samples as i32 - 1);
             let expected = rtt.as_secs_f64() + variance.max(floor.as_secs_f64());
             prop_assert!((rto.as_secs_f64() / expected - 1.0).abs() < 1e-9, "{rto}, expected {expected} s");

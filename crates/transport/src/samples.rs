@@ -1,4 +1,4 @@
-//! Rate samples, and under which circumstances packets left (draft-ietf-ccwg-bbr, section 4.1): for laws that ask for them.
+//! Rate samples and the state at each packet's departure (draft-ietf-ccwg-bbr, section 4.1), for laws that use them.
 
 use std::collections::VecDeque;
 
@@ -6,108 +6,110 @@ use levelflow_laws::bytes::before;
 use levelflow_laws::{Delivery, Flight};
 use levelflow_units::Time;
 
-/// What was known when a packet left; see [`Samples::delivered`] and so on.
+/// State of the flow at a packet's departure; see the fields of [`Samples`].
 #[derive(Debug, Clone, Copy)]
-struct Circumstances {
+struct SendState {
     delivered_at: Time,
     first_sent: Time,
     delivered: u32,
     lost: u32,
     outstanding: u32,
-    limited: bool,
+    app_limited: bool,
 }
 
-/// What is known of a flow, and was when each remembered packet left.
+/// State of a flow now, and at the departure of each tracked packet.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// By packet, as the scoreboard has them.
-    left: VecDeque<Circumstances>,
-    /// Packets known to have arrived; when that became known; when the packet was sent whose ACK said so.
+    /// State at the departure of each tracked packet, indexed as in the scoreboard.
+    left: VecDeque<SendState>,
+    /// Packets delivered so far.
     delivered: u32,
+    /// Time of the ACK that last increased `delivered`.
     delivered_at: Time,
+    /// Send time of the most recently acknowledged packet.
     first_sent: Time,
-    /// Packets taken for lost so far.
+    /// Packets declared lost so far.
     lost: u32,
-    /// Packets delivered when the last one will be that left under the limit of the application (section 4.1.2.4); none while the
-    /// application is no limit.
-    limited_until: Option<u32>,
+    /// Value of `delivered` once all packets sent application-limited have arrived (section 4.1.2.4); none if the flow
+    /// is not application-limited.
+    app_limited_until: Option<u32>,
 }
 
 impl Samples {
-    /// The application has nothing to send now: that limits the packets on their way, and what leaves until they have arrived.
+    /// Marks the flow application-limited until the packets now in flight have arrived.
     #[inline]
     pub fn mark_limited(&mut self, outstanding: u32) {
-        self.limited_until = Some(self.delivered.wrapping_add(outstanding));
+        self.app_limited_until = Some(self.delivered.wrapping_add(outstanding));
     }
 
-    /// Whether the next packet leaves under the limit of the application.
+    /// True if the next packet is application-limited.
     #[inline]
-    pub fn is_limited(&self) -> bool {
-        self.limited_until.is_some()
+    pub fn is_app_limited(&self) -> bool {
+        self.app_limited_until.is_some()
     }
 
-    /// A packet is about to leave while none is under way.
+    /// Restarts the sample interval before a packet that is sent with nothing in flight.
     #[inline]
     pub fn restart(&mut self, now: Time) {
         (self.first_sent, self.delivered_at) = (now, now);
     }
 
-    /// A packet leaves; with it, so many are under way.
+    /// Records a packet's departure; `outstanding` includes it.
     #[inline]
     pub fn on_send(&mut self, outstanding: u32) {
-        self.left.push_back(Circumstances {
+        self.left.push_back(SendState {
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             delivered: self.delivered,
             lost: self.lost,
             outstanding,
-            limited: self.limited_until.is_some(),
+            app_limited: self.app_limited_until.is_some(),
         });
     }
 
-    /// The first packet is no longer remembered.
+    /// Removes the oldest packet.
     #[inline]
     pub fn forget(&mut self) {
         self.left.pop_front();
     }
 
-    /// A packet is taken for lost.
+    /// Counts a packet declared lost; returns the state at its departure.
     #[inline]
     pub fn on_loss(&mut self, index: usize, number: u32) -> Option<Flight> {
         self.lost = self.lost.wrapping_add(1);
         self.flight(index, number)
     }
 
-    /// An ACK showed that so many packets arrived; the packet that it is for was sent at `sent`.
+    /// Counts `packets` that an ACK shows to have arrived; the acknowledged packet was sent at `sent`.
     #[inline]
     pub fn on_ack(&mut self, now: Time, sent: Time, packets: u32) {
         self.delivered = self.delivered.wrapping_add(packets);
         if packets > 0 {
             self.delivered_at = now;
         }
-        self.limited_until = self.limited_until.filter(|until| !before(*until, self.delivered));
+        self.app_limited_until = self.app_limited_until.filter(|until| !before(*until, self.delivered));
         self.first_sent = sent;
     }
 
-    /// How fast packets arrived while one was on its way that was sent at `sent`.
+    /// Returns the rate sample of an acknowledged packet that was sent at `sent`.
     #[inline]
     pub fn delivery(&self, now: Time, index: usize, sent: Time) -> Option<Delivery> {
         self.left.get(index).map(|left| Delivery {
             total: self.delivered,
             prior: left.delivered,
             interval: sent.since(left.first_sent).max(now.since(left.delivered_at)),
-            limited: left.limited,
+            app_limited: left.app_limited,
         })
     }
 
-    /// What a law hears of a packet.
+    /// Returns the state at a packet's departure, for the law.
     #[inline]
     pub fn flight(&self, index: usize, number: u32) -> Option<Flight> {
         self.left.get(index).map(|left| Flight {
             number,
             outstanding: left.outstanding,
             lost: self.lost.wrapping_sub(left.lost),
-            limited: left.limited,
+            app_limited: left.app_limited,
         })
     }
 }
@@ -125,7 +127,7 @@ mod tests {
         Time::ZERO + Duration::from_ms(t)
     }
 
-    /// Three packets, one a millisecond, and one more with the first ACK; each comes back after ten milliseconds.
+    /// Sends three packets, one per millisecond, and one more at the first ACK; the round trip takes 10 ms.
     fn acks(samples: bool) -> Vec<Acked> {
         let mut board = Scoreboard::new(0, usize::MAX, samples);
         let send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
@@ -144,7 +146,7 @@ mod tests {
                 total,
                 prior,
                 interval: Duration::from_ms(interval),
-                limited: false,
+                app_limited: false,
             })
         };
         let found: Vec<_> = acks(true).iter().map(|acked| acked.delivery).collect();
@@ -160,7 +162,8 @@ mod tests {
         assert_eq!(outstanding, [1, 2, 3, 3]);
     }
 
-    /// Of eight packets, the first two are forgotten for the last two. The ACK of the last one shows packets 2 to 4 to be lost.
+    /// Sends eight packets with a scoreboard of six entries, which evicts the first two packets. The ACK of the last
+    /// packet shows packets 2 to 4 to be lost.
     #[test]
     fn a_forgotten_packet_takes_its_circumstances_along() {
         let mut board = Scoreboard::new(0, 6, true);
@@ -172,7 +175,7 @@ mod tests {
         }
         let flight = board.on_ack(ms(20), 7, 0, |_| {}).flight.unwrap();
         assert_eq!(
-            (flight.number, flight.outstanding, flight.lost, flight.limited),
+            (flight.number, flight.outstanding, flight.lost, flight.app_limited),
             (7, 6, 3, true)
         );
     }

@@ -1,4 +1,4 @@
-//! Scoreboard: packets under way by number; which arrived, and which are lost.
+//! Scoreboard: tracked packets by number, each in flight, arrived or declared lost.
 
 use std::collections::VecDeque;
 
@@ -10,32 +10,34 @@ use crate::history::Missing;
 use crate::samples::Samples;
 use crate::stream::Chunk;
 
-/// A packet counts as lost once this many sent after it have been acked (RFC 5681's three duplicates).
+/// Reordering threshold: a packet is declared lost once this many later packets are acked (RFC 5681's three
+/// duplicates).
 //= RFC 5681, section 3.2
 //# When the third duplicate ACK is received, a TCP MUST set ssthresh to no more than the value given in equation
 //# (4).
-pub const REORDERING: u32 = 3;
-/// An ACK may say this much about packets sent before: it is what a history holds.
-const REMEMBERED: u32 = 128;
-/// The ACK of a packet may come as late as this, or so many times later than the latest one.
-const SHORTEST_MEMORY: Duration = Duration::from_ms(200);
+pub const REORDERING_THRESHOLD: u32 = 3;
+/// Length of an ACK history: packets before the acknowledged one that an ACK can report.
+const HISTORY_PACKETS: u32 = 128;
+/// Minimum time for which packets that arrived or were declared lost are tracked, since their own ACKs may be late.
+const MIN_MEMORY: Duration = Duration::from_ms(200);
+/// Minimum tracking time in round-trip times of the latest ACK. The longer of this time and [`MIN_MEMORY`] applies.
 const ROUND_TRIPS: u64 = 4;
-/// Most packets of a flow that a host on a real network remembers.
+/// Limit on tracked packets per flow, for a host on a real network.
 pub const MAX_PACKETS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing is known.
-    UnderWay,
-    /// It arrived, as the ACK of another packet says.
+    /// Not acknowledged yet.
+    InFlight,
+    /// Arrived, as the ACK of another packet shows.
     Arrived,
-    /// It counts as lost; its ACK may still come.
+    /// Declared lost; its ACK may still arrive.
     Lost,
-    /// Its own ACK came.
+    /// Acknowledged by its own ACK.
     Acked,
 }
 
-/// A packet under way; `T` is what a host remembers of it for its own purposes.
+/// A sent packet; `T` is the host's own record of it.
 #[derive(Debug, Clone, Copy)]
 struct Sent<T> {
     offset: u64,
@@ -46,10 +48,7 @@ struct Sent<T> {
     tag: T,
 }
 
-const _: () = assert!(
-    size_of::<Sent<()>>() == 24,
-    "with many flows, packets wait for this memory"
-);
+const _: () = assert!(size_of::<Sent<()>>() == 24, "many flows are limited by memory latency");
 
 impl<T> Sent<T> {
     #[inline]
@@ -61,44 +60,44 @@ impl<T> Sent<T> {
     }
 }
 
-/// What an ACK says.
+/// Effects of an ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Acked {
-    /// Data packets and bytes now known to have arrived that were not before.
+    /// Data packets that this ACK is the first to show as arrived.
     pub packets: u32,
-    /// See `packets`.
+    /// Bytes of the newly arrived packets.
     pub bytes: u64,
-    /// Data packets and bytes now taken for lost.
+    /// Data packets that this ACK causes to be declared lost.
     pub lost: u32,
-    /// See `lost`.
+    /// Bytes of the packets declared lost.
     pub lost_bytes: u64,
-    /// Of `packets`, how many had been taken for lost.
-    pub returned: u32,
-    /// Whether something sent before is missing.
+    /// Number of `packets` that had been spuriously declared lost.
+    pub spurious: u32,
+    /// True if a packet sent before the acknowledged one is missing.
     pub gap: bool,
-    /// A measurement of how fast packets arrive, if it carried data and the board takes samples.
+    /// Rate sample, if the acknowledged packet carried data and the scoreboard takes samples.
     pub delivery: Option<Delivery>,
-    /// Under which circumstances the packet left, likewise.
+    /// State of the flow when the acknowledged packet left; present if `delivery` is.
     pub flight: Option<Flight>,
 }
 
-/// A data packet that changed sides.
+/// Change of state of a data packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// It is taken for lost.
+    /// Declared lost.
     Lost {
-        /// Its number.
+        /// Packet number.
         number: u32,
-        /// Its data.
+        /// Data of the packet.
         chunk: Chunk,
-        /// Packets under way without it.
+        /// Other packets in flight.
         outstanding: u32,
-        /// Under which circumstances it left, if the board takes samples; not known without selective ACKs.
+        /// State of the flow when the packet left; none without SACK, or if the scoreboard takes no samples.
         flight: Option<Flight>,
     },
-    /// It had been taken for lost, and arrived after all.
-    Returned(Chunk),
-    /// It arrived, whatever it had been taken for.
+    /// Arrived, although declared lost before: the loss was spurious.
+    Spurious(Chunk),
+    /// Arrived, declared lost before or not.
     Arrived(Chunk),
 }
 
@@ -106,21 +105,21 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Scoreboard<T> {
     sent: VecDeque<Sent<T>>,
-    /// Most packets that are remembered.
+    /// Limit on tracked packets.
     most: usize,
-    /// Number of the first of `sent`.
+    /// Number of the first packet in `sent`.
     first: u32,
-    /// Of packets before this number, it is known whether they arrived, or they are taken for lost.
+    /// Lowest packet number neither acknowledged nor declared lost.
     decided: u32,
     missing: Missing,
-    /// Data packets under way.
+    /// Data packets in flight.
     outstanding: u32,
-    /// Where the law asks for them.
+    /// Rate samples, for laws that need them.
     samples: Option<Box<Samples>>,
 }
 
 impl<T: Copy> Scoreboard<T> {
-    /// Nothing was sent; the next packet has the number `first`, and `most` packets are remembered. Takes samples if it `samples`.
+    /// Creates an empty scoreboard. The next packet has number `first`; at most `most` packets are tracked.
     #[must_use]
     pub fn new(first: u32, most: usize, samples: bool) -> Self {
         Self {
@@ -139,7 +138,7 @@ impl<T: Copy> Scoreboard<T> {
         self.samples.is_some()
     }
 
-    /// Data packets under way, as far as is known.
+    /// Data packets in flight, as far as ACKs show.
     #[inline]
     #[must_use]
     pub fn outstanding(&self) -> u32 {
@@ -153,28 +152,28 @@ impl<T: Copy> Scoreboard<T> {
         self.first.wrapping_add(self.sent.len() as u32)
     }
 
-    /// Whether one more packet would have the oldest forgotten while it is under way.
+    /// True if another packet would evict the oldest one while the oldest one is still in flight.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.sent.len() >= self.most && self.sent[0].state == State::UnderWay
+        self.sent.len() >= self.most && self.sent[0].state == State::InFlight
     }
 
-    /// The application has nothing to send now: that limits what is on its way, and what will be until it has arrived.
+    /// Marks the flow application-limited until all packets now in flight have arrived.
     pub fn mark_limited(&mut self) {
         if let Some(samples) = &mut self.samples {
             samples.mark_limited(self.outstanding);
         }
     }
 
-    /// Whether the next packet leaves under the limit of the application, if the board takes samples.
+    /// True if the next packet is application-limited; false if the scoreboard takes no samples.
     #[inline]
     #[must_use]
-    pub fn is_limited(&self) -> bool {
-        self.samples.as_ref().is_some_and(|samples| samples.is_limited())
+    pub fn is_app_limited(&self) -> bool {
+        self.samples.as_ref().is_some_and(|samples| samples.is_app_limited())
     }
 
-    /// The next packet leaves. One that has to be forgotten for it counts as lost.
+    /// Adds a packet. If this evicts a packet in flight, the evicted packet is declared lost.
     pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
         if let Some(samples) = self.samples.as_mut().filter(|_| self.outstanding == 0) {
             samples.restart(now);
@@ -193,7 +192,7 @@ impl<T: Copy> Scoreboard<T> {
             at: now,
             length: chunk.length,
             kind,
-            state: State::UnderWay,
+            state: State::InFlight,
             tag,
         });
         forgotten
@@ -214,22 +213,23 @@ impl<T: Copy> Scoreboard<T> {
         number.wrapping_sub(self.first) as usize
     }
 
-    /// What is remembered of a packet: its kind, its tag, and whether its own ACK came.
+    /// Returns the record of a packet: its kind, its tag, and true if its own ACK arrived.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<(Kind, T, bool)> {
         let sent = self.sent.get(self.index(number))?;
         Some((sent.kind, sent.tag, sent.state == State::Acked))
     }
 
-    /// Number of the latest packet with this piece, if it is remembered.
+    /// Number of the latest tracked packet that carried this chunk.
     #[must_use]
     pub fn last_sent(&self, chunk: Chunk) -> Option<u32> {
         let index = self.sent.iter().rposition(|sent| sent.chunk() == chunk)?;
         Some(self.first.wrapping_add(index as u32))
     }
 
-    /// An ACK of packet `number`; bit `i` of `history` says that packet `number - 1 - i` arrived, too. Calls `changed` for
-    /// packets that arrived, and for those that are now taken for lost, or are no longer. Nothing changes where nothing is remembered of the packet.
+    /// Handles the ACK of packet `number`; bit `i` of `history` is set if packet `number - 1 - i` arrived. Calls
+    /// `changed` for packets that arrived, were declared lost, or were spuriously declared lost. An ACK of a packet no
+    /// longer tracked does nothing.
     pub fn on_ack(&mut self, now: Time, number: u32, history: u128, mut changed: impl FnMut(Change)) -> Acked {
         let mut acked = Acked::default();
         let index = self.index(number);
@@ -267,20 +267,20 @@ impl<T: Copy> Scoreboard<T> {
         acked.bytes += u64::from(sent.length);
         changed(Change::Arrived(sent.chunk()));
         if was == State::Lost {
-            acked.returned += 1;
-            changed(Change::Returned(sent.chunk()));
+            acked.spurious += 1;
+            changed(Change::Spurious(sent.chunk()));
         } else {
             self.outstanding -= 1;
         }
     }
 
-    /// What was sent three packets before the newest that arrived, or earlier, and has not arrived, is lost.
+    /// Declares lost every packet in flight sent [`REORDERING_THRESHOLD`] or more packets before the newest that arrived.
     fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
         let (newest, next) = (self.missing.newest(), self.next());
         while before(self.decided, next) {
             let i = self.index(self.decided);
-            if self.sent[i].state == State::UnderWay {
-                if before(newest, self.decided.wrapping_add(REORDERING)) {
+            if self.sent[i].state == State::InFlight {
+                if before(newest, self.decided.wrapping_add(REORDERING_THRESHOLD)) {
                     return;
                 }
                 if let Some(change) = self.lose(i) {
@@ -293,10 +293,10 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// A packet under way is lost.
+    /// Declares a packet lost, if it is in flight.
     fn lose(&mut self, index: usize) -> Option<Change> {
         let number = self.first.wrapping_add(index as u32);
-        let sent = self.sent.get_mut(index).filter(|sent| sent.state == State::UnderWay)?;
+        let sent = self.sent.get_mut(index).filter(|sent| sent.state == State::InFlight)?;
         sent.state = State::Lost;
         let sent = *sent;
         if sent.kind != Kind::Data {
@@ -311,7 +311,7 @@ impl<T: Copy> Scoreboard<T> {
         })
     }
 
-    /// The timer ran out: all that is under way is lost. Calls `lost` with the data of each packet.
+    /// Handles an expired timer: declares everything in flight lost. Calls `lost` with the data of each packet.
     pub fn on_timeout(&mut self, mut lost: impl FnMut(Chunk)) {
         for i in self.index(self.decided)..self.sent.len() {
             if let Some(Change::Lost { chunk, .. }) = self.lose(i) {
@@ -321,30 +321,31 @@ impl<T: Copy> Scoreboard<T> {
         self.decided = self.next();
     }
 
-    /// What a packet under way carries has arrived in another one. Where it was sent again after a timeout, it is among the first.
+    /// Marks a packet in flight as arrived because another packet has delivered its data. Searches the oldest packets
+    /// in flight: a retransmission after a timeout is among them.
     pub fn on_duplicate(&mut self, chunk: Chunk) {
         let from = self.index(self.decided).min(self.sent.len());
-        let first = self.sent.range_mut(from..).take(REMEMBERED as usize);
-        let mut under_way = first.filter(|sent| sent.state == State::UnderWay);
-        if let Some(sent) = under_way.find(|sent| sent.chunk() == chunk) {
+        let first = self.sent.range_mut(from..).take(HISTORY_PACKETS as usize);
+        let mut in_flight = first.filter(|sent| sent.state == State::InFlight);
+        if let Some(sent) = in_flight.find(|sent| sent.chunk() == chunk) {
             sent.state = State::Arrived;
             self.outstanding -= 1;
         }
     }
 
-    /// Forgets packets of which no ACK brings news: no history goes back to them, and their own would have come, since a round
-    /// trip takes `rtt`.
+    /// Removes packets whose state no ACK can change any more. They are older than any history, and their own ACK is
+    /// overdue at a round-trip time of `rtt`.
     #[inline(always)] // per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {
             let stays = match front.state {
-                State::UnderWay => true,
+                State::InFlight => true,
                 State::Acked => false,
                 State::Arrived | State::Lost => {
                     let age = now.since(front.at);
-                    age <= SHORTEST_MEMORY
+                    age <= MIN_MEMORY
                         || rtt.checked_mul(ROUND_TRIPS).is_none_or(|late| age <= late)
-                        || before(self.missing.newest(), self.first.wrapping_add(REMEMBERED + 1))
+                        || before(self.missing.newest(), self.first.wrapping_add(HISTORY_PACKETS + 1))
                 }
             };
             if stays {

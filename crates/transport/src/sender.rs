@@ -1,101 +1,102 @@
-//! The sending half of a flow: handshake, pacing, window, loss recovery and the end.
+//! Sender of a flow: handshake, pacing, window, loss recovery and end of the flow.
+
+mod losses;
 
 use std::marker::PhantomData;
 
-use levelflow_laws::{Feedback, Kind, Loss, Opening, Outgoing};
+use levelflow_laws::{Feedback, Kind, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::controller::{Bare, Controller};
-use crate::cumulative::Step;
 use crate::pacer::{Limits, Pacer};
 use crate::recovery::{Recovery, Totals};
 use crate::rtt::{self, FIRST_RTO};
-use crate::scoreboard::{Acked, Change};
+use crate::scoreboard::Acked;
 #[cfg(test)]
 use crate::scoreboard::{MAX_PACKETS, Scoreboard};
 use crate::stream::Chunk;
 
-/// A transfer without end.
+/// Size of a transfer without end.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// What flows of a kind have in common; it is lent to each call, since thousands of flows share it.
+/// Settings shared by all flows of one kind, borrowed by each call.
 #[derive(Debug)]
 pub struct Rules<'a, P: Protocol> {
     /// Parameters of the law.
     pub params: &'a P::Params,
-    /// What the law needs.
+    /// Transport requirements of the law.
     pub transport: &'a Transport,
-    /// What the host adds.
+    /// Limits of the host.
     pub limits: &'a Limits,
 }
 
-/// A packet that leaves.
+/// Packet to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transmit<H> {
-    /// What it is.
+    /// Kind of packet.
     pub kind: Kind,
     /// Transmission number.
     pub number: u32,
     /// Size on the wire.
     pub size: u16,
-    /// First byte of its data in the transfer.
+    /// Position in the transfer of the packet's first byte.
     pub offset: u64,
     /// Header of the law.
     pub header: H,
 }
 
-/// An ACK that came.
+/// ACK received by a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ack<H> {
-    /// Number of the packet that is acked.
+    /// Number of the acknowledged packet.
     pub number: u32,
-    /// What that packet was.
+    /// Kind of the acknowledged packet.
     pub kind: Kind,
-    /// Time from sending to ACK, without the time that the receiver held it back.
+    /// Round-trip time, without the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// Header of the packet, as routers and receiver left it.
+    /// Header of the acknowledged packet, as routers and receiver left it.
     pub header: H,
-    /// Whether a queue marked it.
+    /// True if a queue marked the acknowledged packet.
     pub marked: bool,
-    /// Bit `i`: packet `number - 1 - i` arrived.
+    /// ACK history. Bit `i`: packet `number - 1 - i` arrived.
     pub history: u128,
 }
 
-/// One flow at its sender. It has no clock and no socket: `now` never goes back.
+/// One flow at its sender. It has no clock and no socket; `now` never decreases.
 ///
-/// A host asks [`poll_timeout`](Self::poll_timeout) when to call next, [`poll_transmit`](Self::poll_transmit) for what leaves,
-/// and hands over ACKs and timeouts by [`handle_ack`](Self::handle_ack) and [`handle_timeout`](Self::handle_timeout). `T` is
-/// what it wants to remember of each packet.
+/// A host reads the time of its next call from [`poll_timeout`](Self::poll_timeout) and packets from
+/// [`poll_transmit`](Self::poll_transmit). It passes ACKs to [`handle_ack`](Self::handle_ack) and timeouts to
+/// [`handle_timeout`](Self::handle_timeout). `T` is the host's own record of each packet.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     next_number: u32,
     open: bool,
-    /// True if gaps grow without ACKs; see [`starvation`](crate::starvation).
+    /// True if inter-packet times grow without ACKs; see [`starvation`](crate::starvation).
     starves: bool,
-    /// True if a packet was sent since the last ACK.
+    /// True if a packet was sent since the latest ACK.
     waits: bool,
     retries: u8,
     pacer: Pacer,
     recovery: Option<Box<Recovery<T>>>,
-    /// End of the transfer.
+    /// Size of the transfer, bytes.
     size: u64,
-    /// End of what the application has written of it.
+    /// Bytes written by the application so far.
     written: u64,
-    /// Next byte that has never been sent.
+    /// Position of the first byte not yet sent.
     position: u64,
     stop: Time,
-    /// Start of the current wait for an ACK: the last ACK, or the first packet after it.
-    heard: Time,
-    /// The latest round-trip time.
+    /// Start of the current wait for an ACK: time of the latest ACK, or of the first packet after it.
+    last_ack_at: Time,
+    /// Latest round-trip time.
     rtt: Duration,
     law: C,
     protocol: PhantomData<P>,
 }
 
 impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
-    /// A flow without end that begins at `now`.
+    /// Creates a flow without end that begins at `now`.
     #[must_use]
     pub fn new(law: C, transport: &Transport, now: Time) -> Self {
         Self {
@@ -110,42 +111,42 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             written: ENDLESS,
             position: 0,
             stop: Time::NEVER,
-            heard: now,
+            last_ack_at: now,
             rtt: Duration::ZERO,
             law,
             protocol: PhantomData,
         }
     }
 
-    /// It carries so many bytes.
+    /// Sets the size of the transfer, bytes.
     #[must_use]
     pub fn with_size(mut self, size: u64) -> Self {
         (self.size, self.written) = (size, size);
         self
     }
 
-    /// Nothing of it is there before the application [writes](Self::write).
+    /// Starts without data; the application [writes](Self::write) it.
     #[must_use]
     pub fn with_application(mut self) -> Self {
         self.written = 0;
         self
     }
 
-    /// The application has so many bytes more to send.
+    /// Adds data of the application, bytes.
     pub fn write(&mut self, bytes: u64) {
-        self.check_limited();
+        self.check_app_limited();
         self.written = self.written.saturating_add(bytes).min(self.size);
     }
 
-    /// It sends no data from then on.
+    /// Sets the stop time, from which on no data is sent.
     #[must_use]
     pub fn with_stop(mut self, stop: Time) -> Self {
         self.stop = stop;
         self
     }
 
-    /// It keeps track of packets in flight, at most `most`; `retransmits`: lost data are sent again, as they always are without
-    /// selective ACKs. No change if there are no ACKs at all.
+    /// Tracks at most `most` packets in flight. If `retransmits`, lost data is retransmitted; without SACK, it always
+    /// is. Does nothing if the law's packets are never acknowledged.
     #[must_use]
     pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
         if !transport.acknowledged {
@@ -155,24 +156,24 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// It sends data at once: its owner has had a handshake.
+    /// Opens the flow at once: its owner has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.open = true;
         self
     }
 
-    /// Before the first packet: another instance of the law.
+    /// Replaces the law; call it before the first packet.
     pub fn replace_law(&mut self, law: C) {
         self.law = law;
     }
 
-    /// The pace begins now: the next packet may leave.
+    /// Restarts pacing: the next packet may leave now.
     pub fn restart_pacing(&mut self, now: Time) {
         self.pacer = Pacer::new(now);
     }
 
-    /// As if so many packets had been sent.
+    /// Skips packet numbers up to `number`.
     #[cfg(test)]
     pub(crate) fn skip_to(&mut self, number: u32) {
         self.next_number = number;
@@ -181,25 +182,25 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// The law.
+    /// Returns the law.
     #[inline]
     pub fn law(&self) -> &P::Sender {
         &self.law
     }
 
-    /// Bytes that the flow carries, or [`ENDLESS`].
+    /// Size of the transfer, bytes, or [`ENDLESS`].
     #[inline]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// When it stops, [`Time::NEVER`] for never.
+    /// Time at which the flow stops, or [`Time::NEVER`].
     #[inline]
     pub fn stop(&self) -> Time {
         self.stop
     }
 
-    /// Whether data may leave; before that, only opening packets do.
+    /// True if data may be sent. Until the handshake is complete, only opening packets are.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.open
@@ -210,38 +211,40 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.recovery.as_ref()?.rtt.smoothed()
     }
 
-    /// Data packets under way, as far as is known; 0 without recovery.
+    /// Data packets in flight, as far as ACKs show; 0 without recovery.
     #[inline]
     pub fn outstanding(&self) -> u32 {
         self.recovery.as_ref().map_or(0, |r| r.outstanding())
     }
 
-    /// What was heard of data in all; nothing without recovery.
+    /// Totals of data delivered, lost and retransmitted; all zero without recovery.
     pub fn totals(&self) -> Totals {
-        self.recovery.as_ref().map_or(Totals::default(), |r| r.repair.totals)
+        self.recovery
+            .as_ref()
+            .map_or(Totals::default(), |r| r.retransmits.totals)
     }
 
-    /// What is remembered of a packet: its kind, its tag, and whether its own ACK came.
+    /// Returns the record of a packet: its kind, its tag, and true if its own ACK arrived.
     pub fn sent(&self, number: u32) -> Option<(Kind, T, bool)> {
         self.recovery.as_ref()?.board.get(number)
     }
 
-    /// Rate of the law, within the host's limit.
+    /// Rate of the law, bounded by the host's limit.
     #[inline]
     pub fn rate(&self, limits: &Limits) -> Rate {
         limits.bounded(self.law.rate())
     }
 
-    /// Whether there is something to send at `now`.
+    /// True if there is something to send at `now`.
     #[inline]
     pub fn has_data(&self, now: Time) -> bool {
         now < self.stop && self.has_unsent()
     }
 
-    /// Notes that the application limits what is on its way, if it does: all that it has written has been sent, and the window has
+    /// Marks the packets in flight application-limited if all written data has been sent and the congestion window has
     /// room (draft-ietf-ccwg-bbr, section 4.1.2.4).
     #[inline]
-    fn check_limited(&mut self) {
+    fn check_app_limited(&mut self) {
         if !self.has_unsent()
             && let Some(recovery) = self.recovery.as_deref_mut()
             && recovery.board.outstanding() < self.law.window()
@@ -251,10 +254,10 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     fn has_unsent(&self) -> bool {
-        self.position < self.written || self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty())
+        self.position < self.written || self.recovery.as_ref().is_some_and(|r| !r.retransmits.queue.is_empty())
     }
 
-    /// Whether the window has room for a packet.
+    /// True if the congestion window has room for a packet.
     #[inline]
     pub fn may_send(&self) -> bool {
         let window = match self.law.window() {
@@ -268,24 +271,24 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.recovery.as_ref().is_some_and(|r| r.must_resend())
     }
 
-    /// Whether as many packets are remembered as may be.
+    /// True if the scoreboard has no room for another packet.
     #[inline]
     fn is_full(&self) -> bool {
         self.recovery.as_ref().is_some_and(|r| r.board.is_full())
     }
 
-    /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
+    /// True if the flow has stopped, or everything has been sent and, as far as ACKs show, has arrived.
     pub fn is_done(&self, now: Time) -> bool {
         now >= self.stop || (self.position >= self.size && self.is_delivered())
     }
 
-    /// Whether everything that the application has written has been sent and, as far as that is known, has arrived.
+    /// True if all data written so far has been sent and, as far as ACKs show, has arrived.
     pub fn is_delivered(&self) -> bool {
         let waits = self.recovery.as_ref().is_some_and(|r| r.waits());
         self.open && !waits && !self.has_unsent()
     }
 
-    /// When the pace allows the next packet, whether or not there is one and the window has room.
+    /// Returns the time at which pacing allows the next packet, regardless of data and congestion window.
     #[inline]
     pub fn departure(&self, limits: &Limits) -> Time {
         if !self.open {
@@ -300,19 +303,19 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// The same for an open flow whose law paces.
+    /// Returns [`departure`](Self::departure) for an open flow whose law paces.
     #[inline]
     pub fn paced_departure(&self, limits: &Limits) -> Time {
         self.due(self.pace(limits))
     }
 
-    /// Scheduled departure of the last packet, from which pacing counts.
+    /// Scheduled departure of the latest packet, from which pacing continues.
     #[inline]
     pub fn departed(&self) -> Time {
         self.pacer.last()
     }
 
-    /// Rate at which the next packet is paced, within the host's limit.
+    /// Pacing rate of the next packet, bounded by the host's limit.
     #[inline]
     fn pace(&self, limits: &Limits) -> Rate {
         limits.bounded(self.law.pace())
@@ -320,11 +323,15 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     #[inline]
     fn due(&self, rate: Rate) -> Time {
-        let heard = if self.starves { self.heard } else { self.pacer.last() };
-        self.pacer.due(rate, heard, self.rtt)
+        let last_ack_at = if self.starves {
+            self.last_ack_at
+        } else {
+            self.pacer.last()
+        };
+        self.pacer.due(rate, last_ack_at, self.rtt)
     }
 
-    /// Returns the send time of the next opening packet: at once, then after the first RTO, which doubles at each retry.
+    /// Returns the send time of the next opening packet. Retries follow after the first RTO, which doubles each time.
     fn retry(&self) -> Time {
         match self.retries.checked_sub(1) {
             None => self.pacer.last(),
@@ -332,8 +339,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) unless an ACK comes before. A law that need not hear of losses
-    /// waits for ACKs only when it has nothing else to send, and one with a timer of its own also while it sends.
+    /// Returns the deadline for the next ACK, at which to call [`handle_timeout`](Self::handle_timeout). If the law
+    /// does not track losses, there is a deadline only when there is nothing else to send. If the law has its own
+    /// timer, there is a deadline also while the flow sends.
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
         if let Some(own) = self.law.timeout() {
@@ -350,7 +358,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         Some(recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
-    /// When something is to be done, if no ACK comes before; it may be in the past.
+    /// Returns the time of the next action if no ACK arrives before; it may be in the past.
     pub fn poll_timeout(&self, rules: &Rules<'_, P>) -> Option<Time> {
         let sends = !self.open || (self.has_unsent() && self.may_send());
         let departure = sends.then(|| self.departure(rules.limits));
@@ -358,7 +366,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         times.into_iter().flatten().min().filter(|at| *at < Time::NEVER)
     }
 
-    /// The packet that leaves now, if one is due, with `tag` to remember it by.
+    /// Returns the packet to send now, if one is due, and records it with `tag`.
     pub fn poll_transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
         let may_send = !self.open || self.may_send();
         if !may_send || self.departure(rules.limits) > now {
@@ -367,7 +375,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.transmit(rules, now, tag)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), for a host that knows that pace and window allow a packet.
+    /// Same as [`poll_transmit`](Self::poll_transmit), for a host that has checked pacing and congestion window.
     #[inline(always)]
     pub fn transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
         if !self.open {
@@ -381,7 +389,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         Some(self.send(rules, now, Kind::Data, chunk, chunk.length, tag))
     }
 
-    /// A data packet of this size leaves, which the host has cut itself.
+    /// Sends a data packet of a size chosen by the host.
     pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<P::Header> {
         let chunk = Chunk {
             offset: self.position,
@@ -390,7 +398,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.send(rules, now, Kind::Data, chunk, size, tag)
     }
 
-    /// The packet that tells the far end that the flow is over.
+    /// Returns the packet that signals the end of the flow.
     pub fn transmit_end(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Transmit<P::Header> {
         self.control(rules, now, Kind::Fin, tag)
     }
@@ -399,16 +407,16 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.send(rules, now, kind, Chunk::NONE, rules.limits.control, tag)
     }
 
-    /// The next piece to send, if there is one: lost pieces first, then new data.
+    /// Returns the next chunk to send: retransmissions first, then new data.
     #[inline(always)]
     fn next_chunk(&mut self, rules: &Rules<'_, P>, now: Time) -> Option<Chunk> {
         if now >= self.stop {
             return None;
         }
         if let Some(recovery) = &mut self.recovery
-            && let Some(chunk) = recovery.repair.queue.pop_front()
+            && let Some(chunk) = recovery.retransmits.queue.pop_front()
         {
-            recovery.repair.totals.retransmitted += 1;
+            recovery.retransmits.totals.retransmitted += 1;
             return Some(chunk);
         }
         let left = self.written - self.position;
@@ -437,10 +445,10 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         if number == 0 && self.law.paces() {
-            self.pacer = Pacer::new(now); // the time before its first packet was not missed
+            self.pacer = Pacer::new(now); // no catching up for the time before the first packet
         }
         if !self.waits {
-            (self.heard, self.waits) = (now, true); // before, there was no ACK to wait for
+            (self.last_ack_at, self.waits) = (now, true); // no ACK was expected before
         }
         let catch_up = rules.limits.catch_up;
         if catch_up == Duration::ZERO || !self.open {
@@ -456,7 +464,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             }
             if kind == Kind::Data {
                 if !waits && rules.transport.tracks_losses {
+                    let paced = self.law.paces();
                     self.law.on_restart(rules.params, now, &recovery.restart(now));
+                    if !paced && self.law.paces() {
+                        self.pacer.on_send(now, size); // pacing begins here, without catching up for the idle time
+                    }
                 }
                 recovery.left = Some(now);
                 if let Some(cumulative) = &mut recovery.cumulative {
@@ -465,8 +477,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);
             if let Some(change) = forgotten {
-                recovery.repair.take(change);
-                Self::tell(&mut self.law, rules, now, change, number);
+                recovery.retransmits.take(change);
+                Self::notify_loss(&mut self.law, rules, now, change, number);
             }
         }
         let outgoing = Outgoing {
@@ -483,38 +495,16 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// The law hears of a loss, if it needs to.
-    fn tell(law: &mut C, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
-        if let Change::Lost {
-            number,
-            outstanding,
-            flight,
-            ..
-        } = change
-            && rules.transport.tracks_losses
-        {
-            let loss = Loss {
-                number,
-                next,
-                outstanding,
-            };
-            if let Some(flight) = flight.filter(|_| rules.transport.tells_flights) {
-                law.on_flight(rules.params, now, &flight);
-            }
-            law.on_loss(rules.params, now, &loss);
-        }
-    }
-
-    /// An ACK came. The law hears of the losses that it shows, then of the ACK.
+    /// Handles an ACK. The law is notified first of the losses that the ACK shows, then of the ACK itself.
     #[inline(always)]
     pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<P::Header>) -> Acked {
         let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
         if rules.transport.takes_samples() {
-            self.check_limited();
+            self.check_app_limited();
         }
         let mut feedback = Feedback::plain(ack.number, ack.kind, ack.rtt, ack.header);
         feedback.marked = ack.marked;
-        (self.heard, self.waits, self.rtt) = (now, false, ack.rtt);
+        (self.last_ack_at, self.waits, self.rtt) = (now, false, ack.rtt);
         let mut acked = Acked::default();
         if let Some(recovery) = self.recovery.as_deref_mut() {
             acked = if recovery.cumulative.is_none() {
@@ -522,16 +512,16 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             } else {
                 Self::recover_in_order(recovery, &mut self.law, rules, now, *ack, self.next_number)
             };
-            let spared = std::mem::take(&mut recovery.repair.spared);
+            let spared = std::mem::take(&mut recovery.retransmits.spared);
             if ack.kind == Kind::Data {
-                // What was neither in flight nor sent again says nothing about the window.
+                // Packets that were neither in flight nor retransmitted do not count for the congestion window.
                 feedback.acked = acked.packets.saturating_sub(spared);
-                (feedback.returned, feedback.gap) = (acked.returned, acked.gap);
+                (feedback.spurious, feedback.gap) = (acked.spurious, acked.gap);
                 feedback.delivery = acked.delivery.filter(|_| rules.transport.measures_delivery);
             }
             feedback.outstanding = recovery.outstanding();
         }
-        if let Some(flight) = acked.flight.filter(|_| rules.transport.tells_flights) {
+        if let Some(flight) = acked.flight.filter(|_| rules.transport.needs_rate_samples) {
             self.law.on_flight(rules.params, now, &flight);
         }
         self.law.on_feedback(rules.params, now, &feedback);
@@ -539,128 +529,15 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             self.open = true;
             self.pacer = Pacer::new(now);
         } else if in_time && self.departure(rules.limits) < now {
-            // What window or rate held up until now was not missed.
+            // Congestion window or rate allowed no packet until now: nothing to catch up on.
             self.pacer = Pacer::new(now);
         }
         acked
     }
 
-    #[inline(never)]
-    fn recover(
-        recovery: &mut Recovery<T>,
-        law: &mut C,
-        rules: &Rules<'_, P>,
-        now: Time,
-        ack: Ack<P::Header>,
-        next: u32,
-    ) -> Acked {
-        recovery.rtt.on_sample(ack.rtt);
-        recovery.armed = now;
-        let repair = &mut recovery.repair;
-        let mut acked = recovery.board.on_ack(now, ack.number, ack.history, |change| {
-            repair.take(change);
-            Self::tell(law, rules, now, change, next);
-        });
-        if acked.lost > 0 {
-            repair.begin(next);
-        }
-        while let Some(chunk) = repair.resent.pop() {
-            recovery.board.on_duplicate(chunk);
-        }
-        acked.gap |= repair.is_under_way(ack.number);
-        repair.totals.delivered += u64::from(acked.packets);
-        repair.totals.delivered_bytes += acked.bytes;
-        acked
-    }
-
-    /// The same without selective ACKs: the law hears of a loss at a fast retransmit, and an ACK is progress if the cumulative one
-    /// moves.
-    #[inline(never)]
-    fn recover_in_order(
-        recovery: &mut Recovery<T>,
-        law: &mut C,
-        rules: &Rules<'_, P>,
-        now: Time,
-        ack: Ack<P::Header>,
-        next: u32,
-    ) -> Acked {
-        recovery.rtt.on_sample(ack.rtt);
-        let (board, repair) = (&mut recovery.board, &mut recovery.repair);
-        let Some(cumulative) = &mut recovery.cumulative else {
-            return Acked::default();
-        };
-        let heard = board.on_ack(now, ack.number, ack.history, |change| {
-            if let Change::Arrived(chunk) = change {
-                cumulative.arrive(chunk);
-            }
-        });
-        repair.totals.delivered += u64::from(heard.packets);
-        repair.totals.delivered_bytes += heard.bytes;
-        if ack.kind != Kind::Data {
-            return Acked::default();
-        }
-        let (step, packets) = cumulative.on_ack(repair.queue.len());
-        repair.forget_before(cumulative.acked());
-        if matches!(
-            step,
-            Step::FastRetransmit | Step::Advance | Step::Partial { first: true }
-        ) {
-            recovery.armed = now;
-        }
-        let missing = cumulative.unacked().next();
-        if let (Step::FastRetransmit | Step::Partial { .. }, Some(chunk)) = (step, missing) {
-            repair.totals.lost += 1;
-            repair.totals.lost_bytes += u64::from(chunk.length);
-            if step == Step::FastRetransmit {
-                let number = board.last_sent(chunk).unwrap_or(ack.number);
-                let outstanding = cumulative.outstanding(repair.queue.len());
-                Self::tell(
-                    law,
-                    rules,
-                    now,
-                    Change::Lost {
-                        number,
-                        chunk,
-                        outstanding,
-                        flight: None,
-                    },
-                    next,
-                );
-            }
-            repair.queue.push_front(chunk);
-        }
-        Acked {
-            packets,
-            gap: step != Step::Advance,
-            delivery: heard.delivery,
-            ..Acked::default()
-        }
-    }
-
-    /// Whether a packet that could have left has not.
+    /// True if congestion window and pacing already allow a packet, so that the host polls late.
     fn is_late(&self, rules: &Rules<'_, P>, now: Time) -> bool {
         self.may_send() && self.departure(rules.limits) <= now
-    }
-
-    /// The timer expired: everything in flight is declared lost, and retransmitted at once. A timer of the law's own changes the
-    /// pace alone, while there is more to send: the ACKs of that will show what was lost.
-    pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
-        if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
-            return;
-        }
-        self.check_limited();
-        let paces_on = self.law.timeout().is_some();
-        let goes_on = paces_on && self.has_unsent() && !self.is_full();
-        let Some(recovery) = self.recovery.as_deref_mut() else {
-            return;
-        };
-        recovery.on_timeout(now, self.next_number, goes_on);
-        if rules.transport.tracks_losses {
-            self.law.on_timeout(rules.params, now, self.next_number);
-            if !paces_on {
-                self.pacer = Pacer::new(now);
-            }
-        }
     }
 }
 

@@ -1,31 +1,32 @@
-//! ACK-starvation backoff: a sender that gets no ACKs slows down, whatever its law says.
+//! ACK-starvation backoff: a sender that receives no ACKs slows down, under any law.
 //!
-//! Some laws keep their rate until an ACK changes it, so that on a dead path they would send at it for ever. Once no ACK has
-//! come for [`PATIENCE`] (or for [`ROUND_TRIPS`] round-trip times, if that is longer), gaps between packets double with each
-//! further second, up to [`MAX_GAP`] or what the law asks for, whichever is longer. The first ACK ends this. An idle time before
-//! a packet does not count. Laws with a timer of their own back off by themselves. Laws
-//! without ACKs and those with a constant rate never back off.
+//! Some laws keep their rate until an ACK changes it, and would never slow down on a path that delivers nothing.
+//! Backoff begins when no ACK has arrived for [`MIN_STARVATION`], or for [`ROUND_TRIPS`] round-trip times if that is
+//! longer. The inter-packet time then doubles with each further second, up to [`MAX_GAP`], and is never shorter than
+//! that of the law. The first ACK ends the backoff. Idle time before a packet does not count. Laws with their own timer
+//! back off by themselves. Laws without ACKs and laws with a constant rate never back off.
 //!
-//! What is simulated is what runs: in the simulator, too, a flow over a path of more than [`FIRST_PATIENCE`] slows down until its
-//! first ACK comes.
+//! The simulator runs the same code. There, too, a flow whose round-trip time exceeds [`FIRST_PATIENCE`] slows down
+//! until its first ACK arrives.
 
 use levelflow_units::{Duration, Time};
 
-/// Starvation up to this long changes nothing.
-pub const PATIENCE: Duration = Duration::from_secs(1);
-/// Before the first ACK the round trip is not known, so that patience is longer: the first RTO of RFC 1122.
+/// Minimum time without ACKs before backoff begins.
+pub const MIN_STARVATION: Duration = Duration::from_secs(1);
+/// Time without ACKs before backoff begins, if no ACK has arrived yet and the round-trip time is unknown: the first RTO
+/// of RFC 1122.
 pub const FIRST_PATIENCE: Duration = Duration::from_secs(3);
-/// Nor does that of so many round-trip times.
+/// Minimum time without ACKs before backoff begins, in round-trip times.
 pub const ROUND_TRIPS: u64 = 4;
-/// Longest gap that starvation makes.
+/// Maximum inter-packet time that the backoff causes.
 pub const MAX_GAP: Duration = Duration::from_secs(1);
 
-/// The gap between two packets at `now`, where the law asks for `gap` and no ACK has come since `heard`; the latest round trip
-/// took `rtt`, zero before the first.
+/// Returns the inter-packet time after a packet sent at `now`, for which the law requests `gap`. The result grows with
+/// the time since the latest ACK; `rtt` is the latest round-trip time, zero before the first ACK.
 #[inline]
-pub(crate) fn backed_off(gap: Duration, now: Time, heard: Time, rtt: Duration) -> Duration {
-    let starved = now.since(heard);
-    if starved <= PATIENCE {
+pub(crate) fn backed_off(gap: Duration, now: Time, last_ack_at: Time, rtt: Duration) -> Duration {
+    let starved = now.since(last_ack_at);
+    if starved <= MIN_STARVATION {
         gap
     } else {
         stretch(gap, starved, rtt)
@@ -38,7 +39,7 @@ fn stretch(gap: Duration, starved: Duration, rtt: Duration) -> Duration {
     let least = if rtt == Duration::ZERO {
         FIRST_PATIENCE
     } else {
-        PATIENCE
+        MIN_STARVATION
     };
     let excess = starved.saturating_sub(least.max(trips));
     if excess == Duration::ZERO {

@@ -1,21 +1,21 @@
-//! Bytes of a transfer: chunks as the sender cuts them, and what the receiver has of them.
+//! Bytes of a transfer: chunks cut by the sender, and their reassembly at the receiver.
 
 use std::collections::BTreeMap;
 
-/// A run of bytes of a transfer.
+/// Contiguous bytes of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its first byte.
+    /// First byte.
     pub offset: u64,
-    /// Its bytes, which are those of the packet that carries it.
+    /// Length, bytes. It is the size of the packet that carries the chunk.
     pub length: u16,
 }
 
 impl Chunk {
-    /// What packets carry that have no data.
+    /// Chunk of packets without data.
     pub const NONE: Self = Self { offset: 0, length: 0 };
 
-    /// The byte after its last.
+    /// Returns the position after the last byte.
     #[inline]
     #[must_use]
     pub fn end(self) -> u64 {
@@ -27,12 +27,13 @@ impl Chunk {
 #[derive(Debug, Clone, Default)]
 pub struct Assembly {
     in_order: u64,
-    /// Out-of-order data: start to end. Chunks are sent again as they were cut, so none overlaps another in part.
+    /// Out-of-order data, as a map from start to end of each block. Retransmitted chunks keep their bounds, so chunks
+    /// never overlap in part.
     out_of_order: BTreeMap<u64, u64>,
 }
 
 impl Assembly {
-    /// A chunk arrives; gives how many of its bytes are new.
+    /// Adds a chunk; returns the number of its bytes that are new.
     #[inline]
     pub fn on_arrival(&mut self, chunk: Chunk) -> u64 {
         if chunk.offset == self.in_order && self.out_of_order.is_empty() {
@@ -52,14 +53,14 @@ impl Assembly {
         u64::from(chunk.length)
     }
 
-    /// Whether this chunk is the next one, and nothing is missing.
+    /// True if this chunk is the next one and nothing before it is missing.
     #[must_use]
     #[inline]
     pub fn expects(&self, chunk: Chunk) -> bool {
         chunk.offset == self.in_order && self.out_of_order.is_empty()
     }
 
-    /// Bytes from the start without a gap.
+    /// Bytes received from the start without a gap.
     #[must_use]
     #[inline]
     pub fn in_order(&self) -> u64 {

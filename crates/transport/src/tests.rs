@@ -1,4 +1,4 @@
-//! Flows over a bottleneck in virtual time, with a router of the law in the middle, or none.
+//! Flows over a bottleneck in virtual time, with or without a router of the law.
 
 mod same;
 mod timers;
@@ -12,13 +12,13 @@ use levelflow_laws::{
 use levelflow_path::{Datagram, Hop, Port, Propagation, Settings};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Sink;
-use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
 use crate::{LONGEST_ACK, MAX_PACKETS, Received, Receiver, Rejected};
 
 type Sender = crate::WireSender<NoLog>;
 
-/// Senders here have no log.
+/// Sink of senders without a log.
 #[derive(Debug)]
 struct NoLog;
 
@@ -32,7 +32,7 @@ fn params(law: &str) -> AnyParams {
     with(law, &[])
 }
 
-/// Parameters of a law, but for these at their defaults.
+/// Returns the parameters of a law: `changes`, and defaults for the rest.
 pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
     let table = LAWS.iter().find(|info| info.name == law).unwrap().params;
     assert!(
@@ -53,7 +53,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
 
-/// A datagram on its way to the receiver.
+/// Datagram in flight to the receiver.
 struct Packet {
     flow: usize,
     wire: Vec<u8>,
@@ -71,7 +71,8 @@ impl Datagram for Packet {
     }
 }
 
-/// What happens to an ACK on its way: times, after now, at which copies of it arrive.
+/// Treatment of an ACK by the reverse path. Returns the delays after which copies of the ACK arrive; none if it is
+/// lost.
 type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 struct World {
@@ -79,7 +80,7 @@ struct World {
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
     hop: Hop<Packet, Option<Port<NoLog>>>,
-    /// On their way back, by the time of their arrival.
+    /// ACKs in flight, by arrival time.
     acks: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     count: u64,
     fate: Fate,
@@ -114,7 +115,7 @@ impl World {
         }
     }
 
-    /// The same over a faster line.
+    /// Sets the line rate of the bottleneck.
     fn at(mut self, line: &str) -> Self {
         let settings = self.hop.settings();
         let rate = Some(rate(line));
@@ -126,7 +127,7 @@ impl World {
         self.now.as_ps() / 1000
     }
 
-    /// The next time at which something happens.
+    /// Returns the time of the next event.
     fn upcoming(&self) -> Option<Time> {
         let senders = self.senders.iter().filter_map(Sender::poll_timeout);
         let acks = self.acks.first_key_value().map(|((at, _), _)| *at);
@@ -155,7 +156,7 @@ impl World {
 
     fn send(&mut self, flow: usize) {
         let (now, stamp) = (self.now, self.stamp());
-        let mut wire = vec![0; LONGEST];
+        let mut wire = vec![0; MAX_PREFIX_BYTES];
         let Some(packet) = self.senders[flow].poll_transmit(now, stamp, &mut wire) else {
             return;
         };
@@ -204,7 +205,7 @@ impl World {
         let _ = self.senders[i].handle_ack(self.now, stamp, &shim, header, rest);
     }
 
-    /// Bits per second known to have arrived between two times, flow by flow.
+    /// Returns the goodput of each flow between two times, bit/s.
     fn goodput(&mut self, from: Duration, to: Duration) -> Vec<f64> {
         let delivered =
             |w: &Self| -> Vec<u64> { w.senders.iter().map(|s| s.counters().data.delivered_bytes).collect() };
@@ -259,9 +260,9 @@ fn nine_acks_of_ten_may_be_lost() {
         let lost: u64 = world
             .senders
             .iter()
-            .map(|s| s.counters().data.lost - s.counters().data.returned)
+            .map(|s| s.counters().data.lost - s.counters().data.spurious)
             .sum();
-        assert!(lost < 30, "{law}: {lost} packets are taken for lost");
+        assert!(lost < 30, "{law}: {lost} packets are declared lost");
     }
 }
 
@@ -276,10 +277,10 @@ fn copies_and_late_acks_change_no_share() {
     assert_shares("jetmax", &goodput, 45.0..50.01);
     let refused: u64 = world.senders.iter().map(|s| s.counters().refused.total()).sum();
     let acks: u64 = world.senders.iter().map(|s| s.counters().acks).sum();
-    assert!(refused > acks / 2, "every copy is refused, not {refused} beside {acks}");
+    assert!(refused > acks / 2, "every copy is refused: {refused}, {acks} accepted");
 }
 
-/// At 1 Gb/s, 30 ms of jitter put thousands of packets between the newest ACK and the latest to come.
+/// At 1 Gb/s, 30 ms of jitter reorder ACKs by thousands of packets.
 #[test]
 fn acks_that_overtake_each_other_all_count() {
     let (mut world, mut random) = (World::new("jetmax", 1, true).at("1 Gb/s"), random(4));
@@ -297,7 +298,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
         let mut random = random(3);
         world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("20 Mb/s"))];
         world.fate = Box::new(move |ack| {
-            for byte in &mut ack[LENGTH..] {
+            for byte in &mut ack[SHIM_BYTES..] {
                 if random() < 0.3 {
                     *byte = (random() * 256.0) as u8;
                 }
@@ -332,13 +333,13 @@ fn a_sender_that_needs_acks_comes_down_to_a_packet_a_second_without_them() {
         world.run(ms(130_000));
         assert!(
             world.senders[0].counters().packets > before + packets,
-            "{} never wakes up",
+            "{} never speeds up again",
             law.name
         );
     }
 }
 
-/// A sender that receives no ACKs anyway sends at its rate, at most that of the host, whatever happens.
+/// A sender whose law needs no ACKs sends at the rate of its law, within the host's limit.
 #[test]
 fn a_sender_that_needs_no_acks_never_slows_down() {
     for law in LAWS.iter().filter(|law| law.signal == Signal::Nothing) {
@@ -360,7 +361,7 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 
 #[test]
 fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
-    // Without its router, ABC is CUBIC, which grows where nothing is lost.
+    // Without its router, ABC is CUBIC, which grows while no packet is lost.
     for law in on_the_wire().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
@@ -407,7 +408,7 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
             });
             let ack = sender.handle_ack(Time::ZERO + ms(at + 1), (at + 1) * 1_000_000, &shim, &header, &[]);
             let routed = ack.unwrap().routed;
-            // An XCP packet that asks for nothing does not show it.
+            // A router leaves no trace in an XCP packet that requests no change.
             assert!(
                 routed == Some(seen) || !seen && routed.is_none(),
                 "{}: {routed:?}",
@@ -417,22 +418,22 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
     }
 }
 
-/// Sends a packet at this time (ms) and gives its ACK.
+/// Sends a packet at this time (ms) and returns its ACK.
 fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
     exchange_through(sender, at, |_| {})
 }
 
-/// As [`exchange`], past a router that may write into the header.
+/// Sends a packet at this time (ms) past a router that may write into its header, and returns the ACK.
 fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHeader)) -> (Shim, Vec<u8>) {
-    let mut wire = [0; LONGEST];
+    let mut wire = [0; MAX_PREFIX_BYTES];
     let now = Time::ZERO + ms(at);
     sender.transmit_sized(now, at * 1_000_000, PACKET.get() as u16, false, &mut wire);
-    let mut header = AnyHeader::decode(sender.params(), &wire[LENGTH..]).unwrap();
+    let mut header = AnyHeader::decode(sender.params(), &wire[SHIM_BYTES..]).unwrap();
     router(&mut header);
-    header.encode(&mut wire[LENGTH..]);
+    header.encode(&mut wire[SHIM_BYTES..]);
     let (shim, header, _) = Shim::decode(&wire).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
-    let mut out = [0; LONGEST];
+    let mut out = [0; MAX_PREFIX_BYTES];
     receiver
         .ack(
             now,
@@ -504,7 +505,7 @@ fn only_true_acks_count() {
 #[test]
 fn what_is_remembered_of_packets_is_bounded() {
     let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 5);
-    let mut wire = [0; LONGEST];
+    let mut wire = [0; MAX_PREFIX_BYTES];
     let many = 3 * MAX_PACKETS as u64;
     for i in 0..many {
         sender.transmit_sized(Time::from_ps(i), i, PACKET.get() as u16, false, &mut wire);
@@ -529,16 +530,19 @@ fn what_the_law_asks_for_is_what_leaves() {
     let asked = world.senders[0].law().rate().bps();
     world.run(ms(10_000));
     let sent = world.senders[0].counters().bytes as f64 * 8.0 / 10.0;
-    assert!((sent / asked - 1.0).abs() < 0.01, "{sent} instead of {asked} bit/s");
+    assert!(
+        (sent / asked - 1.0).abs() < 0.01,
+        "{sent} bit/s is not the rate of the law"
+    );
 }
 
-/// QUIC opens its connections itself: a law that asks for a handshake paces from its first packet on.
+/// QUIC opens its connections itself: a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
     for law in on_the_wire() {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
-        let mut out = [0; LONGEST];
+        let mut out = [0; MAX_PREFIX_BYTES];
         for _ in 0..100 {
             sender.transmit_sized(now, 0, 1200, false, &mut out);
         }
@@ -551,18 +555,18 @@ fn the_first_packet_leaves_alone() {
     for law in on_the_wire() {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
-        sender.transmit_sized(now, 0, 1200, false, &mut [0; LONGEST]);
+        sender.transmit_sized(now, 0, 1200, false, &mut [0; MAX_PREFIX_BYTES]);
         assert_eq!(sender.departure() > now, sender.law().paces(), "{}", law.name);
     }
 }
 
-/// Four packets leave in 1.5 s; nothing is heard, and the first timeout is a second.
+/// Four packets leave in 1.5 s without an ACK; the first timeout is 1 s.
 #[test]
 fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
     let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 1)
         .with_max_rate(rate("20 kb/s"))
         .with_transfer(Some(4 * PACKET.get()), None, true);
-    let mut wire = [0; LONGEST];
+    let mut wire = [0; MAX_PREFIX_BYTES];
     let mut last = Time::ZERO;
     while sender.counters().packets < 4 {
         last = sender.poll_timeout().unwrap();

@@ -1,25 +1,25 @@
-//! ACKs that are rejected.
+//! Rejected ACKs, by reason.
 
 use levelflow_laws::bytes::DecodeError;
 
-/// Why an ACK, or a packet, does not count.
+/// Reason to reject an ACK or another packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejected {
-    /// It is not of this flow, or not of this kind.
+    /// Wrong flow, or wrong kind of packet.
     UnknownFlow,
-    /// It is of another law.
+    /// Wrong law.
     Law,
-    /// It acks a packet that was never sent, or so long ago that nothing is known of it.
+    /// ACK of a packet that was never sent or is no longer tracked.
     Unknown,
-    /// The packet was acked before.
+    /// ACK of a packet that was acked before.
     Replayed,
-    /// Its time is before the packet was sent or after the ACK came.
+    /// Timestamp before the packet was sent or after the ACK arrived.
     Time,
-    /// Its header is not one of the law.
+    /// Invalid header.
     Header(DecodeError),
 }
 
-/// How many ACKs were rejected, by reason.
+/// Rejected ACKs, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Rejections {
     /// [`Rejected::UnknownFlow`] and [`Rejected::Law`].
@@ -35,7 +35,7 @@ pub struct Rejections {
 }
 
 impl Rejections {
-    /// One more.
+    /// Counts one rejection.
     pub fn count(&mut self, refused: Rejected) {
         *match refused {
             Rejected::UnknownFlow | Rejected::Law => &mut self.stranger,
@@ -46,7 +46,7 @@ impl Rejections {
         } += 1;
     }
 
-    /// All of them.
+    /// Total of all reasons.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.stranger + self.unknown + self.replayed + self.time + self.header

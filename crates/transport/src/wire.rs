@@ -1,55 +1,55 @@
-//! The sending half on the wire: a [`Sender`] between shims.
+//! Sender on the wire: a [`Sender`] that writes and reads shims.
 
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, FlowInfo, Kind, Protocol, SenderLaw, Transport,
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{Log, LoggedSender, Sink};
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 
-use crate::history::HISTORY;
+use crate::history::HISTORY_BYTES;
 use crate::pacer::Limits;
 use crate::recovery::Totals;
 use crate::scoreboard::MAX_PACKETS;
 use crate::sender::{Ack, Rules, Sender, Transmit};
 use crate::validate::{Rejected, Rejections};
 
-/// What a flow has sent and heard.
+/// Counters of a flow at its sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counters {
-    /// Packets sent, opening and closing ones included.
+pub struct FlowCounters {
+    /// Packets sent, including those that open and close the flow.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the sent packets, on the wire.
     pub bytes: u64,
-    /// ACKs that count.
+    /// ACKs accepted.
     pub acks: u64,
-    /// What became of data.
+    /// Totals of data delivered, lost and retransmitted.
     #[serde(flatten)]
     pub data: Totals,
-    /// ACKs that do not count.
+    /// ACKs rejected.
     pub refused: Rejections,
 }
 
-/// What an ACK says that counts.
+/// Result of an accepted ACK.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct News {
-    /// Time from sending to ACK, without the time that the receiver held it back.
+pub struct AckReport {
+    /// Round-trip time, without the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// Whether a router of the law wrote into the header; none where that cannot be known.
+    /// True if a router of the law wrote into the header; none if the header cannot show it.
     pub routed: Option<bool>,
 }
 
-/// Where the bytes of a packet end.
+/// Lengths of an encoded packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoded {
     /// Size of the packet on the wire.
     pub size: Bytes,
-    /// Length of shim and header, which precede the payload.
+    /// Length of shim and header, bytes; the payload follows.
     pub prefix: usize,
 }
 
-/// One flow under a law on the wire. It has no clock and no socket: `now` never goes back, and stamps are nanoseconds by any
-/// clock of the host's.
+/// Sender of one flow on the wire, under a law. It has no clock and no socket; `now` never decreases, and timestamps
+/// are nanoseconds of any clock of the host.
 #[derive(Debug)]
 pub struct WireSender<S: Sink> {
     params: AnyParams,
@@ -65,12 +65,12 @@ pub struct WireSender<S: Sink> {
 }
 
 impl<S: Sink> WireSender<S> {
-    /// Creates an unlimited flow; ACKs carry its random number `flow`.
+    /// Creates an unlimited flow; `flow` is the random number that its ACKs carry.
     #[must_use]
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
         let law = LoggedSender::new(&params, &info, None);
-        let least = (LENGTH + params.law().header_bytes()) as u16;
+        let least = (SHIM_BYTES + params.law().header_bytes()) as u16;
         Self {
             sender: Sender::new(law, &transport, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
             limits: Limits {
@@ -90,21 +90,21 @@ impl<S: Sink> WireSender<S> {
         }
     }
 
-    /// Within these limits.
+    /// Sets the limits of the host.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Whatever ACKs say, packets leave no faster than this (10 Gb/s unless set).
+    /// Sets the rate limit (10 Gb/s by default), which no ACK can raise.
     #[must_use]
     pub fn with_max_rate(mut self, max_rate: Rate) -> Self {
         self.limits.max_rate = Some(max_rate);
         self
     }
 
-    /// It carries so many bytes on the wire, and stops at a time; `retransmits`: lost data are sent again.
+    /// Sets size on the wire and stop time of the transfer. If `retransmits`, lost data is retransmitted.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
         let mut sender = self.sender.with_recovery(&self.transport, retransmits, MAX_PACKETS);
@@ -115,32 +115,32 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// As [`Sender::with_application`].
+    /// Calls [`Sender::with_application`].
     #[must_use]
     pub fn with_application(mut self) -> Self {
         self.sender = self.sender.with_application();
         self
     }
 
-    /// As [`Sender::write`].
+    /// Calls [`Sender::write`].
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// As [`Sender::is_delivered`].
+    /// Calls [`Sender::is_delivered`].
     #[must_use]
     pub fn is_delivered(&self) -> bool {
         self.sender.is_delivered()
     }
 
-    /// It sends data at once: its owner has had a handshake.
+    /// Opens the flow at once: its owner has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.sender = self.sender.without_handshake();
         self
     }
 
-    /// Before the first packet: writes down the inputs of the law. The log was started with the same parameters and flow.
+    /// Logs the inputs of the law; call it before the first packet. The log must have the same parameters and flow.
     #[must_use]
     pub fn with_log(mut self, log: Log<S>) -> Self {
         self.sender
@@ -148,76 +148,76 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// The parameters it runs with.
+    /// Parameters of the law.
     #[must_use]
     pub fn params(&self) -> &AnyParams {
         &self.params
     }
 
-    /// What the law needs of the transport.
+    /// Transport requirements of the law.
     #[must_use]
     pub fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// The number by which ACKs know the flow.
+    /// Random number that ACKs of the flow carry.
     #[must_use]
     pub fn flow(&self) -> u32 {
         self.flow
     }
 
-    /// Rate of the law, bounded by the largest allowed.
+    /// Rate of the law, bounded by the host's limit.
     #[must_use]
     pub fn rate(&self) -> Rate {
         self.sender.rate(&self.limits)
     }
 
-    /// Rate that the law would like next, likewise bounded.
+    /// Next rate that the law proposes, bounded by the host's limit.
     #[must_use]
     pub fn proposal(&self) -> Rate {
         self.limits.bounded(self.law().proposal())
     }
 
-    /// Most data packets that may be under way.
+    /// Congestion window of the law: limit on data packets in flight.
     #[must_use]
     pub fn window(&self) -> u32 {
         self.law().window()
     }
 
-    /// Data packets under way, as far as is known.
+    /// Data packets in flight, as far as ACKs show.
     #[must_use]
     pub fn outstanding(&self) -> u32 {
         self.sender.outstanding()
     }
 
-    /// Whether there is something to send at `now`.
+    /// True if there is something to send at `now`.
     #[must_use]
     pub fn has_data(&self, now: Time) -> bool {
         self.sender.has_data(now)
     }
 
-    /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
+    /// True if the flow has stopped, or everything has been sent and, as far as ACKs show, has arrived.
     #[must_use]
     pub fn is_done(&self, now: Time) -> bool {
         self.sender.is_done(now)
     }
 
-    /// What limits the flow, as far as its law knows.
+    /// Bottleneck that limits the flow's rate, according to its law.
     #[must_use]
     pub fn bottleneck(&self) -> Bottleneck {
         self.law().bottleneck()
     }
 
-    /// Smoothed round-trip time, none before the first ACK.
+    /// Smoothed round-trip time; none before the first ACK.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.sender.smoothed_rtt()
     }
 
-    /// What was sent and heard so far.
+    /// Counters of packets sent and ACKs received so far.
     #[must_use]
-    pub fn counters(&self) -> Counters {
-        Counters {
+    pub fn counters(&self) -> FlowCounters {
+        FlowCounters {
             packets: self.packets,
             bytes: self.bytes,
             acks: self.acks,
@@ -226,13 +226,13 @@ impl<S: Sink> WireSender<S> {
         }
     }
 
-    /// State of the law.
+    /// Returns the state of the law.
     #[must_use]
     pub fn law(&self) -> &AnySender {
         self.sender.law()
     }
 
-    /// As if so many packets had been sent.
+    /// Skips packet numbers up to `number`.
     #[cfg(test)]
     pub(crate) fn skip_to(&mut self, number: u32) {
         self.sender.skip_to(number);
@@ -246,55 +246,55 @@ impl<S: Sink> WireSender<S> {
         }
     }
 
-    /// When the pace allows the next packet, whether or not the window does.
+    /// Returns the time at which pacing allows the next packet, regardless of the congestion window.
     #[must_use]
     pub fn departure(&self) -> Time {
         self.sender.departure(&self.limits)
     }
 
-    /// The pace begins now: until now, something else set it.
+    /// Restarts pacing now, after another pacer was used.
     pub fn restart_pacing(&mut self, now: Time) {
         self.sender.restart_pacing(now);
     }
 
-    /// When something is to be done, if no ACK comes before; it may be in the past.
+    /// Returns the time of the next action if no ACK arrives before; it may be in the past.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         self.sender.poll_timeout(&rules)
     }
 
-    /// At this time, what was under way for too long counts as lost.
+    /// Declares packets lost if the timer has expired by `now`.
     pub fn handle_timeout(&mut self, now: Time) {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         self.sender.handle_timeout(&rules, now);
     }
 
-    /// The packet that leaves now, if one is due: writes what precedes its payload.
+    /// Writes shim and header of the packet to send now, if one is due.
     ///
     /// # Panics
-    /// When `out` is shorter than [`shim::LONGEST`](levelflow_wire::shim::LONGEST).
+    /// When `out` is shorter than [`shim::MAX_PREFIX_BYTES`](levelflow_wire::shim::MAX_PREFIX_BYTES).
     pub fn poll_transmit(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Option<Encoded> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.poll_transmit(&rules, now, stamp_ns)?;
         Some(self.encode(&packet, stamp_ns, false, out))
     }
 
-    /// Writes what precedes the payload of a data packet of this size, which leaves whatever pace and window say; with `more`,
-    /// another shim follows.
+    /// Writes shim and header of a data packet of this size, which leaves regardless of pacing and congestion window.
+    /// If `more`, another shim follows.
     ///
     /// # Panics
-    /// As [`poll_transmit`](Self::poll_transmit).
+    /// If `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
     pub fn transmit_sized(&mut self, now: Time, stamp_ns: u64, size: u16, more: bool, out: &mut [u8]) -> Encoded {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.transmit_sized(&rules, now, size, stamp_ns);
         self.encode(&packet, stamp_ns, more, out)
     }
 
-    /// The packet that tells the receiver that the flow is over.
+    /// Writes the packet that signals the end of the flow.
     ///
     /// # Panics
-    /// As [`poll_transmit`](Self::poll_transmit).
+    /// If `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
     pub fn transmit_end(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Encoded {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.transmit_end(&rules, now, stamp_ns);
@@ -304,7 +304,7 @@ impl<S: Sink> WireSender<S> {
     fn encode(&mut self, packet: &Transmit<AnyHeader>, time: u64, more: bool, out: &mut [u8]) -> Encoded {
         self.packets += 1;
         self.bytes += u64::from(packet.size);
-        let length = packet.header.encode(&mut out[LENGTH..]);
+        let length = packet.header.encode(&mut out[SHIM_BYTES..]);
         let shim = Shim {
             kind: packet.kind,
             marked: false,
@@ -319,15 +319,15 @@ impl<S: Sink> WireSender<S> {
         shim.encode(out);
         Encoded {
             size: Bytes::new(u64::from(packet.size)),
-            prefix: LENGTH + length,
+            prefix: SHIM_BYTES + length,
         }
     }
 
-    /// Takes an ACK that came at `now`, by the clock of stamps at `stamp_ns`. What follows its header is its history, if there
-    /// is one: with it, a lost ACK is no lost packet.
+    /// Handles an ACK received at `now`; `stamp_ns` is the same time on the timestamp clock. `rest` begins with the
+    /// ACK's history, if it has one. With a history, the loss of an ACK is not mistaken for the loss of its packet.
     ///
     /// # Errors
-    /// When it does not count; it then changed nothing but the counters.
+    /// When the ACK is rejected; only the counters change then.
     pub fn handle_ack(
         &mut self,
         now: Time,
@@ -335,7 +335,7 @@ impl<S: Sink> WireSender<S> {
         shim: &Shim,
         header: &[u8],
         rest: &[u8],
-    ) -> Result<News, Rejected> {
+    ) -> Result<AckReport, Rejected> {
         let (kind, header) = match self.validate(stamp_ns, shim, header) {
             Ok(valid) => valid,
             Err(rejected) => {
@@ -350,13 +350,13 @@ impl<S: Sink> WireSender<S> {
             header,
             marked: shim.marked,
             history: rest
-                .first_chunk::<HISTORY>()
+                .first_chunk::<HISTORY_BYTES>()
                 .map_or(0, |bytes| u128::from_be_bytes(*bytes)),
         };
         self.acks += 1;
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         self.sender.handle_ack(&rules, now, &ack);
-        Ok(News {
+        Ok(AckReport {
             rtt: ack.rtt,
             routed: header.seen_by_router(),
         })

@@ -1,4 +1,4 @@
-//! The limit of a queue.
+//! Queue limit.
 
 use core::str::FromStr;
 
@@ -6,7 +6,7 @@ use derive_more::{Display, Error};
 
 use crate::{Bytes, Packets};
 
-/// How much a queue holds, the packet in service included; arrivals that do not fit are dropped.
+/// Limit of a queue, including the packet in service. Arrivals that do not fit are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Buffer {
     /// No limit.
@@ -19,19 +19,19 @@ pub enum Buffer {
     Packets(u64),
 }
 
-/// Why a text is not a buffer. Prints as one line that says what is allowed.
+/// Error of parsing a [`Buffer`]. Prints one line with the allowed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, Error)]
 pub enum BufferError {
-    /// It is no size.
+    /// The text is not a size.
     #[display("must be a size such as \"64 kB\" or \"25 packets\", or \"unlimited\"")]
     Malformed,
-    /// It holds no packet.
+    /// The size is less than one packet.
     #[display("must have room for a packet")]
     Zero,
 }
 
 impl Buffer {
-    /// Whether a packet of `size` bytes fits beside this many bytes and packets.
+    /// Returns true if a packet of `size` bytes fits into a queue that contains `bytes` bytes and `packets` packets.
     #[inline]
     #[must_use]
     pub const fn admits(self, bytes: u64, packets: u64, size: u64) -> bool {

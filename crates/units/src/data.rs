@@ -48,20 +48,20 @@ macro_rules! counter {
                 self.0
             }
 
-            /// The sum, or `None` at 2^64 and above.
+            /// Returns the sum, or `None` if it is 2^64 or more.
             #[inline]
             pub fn checked_add(self, other: $type) -> Option<$type> {
                 self.0.checked_add(other.0).map($type)
             }
 
-            /// The difference, or `None` if `other` is larger.
+            /// Returns the difference, or `None` if `other` is larger.
             #[inline]
             pub fn checked_sub(self, other: $type) -> Option<$type> {
                 self.0.checked_sub(other.0).map($type)
             }
         }
 
-        /// Panics at 2^64 and above; see `checked_add`.
+        /// Panics if the sum is 2^64 or more; see `checked_add`.
         impl Add for $type {
             type Output = $type;
 
@@ -71,7 +71,7 @@ macro_rules! counter {
             }
         }
 
-        /// Panics at 2^64 and above; see `checked_add`.
+        /// Panics if the sum is 2^64 or more; see `checked_add`.
         impl AddAssign for $type {
             #[inline]
             fn add_assign(&mut self, other: $type) {
@@ -79,7 +79,7 @@ macro_rules! counter {
             }
         }
 
-        /// Panics if the right side is larger; see `checked_sub`.
+        /// Panics if the right-hand side is larger; see `checked_sub`.
         impl Sub for $type {
             type Output = $type;
 
@@ -89,7 +89,7 @@ macro_rules! counter {
             }
         }
 
-        /// Panics if the right side is larger; see `checked_sub`.
+        /// Panics if the right-hand side is larger; see `checked_sub`.
         impl SubAssign for $type {
             #[inline]
             fn sub_assign(&mut self, other: $type) {
@@ -97,7 +97,7 @@ macro_rules! counter {
             }
         }
 
-        /// Panics if the total reaches 2^64.
+        /// Panics if the sum is 2^64 or more.
         impl Sum for $type {
             fn sum<I: Iterator<Item = $type>>(iter: I) -> $type {
                 iter.fold($type::ZERO, Add::add)
@@ -110,14 +110,14 @@ counter!(Bytes, "bytes");
 counter!(Packets, "packets");
 
 impl Bytes {
-    /// The amount in bits, rounded to the nearest `f64`.
+    /// Returns the amount in bits, rounded to the nearest `f64`.
     #[inline]
     #[must_use]
     pub fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }
 
-    /// The average rate that moves this amount in `time`, or `None` if `time` is zero.
+    /// Returns the average rate of sending this amount in `time`, or `None` if `time` is zero.
     #[inline]
     #[must_use]
     pub fn per(self, time: Duration) -> Option<Rate> {
@@ -126,7 +126,7 @@ impl Bytes {
 }
 
 impl Packets {
-    /// The amount of data in this many packets of `size`, or `None` at 2^64 bytes and above.
+    /// Returns the size of this many packets of `size` bytes each, or `None` if it is 2^64 bytes or more.
     #[inline]
     #[must_use]
     pub fn times(self, size: Bytes) -> Option<Bytes> {
@@ -134,7 +134,7 @@ impl Packets {
     }
 }
 
-/// Units that count bits.
+/// Units of bits, rejected as data sizes.
 const BIT_PITFALLS: &[(&str, &str)] = &[
     ("b", "counts bits, and an amount of data counts bytes: 8 b is 1 B"),
     ("kb", "counts bits, and an amount of data counts bytes: 8 kb is 1 kB"),
@@ -171,7 +171,7 @@ impl Quantity for Packets {
 }
 
 impl fmt::Display for Bytes {
-    /// A whole number of KiB, MiB or GiB where that is shorter, else a decimal unit.
+    /// Writes a whole number of KiB, MiB or GiB if that is shorter, and otherwise a decimal unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decimal, binary) = BYTE_UNITS.split_at(DECIMAL);
         let fits = |unit: &&Unit| self.0.is_multiple_of(unit.factor);

@@ -1,8 +1,8 @@
-//! Time, size and rate as types: checked arithmetic, parsing and printing.
+//! Types for time, size and rate with checked arithmetic, parsing and printing.
 //!
-//! Integers carry what is counted ([`Time`] and [`Duration`] in picoseconds, [`Bytes`],
-//! [`Packets`]); floats carry what is measured ([`Rate`], [`Frequency`]). Every type reads and
-//! prints the text a scenario file holds, and reading what was printed gives the same value:
+//! Counted quantities are integers ([`Time`] and [`Duration`] in picoseconds, [`Bytes`], [`Packets`]). Measured
+//! quantities are floats ([`Rate`], [`Frequency`]). Every type parses and prints the text of scenario files. Parsing
+//! printed text returns the same value:
 //!
 //! ```
 //! use levelflow_units::{Bytes, Duration, Rate};
@@ -14,8 +14,8 @@
 //! # Ok::<(), levelflow_units::ParseError>(())
 //! ```
 //!
-//! The crate is `no_std`. Feature `serde` reads and writes those texts; feature `schemars`
-//! describes them in a JSON Schema.
+//! The crate is `no_std`. Feature `serde` serialises these types as text; feature `schemars` describes this text in a
+//! JSON Schema.
 
 #![no_std]
 

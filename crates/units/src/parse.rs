@@ -1,13 +1,13 @@
-//! Text to quantity: a decimal number, then a unit.
+//! Parser for quantities: a decimal number followed by a unit.
 
 use core::fmt;
 
 use crate::print::Buffer;
 
-/// Significant digits that a number may have; with the largest unit it still fits `u128`.
+/// Limit on significant digits. Any such number in the largest unit fits into `u128`.
 const MAX_DIGITS: u32 = 22;
 
-/// A unit and what it is worth in base units.
+/// A unit and its size in multiples of the base unit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     pub(crate) symbol: &'static str,
@@ -20,7 +20,7 @@ impl Unit {
     }
 }
 
-/// What a text is read as, in the words of an error message.
+/// Description of a quantity for parsing and error messages.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     pub(crate) name: &'static str,
@@ -28,9 +28,9 @@ pub(crate) struct Kind {
     pub(crate) most: &'static str,
     pub(crate) base: &'static str,
     pub(crate) units: &'static [Unit],
-    /// Other ways to write a unit, each with the symbol that it stands for.
+    /// Alternative spellings of units, each with the symbol of the unit.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
-    /// Units that are near, but not of this kind, and what to say of them.
+    /// Rejected units of similar quantities, each with the advice in the error message.
     pub(crate) pitfalls: &'static [(&'static str, &'static str)],
 }
 
@@ -39,7 +39,7 @@ pub(crate) trait Quantity {
     const KIND: Kind;
 }
 
-/// Reads these types from texts, by the reader of their kind.
+/// Implements `FromStr` for each type, with the named reader method of its [`Kind`].
 macro_rules! parsed {
     ($($type:ident $reader:ident),+) => {
         $(impl core::str::FromStr for $type {
@@ -56,9 +56,9 @@ pub(crate) use parsed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
     Malformed,
-    /// The unit is known, but written otherwise.
+    /// The unit is a misspelling of this symbol.
     Spelling(&'static str),
-    /// The unit measures something else.
+    /// The unit belongs to another quantity; contains the advice in the error message.
     Pitfall(&'static str),
     NoUnit,
     Signed,
@@ -69,7 +69,7 @@ enum Problem {
     Zero,
 }
 
-/// Why a text is not a quantity. Prints as one line that says what is wrong and what is allowed.
+/// Error of parsing a quantity. Prints one line with the problem and the allowed format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ParseError {
     excerpt: Excerpt,
@@ -77,28 +77,28 @@ pub struct ParseError {
     kind: &'static Kind,
 }
 
-/// A number times a power of ten, in base units.
+/// A mantissa and a decimal exponent, in base units.
 struct Number {
     mantissa: u128,
     exponent: i64,
 }
 
 impl Kind {
-    /// Reads a whole number of base units, exactly.
+    /// Parses an integer number of base units, exactly.
     pub(crate) fn whole(&'static self, text: &str) -> Result<u64, ParseError> {
         self.number(text)
             .and_then(Number::exact_u64)
             .map_err(|problem| self.error(text, problem))
     }
 
-    /// Reads a number of base units, rounded to the nearest `f64`.
+    /// Parses a number of base units, rounded to the nearest `f64`.
     pub(crate) fn real(&'static self, text: &str) -> Result<f64, ParseError> {
         self.number(text)
             .and_then(Number::nearest_f64)
             .map_err(|problem| self.error(text, problem))
     }
 
-    /// As [`Kind::real`], but refuses zero.
+    /// Parses a number like [`Kind::real`], but rejects zero.
     pub(crate) fn positive(&'static self, text: &str) -> Result<f64, ParseError> {
         match self.real(text)? {
             0.0 => Err(self.error(text, Problem::Zero)),
@@ -119,7 +119,7 @@ impl Kind {
         Ok(number)
     }
 
-    /// The unit of this symbol, or of another way to write it.
+    /// Returns the unit with this symbol or alias.
     fn unit(&self, written: &str) -> Result<&'static Unit, Problem> {
         let alias = self.aliases.iter().find(|(other, _)| *other == written);
         let symbol = alias.map_or(written, |(_, symbol)| symbol);
@@ -143,7 +143,7 @@ impl Kind {
         Err(spelled.map_or(Problem::Malformed, Problem::Spelling))
     }
 
-    /// Unit or pitfall of this kind that measures the same, however it is spelled.
+    /// Returns the problem to report for a differently spelled unit or pitfall of this kind.
     fn near(&self, meant: DataUnit) -> Option<Problem> {
         let same = |unit: &str| DataUnit::of(unit) == Some(meant);
         let spelled = self.units.iter().find(|unit| same(unit.symbol));
@@ -161,14 +161,14 @@ impl Kind {
     }
 }
 
-/// A unit of data or of its rate, by what it measures: `MBps` and `mbyte/s` are the same.
+/// Meaning of a unit of data or data rate, independent of its spelling: `MBps` and `mbyte/s` are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DataUnit {
-    /// `k`, `m`, `g` or `t`.
+    /// Decimal or binary prefix: `k`, `m`, `g` or `t`.
     prefix: Option<char>,
-    /// Powers of 1024 instead of 1000.
+    /// True for powers of 1024, false for powers of 1000.
     binary: bool,
-    /// Bytes instead of bits. A single letter is a byte only as a capital.
+    /// True for bytes, false for bits. A single letter means bytes only if it is a capital.
     bytes: bool,
     per_second: bool,
 }
@@ -201,7 +201,7 @@ impl DataUnit {
 }
 
 impl Number {
-    /// Splits `digits[.digits][e[+-]digits]` off the front of `text`.
+    /// Parses `digits[.digits][e[+-]digits]` at the start of `text`. Returns the number and the remaining text.
     fn split(text: &str) -> Result<(Number, &str), Problem> {
         let (whole, rest) = split_digits(text);
         let (fraction, rest) = match rest.strip_prefix('.') {
@@ -283,7 +283,7 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Splits an exponent off the front of `text`; without one, the exponent is zero.
+/// Parses an exponent at the start of `text`. Returns the exponent, or zero without one, and the remaining text.
 fn split_exponent(text: &str) -> (i64, &str) {
     let Some(signed) = text.strip_prefix(['e', 'E']) else {
         return (0, text);
@@ -330,7 +330,7 @@ impl fmt::Debug for ParseError {
 
 impl core::error::Error for ParseError {}
 
-/// The start of the offending text.
+/// First bytes of the rejected text, for the error message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Excerpt {
     bytes: [u8; Excerpt::MAX],
@@ -355,7 +355,7 @@ impl Excerpt {
 }
 
 impl fmt::Display for Excerpt {
-    /// Quoted, with control characters escaped, so that it stays on one line.
+    /// Writes the excerpt in quotes on one line, with control characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = core::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default();
         write!(f, "{text:?}{}", if self.cut { " (and more)" } else { "" })

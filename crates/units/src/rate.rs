@@ -1,4 +1,4 @@
-//! How much per second: bits, or events.
+//! Rates, in bits per second or events per second.
 
 use core::fmt;
 
@@ -10,15 +10,15 @@ parsed!(Rate real, Frequency positive);
 
 const PS_PER_S: f64 = 1e12;
 
-/// A rate of data in bits per second: finite, and zero or more.
+/// Data rate in bits per second; finite and at least zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Rate {
-    /// Nothing per second.
+    /// Zero rate.
     pub const ZERO: Rate = Rate(0.0);
 
-    /// `bps` bits per second, or `None` if negative, NaN or infinite.
+    /// Returns a rate of `bps` bits per second, or `None` if `bps` is negative, NaN or infinite.
     #[inline]
     #[must_use]
     pub fn new(bps: f64) -> Option<Rate> {
@@ -26,24 +26,23 @@ impl Rate {
         (0.0..f64::INFINITY).contains(&bps).then_some(Rate(bps + 0.0))
     }
 
-    /// The rate nearest to `bps` bits per second: zero for a negative number or NaN, and
-    /// `f64::MAX` for infinity. For the inside of a control law, whose arithmetic may leave the
-    /// range; what a user writes goes through [`Rate::new`].
+    /// Returns the valid rate nearest to `bps` bits per second: zero for a negative number or NaN, and `f64::MAX` for
+    /// infinity. Intended for control laws, whose results may be out of range. User input is checked by [`Rate::new`].
     #[inline]
     #[must_use]
     pub fn clamped(bps: f64) -> Rate {
         Rate(if bps > 0.0 { bps.min(f64::MAX) } else { 0.0 })
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     #[inline]
     #[must_use]
     pub const fn bps(self) -> f64 {
         self.0
     }
 
-    /// How long `amount` takes at this rate, to the nearest picosecond (or, above 2^53 ps, two
-    /// and a half hours, to the nearest `f64`); `None` at rate zero and above [`Duration::MAX`].
+    /// Returns the transmission time of `amount` at this rate, rounded to the nearest picosecond. Above 2^53 ps (two
+    /// and a half hours), it is rounded to the nearest `f64`. Returns `None` at rate zero or above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn time_to_send(self, amount: Bytes) -> Option<Duration> {
@@ -53,14 +52,14 @@ impl Rate {
         Duration::from_ps_f64(amount.as_bits_f64() * PS_PER_S / self.0)
     }
 
-    /// Bytes that pass at this rate in `time`, fractions included.
+    /// Returns the number of bytes sent at this rate in `time`, including fractions.
     #[inline]
     #[must_use]
     pub fn bytes_in(self, time: Duration) -> f64 {
         self.0 * (time.as_ps() as f64 / (8.0 * PS_PER_S))
     }
 
-    /// This rate times `factor`, or `None` if that is negative, NaN or infinite.
+    /// Returns this rate times `factor`, or `None` if the product is negative, NaN or infinite.
     #[inline]
     #[must_use]
     pub fn scaled(self, factor: f64) -> Option<Rate> {
@@ -68,19 +67,19 @@ impl Rate {
     }
 }
 
-/// How often something happens, in events per second: finite, and more than zero.
+/// Frequency in events per second; finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Frequency(f64);
 
 impl Frequency {
-    /// `per_second` events per second, or `None` unless finite and more than zero.
+    /// Returns a frequency of `per_second` events per second, or `None` unless it is finite and above zero.
     #[inline]
     #[must_use]
     pub fn new(per_second: f64) -> Option<Frequency> {
         (per_second > 0.0 && per_second < f64::INFINITY).then_some(Frequency(per_second))
     }
 
-    /// Events per second.
+    /// Returns the frequency in events per second.
     #[inline]
     #[must_use]
     pub const fn per_second(self) -> f64 {
@@ -88,7 +87,7 @@ impl Frequency {
     }
 }
 
-/// The other ways in which people write rates; `kbit` to `Tbit` are those of `tc`.
+/// Alternative spellings of rate units; `kbit` to `Tbit` are those of `tc`.
 const RATE_ALIASES: &[(&str, &str)] = &[
     ("bit/s", "b/s"),
     ("kbit/s", "kb/s"),
@@ -109,7 +108,7 @@ const RATE_ALIASES: &[(&str, &str)] = &[
     ("Tbit", "Tb/s"),
 ];
 
-/// Units that count bytes or powers of 1024; `mbps`, `gbps` and `tbps` in small letters are bytes in `tc`.
+/// Rejected units of bytes or powers of 1024; lower-case `mbps`, `gbps` and `tbps` mean bytes in `tc`.
 const RATE_PITFALLS: &[(&str, &str)] = &[
     ("B/s", "counts bytes, and a rate counts bits: 1 B/s is 8 b/s"),
     ("kB/s", "counts bytes, and a rate counts bits: 1 kB/s is 8 kb/s"),

@@ -1,4 +1,4 @@
-//! Quantities in a JSON Schema: a string, its pattern and an example.
+//! JSON Schema of quantities: a string with a pattern and an example.
 
 extern crate alloc;
 

@@ -1,4 +1,4 @@
-//! Quantities in serde formats: the text that they print as.
+//! Serialisation of quantities as printed text.
 
 use core::fmt;
 use core::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! Laws that hold for every value, and the texts users read and write.
+//! Properties that hold for every value, and worked examples of texts.
 
 use std::format;
 use std::string::{String, ToString};
@@ -12,7 +12,7 @@ fn any_rate() -> impl Strategy<Value = Rate> {
     (POSITIVE | NORMAL | SUBNORMAL | ZERO).prop_filter_map("negative", Rate::new)
 }
 
-/// 1 kb/s to 1 Tb/s.
+/// Rates from 1 kb/s to 1 Tb/s.
 fn link_rate() -> impl Strategy<Value = Rate> {
     (3.0..12.0_f64).prop_filter_map("range", |power| Rate::new(10.0_f64.powf(power)))
 }
@@ -340,7 +340,7 @@ mod json_schema {
     }
 }
 
-/// Spellings of units of data per second, or of data; with what one of it is, in bits.
+/// Spellings of data units, or of data rate units if `per_second`, with their sizes in bits.
 fn data_units(per_second: bool) -> impl Iterator<Item = (String, f64)> {
     let prefixes = [
         ("", 0),
@@ -380,7 +380,7 @@ fn data_units(per_second: bool) -> impl Iterator<Item = (String, f64)> {
     })
 }
 
-/// The number and unit that follow some words of an error, up to the next sign.
+/// Returns the number and unit that follow `words` in an error message, up to the next punctuation mark.
 fn after<'a>(error: &'a str, words: &str) -> Option<&'a str> {
     let rest = &error[error.find(words)? + words.len()..];
     Some(&rest[..rest.find([';', ':', ','])?])

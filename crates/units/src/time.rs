@@ -1,4 +1,4 @@
-//! Points in time and the distances between them.
+//! Points in time and durations.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
@@ -25,7 +25,7 @@ const UNITS: &[Unit] = &[
     Unit::new("h", PS_PER_H),
 ];
 
-/// With the micro sign, and with the Greek letter that looks like it.
+/// Spellings of microseconds, with the micro sign and with the Greek letter mu.
 const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 
 /// A point in time: picoseconds since the start of a run, up to about 213 days.
@@ -33,48 +33,50 @@ const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 pub struct Time(u64);
 
 impl Time {
-    /// The start of the run.
+    /// Start of a run.
     pub const ZERO: Time = Time(0);
 
-    /// The last representable time, which stands for one that never comes.
+    /// Last representable time. Also used for an event that never happens.
     pub const NEVER: Time = Time(u64::MAX);
 
-    /// The point `ps` picoseconds after the start.
+    /// Returns the time `ps` picoseconds after the start of the run.
     #[inline]
     #[must_use]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the time since the start of the run, in picoseconds.
     #[inline]
     #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, rounded to the nearest `f64`; for output, never for a clock.
+    /// Returns the time since the start of the run, in seconds rounded to the nearest `f64`. Only for output, since it
+    /// is rounded.
     #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// The point `after` later, or `None` past the last representable time.
+    /// Returns the time `after` later than this one, or `None` past the last representable time.
     #[inline]
     #[must_use]
     pub fn checked_add(self, after: Duration) -> Option<Time> {
         self.0.checked_add(after.0).map(Time)
     }
 
-    /// The point `after` later, or [`NEVER`](Self::NEVER): the queue of a slow line can outlast the clock.
+    /// Returns the time `after` later than this one, or [`NEVER`](Self::NEVER) past the last representable time. The
+    /// departure times of a slow link's queue can exceed that limit.
     #[inline]
     #[must_use]
     pub const fn saturating_add(self, after: Duration) -> Time {
         Time(self.0.saturating_add(after.0))
     }
 
-    /// How long ago `earlier` was; zero if it has not happened yet.
+    /// Returns the duration from `earlier` to this time; zero if `earlier` is later.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
@@ -92,7 +94,7 @@ impl Add<Duration> for Time {
     }
 }
 
-/// Panics past the last representable time (213 days).
+/// Panics past the last representable time (213 days); see [`Time::checked_add`].
 impl AddAssign<Duration> for Time {
     #[inline]
     fn add_assign(&mut self, after: Duration) {
@@ -100,7 +102,7 @@ impl AddAssign<Duration> for Time {
     }
 }
 
-/// Panics if the right side is later; see [`Time::since`].
+/// Panics if the right-hand side is later; see [`Time::since`].
 impl Sub for Time {
     type Output = Duration;
 
@@ -110,45 +112,45 @@ impl Sub for Time {
     }
 }
 
-/// A length of time in picoseconds, up to about 213 days.
+/// Duration in picoseconds, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// Zero duration.
     pub const ZERO: Duration = Duration(0);
-    /// The longest duration, 2^64 - 1 ps or about 213 days.
+    /// Longest duration, 2^64 - 1 ps or about 213 days.
     pub const MAX: Duration = Duration(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Returns a duration of `ps` picoseconds.
     #[inline]
     #[must_use]
     pub const fn from_ps(ps: u64) -> Duration {
         Duration(ps)
     }
 
-    /// `ns` nanoseconds. Panics above [`Duration::MAX`].
+    /// Returns a duration of `ns` nanoseconds. Panics above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub const fn from_ns(ns: u64) -> Duration {
         Duration::from_units(ns, PS_PER_NS)
     }
 
-    /// `us` microseconds. Panics above [`Duration::MAX`].
+    /// Returns a duration of `us` microseconds. Panics above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub const fn from_us(us: u64) -> Duration {
         Duration::from_units(us, PS_PER_US)
     }
 
-    /// `ms` milliseconds. Panics above [`Duration::MAX`].
+    /// Returns a duration of `ms` milliseconds. Panics above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub const fn from_ms(ms: u64) -> Duration {
         Duration::from_units(ms, PS_PER_MS)
     }
 
-    /// `secs` seconds. Panics above [`Duration::MAX`].
+    /// Returns a duration of `secs` seconds. Panics above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub const fn from_secs(secs: u64) -> Duration {
@@ -160,8 +162,8 @@ impl Duration {
         Duration(count.checked_mul(ps).expect("duration past 213 days"))
     }
 
-    /// `secs` seconds to the nearest picosecond, or `None` if negative, NaN or above
-    /// [`Duration::MAX`].
+    /// Returns a duration of `secs` seconds, rounded to the nearest picosecond. Returns `None` if `secs` is negative,
+    /// NaN or above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Option<Duration> {
@@ -173,49 +175,49 @@ impl Duration {
         const SIGNED: f64 = (1_u64 << 63) as f64;
         const BEYOND: f64 = 2.0 * SIGNED;
         if (0.0..SIGNED).contains(&ps) {
-            let floor = ps as i64; // signed, since processors convert that in one step
+            let floor = ps as i64; // signed, since CPUs convert floats to signed integers in one instruction
             let half_up = u64::from(ps - floor as f64 >= 0.5);
             return Some(Duration(floor.unsigned_abs() + half_up));
         }
         (SIGNED..BEYOND).contains(&ps).then_some(Duration(ps as u64))
     }
 
-    /// The length in picoseconds.
+    /// Returns the duration in picoseconds.
     #[inline]
     #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// The length in seconds, rounded to the nearest `f64`.
+    /// Returns the duration in seconds, rounded to the nearest `f64`.
     #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// The sum, or `None` above [`Duration::MAX`].
+    /// Returns the sum, or `None` above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn checked_add(self, other: Duration) -> Option<Duration> {
         self.0.checked_add(other.0).map(Duration)
     }
 
-    /// The difference, or `None` if `other` is longer.
+    /// Returns the difference, or `None` if `other` is longer.
     #[inline]
     #[must_use]
     pub fn checked_sub(self, other: Duration) -> Option<Duration> {
         self.0.checked_sub(other.0).map(Duration)
     }
 
-    /// `count` times this length, or `None` above [`Duration::MAX`].
+    /// Returns `count` times this duration, or `None` above [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn checked_mul(self, count: u64) -> Option<Duration> {
         self.0.checked_mul(count).map(Duration)
     }
 
-    /// The difference, or zero if `other` is longer.
+    /// Returns the difference, or zero if `other` is longer.
     #[inline]
     #[must_use]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
@@ -233,7 +235,7 @@ impl Add for Duration {
     }
 }
 
-/// Panics if the right side is longer; see [`Duration::checked_sub`].
+/// Panics if the right-hand side is longer; see [`Duration::checked_sub`].
 impl Sub for Duration {
     type Output = Duration;
 
@@ -278,7 +280,7 @@ impl Quantity for Time {
 }
 
 impl fmt::Display for Duration {
-    /// Whole hours or minutes, else a decimal number of seconds or a part of a second.
+    /// Writes whole hours or minutes, and otherwise seconds or a smaller unit as a decimal number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => f.write_str("0 s"),

@@ -1,8 +1,8 @@
-//! Everything that goes into a law, as bytes: what was logged on a wire can be done again elsewhere, bit by bit.
+//! Journal of all inputs of a law, as bytes. A log of a real run can be replayed elsewhere with bit-identical results.
 //!
-//! A log begins with [`MAGIC`]; then records follow, each with the number of the instance that it belongs to. Numbers are
-//! little-endian, times in picoseconds. A log that ends in the middle of a record, as after a crash, is good up to there.
-//! [`LoggedSender`], [`LoggedRouter`] and [`LoggedReceiver`] write logs; `levelflow replay` reads them.
+//! A log begins with [`MAGIC`], followed by records, each with the number of its instance. Numbers are little-endian;
+//! times are in picoseconds. A log that ends within a record, as after a crash, is valid up to the start of that
+//! record. [`LoggedSender`], [`LoggedRouter`] and [`LoggedReceiver`] write logs; `levelflow replay` reads them.
 
 mod codec;
 mod logged;
@@ -23,30 +23,30 @@ use levelflow_laws::{
     Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
 };
 
-/// "LVJ", then the version of the format.
+/// Magic number of a log: "LVJ", then the format version.
 pub const MAGIC: [u8; 4] = *b"LVJ\x04";
-/// Room that any record needs, bytes.
-pub const LONGEST: usize = 1024;
-/// Most parameters that a law has.
+/// Limit on the length of a record, bytes.
+pub const MAX_RECORD_BYTES: usize = 1024;
+/// Limit on the number of parameters of a law.
 pub const MOST_PARAMS: usize = 24;
 
-/// Which half of a law, and its inputs at its start.
+/// Half of a law, with the inputs of its constructor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Role {
-    /// Sends packets of a flow.
+    /// Sender half, for one flow.
     Sender(FlowInfo),
-    /// Guards an output port.
+    /// Router half, for one output port.
     Router(PortInfo),
-    /// Acknowledges packets of a flow.
+    /// Receiver half, for one flow.
     Receiver,
 }
 
-/// The birth of an instance.
+/// Description of an instance at its start: its law, half and parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
-    /// Its law.
+    /// Law of the instance.
     pub law: &'static LawInfo,
-    /// Which half of it.
+    /// Half of the law.
     pub role: Role,
     values: [f64; MOST_PARAMS],
 }
@@ -58,10 +58,11 @@ impl PartialEq for Start {
 }
 
 impl Start {
-    /// An instance of a law with these values of its parameters, in the order and base units of its table.
+    /// Creates the description of an instance. `values` are the values of the law's parameters, in the order and base
+    /// units of its parameter table.
     ///
     /// # Panics
-    /// When there are not as many values as parameters.
+    /// Panics if the number of values differs from the number of parameters.
     #[must_use]
     pub fn new(law: &'static LawInfo, role: Role, values: &[f64]) -> Self {
         let mut own = [0.0; MOST_PARAMS];
@@ -69,130 +70,131 @@ impl Start {
         Self { law, role, values: own }
     }
 
-    /// Values of its parameters.
+    /// Returns the values of the law's parameters.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values[..self.law.params.len()]
     }
 }
 
-/// A header before and after a law has had it, as on the wire.
+/// A header before and after processing by a law, as encoded on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped<'a> {
-    /// As it came.
+    /// Header on arrival.
     pub before: &'a [u8],
-    /// As it went on.
+    /// Header after processing.
     pub after: &'a [u8],
 }
 
-/// One call of a law; what its methods are given, and the headers that they gave.
+/// A method call on a law: its arguments, and the headers that it returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Record<'a> {
-    /// `new`.
+    /// Call of `new`.
     Start(Start),
-    /// [`SenderLaw::on_send`](levelflow_laws::SenderLaw::on_send).
+    /// Call of [`SenderLaw::on_send`](levelflow_laws::SenderLaw::on_send).
     Send {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// What.
+        /// Packet to send.
         packet: Outgoing,
-        /// The header that the law gave.
+        /// Header returned by the law.
         header: &'a [u8],
     },
-    /// [`SenderLaw::on_feedback`](levelflow_laws::SenderLaw::on_feedback).
+    /// Call of [`SenderLaw::on_feedback`](levelflow_laws::SenderLaw::on_feedback).
     Feedback {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// What.
+        /// Feedback in the ACK.
         feedback: Feedback<&'a [u8]>,
     },
-    /// [`SenderLaw::on_flight`](levelflow_laws::SenderLaw::on_flight).
+    /// Call of [`SenderLaw::on_flight`](levelflow_laws::SenderLaw::on_flight).
     Flight {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// What.
+        /// Flight data of the packet.
         flight: Flight,
     },
-    /// [`SenderLaw::on_restart`](levelflow_laws::SenderLaw::on_restart).
+    /// Call of [`SenderLaw::on_restart`](levelflow_laws::SenderLaw::on_restart).
     Restart {
         /// Time of the call.
         now: Time,
-        /// Idle time and limits before the restart.
+        /// Idle time and limits before the restart from idle.
         restart: Restart,
     },
-    /// [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
+    /// Call of [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
     Loss {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// What.
+        /// Lost packet.
         loss: Loss,
     },
-    /// [`SenderLaw::on_timeout`](levelflow_laws::SenderLaw::on_timeout).
+    /// Call of [`SenderLaw::on_timeout`](levelflow_laws::SenderLaw::on_timeout).
     Timeout {
-        /// When.
+        /// Time of the call.
         now: Time,
-        /// Number of the next packet.
+        /// Number of the next packet to be sent.
         next: u32,
     },
-    /// [`RouterLaw::on_arrival`](levelflow_laws::RouterLaw::on_arrival).
+    /// Call of [`RouterLaw::on_arrival`](levelflow_laws::RouterLaw::on_arrival).
     Arrival {
-        /// What.
+        /// Arriving packet.
         packet: Arriving,
-        /// Its header; none for a foreign packet or an ACK.
+        /// Header of the packet; `None` for a foreign packet or an ACK.
         header: Option<Stamped<'a>>,
     },
-    /// [`RouterLaw::on_departure`](levelflow_laws::RouterLaw::on_departure).
+    /// Call of [`RouterLaw::on_departure`](levelflow_laws::RouterLaw::on_departure).
     Departure {
         /// Size of the packet.
         size: Bytes,
-        /// Its header.
+        /// Header of the packet.
         header: Stamped<'a>,
     },
-    /// [`RouterLaw::on_interval`](levelflow_laws::RouterLaw::on_interval).
+    /// Call of [`RouterLaw::on_interval`](levelflow_laws::RouterLaw::on_interval).
     Interval {
-        /// How long it was.
+        /// Duration of the control interval.
         elapsed: Duration,
-        /// What the port looked like.
+        /// State of the port.
         port: PortView,
     },
-    /// [`RouterLaw::on_capacity`](levelflow_laws::RouterLaw::on_capacity).
+    /// Call of [`RouterLaw::on_capacity`](levelflow_laws::RouterLaw::on_capacity).
     Capacity {
-        /// Above zero.
+        /// New line rate, above zero.
         capacity: Rate,
     },
-    /// [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
+    /// Call of [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
     Absorb {
-        /// What a data path without Rust has counted.
+        /// Counts of an external data path, such as one in C.
         counted: Counts,
     },
-    /// [`Protocol::reflect`](levelflow_laws::Protocol::reflect).
+    /// Call of [`Protocol::reflect`](levelflow_laws::Protocol::reflect).
     Reflect {
-        /// What arrived.
+        /// Arriving packet.
         arrived: Arrived,
-        /// Its header.
+        /// Header of the packet.
         header: Stamped<'a>,
     },
-    /// [`digest`] of the state here.
+    /// Digest of the state at this point; see [`digest`].
     State {
-        /// Its value.
+        /// Value of the digest.
         digest: u64,
     },
 }
 
 impl Record<'_> {
-    /// Writes the record of this instance to `out` and gives its length.
+    /// Writes the record of instance `instance` to `out`, and returns the length of the record.
     ///
     /// # Panics
-    /// When `out` is shorter than [`LONGEST`], or a header longer than 64 bytes.
-    pub fn encode(&self, instance: u32, out: &mut [u8; LONGEST]) -> usize {
+    /// Panics if a header is longer than 64 bytes.
+    pub fn encode(&self, instance: u32, out: &mut [u8; MAX_RECORD_BYTES]) -> usize {
         let mut out = Out { bytes: out, at: 0 };
         self.put(instance, &mut out);
         out.at
     }
 }
 
-/// A number that two states share only if their values print the same, as good as certainly: floats print all their digits.
-/// Names of fields and structs do not count, so they may change. FNV-1a of 64 bits.
+/// Returns a 64-bit FNV-1a hash of the values in the debug output of a state. States with different values have
+/// different hashes, with near certainty: floats are printed with all digits. Names of fields and structs are ignored,
+/// so they may change between versions.
 #[must_use]
 pub fn digest(state: &impl Debug) -> u64 {
     let mut sum = Values {
@@ -204,12 +206,12 @@ pub fn digest(state: &impl Debug) -> u64 {
     sum.sum
 }
 
-/// Sums up what is printed, without names: words that stand before `:` or ` {`.
+/// Hash of debug output without names. A name is a word before `:` or ` {`.
 struct Values {
     sum: u64,
-    /// The sum before the word that is being printed, or was printed last.
+    /// Hash before the current or last word, which may be a name.
     name: Option<u64>,
-    /// Whether a space followed that word.
+    /// True if a space has followed that word.
     spaced: bool,
 }
 

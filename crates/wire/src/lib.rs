@@ -1,5 +1,5 @@
-//! Laws as bytes: the shim that precedes a law's header in each packet, and the journal, a log of a law's inputs that replays to
-//! the same states.
+//! Binary formats of laws. The shim precedes the header of a law in each packet. The journal is a log of a law's
+//! inputs; its replay reproduces the law's states.
 
 #![no_std]
 #[cfg(test)]

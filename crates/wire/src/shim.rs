@@ -1,17 +1,18 @@
-//! What precedes the payload of a UDP datagram: 24 bytes of shim, then the header of the law.
+//! Headers at the start of a UDP payload: 24 bytes of shim, then the header of the law.
 //!
-//! `docs/reference/wire-format.md` has the byte diagram. The shim says what the packet is and which law's header follows, so
-//! that a router finds the header at a fixed place. An ACK returns the header of its packet, as routers and receiver left
-//! it, and may travel in front of other packets' payload: then it comes second, after a shim that says that more follows.
+//! The byte diagram is in `docs/reference/wire-format.md`. The shim contains the packet kind and the number of the law
+//! whose header follows, so a router finds this header at a fixed offset. An ACK returns the packet's header as
+//! processed by the receiver. An ACK may share a datagram with another packet: that packet's shim comes first, with the
+//! `more` flag, and the ACK's shim second.
 
 use levelflow_laws::Kind;
 use levelflow_laws::LAWS;
 use levelflow_laws::bytes::{DecodeError, exactly};
 
 /// Length of the shim, bytes.
-pub const LENGTH: usize = 24;
-/// Room that shim and header of any law need, bytes.
-pub const LONGEST: usize = {
+pub const SHIM_BYTES: usize = 24;
+/// Largest length of the shim plus the header of any law, bytes.
+pub const MAX_PREFIX_BYTES: usize = {
     let (mut longest, mut i) = (0, 0);
     while i < LAWS.len() {
         if LAWS[i].header_bytes() > longest {
@@ -19,54 +20,56 @@ pub const LONGEST: usize = {
         }
         i += 1;
     }
-    LENGTH + longest
+    SHIM_BYTES + longest
 };
-/// Version of the format.
+/// Format version.
 pub const VERSION: u8 = 1;
-/// "LVF", then the version.
+/// Magic number: "LVF", then the format version.
 pub const MAGIC: [u8; 4] = [b'L', b'V', b'F', VERSION];
 
-/// What Ethernet adds to a packet, bytes; sizes on the wire include it, and neither preamble nor checksum.
+/// Length of an Ethernet header, bytes. Sizes on the wire include this header but neither preamble nor frame check
+/// sequence.
 pub const ETHERNET: usize = 14;
-/// Length of an IPv4 header without options.
+/// Length of an IPv4 header without options, bytes.
 pub const IPV4: usize = 20;
-/// Length of an IPv6 header without extensions.
+/// Length of an IPv6 header without extensions, bytes.
 pub const IPV6: usize = 40;
-/// Length of a UDP header.
+/// Length of a UDP header, bytes.
 pub const UDP: usize = 8;
 
 const MARKED: u8 = 1 << 0;
 const UNACKNOWLEDGED: u8 = 1 << 1;
 const MORE: u8 = 1 << 7;
 
-/// The first 24 bytes of a Levelflow datagram.
+/// Shim: the first 24 bytes of a Levelflow datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shim {
-    /// What the packet is.
+    /// Packet kind.
     pub kind: Kind,
-    /// In an ACK: whether a queue marked the packet.
+    /// True in an ACK if a queue has marked the acknowledged packet.
     pub marked: bool,
-    /// Whether another shim follows after the law's header.
+    /// True if another shim follows the law's header.
     pub more: bool,
     /// True if the receiver must not acknowledge the packet.
     pub unacknowledged: bool,
-    /// Whose header follows: [`LawInfo::number`](levelflow_laws::LawInfo::number), 0 for none.
+    /// Number of the law whose header follows ([`LawInfo::number`](levelflow_laws::LawInfo::number)); 0 if none
+    /// follows.
     pub law: u8,
-    /// Length of that header, bytes.
+    /// Length of the law's header, bytes.
     pub header: u8,
-    /// The flow, drawn at random by its sender: a host off the path cannot forge ACKs.
+    /// Flow identifier. The sender chooses it at random, so that an off-path host cannot forge ACKs.
     pub flow: u32,
-    /// Number of the packet or, for an ACK, of the packet that it acknowledges.
+    /// Packet number; in an ACK, the number of the acknowledged packet.
     pub number: u32,
-    /// When the packet was sent, ns by the sender's clock. An ACK returns it, plus the time by which it was delayed.
+    /// Send time by the sender's clock, ns. An ACK returns the acknowledged packet's send time plus the ACK delay.
     pub time: u64,
 }
 
 impl Shim {
-    /// Writes the shim to the first [`LENGTH`] bytes of `out`.
+    /// Writes the shim to the first [`SHIM_BYTES`] bytes of `out`.
     ///
     /// # Panics
-    /// When `out` is shorter.
+    /// Panics if `out` is shorter than [`SHIM_BYTES`].
     pub fn encode(&self, out: &mut [u8]) {
         out[0..4].copy_from_slice(&MAGIC);
         let flag = |on, bit| if on { bit } else { 0 };
@@ -77,13 +80,13 @@ impl Shim {
         out[16..24].copy_from_slice(&self.time.to_be_bytes());
     }
 
-    /// Reads a shim; gives it and the law's header, and what follows.
+    /// Decodes a shim. Returns the shim, the law's header and the remaining bytes.
     ///
     /// # Errors
-    /// When the bytes are not a shim of this version, or shorter than they say. Flags that this version does not know are
-    /// ignored.
+    /// Returns an error if the bytes are not a shim of this version, or are shorter than the length fields require.
+    /// Unknown flags are ignored.
     pub fn decode(wire: &[u8]) -> Result<(Self, &[u8], &[u8]), DecodeError> {
-        let fixed = exactly::<LENGTH>(wire)?;
+        let fixed = exactly::<SHIM_BYTES>(wire)?;
         let field = |name, allowed| Err(DecodeError::Field { name, allowed });
         if fixed[0..3] != MAGIC[0..3] {
             return field("magic", "LVF");
@@ -117,8 +120,8 @@ impl Shim {
             n3,
             time @ ..,
         ] = *fixed;
-        let end = LENGTH + usize::from(header);
-        let (Some(own), Some(rest)) = (wire.get(LENGTH..end), wire.get(end..)) else {
+        let end = SHIM_BYTES + usize::from(header);
+        let (Some(own), Some(rest)) = (wire.get(SHIM_BYTES..end), wire.get(end..)) else {
             return Err(DecodeError::Short {
                 have: wire.len(),
                 need: end,
@@ -171,7 +174,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_shim_survives_the_wire(shim in shims(), rest in prop::collection::vec(any::<u8>(), 0..40)) {
-            let mut wire = std::vec![7; LENGTH + usize::from(shim.header)];
+            let mut wire = std::vec![7; SHIM_BYTES + usize::from(shim.header)];
             shim.encode(&mut wire);
             wire.extend(&rest);
             let (read, header, after) = Shim::decode(&wire).unwrap();
@@ -182,7 +185,7 @@ mod tests {
 
         #[test]
         fn a_truncated_shim_is_refused(shim in shims(), cut in any::<prop::sample::Index>()) {
-            let mut wire = std::vec![0; LENGTH + usize::from(shim.header)];
+            let mut wire = std::vec![0; SHIM_BYTES + usize::from(shim.header)];
             shim.encode(&mut wire);
             prop_assert!(Shim::decode(&wire[..cut.index(wire.len())]).is_err());
         }
@@ -201,7 +204,7 @@ mod tests {
             number: 0x0506_0708,
             time: 0x0910_1112_1314_1516,
         };
-        let mut wire = [0; LENGTH];
+        let mut wire = [0; SHIM_BYTES];
         shim.encode(&mut wire);
         assert_eq!(wire[..8], [b'L', b'V', b'F', 1, 3, 0x83, 1, 0]);
         assert_eq!(

@@ -1,13 +1,13 @@
-//! The shim of `docs/reference/wire-format.md` beside the code.
+//! Comparison of the code with the shim diagram in `docs/reference/wire-format.md`.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
 use levelflow_laws::Kind;
-use levelflow_wire::shim::{LENGTH, MAGIC, Shim};
+use levelflow_wire::shim::{MAGIC, SHIM_BYTES, Shim};
 
 const PAGE: &str = include_str!("../../../docs/reference/wire-format.md");
 
-/// A field of a header and the bytes that stand for it.
+/// Name of a header field, and its encoded bytes.
 type Field = (&'static str, Vec<u8>);
 
 struct Row {
@@ -16,7 +16,7 @@ struct Row {
     field: &'static str,
 }
 
-/// The first table below the title that begins like this.
+/// Returns the first table below the heading that begins with `title`.
 fn table(title: &str) -> Vec<Row> {
     let split = PAGE.split_once(&format!("\n## {title}"));
     let (_, below) = split.unwrap_or_else(|| panic!("no section {title}"));
@@ -42,7 +42,7 @@ fn word(value: u32) -> Vec<u8> {
     value.to_be_bytes().to_vec()
 }
 
-/// Rows follow on each other, cover the header, and each field is where its row says.
+/// Verifies that rows are contiguous and cover the header, and that each field is at the offset given by its row.
 fn assert_layout(title: &str, wire: &[u8], fields: &[Field]) {
     let rows = table(title);
     let mut at = 0;
@@ -69,7 +69,7 @@ fn the_shim_is_laid_out_as_the_page_says() {
         number: 0x0506_0708,
         time: 0x1112_1314_1516_1718,
     };
-    let mut wire = [0; LENGTH];
+    let mut wire = [0; SHIM_BYTES];
     shim.encode(&mut wire);
     let fields = [
         ("magic", MAGIC[..3].to_vec()),

@@ -1,4 +1,4 @@
-//! One byte, of which ABC needs one bit.
+//! Header of ABC: one byte with two flags.
 
 use crate::header::{Bits, Values, header};
 
@@ -9,18 +9,18 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "brake",
         mask: BRAKE as u32,
-        doc: "a router of the path brakes; without, all accelerate",
+        doc: "set if a router on the path brakes; clear if all accelerate",
     },
     Bits {
         name: "seen",
         mask: SEEN as u32,
-        doc: "an ABC router has been passed",
+        doc: "the packet has passed an ABC router",
     },
 ]);
 
 header! {
-    /// What an ABC packet carries. The paper has the bit in the ECN field of IP (section 5.1.2).
-    pub struct AbcHeader {
+    /// Header of an ABC packet. The paper has the bit in the ECN field of IP (section 5.1.2).
+    pub struct Header {
         signal: u8 = SIGNAL, Router, "as below";
     }
 
@@ -29,24 +29,24 @@ header! {
     }
 }
 
-impl AbcHeader {
-    /// What a sender writes: accelerate.
+impl Header {
+    /// Header as a sender writes it: accelerate.
     pub const UNSET: Self = Self { signal: 0 };
 
-    /// Whether a router brakes.
+    /// Returns true if a router on the path set the brake.
     #[inline]
     #[must_use]
     pub fn brakes(&self) -> bool {
         self.signal & BRAKE != 0
     }
 
-    /// A router has been passed.
+    /// Records that the packet passed a router.
     #[inline]
     pub(super) fn see(&mut self) {
         self.signal |= SEEN;
     }
 
-    /// A router brakes. No later one takes that back.
+    /// Sets the brake, which no later router clears.
     #[inline]
     pub(super) fn brake(&mut self) {
         self.signal |= BRAKE;

@@ -1,5 +1,5 @@
-//! ABC: accelerate-brake control. A router says with one bit per packet whether the sender may put two packets on the
-//! way for the one that arrived, or none.
+//! ABC: accelerate-brake control. With one bit per packet, a router lets the sender release two packets per ACK
+//! (accelerate) or none (brake).
 //!
 //! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: a simple explicit congestion
 //! controller for wireless networks" (NSDI 2020), sections 3 and 4.
@@ -11,25 +11,25 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::AbcHeader;
-pub use params::AbcParams;
-pub use router::AbcRouter;
-pub use sender::AbcSender;
+pub use header::Header;
+pub use params::Params;
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abc;
 
 impl Protocol for Abc {
-    type Params = AbcParams;
-    type Header = AbcHeader;
-    type Sender = AbcSender;
-    type Router = AbcRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &AbcParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -46,13 +46,13 @@ impl Law for Abc {
         signal: Signal::Change,
         cost: "9 additions, 3 multiplications, 2 divisions, 5 comparisons",
         number: 10,
-        header: AbcHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: None,
             interval: None,
             utilisation: Some("eta"),
         },
         scale_invariant: true,
-        params: &AbcParams::TABLE,
+        params: &Params::TABLE,
     };
 }

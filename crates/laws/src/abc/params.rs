@@ -1,55 +1,55 @@
-//! ABC's parameter table.
+//! Parameters of ABC.
 
 use levelflow_units::Duration;
 
 use crate::Parameters;
-use crate::cubic::{CubicParams, CubicState};
+use crate::cubic::{self, CubicState};
 use crate::params::{Unit, parameters};
 use crate::tcp::{TcpParams, Variant};
 
 parameters! {
     /// Validated parameters.
-    pub struct AbcParams {
+    pub struct Params {
         /// `eta`.
         eta: f64 = Unit::Number, 0.98, (0.1, 1.0),
-            "share of the capacity to fill",
+            "target utilisation, as a fraction of the capacity",
             "Goyal et al. 2020, section 3.1.2; the authors' queue in Mahimahi: 0.98";
         /// `delta`, seconds.
         delta: f64 = Unit::Duration, 0.133, (1e-6, 100.0),
-            "time in which a queue above the target is to drain; stable above 2/3 of the round-trip time",
+            "time in which the queue above the target drains; stable above 2/3 of the round-trip time",
             "Goyal et al. 2020, section 3.1.2 and the authors' exp.sh: 133 ms for paths of 100 ms";
         /// `d_t`, seconds.
         delay_target: f64 = Unit::Duration, 0.05, (0.0, 10.0),
-            "queueing delay that does not count: links that send in batches have some whatever the load",
+            "target queueing delay; links that send in batches have some delay at any load",
             "the authors' exp.sh: 50 ms";
-        /// Of the sliding window over which departures are counted.
+        /// Length of the sliding window in which the departure rate is measured.
         window: Duration = Unit::Duration, 0.02, (20e-6, 10.0),
-            "time over which a router measures how fast packets leave",
+            "time over which a router measures the departure rate",
             "the authors' queue in Mahimahi: 20 ms";
         tokens: f64 = Unit::Number, 5.0, (1.5, 1e6),
-            "most accelerations in a row that were saved up",
+            "size of the token bucket: the largest number of accelerations saved up",
             "the authors' queue in Mahimahi: 5";
         initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
-            "first window, packets",
+            "initial window, packets",
             "RFC 6928, as in Linux, on which the authors' sender runs";
         min_window: f64 = Unit::Number, 5.0, (1.0, 1e6),
-            "a smaller window does not brake, packets",
+            "smallest window that brakes, packets",
             "the authors' tcp_abc.c: 5";
     } also {
-        /// Of the window that reacts to losses.
-        pub(super) cubic: TcpParams<CubicParams> = cubic(initial_window);
+        /// Parameters of the window that reacts to losses.
+        pub(super) cubic: TcpParams<cubic::Params> = cubic(initial_window);
     }
 }
 
-/// CUBIC at its defaults, but for the first window. Its window may grow to twice what is on its way, as that of a sender
-/// that paces (section 5.1.1).
-fn cubic(initial_window: f64) -> TcpParams<CubicParams> {
+/// Returns the default parameters of CUBIC with this initial window. The congestion window may grow to twice the number
+/// of packets in flight, as with pacing (section 5.1.1).
+fn cubic(initial_window: f64) -> TcpParams<cubic::Params> {
     let values = CubicState::INFO.params.iter().map(|row| row.default);
     let mut defaults = [0.0; CubicState::INFO.params.len()];
     for (slot, value) in defaults.iter_mut().zip(values) {
         *slot = value;
     }
-    let mut params = TcpParams::<CubicParams>::read(&defaults).expect("the defaults fit together");
+    let mut params = TcpParams::<cubic::Params>::read(&defaults).expect("the defaults fit together");
     params.common.initial_window = initial_window;
     params.common.paced = true;
     params

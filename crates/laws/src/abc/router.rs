@@ -1,44 +1,45 @@
-//! Router half: the target rate, and the share of packets that accelerate.
+//! Router half: the target rate, and the fraction of packets that accelerate.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{AbcHeader, AbcParams};
+use super::{Header, Params};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Parts of the sliding window; each is an interval.
-const SLOTS: usize = 20;
+/// Slots of the sliding window, one per control interval.
+const WINDOW_SLOTS: usize = 20;
 
-/// What happened in one interval, in few bytes: a router is as large as the largest law.
+/// Counters of one control interval. They are 32 bits wide, because the sum type of all routers is as large as its
+/// largest variant.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Slot {
-    /// Nanoseconds, at least 1.
+    /// Length of the control interval, at least 1, in nanoseconds.
     time: u32,
-    /// Bytes of ABC that left.
+    /// Bytes of ABC packets that departed.
     departed: u32,
-    /// Bytes of others that arrived.
+    /// Bytes of other traffic that arrived.
     foreign: u32,
 }
 
-/// One output port.
+/// Router state of one output port.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AbcRouter {
+pub struct Router {
     /// `mu`, bit/s.
     capacity: f64,
     /// `eta mu`, bit/s.
     goal: f64,
-    slots: [Slot; SLOTS],
-    /// The slot that is replaced next.
+    slots: [Slot; WINDOW_SLOTS],
+    /// Index of the slot that is replaced next.
     oldest: usize,
-    /// The interval that has not ended.
+    /// Slot of the interval in progress.
     current: Slot,
-    /// `cr`: rate at which packets of ABC left in the window, bit/s.
+    /// `cr`: departure rate of ABC packets in the sliding window, in bit/s.
     pub(super) departures: f64,
-    /// Rate of what others sent in the window, bit/s.
+    /// Arrival rate of other traffic in the sliding window, in bit/s.
     foreign: f64,
-    /// Bits waiting or in service, as last seen, and with what has left since.
+    /// Backlog in bits, including the packet in service: the last known value, less departures since then.
     queue: f64,
     pub(super) tokens: f64,
-    /// Bytes that accelerated less those that braked: in this interval, and in the last.
+    /// Bytes of accelerating packets less bytes of braking packets, in this interval and in the last one.
     change: f64,
     changed: f64,
 }
@@ -47,33 +48,34 @@ fn added(bytes: u32, size: Bytes) -> u32 {
     bytes.saturating_add(u32::try_from(size.get()).unwrap_or(u32::MAX))
 }
 
-impl AbcRouter {
-    /// The target rate, bit/s (eq 1): `eta mu - mu / delta (x - d_t)^+`.
-    pub(super) fn target_rate(&self, params: &AbcParams) -> f64 {
+impl Router {
+    /// Returns the target rate, bit/s (eq 1): `eta mu - mu / delta (x - d_t)^+`.
+    pub(super) fn target_rate(&self, params: &Params) -> f64 {
         let own = (self.capacity - self.foreign).max(0.0);
         let delay = self.queue / self.capacity;
         params.eta * own - own / params.delta * (delay - params.delay_target).max(0.0)
     }
 
-    /// The share of packets that accelerate (eq 2): each brings two, so that twice the share of the present rate is the next.
-    pub(super) fn fraction(&self, params: &AbcParams) -> f64 {
+    /// Returns the fraction of packets that accelerate (eq 2). Each of them releases two packets, so the next rate is
+    /// the current rate times twice this fraction.
+    pub(super) fn fraction(&self, params: &Params) -> f64 {
         let target = self.target_rate(params);
         if target >= 2.0 * self.departures {
-            return 1.0; // also while nothing has left
+            return 1.0; // also without departures
         }
         (target / (2.0 * self.departures)).max(0.0)
     }
 }
 
-impl RouterLaw for AbcRouter {
-    type Params = AbcParams;
-    type Header = AbcHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &AbcParams, port: &PortInfo) -> Self {
+    fn new(params: &Params, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity.bps(),
             goal: params.eta * port.capacity.bps(),
-            slots: [Slot::default(); SLOTS],
+            slots: [Slot::default(); WINDOW_SLOTS],
             oldest: 0,
             current: Slot::default(),
             departures: 0.0,
@@ -85,13 +87,13 @@ impl RouterLaw for AbcRouter {
         }
     }
 
-    fn on_capacity(&mut self, params: &AbcParams, capacity: Rate) {
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
         self.capacity = capacity.bps();
         self.goal = params.eta * self.capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &AbcParams, packet: &Arriving, header: Option<&mut AbcHeader>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.queue = packet.queue.as_bits_f64() + packet.size.as_bits_f64();
         if header.is_none() {
             self.current.foreign = added(self.current.foreign, packet.size);
@@ -102,9 +104,9 @@ impl RouterLaw for AbcRouter {
         true
     }
 
-    /// Algorithm 1: a token bucket spreads the accelerations evenly.
+    /// Applies algorithm 1: a token bucket spreads the accelerations evenly.
     #[inline]
-    fn on_departure(&mut self, params: &AbcParams, size: Bytes, header: &mut AbcHeader) {
+    fn on_departure(&mut self, params: &Params, size: Bytes, header: &mut Header) {
         let bytes = size.as_bits_f64() / 8.0;
         self.tokens = (self.tokens + self.fraction(params)).min(params.tokens);
         header.see();
@@ -118,17 +120,17 @@ impl RouterLaw for AbcRouter {
         self.queue = (self.queue - 8.0 * bytes).max(0.0);
     }
 
-    fn interval(&self, params: &AbcParams) -> Duration {
-        Duration::from_ps(params.window.as_ps() / SLOTS as u64)
+    fn interval(&self, params: &Params) -> Duration {
+        Duration::from_ps(params.window.as_ps() / WINDOW_SLOTS as u64)
     }
 
-    fn on_interval(&mut self, _params: &AbcParams, elapsed: Duration, port: &PortView) {
+    fn on_interval(&mut self, _params: &Params, elapsed: Duration, port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
         self.current.time = u32::try_from(elapsed.as_ps() / 1000).unwrap_or(u32::MAX).max(1);
         self.slots[self.oldest] = core::mem::take(&mut self.current);
-        self.oldest = (self.oldest + 1) % SLOTS;
+        self.oldest = (self.oldest + 1) % WINDOW_SLOTS;
         let sum = |part: fn(&Slot) -> u32| self.slots.iter().map(|slot| f64::from(part(slot))).sum::<f64>();
         let seconds = sum(|slot| slot.time) * 1e-9;
         self.departures = 8.0 * sum(|slot| slot.departed) / seconds;
@@ -146,4 +148,4 @@ impl RouterLaw for AbcRouter {
     }
 }
 
-impl crate::offload::Offload for AbcRouter {}
+impl crate::offload::Offload for Router {}

@@ -1,28 +1,28 @@
-//! Sender half: two windows, of which the smaller counts.
+//! Sender half: two windows, of which the smaller applies.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{AbcHeader, AbcParams};
+use super::{Header, Params};
 use crate::cubic::CubicState;
 use crate::tcp::TcpSender;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Neither window is larger than this many times what is on its way (section 5.1.1).
+/// Limit on the ratio of each window to the packets in flight (section 5.1.1).
 const MOST_OF_FLIGHT: f64 = 2.0;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AbcSender {
-    /// `w_abc`, packets: follows the routers of ABC.
+pub struct Sender {
+    /// `w_abc`, packets: reacts to routers of ABC.
     pub(super) window: f64,
-    /// `w_cubic`: follows losses, and queues that mark, at bottlenecks without ABC.
+    /// `w_cubic`: reacts to losses and marks, at bottlenecks without ABC.
     pub(super) cubic: TcpSender<CubicState>,
 }
 
-impl AbcSender {
-    /// Section 3.1.1 with the additive increase of section 3.1.3: an ACK that accelerates brings two packets, one that
-    /// brakes none, and each window of ACKs one more.
-    fn follow(&mut self, params: &AbcParams, acked: f64, brakes: bool) {
+impl Sender {
+    /// Updates the window (section 3.1.1, with the additive increase of section 3.1.3). An accelerating ACK releases
+    /// two packets, a braking one none, and each window of ACKs one more.
+    fn follow(&mut self, params: &Params, acked: f64, brakes: bool) {
         let additive = acked / self.window;
         if !brakes {
             self.window += acked;
@@ -37,11 +37,11 @@ impl AbcSender {
     }
 }
 
-impl SenderLaw for AbcSender {
-    type Params = AbcParams;
-    type Header = AbcHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &AbcParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             window: params.initial_window,
             cubic: TcpSender::new(&params.cubic, flow),
@@ -64,17 +64,17 @@ impl SenderLaw for AbcSender {
     }
 
     #[inline]
-    fn packet_size(&self, params: &AbcParams) -> Bytes {
+    fn packet_size(&self, params: &Params) -> Bytes {
         self.cubic.packet_size(&params.cubic)
     }
 
     #[inline]
-    fn on_send(&mut self, params: &AbcParams, now: Time, packet: &Outgoing) -> AbcHeader {
+    fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
         self.cubic.on_send(&params.cubic, now, packet);
-        AbcHeader::UNSET
+        Header::UNSET
     }
 
-    fn on_feedback(&mut self, params: &AbcParams, now: Time, feedback: &Feedback<AbcHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         let plain = feedback.map_header(|_| NoHeader);
         self.cubic.on_feedback(&params.cubic, now, &plain);
         if feedback.kind != Kind::Data || feedback.acked == 0 {
@@ -87,15 +87,15 @@ impl SenderLaw for AbcSender {
         self.cubic.limit(most);
     }
 
-    fn on_restart(&mut self, params: &AbcParams, now: Time, restart: &Restart) {
+    fn on_restart(&mut self, params: &Params, now: Time, restart: &Restart) {
         self.cubic.on_restart(&params.cubic, now, restart);
     }
 
-    fn on_loss(&mut self, params: &AbcParams, now: Time, loss: &Loss) {
+    fn on_loss(&mut self, params: &Params, now: Time, loss: &Loss) {
         self.cubic.on_loss(&params.cubic, now, loss);
     }
 
-    fn on_timeout(&mut self, params: &AbcParams, now: Time, next: u32) {
+    fn on_timeout(&mut self, params: &Params, now: Time, next: u32) {
         self.cubic.on_timeout(&params.cubic, now, next);
     }
 }

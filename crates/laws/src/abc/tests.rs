@@ -2,27 +2,29 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Abc, AbcHeader, AbcParams, AbcRouter, AbcSender};
+use super::{Abc, Header, Params, Router, Sender};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Loss, Outgoing, Parameters, PortView, RouterLaw, SenderLaw};
+use crate::{
+    Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
+};
 
 const PACKET: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
-/// 1000 packets per second.
+/// Capacity: 1000 packets per second.
 const C: f64 = 8e6;
 
-fn params(changes: &[(&str, f64)]) -> AbcParams {
-    let table = AbcParams::TABLE;
+fn params(changes: &[(&str, f64)]) -> Params {
+    let table = Params::TABLE;
     let known = |name: &str| table.iter().any(|row| row.name == name);
     assert!(changes.iter().all(|(name, _)| known(name)), "{changes:?}");
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     let values = table.map(|row| value(row.name).unwrap_or(row.default));
-    AbcParams::read(&values).expect("they fit together")
+    Params::read(&values).expect("they fit together")
 }
 
-/// A router that so many packets per millisecond have passed for 20 ms, and before which so many wait.
-fn router(params: &AbcParams, per_ms: u32, waiting: u64) -> AbcRouter {
-    let mut router = AbcRouter::new(params, &port(1, C));
+/// Returns a router with `per_ms` departures per millisecond for 20 ms, and a backlog of `waiting` packets.
+fn router(params: &Params, per_ms: u32, waiting: u64) -> Router {
+    let mut router = Router::new(params, &port(1, C));
     let view = PortView {
         queue: Bytes::new(1000 * waiting),
         packets: waiting as u32,
@@ -30,27 +32,23 @@ fn router(params: &AbcParams, per_ms: u32, waiting: u64) -> AbcRouter {
     };
     for _ in 0..20 {
         for _ in 0..per_ms {
-            router.on_departure(params, PACKET, &mut AbcHeader::UNSET.clone());
+            router.on_departure(params, PACKET, &mut Header::UNSET.clone());
         }
         router.on_interval(params, Duration::from_ms(1), &view);
     }
     router
 }
 
-fn sender(params: &AbcParams) -> AbcSender {
-    let mut sender = AbcSender::new(params, &FlowInfo::of(PACKET));
+fn sender(params: &Params) -> Sender {
+    let mut sender = Sender::new(params, &FlowInfo::of(PACKET));
     let rtt = Duration::from_ms(100);
-    sender.on_feedback(
-        params,
-        Time::ZERO,
-        &Feedback::plain(0, Kind::Syn, rtt, AbcHeader::UNSET),
-    );
+    sender.on_feedback(params, Time::ZERO, &Feedback::plain(0, Kind::Syn, rtt, Header::UNSET));
     sender
 }
 
-/// An ACK while a full window is on its way.
-fn ack(sender: &AbcSender, number: u32, brakes: bool) -> Feedback<AbcHeader> {
-    let mut header = AbcHeader::UNSET;
+/// Returns an ACK with a full window in flight.
+fn ack(sender: &Sender, number: u32, brakes: bool) -> Feedback<Header> {
+    let mut header = Header::UNSET;
     if brakes {
         header.brake();
     }
@@ -60,7 +58,8 @@ fn ack(sender: &AbcSender, number: u32, brakes: bool) -> Feedback<AbcHeader> {
     }
 }
 
-/// Eq 1 with `mu` = 1 packet per ms and 80 packets, 80 ms: 30 ms above the target.
+/// Verifies eq 1 with `mu` = 1 packet per ms and a backlog of 80 packets, whose delay of 80 ms exceeds the target by 30
+/// ms.
 #[test]
 fn the_target_rate_is_that_of_the_paper() {
     let params = params(&[]);
@@ -70,7 +69,7 @@ fn the_target_rate_is_that_of_the_paper() {
     close(router(&params, 1, 80).target_rate(&params), above, 1e-12);
 }
 
-/// Eq 2: half the ratio of the target to the rate at which packets leave, within 0 and 1.
+/// Verifies eq 2: half the ratio of the target to the departure rate, clamped to 0 and 1.
 #[test]
 fn half_the_ratio_of_target_and_departures_accelerates() {
     let params = params(&[]);
@@ -95,7 +94,7 @@ fn a_changed_capacity_counts_at_once() {
     close(router.fraction(&params), 1.0, 0.0);
 }
 
-/// Algorithm 1: whatever the share, tokens let exactly that share accelerate, to within those saved up.
+/// Verifies algorithm 1: apart from saved tokens, exactly the given fraction of packets accelerates.
 #[test]
 fn the_bucket_lets_the_share_of_packets_accelerate() {
     let params = params(&[]);
@@ -108,7 +107,7 @@ fn the_bucket_lets_the_share_of_packets_accelerate() {
         };
         let mut accelerated = 0;
         for _ in 0..1000 {
-            let mut header = AbcHeader::UNSET;
+            let mut header = Header::UNSET;
             router.on_interval(&params, Duration::from_ms(1), &view);
             router.on_departure(&params, PACKET, &mut header);
             accelerated += u32::from(!header.brakes());
@@ -122,21 +121,24 @@ fn the_bucket_lets_the_share_of_packets_accelerate() {
 #[test]
 fn a_later_router_takes_no_brake_back() {
     let params = params(&[]);
-    let mut header = AbcHeader::UNSET;
+    let mut header = Header::UNSET;
     assert_eq!(header.seen_by_router(), Some(false));
     header.brake();
-    let mut router = AbcRouter::new(&params, &port(1, C));
+    let mut router = Router::new(&params, &port(1, C));
     let tokens = router.tokens;
     router.on_departure(&params, PACKET, &mut header);
-    assert!(header.brakes() && router.tokens == tokens, "and costs it no token");
+    assert!(
+        header.brakes() && router.tokens == tokens,
+        "a braking packet uses no token"
+    );
     assert_eq!(header.seen_by_router(), Some(true));
 }
 
-/// What others send is not there for ABC.
+/// Verifies that other traffic reduces the capacity for ABC.
 #[test]
 fn other_traffic_leaves_less_capacity() {
     let params = params(&[]);
-    let mut router = AbcRouter::new(&params, &port(1, C));
+    let mut router = Router::new(&params, &port(1, C));
     for tick in 0..20 {
         if tick % 2 == 0 {
             router.on_arrival(&params, &Arriving::alone(PACKET), None);
@@ -170,7 +172,7 @@ fn a_window_does_not_brake_below_the_least() {
     assert!(sender.window < 6.0 + 1e-9, "{}", sender.window);
 }
 
-/// Section 5.1.1: the smaller window counts, and none exceeds twice what is on its way.
+/// Verifies that the smaller window applies, and that both are at most twice the packets in flight (section 5.1.1).
 #[test]
 fn a_loss_cuts_the_other_window_and_flight_bounds_both() {
     let params = params(&[("initial_window", 40.0)]);
@@ -207,7 +209,8 @@ fn network(capacity: f64, rtt: u64, flows: u64) -> Network<Abc> {
     link
 }
 
-/// Rates in so much time, bit/s, and the mean queueing delay, s, of samples in each millisecond.
+/// Runs for `time` ms. Returns the rates of the flows, in bit/s, and the mean queueing delay, sampled once per
+/// millisecond, in seconds.
 fn measure(link: &mut Network<Abc>, capacity: f64, time: u64) -> (std::vec::Vec<f64>, f64) {
     let before: std::vec::Vec<_> = link.flows.iter().map(|flow| flow.delivered).collect();
     let mut waiting = 0;
@@ -221,8 +224,9 @@ fn measure(link: &mut Network<Abc>, capacity: f64, time: u64) -> (std::vec::Vec<
     (rates, waiting as f64 / time as f64 * BITS / capacity)
 }
 
-/// Section 3.1.3: `w (1 - 2 f) = 1` for all flows, so their windows are equal. With `A = N / (mu RTT) - (1 - eta)` below 0,
-/// the load is `eta + N / (mu RTT)` and nothing waits. Differences shrink by e in `w` round trips, here 10 s.
+/// Verifies section 3.1.3: `w (1 - 2 f) = 1` for all flows, so the windows of all flows are equal. With `A = N / (mu
+/// RTT) - (1 - eta)` below 0, the load is `eta + N / (mu RTT)` and the queue is empty. Differences shrink by a factor
+/// of e in `w` round trips, here 10 s.
 #[test]
 fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
     for flows in [1, 2] {
@@ -239,8 +243,9 @@ fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
     }
 }
 
-/// With `A` above 0 the link is full, and the queue is where it takes the additive increase back: `x = d_t + delta A`. Shares
-/// wander about the equal ones; the bound on Jain's index was chosen after a look at one run, which had 0.98.
+/// Verifies the queue with `A` above 0: the link is full, and the queue offsets the additive increase at `x = d_t +
+/// delta A`. The rates vary around equal shares. The bound on Jain's index was chosen after one run with an index of
+/// 0.98.
 #[test]
 fn many_flows_wait_as_long_as_the_paper_says() {
     let (capacity, back, flows) = (16e6, 0.1, 20);
@@ -259,7 +264,7 @@ fn many_flows_wait_as_long_as_the_paper_says() {
     assert!(jain > 0.95, "{jain} of {rates:?}");
 }
 
-/// A step of the capacity, up and down by a factor of 2, is followed within five round trips.
+/// Verifies that the rate follows a capacity step by a factor of 2, up or down, within five round trips.
 #[test]
 fn a_step_of_the_capacity_is_followed_within_five_round_trips() {
     let mut link = network(20e6, 100, 2);

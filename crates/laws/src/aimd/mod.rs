@@ -1,4 +1,4 @@
-//! AIMD on rates: additive increase once per round-trip time, multiplicative decrease on loss.
+//! AIMD on rates: one additive increase per round-trip time, multiplicative decrease on loss.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! Texas A&M University, 2008), eq 19 and 114.
@@ -8,8 +8,8 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use params::AimdParams;
-pub use sender::AimdSender;
+pub use params::Params;
+pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 
@@ -18,13 +18,13 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 pub struct Aimd;
 
 impl Protocol for Aimd {
-    type Params = AimdParams;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = AimdSender;
-    type Router = NoRouter<AimdParams, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &AimdParams) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             tracks_losses: true,
             ecn: params.ecn,
@@ -40,6 +40,6 @@ impl Law for Aimd {
         "Zhang 2008, eq 19, 114",
         Signal::Loss,
         false,
-        &AimdParams::TABLE,
+        &Params::TABLE,
     );
 }

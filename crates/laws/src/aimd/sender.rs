@@ -1,37 +1,38 @@
-//! Sender: one step per round-trip time.
+//! Sender: one rate change per round-trip time.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::AimdParams;
+use super::Params;
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Loss, NoHeader, Outgoing, SenderLaw};
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AimdSender {
+pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// Number of the next packet.
+    /// Number of the next packet to be sent.
     next: u32,
-    /// Number of the first packet sent after the last step. Its ACK ends the round-trip time.
+    /// Number of the first packet sent after the last rate change. Its ACK ends the round-trip time.
     stepped: u32,
-    /// Number of the first packet sent after the last decrease. Older ones left at the old rate.
+    /// Number of the first packet sent after the last decrease. Losses and marks of earlier packets are ignored, since
+    /// these packets were sent at the previous rate.
     decreased: u32,
 }
 
-impl AimdSender {
-    fn decrease(&mut self, params: &AimdParams, next: u32) {
+impl Sender {
+    fn decrease(&mut self, params: &Params, next: u32) {
         self.rate = Rate::clamped((params.keep * self.rate.bps()).max(params.min_rate.bps()));
         self.stepped = next;
         self.decreased = next;
     }
 }
 
-impl SenderLaw for AimdSender {
-    type Params = AimdParams;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(params: &AimdParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             rate: params.initial_rate,
@@ -45,18 +46,18 @@ impl SenderLaw for AimdSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &AimdParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &AimdParams, _now: Time, packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, packet: &Outgoing) -> NoHeader {
         self.next = packet.number.wrapping_add(1);
         NoHeader
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &AimdParams, _now: Time, feedback: &Feedback<NoHeader>) {
+    fn on_feedback(&mut self, params: &Params, _now: Time, feedback: &Feedback<NoHeader>) {
         if feedback.marked && params.ecn && !before(feedback.number, self.decreased) {
             self.decrease(params, self.next);
         } else if !before(feedback.number, self.stepped) {
@@ -65,13 +66,13 @@ impl SenderLaw for AimdSender {
         }
     }
 
-    fn on_loss(&mut self, params: &AimdParams, _now: Time, loss: &Loss) {
+    fn on_loss(&mut self, params: &Params, _now: Time, loss: &Loss) {
         if !before(loss.number, self.decreased) {
             self.decrease(params, loss.next);
         }
     }
 
-    fn on_timeout(&mut self, params: &AimdParams, _now: Time, next: u32) {
+    fn on_timeout(&mut self, params: &Params, _now: Time, next: u32) {
         self.decrease(params, next);
     }
 }

@@ -2,38 +2,38 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Aimd, AimdParams, AimdSender};
+use super::{Aimd, Params, Sender};
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, ParamError, Parameters, Protocol, SenderLaw};
 
 const C: f64 = 1e6;
 const ALPHA: f64 = 10e3;
 const SIZE: Bytes = Bytes::new(1000);
 
-fn with(changes: &[(&str, f64)]) -> Result<AimdParams, ParamError> {
+fn with(changes: &[(&str, f64)]) -> Result<Params, ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     assert!(
         changes
             .iter()
-            .all(|(name, _)| AimdParams::TABLE.iter().any(|r| r.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|r| r.name == *name))
     );
-    let values: Vec<f64> = AimdParams::TABLE
+    let values: Vec<f64> = Params::TABLE
         .iter()
         .map(|r| value(r.name).unwrap_or(r.default))
         .collect();
-    AimdParams::read(&values)
+    Params::read(&values)
 }
 
-/// A sender whose packets are acknowledged, or lost, one round-trip time at a time.
+/// A sender whose packets are acknowledged or lost at once, one round-trip time after another.
 struct Flow {
-    params: AimdParams,
-    sender: AimdSender,
+    params: Params,
+    sender: Sender,
     next: u32,
 }
 
 impl Flow {
     fn new(changes: &[(&str, f64)]) -> Self {
         let params = with(changes).unwrap();
-        let sender = AimdSender::new(&params, &FlowInfo::of(SIZE));
+        let sender = Sender::new(&params, &FlowInfo::of(SIZE));
         Self {
             params,
             sender,
@@ -74,7 +74,7 @@ impl Flow {
         self.sender.on_loss(&self.params, Time::ZERO, &loss);
     }
 
-    /// A round-trip time with some packets, the first of which is lost if the link is overloaded.
+    /// Runs one round-trip time with five packets. The first packet is lost if the link is overloaded.
     fn round(&mut self, overload: bool) {
         let first = self.send(5);
         if overload {
@@ -86,8 +86,9 @@ impl Flow {
     }
 }
 
-/// One step per round-trip time: the rate climbs from `keep` times its peak to just above the capacity, so a period has
-/// `(1 - keep) C / alpha` increases and a decrease, and its mean is that of a straight line.
+/// Verifies the sawtooth with one step per round-trip time: the rate climbs from `keep` times its peak to just above
+/// the capacity. A period has `(1 - keep) C / alpha` increases and one decrease. The mean rate is the midpoint of its
+/// smallest and largest value.
 #[test]
 fn the_rate_is_a_sawtooth() {
     for keep in [0.5, 0.8] {
@@ -111,7 +112,7 @@ fn the_rate_is_a_sawtooth() {
     }
 }
 
-/// Zhang 2008, theorem 13, eq 115: two synchronised flows that start as unfairly as can be.
+/// Zhang 2008, theorem 13, eq 115: two synchronised flows that start with the most unfair rates, almost 0 and `C`.
 #[test]
 fn two_flows_become_fair_as_theorem_13_says() {
     for epsilon in [0.1_f64, 0.01] {

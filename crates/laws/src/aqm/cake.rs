@@ -1,37 +1,37 @@
-//! A shaper with queues per flow and fairness between hosts: CAKE-like, and not the CAKE of Linux.
+//! CAKE-like shaper with a queue per flow and fairness between hosts. It is not the CAKE of Linux.
 //!
 //! Source: T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for
-//! home gateways" (LANMAN 2018); `sch_cake` of Linux. Of these, this has
+//! home gateways" (LANMAN 2018); `sch_cake` of Linux. Implemented are
 //!
-//! - the shaper without bursts (section III-A): a packet of `s` bytes keeps the gate shut for `s / rate`;
-//! - flow queues of `sch_fq_codel` behind a set-associative hash of eight ways (III-B): two flows share a queue only if
-//!   the eight queues of a set are all taken;
-//! - fairness between hosts (III-B): the quantum of a flow is divided by the number of flows that wait of its source
-//!   (`isolation = "sources"`), for its destination (`"destinations"`), or the larger of both (`"triple"`);
+//! - the shaper without bursts (section III-A): after a packet of `s` bytes, the next one leaves `s / rate` later;
+//! - flow queues of `sch_fq_codel` behind an eight-way set-associative hash (III-B): two flows share a queue only if
+//!   all eight queues of a set are in use;
+//! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its source
+//!   (`isolation = "sources"`), of its destination (`"destinations"`), or by the larger of both (`"triple"`);
 //! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least one and a half packets of 1514
 //!   bytes at `rate`;
 //! - overflow that drops from the head of the longest queue.
 //!
-//! It has no classes of `DiffServ` (III-C), filter of ACKs (III-D), overhead of framing, BLUE beside CoDel (COBALT) or NAT
-//! look-up. What that comes to beside the code of Linux: `docs/concepts/cake-beside-linux-code.md`.
+//! Not implemented are `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE (COBALT) and NAT
+//! look-up. The page on CAKE in `docs/concepts` measures the differences from the code of Linux.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::codel::CodelParams;
 use super::{Overflow, Queue, QueueInfo};
 use crate::law::PortInfo;
-use crate::params::{SWITCH, Unit, choices, parameters};
+use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
 
 choices! {
-    /// Between whom capacity is shared fairly.
+    /// Unit of fairness.
     pub enum Isolation {
         /// Flows.
         Flows = "flows",
-        /// Sources, and the flows of each: `dual-srchost`, for the way out of a home.
+        /// Sources, then the flows of each source (`dual-srchost`); for the upstream of a home network.
         Sources = "sources",
-        /// Destinations, and the flows of each: `dual-dsthost`, for the way in.
+        /// Destinations, then the flows of each destination (`dual-dsthost`); for the downstream.
         Destinations = "destinations",
-        /// Both: no source and no destination gains by more flows, as long as the other ends of these differ.
+        /// Sources and destinations. No host gains bandwidth by more flows, as long as the flows have different peers.
         Triple = "triple",
     }
 }
@@ -40,50 +40,50 @@ parameters! {
     /// Validated parameters.
     pub struct CakeParams {
         rate: Rate = Unit::Rate, 0.0, (0.0, 1e15),
-            "what the shaper lets pass; 0 b/s: as much as the line sends",
+            "rate of the shaper; 0 b/s: the line rate",
             "sch_cake: unlimited; set it a few percent below the line behind it";
         isolation: Isolation = Isolation::UNIT, 3.0, Isolation::RANGE,
-            "between whom capacity is shared fairly: flows, or hosts at one or both ends and then their flows",
+            "unit of fairness: flows, or hosts at one or both ends and then their flows",
             "sch_cake: triple-isolate";
         queues: u32 = Unit::Number, 1024.0, (8.0, 65_536.0),
-            "queues that flows are hashed into, a multiple of 8",
+            "number of flow queues (hash buckets), a multiple of 8",
             "sch_cake";
         target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
-            "shortest wait that is too long if it lasts",
+            "acceptable standing queueing delay",
             "sch_cake";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "how long packets of a queue may be late before one is dropped; about the longest round-trip time",
+            "time above the target after which a queue drops a packet; about the longest round-trip time",
             "sch_cake";
         limit: u32 = Unit::Packets, 10_240.0, (1.0, 1e6),
-            "packets that may wait in all queues",
+            "largest backlog of all queues, packets",
             "sch_cake";
         memory: Bytes = Unit::Size, 4_194_304.0, (1.0, 1e12),
-            "bytes that may wait in all queues",
+            "largest backlog of all queues, bytes",
             "sch_cake: at least 4 MiB";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "sch_cake";
     } also {
-        /// What each queue is under.
+        /// CoDel parameters of each queue.
         pub codel: CodelParams = CodelParams { target: late(target, rate), interval, ecn };
     } where {
-        queues: queues.is_multiple_of(WAYS), "must be a multiple of 8";
+        queues: queues.is_multiple_of(SET_ASSOCIATIVITY), "must be a multiple of 8";
     }
 }
 
-/// Queues that a flow may take.
-pub const WAYS: u32 = 8;
+/// Associativity of the hash: number of queues that a flow may use.
+pub const SET_ASSOCIATIVITY: u32 = 8;
 
-/// The largest packet that slow lines allow for, bytes.
-const LARGEST: f64 = 1514.0;
+/// Packet size for the lower bound of the target, in bytes.
+const MAX_PACKET_BYTES: f64 = 1514.0;
 
-/// A packet and a half must be able to wait.
+/// Returns the target, raised to at least the transmission time of one and a half packets.
 fn late(target: Duration, rate: Rate) -> Duration {
-    let slow = Duration::from_secs_f64(1.5 * LARGEST * 8.0 / rate.bps());
+    let slow = Duration::from_secs_f64(1.5 * MAX_PACKET_BYTES * 8.0 / rate.bps());
     target.max(slow.filter(|_| rate > Rate::ZERO).unwrap_or(Duration::ZERO))
 }
 
-/// The shaper at one port; its queues are those of the scheduler.
+/// Shaper at one port; the scheduler holds its queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cake;
 
@@ -92,9 +92,9 @@ impl Queue for Cake {
 
     const INFO: QueueInfo = QueueInfo {
         name: "cake",
-        title: "CAKE-like: a shaper, a queue per flow under CoDel, fairness between hosts",
+        title: "CAKE-like: a shaper, a queue with CoDel per flow, fairness between hosts",
         source: "Høiland-Jørgensen, Täht, Morton 2018",
-        signal: "queues that wait or have lately",
+        signal: "active queues: with a backlog, or with one recently",
         params: &CakeParams::TABLE,
     };
     const OVERFLOW: Overflow = Overflow::Fattest;

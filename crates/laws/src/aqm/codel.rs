@@ -1,41 +1,41 @@
-//! CoDel: controlled delay. Drops, more and more often, once all packets have waited too long for a while.
+//! CoDel: controlled delay. Drops packets at a growing rate while the queueing delay stays above a target.
 //!
 //! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
 //!
-//! A packet is late if it waited `target` or longer and leaves more behind than one packet of the largest size. Once
-//! every packet of a whole `interval` was late, the one about to leave is dropped, and the next drop is due at
+//! A packet is late if its queueing delay is at least `target` and it leaves a backlog of more than one packet of the
+//! largest size. Once all packets of a whole `interval` were late, the packet about to be transmitted is dropped. The
+//! next drop is due at
 //!
 //! ```text
 //! t <- t + interval / sqrt(count)
 //! ```
 //!
-//! where `t` is when the last one was due and `count`, from 1, grows by one per drop. The first packet that is not late
-//! ends this. If it begins again within 16 intervals of the time when the next drop was due, `count` begins at what the
-//! last time had added to it.
+//! where `t` is the due time of the last drop. `count` starts at 1 and grows by one per drop. The first packet that is
+//! not late ends the dropping state. If dropping resumes within 16 intervals of the due time of the next drop, `count`
+//! starts at the increase of the last dropping state.
 //!
 //! Readings:
-//! - The RFC's code drops, and so does this unless `ecn = true`, which marks as FQ-CoDel does (RFC 8290).
-//! - The RFC's code drops several packets in a loop; here each is a call of its own, at the same time as the one
-//!   before.
+//! - Packets are dropped, as in the RFC's code. `ecn = true` marks them, as FQ-CoDel does (RFC 8290).
+//! - The RFC's code drops several packets in a loop. Here each drop is a separate call, at the same time.
 //! - The largest size is that of all packets so far.
 
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
     pub struct CodelParams {
         target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
-            "shortest wait that is too long if it lasts",
+            "acceptable standing queueing delay",
             "RFC 8289";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "how long packets may be late before one is dropped; about the longest round-trip time",
+            "time above the target after which a packet is dropped; about the longest round-trip time",
             "RFC 8289";
-        ecn: bool = Unit::Switch, 0.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "RFC 8289 drops; RFC 8290 marks";
     }
 }
@@ -45,14 +45,14 @@ parameters! {
 pub struct Codel {
     /// Largest packet so far.
     largest: Bytes,
-    /// How long the last packet that left or was dropped had waited.
+    /// Queueing delay of the last packet that left or was dropped.
     waited: Duration,
-    /// When packets will have been late for an interval, while they are.
+    /// Time at which packets will have been late for an interval; `None` unless the last packet was late.
     first_above: Option<Time>,
     dropping: bool,
-    /// When the next drop is due, or was when dropping ended.
+    /// Due time of the next drop; kept after the dropping state ends.
     next_drop: Time,
-    /// Whether that time has come and the one after it is not set yet: only a late packet sets it.
+    /// True if the drop at `next_drop` has happened; the next late packet then sets a new due time.
     taken: bool,
     count: u32,
     /// `count` when dropping began.
@@ -64,9 +64,9 @@ impl Queue for Codel {
 
     const INFO: QueueInfo = QueueInfo {
         name: "codel",
-        title: "CoDel: drops packets once all have waited too long for a while",
+        title: "CoDel: drops packets while the queueing delay stays above a target",
         source: "RFC 8289",
-        signal: "waiting time of the last packet, seconds",
+        signal: "queueing delay of the last packet, seconds",
         params: &CodelParams::TABLE,
     };
     const ACTS_ON_DEPARTURE: bool = true;
@@ -112,17 +112,18 @@ impl Queue for Codel {
 }
 
 impl Codel {
-    /// The port has sent packets of this size; for a queue that is not the only one there.
+    /// Updates the largest packet size of the port. Needed if this is one of several queues.
     pub fn expect(&mut self, size: Bytes) {
         self.largest = self.largest.max(size);
     }
 
-    /// The queue lost packets to its neighbours, which count as dropped, as in `fq_codel_drop` of Linux.
+    /// Counts packets dropped from this queue because of the total backlog of all queues, as `fq_codel_drop` of Linux
+    /// does.
     pub fn count_lost(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Whether every packet of an interval was late, this one included (`dodequeue`, section 5.6).
+    /// Returns true if every packet of an interval was late, including this one (`dodequeue`, section 5.6).
     fn late_for_an_interval(&mut self, params: &CodelParams, now: Time, port: &PortView) -> bool {
         if self.waited < params.target || port.queue <= self.largest {
             self.first_above = None;
@@ -136,7 +137,7 @@ impl Codel {
         }
     }
 
-    /// The first drop (`deque`, section 5.5).
+    /// Starts the dropping state (`deque`, section 5.5).
     fn begin(&mut self, params: &CodelParams, now: Time) {
         let added = self.count - self.first_count;
         let recent = now.since(self.next_drop).as_ps() / 16 < params.interval.as_ps();
@@ -148,7 +149,7 @@ impl Codel {
     }
 }
 
-/// `control_law` of section 5.6.
+/// Returns the due time of the next drop: `control_law` of section 5.6.
 fn drop_after(t: Time, interval: Duration, count: u32) -> Time {
     let gap = interval.as_ps() as f64 / libm::sqrt(f64::from(count));
     t.saturating_add(Duration::from_ps(gap as u64))

@@ -1,4 +1,4 @@
-//! What every discipline must do, as tests that are generic in it. The list in `queue.rs` runs them on each.
+//! Generic tests that every queue discipline must pass. The list in `aqm.rs` runs them for each discipline.
 
 use std::vec::Vec;
 
@@ -43,7 +43,7 @@ const PORT: PortInfo = PortInfo {
     capacity: Rate::ZERO,
 };
 
-/// Parameters that are the defaults except for row `changed`, if any.
+/// Returns the default parameters, except for row `changed`, if any.
 fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamError> {
     let mut values: Vec<f64> = Q::INFO.params.iter().map(|row| row.default).collect();
     if let Some((row, value)) = changed {
@@ -73,7 +73,7 @@ pub fn table<Q: Queue>() {
                 assert_eq!(Q::ecn(&params), on);
             }
         }
-        None => assert!(!Q::ecn(&defaults::<Q>()), "nobody can switch marks off"),
+        None => assert!(!Q::ecn(&defaults::<Q>()), "no switch disables marks"),
     }
     let is_rate = |row: &ParamSpec| row.name == "rate" && row.unit == crate::Unit::Rate;
     match info.params.iter().position(is_rate) {
@@ -123,7 +123,7 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
     list(input, 0..100)
 }
 
-/// The bits of the signal, so that NaN equals itself, and the verdict, if there was one.
+/// Observed output: the bits of the signal, so that NaN equals itself, and the verdict, if any.
 type Seen = (u64, Option<Verdict>);
 
 fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[Input]) -> Vec<Seen> {
@@ -170,7 +170,8 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
     inputs.iter().map(step).collect()
 }
 
-/// Each parameter at each end of its range, the others at their defaults, at a slow, a fast and a dead port.
+/// Sets each parameter to each end of its range, with defaults for the others, at a slow port, a fast port and a port
+/// of capacity zero.
 pub fn corners<Q: Queue>() {
     let extremes = (0..Q::INFO.params.len()).flat_map(|row| {
         let (low, high) = Q::INFO.params[row].range;
@@ -191,7 +192,7 @@ pub fn corners<Q: Queue>() {
     });
 }
 
-/// Logged inputs give the same verdicts and state again, from the start and from a copy made half way.
+/// Verifies that logged inputs reproduce verdicts and state, from the start and from a copy made halfway.
 pub fn replay<Q: Queue>() {
     let params = defaults::<Q>();
     check(inputs(), |inputs| {
@@ -208,7 +209,7 @@ pub fn replay<Q: Queue>() {
     });
 }
 
-/// Packets that find the port idle, and wait for nothing, go on unmarked whatever is drawn.
+/// Verifies that packets which find the port idle pass unmarked, whatever the draw.
 pub fn idle<Q: Queue>() {
     let params = defaults::<Q>();
     check(list((1..1_000_000_u64, 1..9000_u64, 0.0..1.0), 0..200), |packets| {

@@ -1,9 +1,9 @@
-//! Drop-front: a full queue drops the packet that has waited longest, so that its sender hears of it sooner.
+//! Drop-front: a full queue drops the packet that has waited longest, so that its sender detects the loss sooner.
 
 use super::{Overflow, Queue, QueueInfo};
 use crate::law::PortInfo;
 
-/// Drops from the front.
+/// Drops from the front of a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DropFront;
 

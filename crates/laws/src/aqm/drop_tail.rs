@@ -1,9 +1,9 @@
-//! Drop-tail: a packet that finds no room is dropped.
+//! Drop-tail: a full queue drops the packet that arrives.
 
 use super::{Queue, QueueInfo};
 use crate::law::PortInfo;
 
-/// Drops what does not fit.
+/// Drops arrivals at a full queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DropTail;
 
@@ -12,7 +12,7 @@ impl Queue for DropTail {
 
     const INFO: QueueInfo = QueueInfo {
         name: "drop_tail",
-        title: "drop-tail: a packet that finds no room is dropped",
+        title: "drop-tail: a full queue drops the packet that arrives",
         source: "RFC 7567, section 2.1",
         signal: "none",
         params: &[],

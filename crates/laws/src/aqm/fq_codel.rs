@@ -1,65 +1,68 @@
-//! FQ-CoDel: a queue per flow, served in turn, each under CoDel.
+//! FQ-CoDel: a queue with CoDel per flow, served by deficit round robin.
 //!
 //! Source: RFC 8290 (T. Høiland-Jørgensen, P. McKenney, D. Täht, J. Gettys, E. Dumazet, 2018); `sch_fq_codel` of Linux.
 //!
-//! A hash puts each flow into one of `queues` queues. A queue that gets a packet while it is empty joins the list of
-//! new queues, with `quantum` bytes to send. Deficit round robin serves new queues before old ones: a queue whose
-//! bytes are used up gets another `quantum` and becomes the last of the old ones; a new one that is empty becomes an
-//! old one, so that it cannot come back as new before its turn; an old one that is empty leaves. Each queue has a
-//! state of [`codel`](super::codel) of its own.
+//! A hash assigns each flow to one of `queues` queues. An empty queue that receives a packet joins the list of new
+//! queues, with a deficit of `quantum` bytes. Deficit round robin serves new queues before old ones:
 //!
-//! If more than `limit` packets or `memory` bytes wait, the queue of most bytes loses packets from its head: half of
-//! its bytes, at most `batch` packets.
+//! - A queue that has used its deficit gets another `quantum` and becomes the last of the old queues.
+//! - A new queue that becomes empty joins the old queues, so that it cannot be new again before its turn.
+//! - An old queue that becomes empty leaves the list.
 //!
-//! The queues themselves are `levelflow_path::Scheduler`, which the simulator and the data plane run.
+//! Each queue has its own [`codel`](super::codel) state.
+//!
+//! If the backlog exceeds `limit` packets or `memory` bytes, the queue with the most bytes drops half of them from its
+//! head, but at most `batch` packets.
+//!
+//! `levelflow_path::Scheduler` holds the queues. The simulator and the data plane run that scheduler.
 //!
 //! Readings:
-//! - CoDel's condition that a packet leaves more behind than one of the largest size is that of Linux: it counts what
-//!   waits in all queues. RFC 8289 has one queue.
-//! - As in Linux, packets that overflow drops count for CoDel's next drop (`count`).
-//! - `memory` counts bytes on the wire; Linux counts what its buffers take.
+//! - CoDel's condition, a backlog of more than one packet of the largest size, counts the backlog of all queues, as in
+//!   Linux. RFC 8289 has only one queue.
+//! - Packets dropped by overflow count for CoDel's next drop (`count`), as in Linux.
+//! - `memory` counts bytes on the wire; Linux counts the size of its buffers.
 
 use levelflow_units::{Bytes, Duration};
 
 use super::codel::CodelParams;
 use super::{Overflow, Queue, QueueInfo};
 use crate::law::PortInfo;
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
     pub struct FqCodelParams {
         queues: u32 = Unit::Number, 1024.0, (1.0, 65_536.0),
-            "queues that flows are hashed into",
+            "number of flow queues (hash buckets)",
             "RFC 8290, section 5.2";
         quantum: Bytes = Unit::Size, 1514.0, (1.0, 1e6),
-            "what a queue may send per turn",
+            "bytes that a queue may send per turn",
             "RFC 8290, section 5.2: the MTU of the link, of Ethernet here";
         target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
-            "shortest wait that is too long if it lasts",
+            "acceptable standing queueing delay",
             "RFC 8290, section 5.2";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "how long packets of a queue may be late before one is dropped; about the longest round-trip time",
+            "time above the target after which a queue drops a packet; about the longest round-trip time",
             "RFC 8290, section 5.2";
         limit: u32 = Unit::Packets, 10_240.0, (1.0, 1e6),
-            "packets that may wait in all queues",
+            "largest backlog of all queues, packets",
             "RFC 8290, section 5.2";
         memory: Bytes = Unit::Size, 33_554_432.0, (1.0, 1e12),
-            "bytes that may wait in all queues",
+            "largest backlog of all queues, bytes",
             "Linux: 32 MiB";
         batch: u32 = Unit::Packets, 64.0, (1.0, 1e6),
-            "packets that the longest queue loses at once, at most, if there are too many",
+            "largest number of packets that overflow drops at once from the longest queue",
             "RFC 8290, section 4.1; Linux";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "RFC 8290, section 5.2";
     } also {
-        /// What each queue is under.
+        /// CoDel parameters of each queue.
         pub codel: CodelParams = CodelParams { target, interval, ecn };
     }
 }
 
-/// FQ-CoDel at one port; its queues are those of the scheduler.
+/// FQ-CoDel at one port; the scheduler holds its queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodel;
 
@@ -68,9 +71,9 @@ impl Queue for FqCodel {
 
     const INFO: QueueInfo = QueueInfo {
         name: "fq_codel",
-        title: "FQ-CoDel: a queue per flow, served in turn, each under CoDel",
+        title: "FQ-CoDel: a queue with CoDel per flow, served by deficit round robin",
         source: "RFC 8290",
-        signal: "queues that wait or have lately",
+        signal: "active queues: with a backlog, or with one recently",
         params: &FqCodelParams::TABLE,
     };
     const OVERFLOW: Overflow = Overflow::Fattest;

@@ -1,4 +1,4 @@
-//! PI: a proportional-integral controller holds the queue at a target.
+//! PI: a proportional-integral controller that holds the queue at a target.
 //!
 //! Source: C. V. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting
 //! TCP Flows" (2001).
@@ -14,39 +14,39 @@
 //! flows and round-trip time.
 //!
 //! Readings:
-//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and at most 246 ms. Its example
-//!   holds 200 packets; the default here is ns-2's 50.
-//! - `p` is kept between 0 and 1, as in ns-2: the paper does not say what happens at the ends.
-//! - Packets in service count as queue.
+//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and round-trip times of at most
+//!   246 ms. The paper's example holds 200 packets; the default here is 50, as in ns-2.
+//! - `p` is clamped to the range from 0 to 1, as in ns-2. The paper does not define a range.
+//! - The queue includes the packet in service.
 
 use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
     pub struct PiParams {
         /// `q_ref`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
-            "queue to be held, q_ref",
+            "target queue, q_ref",
             "ns-2; 200 packets in Hollot et al. 2001, section IV";
         a: f64 = Unit::Number, 1.822e-5, (1e-12, 1.0),
-            "gain on the queue now, per packet",
+            "gain of the current queue, per packet",
             "Hollot et al. 2001, section IV";
         b: f64 = Unit::Number, 1.816e-5, (0.0, 1.0),
-            "gain on the queue one interval ago, per packet",
+            "gain of the queue one interval ago, per packet",
             "Hollot et al. 2001, section IV";
         /// `T`.
         interval: Duration = Unit::Duration, 0.00625, (1e-6, 100.0),
             "time between two updates of the probability",
             "Hollot et al. 2001, section IV: 160 Hz";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "Hollot et al. 2001: marks or drops";
     } where {
-        a: a > b, "must be above b, or a long queue would be marked less and less";
+        a: a > b, "must be above b; otherwise a long queue would reduce the marking probability";
     }
 }
 
@@ -64,7 +64,7 @@ impl Queue for Pi {
 
     const INFO: QueueInfo = QueueInfo {
         name: "pi",
-        title: "PI: a proportional-integral controller holds the queue at a target",
+        title: "PI: a proportional-integral controller that holds the queue at a target",
         source: "Hollot, Misra, Towsley, Gong 2001",
         signal: "marking probability",
         params: &PiParams::TABLE,

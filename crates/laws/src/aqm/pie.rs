@@ -1,59 +1,61 @@
-//! PIE: a proportional-integral controller holds the queueing delay at a target.
+//! PIE: a proportional-integral controller that holds the queueing delay at a target.
 //!
-//! Source: RFC 8033 (R. Pan, P. Natarajan, F. Baker, G. White, 2017), section 4; the optional parts of section 5 that
-//! Linux has.
+//! Source: RFC 8033 (R. Pan, P. Natarajan, F. Baker, G. White, 2017), section 4, and the optional parts of section 5
+//! that Linux has.
 //!
-//! At the end of each interval, with `d` the queueing delay now and `d'` that one interval ago:
+//! At the end of each interval, with `d` the queueing delay now and `d'` the queueing delay one interval ago:
 //!
 //! ```text
 //! p <- p + s (alpha (d - target) + beta (d - d')),  kept between 0 and 1
 //! ```
 //!
-//! where `s` is smaller the smaller `p` is, from 1/2048 to 1. Each arriving packet is dropped with probability `p`, but
-//! none while the last delay was below half of the target and `p` below 0.2, while no more than two packets wait, or
-//! while a burst is allowed: for `burst` after a time without drops and delay.
+//! where `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`, with three
+//! exceptions. No packet is dropped if the last delay was below half of the target and `p` below 0.2, if the backlog is
+//! at most two packets, or while a burst is allowed. A burst is allowed for `burst` after a time without drops and
+//! delay.
 //!
 //! Readings:
-//! - `d` is the queue, without the packet in service, over the capacity: the RFC estimates the rate of departures, which
-//!   is known here.
-//! - Section 5.1: above a probability of `mark_below`, packets that could be marked are dropped.
-//! - Section 5.4 (de-randomization): no drop before the probabilities since the last one add up to 0.85, and one at 8.5.
-//! - Section 5.5: at a probability above 0.1, it grows by at most 0.02 at a time. Beyond a delay of 250 ms it grows by 0.02 in
-//!   any case (section 4.2 of the code in Linux; 5.5 of the RFC).
-//! - The RFC's sizes of packets are those of the largest one so far, as in [`codel`](super::codel).
+//! - `d` is the queue, without the packet in service, over the capacity. The RFC estimates the departure rate, which is
+//!   known here.
+//! - Section 5.1: above a probability of `mark_below`, ECN-capable packets are dropped, too.
+//! - Section 5.4 (de-randomization): a packet is never dropped before the probabilities since the last drop sum to
+//!   0.85, and always once they sum to 8.5.
+//! - Section 5.5: from a probability of 0.1 on, an update adds at most 0.02. Beyond a delay of 250 ms an update always
+//!   adds 0.02 (section 4.2 of the code in Linux; 5.5 of the RFC).
+//! - The packet size of the RFC is that of the largest packet so far, as in [`codel`](super::codel).
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
     pub struct PieParams {
         /// `QDELAY_REF`.
         target: Duration = Unit::Duration, 0.015, (0.0, 100.0),
-            "queueing delay to be held",
+            "target queueing delay",
             "RFC 8033, section 4.2";
         /// `T_UPDATE`.
         interval: Duration = Unit::Duration, 0.015, (1e-6, 100.0),
             "time between two updates of the probability",
             "RFC 8033, section 4.2";
         alpha: f64 = Unit::Number, 0.125, (0.0, 1e3),
-            "gain on the distance from the target, per second",
+            "gain of the distance from the target, per second",
             "RFC 8033, section 4.2";
         beta: f64 = Unit::Number, 1.25, (0.0, 1e3),
-            "gain on the change of the delay, per second",
+            "gain of the change of the delay, per second",
             "RFC 8033, section 4.2";
         /// `MAX_BURST`.
         burst: Duration = Unit::Duration, 0.15, (0.0, 100.0),
-            "how long a burst passes after a quiet time",
+            "duration of a burst that passes without drops after a quiet time",
             "RFC 8033, section 4.4";
         mark_below: f64 = Unit::Number, 0.1, (0.0, 1.0),
-            "probability up to which packets are marked, if they can be, and not dropped",
+            "largest probability at which ECN-capable packets are marked instead of dropped",
             "RFC 8033, section 5.1";
-        ecn: bool = Unit::Switch, 0.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "RFC 8033, section 5.1: optional; Linux drops";
     }
 }
@@ -78,7 +80,7 @@ impl Queue for Pie {
 
     const INFO: QueueInfo = QueueInfo {
         name: "pie",
-        title: "PIE: a proportional-integral controller holds the queueing delay at a target",
+        title: "PIE: a proportional-integral controller that holds the queueing delay at a target",
         source: "RFC 8033",
         signal: "drop probability",
         params: &PieParams::TABLE,
@@ -137,7 +139,7 @@ impl Queue for Pie {
         }
         self.probability += change;
         if self.delay == 0.0 && before == 0.0 {
-            self.probability *= DECAY;
+            self.probability *= IDLE_DECAY;
         }
         self.probability = self.probability.clamp(0.0, 1.0);
         let quiet = |delay: f64| delay < target / 2.0;
@@ -153,14 +155,14 @@ impl Queue for Pie {
     }
 }
 
-/// Most that the probability grows at once where it is large, and what it grows by in any case where the delay is long.
+/// Limit on the increase per update of a probability of 0.1 or more; also the extra increase beyond `LONG_DELAY_S`.
 const LARGEST_STEP: f64 = 0.02;
 const LONG_DELAY_S: f64 = 0.25;
-/// In each interval without a queue.
-const DECAY: f64 = 0.98;
+/// Factor applied to the probability in each interval without a queue.
+const IDLE_DECAY: f64 = 0.98;
 
 impl Pie {
-    /// Steps are smaller where the probability is (section 4.2).
+    /// Returns the scale `s` of the current probability (section 4.2).
     fn scale(&self) -> f64 {
         let scales = [
             (1e-6, 2048.0),
@@ -174,13 +176,13 @@ impl Pie {
         1.0 / found.map_or(1.0, |(_, scale)| *scale)
     }
 
-    /// Whether no packet is dropped now, whatever the probability (section 4.1).
+    /// Returns true if no packet is dropped now, whatever the probability (section 4.1).
     fn spares(&self, params: &PieParams, queue: Bytes) -> bool {
         let quiet = self.delay < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         quiet || queue <= self.largest + self.largest
     }
 
-    /// By chance, but neither soon after a drop nor never (section 5.4).
+    /// Decides on a drop at random, with bounds on the distance between drops (section 5.4).
     fn drops(&mut self, draw: f64) -> bool {
         if self.probability == 0.0 {
             self.accumulated = 0.0;

@@ -1,13 +1,13 @@
-//! A policer: a token bucket drops what exceeds a rate, and queues nothing for it.
+//! Policer: a token bucket that drops packets above a rate, without a queue.
 //!
 //! Source: RFC 2697 (J. Heinanen, R. Guerin, 1999), with one bucket and two colours; `police` of Linux's tc is one.
 //!
-//! The bucket holds up to `burst` bytes and fills at `rate`. A packet that finds its size there takes it and passes;
-//! any other is dropped and takes nothing.
+//! The bucket holds up to `burst` bytes and fills at `rate`. A packet passes if the bucket holds its size, and removes
+//! that number of bytes. Otherwise it is dropped and removes nothing.
 //!
 //! Readings:
 //! - The bucket is full at first.
-//! - A packet that the buffer has no room for takes no tokens: the policer stands behind the check for room.
+//! - A packet dropped by a full buffer removes no tokens: the check for room precedes the policer.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -19,10 +19,10 @@ parameters! {
     /// Validated parameters.
     pub struct PolicerParams {
         rate: Rate = Unit::Rate, 1e7, (1.0, 1e15),
-            "what passes in the long run",
+            "long-run rate that passes",
             "own choice; set it";
         burst: Bytes = Unit::Size, 15_000.0, (1.0, 1e12),
-            "size of the bucket: what passes at once; less than a packet lets none pass",
+            "size of the bucket, the largest burst; below a packet's size, no packet passes",
             "own choice: ten packets of 1500 bytes";
     }
 }
@@ -30,7 +30,7 @@ parameters! {
 /// State of a policer at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policer {
-    /// Bits in the bucket, at a time.
+    /// Bits in the bucket at time `at`.
     tokens: f64,
     at: Time,
 }
@@ -40,7 +40,7 @@ impl Queue for Policer {
 
     const INFO: QueueInfo = QueueInfo {
         name: "policer",
-        title: "policer: a token bucket drops what exceeds a rate",
+        title: "policer: a token bucket that drops packets above a rate",
         source: "RFC 2697",
         signal: "bytes in the bucket",
         params: &PolicerParams::TABLE,
@@ -62,7 +62,7 @@ impl Queue for Policer {
         self.tokens = (self.tokens + filled).min(params.burst.as_bits_f64());
         self.at = packet.now;
         let size = packet.size.as_bits_f64();
-        // A hundredth of a bit is what rounding may take.
+        // A hundredth of a bit allows for rounding.
         if self.tokens + 0.01 < size {
             return Verdict::Drop;
         }
@@ -83,9 +83,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In any period `t`, no more than `rate t + burst` passes (the arrival curve of a token bucket), and a packet is
-        /// dropped only where it would exceed that. What is within 0.05 bit of the curve may do either: the policer allows
-        /// for rounding.
+        /// Verifies that at most `rate t + burst` passes in any period `t` (the arrival curve of a token bucket), and
+        /// that only packets which would exceed this are dropped. Within 0.05 bit of the curve, rounding may decide.
         #[test]
         fn what_passes_is_bounded_by_the_arrival_curve(
             packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
@@ -97,7 +96,8 @@ mod tests {
                 now += Duration::from_ps(gap_ns * 1000);
                 let size = Bytes::new(size);
                 let verdict = policer.on_arrival(&params, &Arriving { now, ..Arriving::alone(size) }, 0.0);
-                // The most that the past allows: the smallest of all curves that begin at a packet, and the bucket.
+                // Room for this packet: the minimum of the burst size and of all arrival curves that begin at an
+                // earlier packet.
                 let mut room = 32_000.0_f64;
                 let mut sum = 0.0;
                 for &(at, bits) in passed.iter().rev() {

@@ -1,17 +1,17 @@
-//! RED: random early detection. Marks with a probability that grows with the average queue.
+//! RED: random early detection. Marks packets with a probability that grows with the average queue.
 //!
 //! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode after
 //! S. Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
 //!
-//! Each arriving packet finds `q` packets waiting or in service and moves the average:
+//! Each arriving packet finds a backlog of `q` packets, including the one in service, and updates the average:
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q                 if q > 0
 //! avg <- (1 - w)^(1 + t/s) avg             if the port has been idle for t;  s: time to send a typical packet
 //! ```
 //!
-//! The probability to mark it is `p_a`, which with `count` unmarked packets since the last marked one makes the number
-//! of packets from mark to mark uniform on `1, ..., 1/p_b` instead of geometric:
+//! The packet is marked with probability `p_a`. Here `count` is the number of unmarked packets since the last marked
+//! one. It makes the distance between marks uniform on `1, ..., 1/p_b` instead of geometric:
 //!
 //! ```text
 //! p_b = 0                                           avg < min
@@ -21,24 +21,26 @@
 //! p_a = p_b / (1 - count p_b)
 //! ```
 //!
-//! With `weight = 1` the average is the queue, and with `min = max = K` every packet that finds `K` or more is marked:
-//! the step that DCTCP wants (RFC 8257, section 3.1). A step has no ramp above it either, whatever `gentle` says.
+//! With `weight = 1` the average is the queue. With `min = max = K`, every packet that finds `K` or more is marked: the
+//! step of DCTCP (RFC 8257, section 3.1). A step has no ramp above it, with or without `gentle`.
 //!
 //! Readings:
-//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances; its pseudo-code
-//!   (fig 2) has 1 there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
-//! - The packet that ends an idle time counts as one more that found the queue empty; the paper leaves the function of
-//!   `t` open.
-//! - Where `p_b = 1`, packets are marked like below, as in the paper; what does not understand marks is dropped.
-//! - The port is idle from the time when all that RED let in has been sent. Of a packet that was to be marked and was
-//!   dropped, RED does not hear; if such a packet was the last one, the idle time is short by its transmission time.
-//! - A packet that finds no room is not seen.
+//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances. The pseudo-code of
+//!   the paper (fig 2) has 1 there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
+//! - The packet that ends an idle time counts as one that found the queue empty; the paper leaves the function of `t`
+//!   open.
+//! - At `p_b = 1`, packets are marked, as at smaller probabilities and as in the paper. Packets that are not
+//!   ECN-capable are dropped.
+//! - The port is idle once all packets that RED accepted have been sent. RED is not notified when the queue drops a
+//!   packet instead of marking it. If that packet was the last one, the idle time is too short by its transmission
+//!   time.
+//! - A packet dropped by a full buffer does not update the average.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
@@ -53,22 +55,22 @@ parameters! {
             "Floyd and Jacobson 1993, section 5; at least twice min";
         /// `w_q`.
         weight: f64 = Unit::Number, 0.002, (1e-9, 1.0),
-            "weight of the queue that a packet finds in the average",
+            "weight of the current queue in the average",
             "Floyd and Jacobson 1993, section 6";
         /// `max_p`.
         max_p: f64 = Unit::Number, 0.1, (0.0, 1.0),
-            "probability to mark at max",
+            "marking probability at max",
             "Floyd 1997 (RED: discussions of setting parameters); 0.02 in Floyd and Jacobson 1993";
-        /// Whether the probability grows from `max_p` at `max` to 1 at twice `max`.
-        gentle: bool = Unit::Switch, 1.0, SWITCH,
-            "let the probability grow from max_p at max to 1 at twice max instead of jumping to 1",
+        /// True if the probability grows from `max_p` at `max` to 1 at twice `max`.
+        gentle: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "ramp of the probability from max_p at max to 1 at twice max, instead of a jump to 1",
             "Floyd 2000";
         /// Typical packet, whose transmission time is `s`.
         packet: Bytes = Unit::Size, 1000.0, (1.0, 1e6),
-            "typical packet: while idle, the average shrinks once per its transmission time",
+            "typical packet; while idle, the average decays once per transmission time of it",
             "own choice; set it to the scenario's packet size";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "Floyd and Jacobson 1993, section 4: marks or drops";
     } where {
         max: max >= min, "must be at least min";
@@ -83,7 +85,7 @@ pub struct Red {
     average: f64,
     /// Packets since the last marked one.
     count: u32,
-    /// When all that was let in will have been sent.
+    /// Time at which the last accepted packet will have been sent.
     idle_from: Time,
 }
 
@@ -92,7 +94,7 @@ impl Queue for Red {
 
     const INFO: QueueInfo = QueueInfo {
         name: "red",
-        title: "RED: marks with a probability that grows with the average queue",
+        title: "RED: marks packets with a probability that grows with the average queue",
         source: "Floyd and Jacobson 1993; gentle: Floyd 2000",
         signal: "average queue, packets",
         params: &RedParams::TABLE,
@@ -124,7 +126,7 @@ impl Queue for Red {
             return Verdict::Pass;
         }
         let p_b = params.probability(self.average);
-        // The last of 1/p_b packets is certain.
+        // The last of 1/p_b packets is always marked.
         let left = 1.0 - f64::from(self.count) * p_b;
         if left <= p_b || draw < p_b / left {
             self.count = 0;

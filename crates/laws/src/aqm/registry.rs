@@ -1,15 +1,15 @@
-//! The sum of all queue disciplines.
+//! Sum type of all queue disciplines.
 
-/// Given `file => Discipline` lines, generates [`AnyQueue`](super::AnyQueue), its parameters, the list of
-/// disciplines, and the conformance tests of each.
+/// Generates [`AnyQueue`](super::AnyQueue), its parameters, the list of disciplines and the conformance tests of each,
+/// from `file => Discipline` lines.
 macro_rules! queues {
     ($($module:ident => $queue:ident),+ $(,)?) => {
-        /// Parameters of some discipline.
+        /// Parameters of any discipline.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyQueueParams { $($queue(<$module::$queue as Queue>::Params)),+ }
 
-        /// Some discipline.
+        /// Any discipline.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyQueue { $($queue($module::$queue)),+ }
@@ -17,13 +17,13 @@ macro_rules! queues {
         /// Every discipline, in the order of registration.
         pub const QUEUES: &[QueueInfo] = &[$(<$module::$queue as Queue>::INFO),+];
 
-        /// Builds the parameters of the discipline of that name from values in the order of its table.
+        /// Builds the parameters of the discipline called `name` from values in the order of its table.
         ///
         /// # Errors
-        /// When the values do not fit together.
+        /// When values conflict.
         ///
         /// # Panics
-        /// When there is no discipline of that name.
+        /// When there is no discipline called `name`.
         pub fn queue_params(name: &str, values: &[f64]) -> Result<AnyQueueParams, ParamError> {
             $(if name == <$module::$queue as Queue>::INFO.name {
                 return <$module::$queue as Queue>::Params::read(values).map(AnyQueueParams::$queue);
@@ -32,7 +32,7 @@ macro_rules! queues {
         }
 
         impl AnyQueueParams {
-            /// Which discipline these belong to.
+            /// Returns the description of the discipline of these parameters.
             #[must_use]
             pub fn discipline(&self) -> &'static QueueInfo {
                 match self { $(Self::$queue(_) => const { &<$module::$queue as Queue>::INFO }),+ }

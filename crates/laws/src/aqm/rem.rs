@@ -1,42 +1,42 @@
-//! REM: random exponential marking. Marks with a probability that grows with a price, which rises until the queue has
-//! its target.
+//! REM: random exponential marking. Marks packets with a probability that grows with a price. The price rises until the
+//! queue is at its target.
 //!
 //! Source: S. Athuraliya, V. H. Li, S. H. Low, Q. Yin, "REM: Active Queue Management" (2001).
 //!
-//! At the end of each interval, with `b` the queue now and `b'` the queue one interval ago, both in packets:
+//! At the end of each interval, with `b` the current queue and `b'` the queue one interval ago, both in packets:
 //!
 //! ```text
 //! price <- max(0, price + gamma (alpha (b - b*) + b - b'))
 //! ```
 //!
 //! and each arriving packet is marked with probability `1 - phi^-price`. Over a path with several such queues, the
-//! probabilities of a packet to arrive unmarked multiply, so what a sender sees is `1 - phi^-(sum of prices)`.
+//! probabilities of passing unmarked multiply. The marking probability of the path is `1 - phi^-(sum of prices)`.
 //!
 //! Readings:
-//! - The paper's first form of the update has `x - c`, by which the arrival rate exceeds the capacity, where this one
-//!   has `b - b'`. The paper gives both: they are equal while the queue is not empty, and this one needs neither the
-//!   capacity nor a typical packet. While it is empty, the price falls by `gamma alpha b*` per interval.
+//! - The paper gives two forms of the update. The other form has the excess rate `x - c` instead of `b - b'`. Both are
+//!   equal while the queue is not empty. The form used here needs neither the capacity nor a typical packet size. While
+//!   the queue is empty, the price falls by `gamma alpha b*` per interval.
 //! - `gamma`, `alpha`, `phi` and the interval are those of the authors' code for ns-2; the target there is 20 packets.
-//! - Packets in service count as queue.
+//! - The queue includes the packet in service.
 
 use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{SWITCH, Unit, parameters};
+use crate::params::{SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
     pub struct RemParams {
         /// `b*`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
-            "queue at which the price stands still, b*",
+            "target queue, at which the price is constant, b*",
             "Zhang 2008, table I; 20 packets in the authors' code for ns-2";
         gamma: f64 = Unit::Number, 0.001, (1e-9, 1e3),
-            "price per packet of mismatch and interval",
+            "change of the price per packet of mismatch and interval",
             "Athuraliya, Li, Low, Yin 2001";
         alpha: f64 = Unit::Number, 0.1, (0.0, 1e3),
-            "weight of the queue's distance from its target against its change",
+            "weight of the queue's distance from its target, relative to its change",
             "Athuraliya, Li, Low, Yin 2001";
         phi: f64 = Unit::Number, 1.001, (1.000_000_1, 1e3),
             "base of the marking probability 1 - phi^-price",
@@ -44,8 +44,8 @@ parameters! {
         interval: Duration = Unit::Duration, 0.002, (1e-6, 100.0),
             "time between two updates of the price",
             "the authors' code for ns-2";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "Athuraliya, Li, Low, Yin 2001: marks";
     }
 }
@@ -64,7 +64,7 @@ impl Queue for Rem {
 
     const INFO: QueueInfo = QueueInfo {
         name: "rem",
-        title: "REM: marks with a probability that grows with a price, which holds the queue at a target",
+        title: "REM: marks packets with a probability that grows with a price, which holds the queue at a target",
         source: "Athuraliya, Li, Low, Yin 2001",
         signal: "price",
         params: &RemParams::TABLE,

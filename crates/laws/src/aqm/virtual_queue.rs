@@ -1,20 +1,21 @@
-//! Virtual queue: counts each packet into a queue that only exists on paper and drains at `C~`, below the capacity, and
-//! tells senders when that one overflows, so that the real one need not.
+//! Virtual queue: a byte counter that each packet fills and that drains at `C~`, below the capacity. Packets that would
+//! overflow it are marked, so that the real queue stays short.
 
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{Overflow, Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{SWITCH, Unit, choices, parameters};
+use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
 
 choices! {
-    /// How the marking level follows the load.
+    /// Adaptation of the drain rate `C~` to the load.
     pub enum Adaptation {
-        /// Not at all.
+        /// Constant `C~`.
         Off = "off",
-        /// `C~' = a (gamma C - x)` every few packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
+        /// `C~' = a (gamma C - x)` every `every` packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section
+        /// V-D).
         Load = "load",
-        /// The same on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
+        /// The equation of [`Load`](Self::Load) on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
         Avq = "avq",
     }
 }
@@ -23,24 +24,24 @@ parameters! {
     /// Validated parameters.
     pub struct VirtualQueueParams {
         level: f64 = Unit::Number, 0.99, (0.0, 1.0),
-            "marking level C~ (at the start, if it adapts) as a fraction of the capacity",
+            "marking level C~ (initial level, if it adapts) as a fraction of the capacity",
             "Kunniyur and Srikant 2003, section VI-B";
         buffer: Bytes = Unit::Size, 40_000.0, (1.0, 1e12),
-            "room of the virtual queue",
+            "size of the virtual queue",
             "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue";
-        ecn: bool = Unit::Switch, 1.0, SWITCH,
-            "mark packets of senders that understand marks instead of dropping them",
+        ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "mark ECN-capable packets instead of dropping them",
             "Kunniyur and Srikant 2003, section V";
         adapt: Adaptation = Adaptation::UNIT, 0.0, Adaptation::RANGE,
-            "how the marking level follows the load: not at all, every few packets, or on every packet",
+            "adaptation of the marking level to the load: none, every few packets, or on every packet",
             "Kunniyur and Srikant 2003, sections V-D and VI-C; avq: Kunniyur and Srikant 2001";
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
-            "load that an adaptive level aims at, as a fraction of the capacity",
+            "target load of an adaptive level, as a fraction of the capacity",
             "Kunniyur and Srikant 2003, section VI-C";
         step: f64 = Unit::Number, 0.15, (0.0, 1000.0),
             "step size of an adaptive level, per second",
             "Kunniyur and Srikant 2001; \"sufficiently small\" in 2003, section V-D";
-        /// Packets between two steps of [`Adaptation::Load`].
+        /// Packets between two updates of [`Adaptation::Load`].
         every: u32 = Unit::Packets, 1000.0, (1.0, 1e9),
             "packets from one step of \"load\" to the next",
             "K of Kunniyur and Srikant 2003, section VI-C";
@@ -56,22 +57,22 @@ pub struct VirtualQueue {
     level: f64,
     /// Bytes in the virtual queue.
     virtual_bytes: f64,
-    /// When the last packet came.
+    /// Arrival time of the last packet.
     last: Time,
-    /// When the level last changed, and what has come since.
+    /// Time of the last change of `C~`; `bytes` and `packets` count arrivals since then.
     since: Time,
     bytes: f64,
     packets: u32,
 }
 
 impl VirtualQueue {
-    /// `C~` moves by `a` times the room that the load left below `gamma C`, both in bytes: `a (gamma C dt - b)`.
+    /// Changes `C~` by `a (gamma C dt - b)`, where `b` bytes arrived in the time `dt`.
     fn follow(&mut self, params: &VirtualQueueParams, elapsed: f64, bytes: f64, highest: f64) {
         let spare = params.gamma * self.capacity * elapsed - bytes;
         self.level = (self.level + params.step * spare).clamp(0.0, highest);
     }
 
-    /// The virtual queue sends up to now; gives the seconds since it did so last.
+    /// Drains the virtual queue up to now; returns the seconds since the last call.
     fn drain(&mut self, now: Time) -> f64 {
         let gap = now.since(self.last).as_secs_f64();
         self.last = now;
@@ -102,12 +103,12 @@ impl Queue for VirtualQueue {
 
     const INFO: QueueInfo = QueueInfo {
         name: "virtual_queue",
-        title: "virtual queue of capacity C~: what would overflow it is marked",
+        title: "virtual queue of capacity C~: marks packets that would overflow it",
         source: "Kunniyur and Srikant 2003, sections V and VI-B; Kunniyur and Srikant 2001",
         signal: "marking level C~, bit/s",
         params: &VirtualQueueParams::TABLE,
     };
-    /// All queues of the paper do (section VI-A).
+    /// Front drop, as in all queues of the paper (section VI-A).
     const OVERFLOW: Overflow = Overflow::Front;
 
     fn ecn(params: &VirtualQueueParams) -> bool {
@@ -123,7 +124,7 @@ impl Queue for VirtualQueue {
         }
     }
 
-    /// The level keeps its share of the capacity; what the virtual queue sent before, it sent at the old one.
+    /// Drains the virtual queue at the old `C~`, then scales `C~` with the capacity.
     fn on_capacity(&mut self, params: &VirtualQueueParams, now: Time, capacity: Rate) {
         let gap = self.drain(now);
         if params.adapt == Adaptation::Avq {

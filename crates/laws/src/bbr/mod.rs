@@ -1,19 +1,19 @@
-//! BBR version 1: paces at the delivery rate it has measured, and keeps a small multiple of the bandwidth-delay product
-//! on the way. Losses and marks do not matter to it.
+//! BBR version 1: paces at the measured delivery rate, and keeps a small multiple of the bandwidth-delay product in
+//! flight. It does not respond to losses or marks.
 //!
-//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion control"
-//! (ACM Queue 14(5), 2016), and draft-cardwell-iccrg-bbr-congestion-control-00.
+//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
+//! control" (ACM Queue 14(5), 2016), and draft-cardwell-iccrg-bbr-congestion-control-00.
 
-mod limited;
+mod app_limited;
 mod model;
 mod params;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use limited::Limited;
-pub use params::BbrParams;
-pub use sender::BbrSender;
+pub(crate) use app_limited::Limited;
+pub use params::Params;
+pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 
@@ -22,13 +22,13 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transpo
 pub struct Bbr;
 
 impl Protocol for Bbr {
-    type Params = BbrParams;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = BbrSender;
-    type Router = NoRouter<BbrParams, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &BbrParams) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -48,6 +48,6 @@ impl Law for Bbr {
         "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
         Signal::Delivery,
         false,
-        &BbrParams::TABLE,
+        &Params::TABLE,
     );
 }

@@ -1,52 +1,52 @@
-//! What BBR knows of its path: the largest recent delivery rate and the smallest recent round-trip time.
+//! Path model of BBR: the largest recent delivery rate and the smallest recent round-trip time.
 
 use levelflow_units::{Duration, Time};
 
 use crate::Delivery;
 use crate::bytes::before;
 
-/// Round trips over which the largest delivery rate is taken (`BtlBwFilterLen`).
-const ROUNDS: usize = 10;
+/// Number of round trips in the maximum filter of the delivery rate (`BtlBwFilterLen`).
+const BANDWIDTH_FILTER_ROUNDS: usize = 10;
 
-/// Bandwidth, in packets per second, and round-trip time.
+/// Estimates of bandwidth, in packets per second, and round-trip time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
-    /// Largest delivery rate in each of the last round trips up to the latest one with a sample that counts.
-    recent: [f64; ROUNDS],
-    /// Place of that one.
+    /// Largest delivery rate in each of the last round trips, up to the latest round trip with a valid sample.
+    recent: [f64; BANDWIDTH_FILTER_ROUNDS],
+    /// Index in `recent` of the latest round trip with a valid sample.
     place: usize,
-    /// Round trips since.
+    /// Round trips since the latest one with a valid sample.
     unsampled: usize,
-    /// `BtlBw`, the largest of them; 0 before the first measurement.
+    /// `BtlBw`, the largest rate in `recent`, packets per second; 0 before the first measurement.
     pub bandwidth: f64,
-    /// `RTprop`, s; infinite before the first measurement.
+    /// `RTprop`, the smallest recent round-trip time, in seconds; infinite before the first measurement.
     pub rtt: f64,
-    /// When that was measured.
+    /// Time at which `rtt` was measured or renewed.
     rtt_at: Time,
-    /// Packets known to have arrived.
+    /// Packets delivered so far.
     pub delivered: u32,
-    /// The same when the present round trip began. It ends with the ACK for a packet sent since.
+    /// Value of `delivered` at the start of the current round trip, which ends with the ACK of a packet sent later.
     round: u32,
 }
 
 impl Path {
     pub fn new() -> Self {
         Self {
-            recent: [0.0; ROUNDS],
+            recent: [0.0; BANDWIDTH_FILTER_ROUNDS],
             rtt: f64::INFINITY,
             ..Self::default()
         }
     }
 
-    /// Bandwidth times round-trip time, packets; `None` before both are known.
+    /// Returns bandwidth times round-trip time, packets; `None` if one of them has not been measured.
     pub fn product(&self) -> Option<f64> {
         (self.bandwidth > 0.0 && self.rtt.is_finite()).then_some(self.bandwidth * self.rtt)
     }
 
-    /// Takes a measurement of at least one packet in more than no time; returns whether it begins a round trip. That of an
-    /// application-limited flow counts only if it is larger (`BBRUpdateBtlBw`), so that an application that sends little never
-    /// lowers the bandwidth.
-    pub fn on_delivery(&mut self, delivery: &Delivery, limited: bool) -> bool {
+    /// Processes a delivery rate sample of at least one packet over a positive time. Returns true if the sample begins
+    /// a round trip. A sample of an application-limited flow is used only if it is at least the current bandwidth
+    /// (`BBRUpdateBtlBw`), so it never lowers the bandwidth.
+    pub fn on_delivery(&mut self, delivery: &Delivery, app_limited: bool) -> bool {
         self.delivered = delivery.total;
         let round = !before(delivery.prior, self.round);
         if round {
@@ -55,7 +55,7 @@ impl Path {
         }
         let arrived = f64::from(delivery.total.wrapping_sub(delivery.prior));
         let rate = arrived / delivery.interval.as_secs_f64();
-        if !limited || rate >= self.bandwidth {
+        if !app_limited || rate >= self.bandwidth {
             self.count(rate);
         }
         round
@@ -63,8 +63,8 @@ impl Path {
 
     fn count(&mut self, rate: f64) {
         if self.unsampled > 0 {
-            for _ in 0..self.unsampled.min(ROUNDS) {
-                self.place = (self.place + 1) % ROUNDS;
+            for _ in 0..self.unsampled.min(BANDWIDTH_FILTER_ROUNDS) {
+                self.place = (self.place + 1) % BANDWIDTH_FILTER_ROUNDS;
                 self.recent[self.place] = 0.0;
             }
             self.unsampled = 0;
@@ -74,12 +74,12 @@ impl Path {
         self.bandwidth = self.bandwidth.max(rate);
     }
 
-    /// Begins a round trip.
+    /// Begins a new round trip.
     pub fn begin_round(&mut self) {
         self.round = self.delivered;
     }
 
-    /// Takes a round-trip time; returns whether the one it replaces is older than `window`.
+    /// Processes a round-trip time sample. Returns true if the previous minimum is older than `window`.
     pub fn on_rtt(&mut self, now: Time, sample: Duration, window: Duration) -> bool {
         let expired = now.since(self.rtt_at) > window;
         let sample = sample.as_secs_f64();
@@ -90,7 +90,7 @@ impl Path {
         expired
     }
 
-    /// The smallest round-trip time is as good as new.
+    /// Sets the age of the smallest round-trip time to zero.
     pub fn renew_rtt(&mut self, now: Time) {
         self.rtt_at = now;
     }

@@ -6,7 +6,7 @@ use crate::params::{DELAYED_ACK, MIN_TIMEOUT, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    pub struct BbrParams {
+    pub struct Params {
         initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
             "first window, packets",
             "RFC 6928";
@@ -21,7 +21,7 @@ parameters! {
             "Cardwell et al. 2016";
         /// Floor of the variance term of the RTO.
         min_timeout: Duration = MIN_TIMEOUT;
-        /// Receivers acknowledge every second packet.
+        /// True if receivers acknowledge only every second packet.
         delayed_ack: bool = DELAYED_ACK;
     }
 }

@@ -1,52 +1,54 @@
-//! Sender: a state machine that sets pacing rate and window from the model of the path.
+//! Sender: a state machine that sets pacing rate and congestion window from the path model.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::model::Path;
-use super::{BbrParams, Limited};
+use super::{Limited, Params};
 use crate::bytes::before;
 use crate::random::Draws;
 use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Pacing gains of ProbeBW, one for each smallest round-trip time.
-const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// Smallest window, and that of ProbeRTT, packets (`BBRMinPipeCwnd`).
+/// Pacing gains of the ProbeBW phases. Each phase lasts one smallest round-trip time.
+const PROBE_BW_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Smallest congestion window, also used in ProbeRTT, packets (`BBRMinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;
-/// Packets that the window exceeds its multiple of the bandwidth-delay product by: three that a host may send at once.
-const HEADROOM: f64 = 3.0;
-/// Time to stay in ProbeRTT once the window has been reached.
+/// Packets in flight beyond the multiple of the bandwidth-delay product: three, since a host may send that many packets
+/// in one burst.
+const WINDOW_HEADROOM_PACKETS: f64 = 3.0;
+/// Time in ProbeRTT after the packets in flight have fallen to the window.
 const PROBE_RTT: Duration = Duration::from_ms(200);
-/// The pipe is full when the bandwidth has not grown by this factor in so many round trips.
-const GROWTH: f64 = 1.25;
+/// Growth factor of the bandwidth below which a round trip is flat. The pipe is full after `FLAT_ROUNDS` flat round
+/// trips.
+const FULL_PIPE_GROWTH: f64 = 1.25;
 const FLAT_ROUNDS: u8 = 3;
-/// Part of the bandwidth at which packets are paced, so that queues drain (`BBRPacingMarginPercent`).
-const MARGIN: f64 = 0.99;
-/// Round-trip time assumed before the first one is known, s.
+/// Fraction of the bandwidth at which packets are paced, so that queues drain (`BBRPacingMarginPercent`).
+const PACING_MARGIN: f64 = 0.99;
+/// Round-trip time assumed before the first measurement, in seconds.
 const ASSUMED_RTT: f64 = 1.0;
-/// No window is larger, packets.
+/// Limit on the congestion window, packets.
 const LARGEST_WINDOW: f64 = 1e9;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BbrSender {
+pub struct Sender {
     packet_size: Bytes,
     pub(super) path: Path,
     mode: Mode,
     pipe: Pipe,
-    /// Packets per second.
+    /// Pacing rate, packets per second.
     pacing: f64,
-    /// Packets.
+    /// Congestion window, packets.
     window: f64,
-    /// Window to return to after a recovery or ProbeRTT.
+    /// Congestion window to be restored after loss recovery or ProbeRTT, packets.
     prior_window: f64,
-    recovery: Option<Recovery>,
-    /// Whether a packet was lost since the last ACK.
+    recovery: Option<LossEpisode>,
+    /// True if a packet was lost since the last ACK.
     lost: bool,
-    /// True from a restart from idle until the next delivery.
+    /// True after a restart from idle, until the next delivery.
     idle_restart: bool,
-    /// Number of the next packet.
+    /// Number of the next packet to be sent.
     next: u32,
-    /// Packets that left in ProbeRTT.
+    /// Packets sent in ProbeRTT.
     probes: Limited,
     draws: Draws,
 }
@@ -55,38 +57,38 @@ pub struct BbrSender {
 enum Mode {
     /// Doubles the rate until the pipe is full.
     Startup,
-    /// Drains the queue that this has left.
+    /// Drains the queue created by Startup.
     Drain,
-    /// Probes for bandwidth: phase of the cycle, and since when.
+    /// Probes for bandwidth. Contains the index and start time of the current phase.
     ProbeBw(usize, Time),
-    /// Probes for the round-trip time, with hardly anything on the way.
+    /// Probes for the round-trip time with few packets in flight.
     ProbeRtt {
-        /// When it may end; `None` while too much is on the way.
+        /// Earliest end; `None` until the packets in flight have fallen to the window.
         end: Option<Time>,
-        /// Whether a round trip has passed since.
+        /// True if a round trip has passed since the packets in flight fell to the window.
         round: bool,
     },
 }
 
-/// Round trip of an ACK.
+/// Properties of an ACK related to round trips.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     /// True if the ACK begins a round trip.
     begins: bool,
-    /// True if its packet was sent while the application, or ProbeRTT, limited the flow.
-    limited: bool,
+    /// True if the acknowledged packet was sent while the application or ProbeRTT limited the flow.
+    app_limited: bool,
 }
 
-/// Something was lost and has not arrived yet.
+/// Loss recovery, which ends when a packet sent after the loss is delivered.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Recovery {
-    /// Number of the first packet sent since.
+struct LossEpisode {
+    /// Number of the first packet sent after the loss.
     next: u32,
-    /// Whether the window only keeps what is on its way: in the first round trip after a loss.
+    /// True in the first round trip after the loss, in which the window only maintains the packets in flight.
     conserves: bool,
 }
 
-/// Whether the pipe is full: the bandwidth no longer grows.
+/// Full-pipe detection: the bandwidth has stopped growing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pipe {
     bandwidth: f64,
@@ -102,7 +104,7 @@ impl Pipe {
         if self.is_full() {
             return;
         }
-        if bandwidth >= GROWTH * self.bandwidth {
+        if bandwidth >= FULL_PIPE_GROWTH * self.bandwidth {
             *self = Self { bandwidth, flat: 0 };
         } else {
             self.flat += 1;
@@ -110,29 +112,29 @@ impl Pipe {
     }
 }
 
-impl BbrSender {
-    /// Packets that keep a pipe full that has so many times the measured bandwidth-delay product.
-    fn inflight(&self, params: &BbrParams, gain: f64) -> f64 {
+impl Sender {
+    /// Returns the packets in flight at `gain` times the measured bandwidth-delay product, plus headroom.
+    fn inflight(&self, params: &Params, gain: f64) -> f64 {
         let product = self
             .path
             .product()
             .map_or(params.initial_window, |product| gain * product);
-        (product + HEADROOM).min(LARGEST_WINDOW)
+        (product + WINDOW_HEADROOM_PACKETS).min(LARGEST_WINDOW)
     }
 
-    fn pacing_gain(&self, params: &BbrParams) -> f64 {
+    fn pacing_gain(&self, params: &Params) -> f64 {
         match self.mode {
             Mode::Startup => params.startup_gain,
             Mode::Drain => 1.0 / params.startup_gain,
-            Mode::ProbeBw(phase, _) => CYCLE[phase],
+            Mode::ProbeBw(phase, _) => PROBE_BW_GAINS[phase],
             Mode::ProbeRtt { .. } => 1.0,
         }
     }
 
-    /// Begins ProbeBW in any phase but that of 0.75, at random (`BBREnterProbeBW`).
+    /// Begins ProbeBW in a random phase other than the one with gain 0.75 (`BBREnterProbeBW`).
     fn probe_bandwidth(&mut self, now: Time) {
-        let pick = self.draws.below(CYCLE.len() as u32 - 1) as usize;
-        self.mode = Mode::ProbeBw((CYCLE.len() - pick) % CYCLE.len(), now);
+        let pick = self.draws.below(PROBE_BW_GAINS.len() as u32 - 1) as usize;
+        self.mode = Mode::ProbeBw((PROBE_BW_GAINS.len() - pick) % PROBE_BW_GAINS.len(), now);
     }
 
     fn save_window(&mut self) {
@@ -148,22 +150,22 @@ impl BbrSender {
         self.window = self.window.max(self.prior_window);
     }
 
-    fn update_mode(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>, round: Round) {
+    fn update_mode(&mut self, params: &Params, now: Time, feedback: &Feedback<NoHeader>, round: Round) {
         let after = f64::from(feedback.outstanding);
         let before = after + f64::from(feedback.acked);
         if let Mode::ProbeBw(phase, since) = self.mode {
             let long = now.since(since).as_secs_f64() > self.path.rtt;
-            let gain = CYCLE[phase];
+            let gain = PROBE_BW_GAINS[phase];
             let done = if gain > 1.0 {
                 long && (self.lost || before >= self.inflight(params, gain))
             } else {
                 long || (gain < 1.0 && before <= self.inflight(params, 1.0))
             };
             if done {
-                self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), now);
+                self.mode = Mode::ProbeBw((phase + 1) % PROBE_BW_GAINS.len(), now);
             }
         }
-        if round.begins && !round.limited {
+        if round.begins && !round.app_limited {
             self.pipe.on_round(self.path.bandwidth);
         }
         if self.mode == Mode::Startup && self.pipe.is_full() {
@@ -173,7 +175,7 @@ impl BbrSender {
             self.probe_bandwidth(now);
         }
         let expired = self.path.on_rtt(now, feedback.rtt, params.rtt_window);
-        // A queue has drained while the flow was idle: the sample just taken is as good as one of ProbeRTT.
+        // The queue has drained while the flow was idle, so this sample is as good as one from ProbeRTT.
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt {
@@ -220,7 +222,7 @@ impl BbrSender {
         if before(feedback.number, recovery.next) {
             return;
         }
-        self.recovery = feedback.gap.then_some(Recovery {
+        self.recovery = feedback.gap.then_some(LossEpisode {
             conserves: false,
             ..recovery
         });
@@ -229,7 +231,7 @@ impl BbrSender {
         }
     }
 
-    fn update_window(&mut self, params: &BbrParams, feedback: &Feedback<NoHeader>) {
+    fn update_window(&mut self, params: &Params, feedback: &Feedback<NoHeader>) {
         let acked = f64::from(feedback.acked);
         let target = self.inflight(params, params.window_gain);
         if self.recovery.is_some_and(|recovery| recovery.conserves) {
@@ -246,18 +248,18 @@ impl BbrSender {
     }
 
     fn pace_with(&mut self, gain: f64) {
-        let rate = MARGIN * gain * self.path.bandwidth;
+        let rate = PACING_MARGIN * gain * self.path.bandwidth;
         if rate > self.pacing || (self.pipe.is_full() && rate > 0.0) {
             self.pacing = rate;
         }
     }
 }
 
-impl SenderLaw for BbrSender {
-    type Params = BbrParams;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(params: &BbrParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             path: Path::new(),
@@ -289,17 +291,17 @@ impl SenderLaw for BbrSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &BbrParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &BbrParams, _now: Time, packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, packet: &Outgoing) -> NoHeader {
         self.next = packet.number.wrapping_add(1);
         NoHeader
     }
 
-    fn on_feedback(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<NoHeader>) {
         if feedback.kind != Kind::Data {
             self.path.on_rtt(now, feedback.rtt, params.rtt_window);
             if self.path.rtt.is_finite() {
@@ -310,8 +312,8 @@ impl SenderLaw for BbrSender {
         let usable = |delivery: &Delivery| delivery.interval > Duration::ZERO && delivery.total != delivery.prior;
         let mut round = Round::default();
         if let Some(delivery) = feedback.delivery.filter(usable) {
-            round.limited = self.probes.held(feedback.number, delivery.prior) || delivery.limited;
-            round.begins = self.path.on_delivery(&delivery, round.limited);
+            round.app_limited = self.probes.held(feedback.number, delivery.prior) || delivery.app_limited;
+            round.begins = self.path.on_delivery(&delivery, round.app_limited);
         }
         self.update_mode(params, now, feedback, round);
         self.update_recovery(feedback);
@@ -320,9 +322,10 @@ impl SenderLaw for BbrSender {
         self.lost = false;
     }
 
-    /// `BBRHandleRestartFromIdle`: paces at the bandwidth, without a probe, since the flow needs no more.
-    fn on_restart(&mut self, _params: &BbrParams, now: Time, restart: &Restart) {
-        if !restart.limited {
+    /// Implements `BBRHandleRestartFromIdle`: paces at the bandwidth without a probe, which an application-limited flow
+    /// does not need.
+    fn on_restart(&mut self, _params: &Params, now: Time, restart: &Restart) {
+        if !restart.app_limited {
             return;
         }
         self.idle_restart = true;
@@ -333,23 +336,23 @@ impl SenderLaw for BbrSender {
         }
     }
 
-    fn on_loss(&mut self, _params: &BbrParams, _now: Time, loss: &Loss) {
+    fn on_loss(&mut self, _params: &Params, _now: Time, loss: &Loss) {
         self.lost = true;
         if self.recovery.is_some() {
             self.window = (self.window - 1.0).max(1.0);
         } else {
             self.save_window();
             self.window = f64::from(loss.outstanding) + 1.0;
-            self.recovery = Some(Recovery {
+            self.recovery = Some(LossEpisode {
                 next: loss.next,
                 conserves: true,
             });
         }
     }
 
-    fn on_timeout(&mut self, _params: &BbrParams, _now: Time, next: u32) {
+    fn on_timeout(&mut self, _params: &Params, _now: Time, next: u32) {
         self.save_window();
         self.window = 1.0;
-        self.recovery = Some(Recovery { next, conserves: false });
+        self.recovery = Some(LossEpisode { next, conserves: false });
     }
 }

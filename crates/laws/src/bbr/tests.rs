@@ -3,27 +3,27 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-use super::{Bbr, BbrParams, BbrSender};
+use super::{Bbr, Params, Sender};
 use crate::Law;
 use crate::testing::{Network, at, close};
 use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
 
-fn defaults() -> BbrParams {
+fn defaults() -> Params {
     let values: Vec<f64> = Bbr::INFO.params.iter().map(|row| row.default).collect();
-    BbrParams::read(&values).unwrap()
+    Params::read(&values).unwrap()
 }
 
-fn sender(params: &BbrParams) -> BbrSender {
-    BbrSender::new(params, &FlowInfo::of(SIZE))
+fn sender(params: &Params) -> Sender {
+    Sender::new(params, &FlowInfo::of(SIZE))
 }
 
 fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value).unwrap()
 }
 
-/// A flow over a queue that serves so many packets per second, and a wire.
+/// Returns a flow over a link of `capacity` packets per second with propagation delay `delay`, in seconds.
 fn path(capacity: f64, delay: f64) -> Network<Bbr> {
     let mut path = Network::new(defaults(), &[1.0]);
     path.ports[0].line = line(capacity);
@@ -36,7 +36,7 @@ fn line(capacity: f64) -> Option<Rate> {
     Rate::new(capacity * SIZE.as_bits_f64())
 }
 
-/// The phase of 1.25 leaves at most a quarter of a bandwidth-delay product in the queue, the next one drains it.
+/// The phase with gain 1.25 adds at most a quarter of a bandwidth-delay product to the queue. The next phase drains it.
 #[test]
 fn a_pipe_is_filled_and_its_queue_stays_short() {
     for (capacity, delay) in [(1250.0, 0.04), (1e4, 0.1), (100.0, 0.2)] {
@@ -55,8 +55,8 @@ fn a_pipe_is_filled_and_its_queue_stays_short() {
     }
 }
 
-/// With a pacing gain of 4 ln 2 a rate that doubles per round trip is its own continuation: what arrived in the last round
-/// trip was sent one to two round trips ago, at `(1/2 - 1/4) / ln 2` of the rate now.
+/// A rate that doubles per round trip is sustained by a pacing gain of 4 ln 2. Packets acknowledged in the last round
+/// trip were sent one to two round trips ago, at a mean rate of `(1/2 - 1/4) / ln 2` times the current rate.
 #[test]
 fn the_rate_doubles_per_round_trip_until_the_pipe_is_full() {
     let delay = 0.1;
@@ -82,7 +82,8 @@ fn four_packets_measure_a_round_trip_time_that_is_ten_seconds_old() {
             _ => probes.push((now, now)),
         }
     };
-    // No data packet is as fast as the handshake. From then on the queue drains in each cycle, and that is a measurement.
+    // No data packet has a delay as low as the handshake's. After the first ProbeRTT the queue drains in each cycle,
+    // which renews the smallest round-trip time.
     path.watch(at(20.0), &mut see);
     path.flows[0].back = seconds(0.08);
     path.watch(at(35.0), &mut see);
@@ -90,7 +91,7 @@ fn four_packets_measure_a_round_trip_time_that_is_ten_seconds_old() {
     let cycle = 8.0 * 0.05;
     for ((from, to), expected) in probes.iter().zip([10.04, 30.0]) {
         assert!(from - expected > -cycle && from - expected < 0.1, "{probes:?}");
-        // The window is reached within a round trip, then held for 200 ms and to the next ACK.
+        // Packets in flight fall to the window within a round trip. ProbeRTT then lasts 200 ms, and until the next ACK.
         assert!(to - from > 0.2 && to - from < 0.2 + 2.0 * 0.09, "{probes:?}");
     }
 }
@@ -110,7 +111,7 @@ fn a_slower_link_and_a_longer_path_are_noticed() {
     close(f64::from(path.flows[0].delivered - before) / 9.0, 500.0, 0.05);
 }
 
-/// Cardwell et al. 2016: random losses do not slow it down while they are fewer than the probing gain.
+/// Cardwell et al. 2016: random loss at a rate below the probing gain does not reduce the sending rate.
 #[test]
 fn losses_do_not_matter() {
     for loses in [1000, 100, 20] {
@@ -149,7 +150,7 @@ fn any_measurement_keeps_rate_and_window_alive() {
                 0 => sender.on_loss(&params, now, &Loss { number, next: a, outstanding: b }),
                 1 => sender.on_timeout(&params, now, number),
                 _ => {
-                    let delivery = Some(Delivery { total: a, prior: b, interval: Duration::from_ps(interval), limited: time % 2 == 0 });
+                    let delivery = Some(Delivery { total: a, prior: b, interval: Duration::from_ps(interval), app_limited: time % 2 == 0 });
                     let plain = Feedback::plain(number, Kind::Data, Duration::from_ps(interval), NoHeader);
                     sender.on_feedback(&params, now, &Feedback { delivery, acked: a, outstanding: b, ..plain });
                 }

@@ -1,18 +1,20 @@
-//! What losses do: bounds on bandwidth and on what is on its way, for a cycle (short-term) and beyond (long-term).
+//! Response to losses: bounds on bandwidth and packets in flight. Short-term bounds last for one probing cycle,
+//! long-term bounds for several.
 
 use levelflow_units::Time;
 
 use super::cycle::{State, Undo};
 use super::model::Sample;
-use super::{Bbr3Params, Bbr3Sender};
+use super::{Params, Sender};
 use crate::{Flight, Loss};
 
-/// Losses in a round trip that are not next to each other, and end Startup (`BBRStartupFullLossCnt`).
+/// Number of loss ranges (runs of consecutive lost packets) in one round trip that ends Startup
+/// (`BBRStartupFullLossCnt`).
 const STARTUP_RANGES: u32 = 6;
 
-impl Bbr3Sender {
-    /// `HandleLostPacket`.
-    pub(super) fn lose(&mut self, params: &Bbr3Params, now: Time, loss: &Loss, flight: Flight) {
+impl Sender {
+    /// Implements `HandleLostPacket`.
+    pub(super) fn lose(&mut self, params: &Params, now: Time, loss: &Loss, flight: Flight) {
         let next_to = self.losses.latest_lost.map(|number| number.wrapping_add(1));
         if next_to != Some(loss.number) {
             self.losses.ranges += 1;
@@ -24,13 +26,13 @@ impl Bbr3Sender {
         }
         let (in_flight, lost) = (f64::from(flight.outstanding), f64::from(flight.lost));
         if lost > in_flight * params.loss_threshold {
-            let limited = flight.limited || self.probes.holds(loss.number);
+            let app_limited = flight.app_limited || self.probes.holds(loss.number);
             let at_loss = in_flight_at_loss(params, in_flight, lost);
-            self.handle_too_high(params, now, at_loss, limited);
+            self.handle_too_high(params, now, at_loss, app_limited);
         }
     }
 
-    /// `NoteLoss`.
+    /// Implements `NoteLoss`.
     pub(super) fn note_loss(&mut self) {
         if !self.losses.lost {
             self.losses.end = self.rounds.delivered;
@@ -41,7 +43,7 @@ impl Bbr3Sender {
         self.losses.lost = true;
     }
 
-    /// `SaveStateUponLoss`.
+    /// Implements `SaveStateUponLoss`.
     fn save_state(&mut self) {
         self.save_window();
         self.undo = Undo {
@@ -50,11 +52,11 @@ impl Bbr3Sender {
         };
     }
 
-    /// `HandleInflightTooHigh`.
-    pub(super) fn handle_too_high(&mut self, params: &Bbr3Params, now: Time, in_flight: f64, limited: bool) {
+    /// Implements `HandleInflightTooHigh`.
+    pub(super) fn handle_too_high(&mut self, params: &Params, now: Time, in_flight: f64, app_limited: bool) {
         self.probe.too_high = true;
         self.probe.samples = false;
-        if !limited {
+        if !app_limited {
             self.bounds.longterm = in_flight.max(self.target() * params.beta);
         }
         if self.state == State::Up {
@@ -63,7 +65,7 @@ impl Bbr3Sender {
         }
     }
 
-    /// `HandleSpuriousLossDetection`.
+    /// Implements `HandleSpuriousLossDetection`.
     pub(super) fn undo_losses(&mut self) {
         self.restore_window();
         self.losses.lost = false;
@@ -85,8 +87,8 @@ impl Bbr3Sender {
         }
     }
 
-    /// `AdaptLowerBoundsFromCongestion`, once in a round trip.
-    pub(super) fn adapt_lower_bounds(&mut self, params: &Bbr3Params) {
+    /// Implements `AdaptLowerBoundsFromCongestion`; called once per round trip.
+    pub(super) fn adapt_lower_bounds(&mut self, params: &Params) {
         if self.state.probes() || !self.losses.lost {
             return;
         }
@@ -101,8 +103,8 @@ impl Bbr3Sender {
         bounds.shortterm = self.losses.volume.max(params.beta * bounds.shortterm);
     }
 
-    /// `CheckStartupHighLoss`.
-    pub(super) fn check_startup_loss(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `CheckStartupHighLoss`.
+    pub(super) fn check_startup_loss(&mut self, params: &Params, sample: &Sample) {
         let high = self.losses.ended
             && self.recovery.is_some()
             && self.losses.ranges >= STARTUP_RANGES
@@ -115,13 +117,14 @@ impl Bbr3Sender {
     }
 }
 
-/// `IsInflightTooHigh`.
-pub(super) fn is_too_high(params: &Bbr3Params, sample: &Sample) -> bool {
+/// Implements `IsInflightTooHigh`.
+pub(super) fn is_too_high(params: &Params, sample: &Sample) -> bool {
     sample.lost > sample.in_flight * params.loss_threshold
 }
 
-/// `InflightAtLoss`: how much was on its way when losses crossed the threshold, in the middle of a packet if need be.
-fn in_flight_at_loss(params: &Bbr3Params, in_flight: f64, lost: f64) -> f64 {
+/// Implements `InflightAtLoss`: returns the packets in flight when the lost packets exceeded the threshold,
+/// interpolated within one packet.
+fn in_flight_at_loss(params: &Params, in_flight: f64, lost: f64) -> f64 {
     let (before, lost_before) = (in_flight - 1.0, lost - 1.0);
     let share = params.loss_threshold;
     before + (share * before - lost_before) / (1.0 - share)

@@ -1,50 +1,51 @@
-//! Where the sender is in its cycle, what a probe has told it, and what losses do to its bounds.
+//! States of the probing cycle, results of a probe, and bounds lowered by losses.
 
 use levelflow_units::{Duration, Time};
 
-use super::Bbr3Params;
+use super::Params;
 use super::model::Sample;
 use crate::bytes::before;
 
-/// Pacing gains (`DrainPacingGain`, and those of ProbeBW), and the window's while probing up, as a part of its usual one.
+/// Pacing gains in Drain (`DrainPacingGain`), ProbeBW_DOWN and ProbeBW_UP, and the factor on the congestion window in
+/// ProbeBW_UP.
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
 const UP_WINDOW: f64 = 1.125;
-/// Part of the bandwidth-delay product that is on its way in ProbeRTT (`ProbeRTTCwndGain`).
+/// Congestion window in ProbeRTT, in bandwidth-delay products (`ProbeRTTCwndGain`).
 pub(super) const PROBE_RTT_GAIN: f64 = 0.5;
 
-/// What the sender does.
+/// State of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Doubles the rate until the pipe is full.
     Startup,
-    /// Drains the queue that this has left.
+    /// Drains the queue created by Startup.
     Drain,
-    /// ProbeBW, decelerating until there is no queue.
+    /// `ProbeBW_DOWN`: sends below the bandwidth until the queue is empty.
     Down,
-    /// ProbeBW, at the measured bandwidth.
+    /// `ProbeBW_CRUISE`: sends at the measured bandwidth.
     Cruise,
-    /// ProbeBW, one round trip to fill the pipe before a probe.
+    /// `ProbeBW_REFILL`: fills the pipe for one round trip before a probe.
     Refill,
-    /// ProbeBW, probing for more.
+    /// `ProbeBW_UP`: probes for more bandwidth.
     Up,
-    /// Measures the round-trip time with little on the way.
+    /// Measures the round-trip time with few packets in flight.
     ProbeRtt,
 }
 
 impl State {
-    /// `IsInAProbeBWState`.
+    /// Implements `IsInAProbeBWState`.
     pub(super) fn is_probe_bw(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// `IsProbingBW`.
+    /// Implements `IsProbingBW`.
     pub(super) fn probes(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
 
-    pub(super) fn pacing_gain(self, params: &Bbr3Params) -> f64 {
+    pub(super) fn pacing_gain(self, params: &Params) -> f64 {
         match self {
             Self::Startup => params.startup_gain,
             Self::Drain => DRAIN_GAIN,
@@ -54,7 +55,7 @@ impl State {
         }
     }
 
-    pub(super) fn window_gain(self, params: &Bbr3Params) -> f64 {
+    pub(super) fn window_gain(self, params: &Params) -> f64 {
         match self {
             Self::Up => UP_WINDOW * params.window_gain,
             Self::ProbeRtt => PROBE_RTT_GAIN,
@@ -63,7 +64,7 @@ impl State {
     }
 }
 
-/// What ACKs say about a probe (`ack_phase`).
+/// Phase of the bandwidth probe to which the arriving ACKs belong (`ack_phase`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acks {
     Init,
@@ -73,19 +74,19 @@ pub(super) enum Acks {
     Stopping,
 }
 
-/// The cycle of ProbeBW.
+/// State of the ProbeBW cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Probe {
     pub acks: Acks,
-    /// Whether ACKs are of packets of a probe (`is_bw_probe_sample`).
+    /// True if arriving ACKs are for packets sent in a probe (`is_bw_probe_sample`).
     pub samples: bool,
-    /// Whether the last probe lost too much, and whether it ended early for that reason.
+    /// True if the last probe lost too many packets. `precautionary` is true if it also ended early because of that.
     pub too_high: bool,
     pub precautionary: bool,
-    /// Start of the cycle, and how long to wait for a probe.
+    /// Start of the cycle, and time from there to the next probe.
     pub since: Time,
     pub wait: Duration,
-    /// Packets acked since the long-term bound grew last, and how many let it grow by one.
+    /// Packets acknowledged since the long-term bound last grew, and acknowledged packets per packet of growth.
     pub acked: f64,
     pub acked_per_packet: f64,
     pub doublings: u32,
@@ -107,17 +108,18 @@ impl Probe {
     }
 }
 
-/// ProbeRTT: when it may end, not known while too much is on its way, and whether a round trip has passed since.
+/// State of ProbeRTT. `end` is its earliest end, `None` until the packets in flight have fallen to the window. `round`
+/// is true if a round trip has passed since then.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct ProbeRtt {
     pub end: Option<Time>,
     pub round: bool,
 }
 
-/// Bounds; infinite where there is none.
+/// Bounds on the model; infinite if not set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bounds {
-    /// `bw_shortterm`, `inflight_shortterm`, `inflight_longterm`.
+    /// `bw_shortterm`, `inflight_shortterm` and `inflight_longterm`, in this order.
     pub bandwidth: f64,
     pub shortterm: f64,
     pub longterm: f64,
@@ -130,29 +132,29 @@ impl Bounds {
         longterm: f64::INFINITY,
     };
 
-    /// `ResetShortTermModel`.
+    /// Implements `ResetShortTermModel`.
     pub fn reset_shortterm(&mut self) {
         (self.bandwidth, self.shortterm) = (f64::INFINITY, f64::INFINITY);
     }
 }
 
-/// What happened in this round trip.
+/// Losses and deliveries of the current round trip.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LossRound {
-    /// Whether something was lost, and in how many places.
+    /// True if a packet was lost; `ranges` is the number of loss ranges.
     pub lost: bool,
     pub ranges: u32,
     pub latest_lost: Option<u32>,
     pub end: u32,
-    /// Whether the latest ACK ended it.
+    /// True if the latest ACK ended a round trip.
     pub ended: bool,
-    /// Largest delivery rate and volume (`bw_latest`, `inflight_latest`).
+    /// Largest delivery rate and delivered volume of the samples (`bw_latest`, `inflight_latest`).
     pub rate: f64,
     pub volume: f64,
 }
 
 impl LossRound {
-    /// `UpdateLatestDeliverySignals`.
+    /// Implements `UpdateLatestDeliverySignals`.
     pub fn update(&mut self, sample: &Sample) {
         self.rate = self.rate.max(sample.rate);
         self.volume = self.volume.max(sample.delivered);
@@ -162,7 +164,7 @@ impl LossRound {
         }
     }
 
-    /// `AdvanceLatestDeliverySignals`.
+    /// Implements `AdvanceLatestDeliverySignals`.
     pub fn advance(&mut self, sample: &Sample) {
         if self.ended {
             (self.rate, self.volume) = (sample.rate, sample.delivered);
@@ -170,16 +172,16 @@ impl LossRound {
         }
     }
 
-    /// `ResetCongestionSignals`.
+    /// Implements `ResetCongestionSignals`.
     pub fn reset(&mut self) {
         (self.lost, self.rate, self.volume) = (false, 0.0, 0.0);
     }
 }
 
-/// What there was before a loss, in case it was none (`undo_*`).
+/// State saved before a loss, and restored if the loss was spurious (`undo_*`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Undo {
     pub bounds: Bounds,
-    /// The state that the loss ended.
+    /// State that the loss ended, if any.
     pub state: Option<State>,
 }

@@ -1,8 +1,8 @@
-//! BBR version 3: a model of the path's bandwidth, round-trip time and of how much may be on its way, probed in a cycle of
-//! four phases, with bounds that losses lower.
+//! BBR version 3: a model of bandwidth, round-trip time and packets in flight, probed in a cycle of four phases. Losses
+//! lower the bounds on bandwidth and packets in flight.
 //!
-//! Source: draft-ietf-ccwg-bbr, "BBR Congestion Control" (N. Cardwell, I. Swett, J. Beshay, editors), of 2026-08-03; names of
-//! its sections and pseudocode are given where they are followed.
+//! Source: draft-ietf-ccwg-bbr, "BBR Congestion Control" (N. Cardwell, I. Swett, J. Beshay, editors), of 2026-08-03.
+//! Comments refer to sections and pseudocode of this draft.
 
 mod bounds;
 mod cycle;
@@ -14,8 +14,8 @@ mod states;
 mod tests;
 
 pub use cycle::State;
-pub use params::Bbr3Params;
-pub use sender::{Bbr3Sender, Model};
+pub use params::Params;
+pub use sender::{Model, Sender};
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 
@@ -24,20 +24,20 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transpo
 pub struct Bbr3;
 
 impl Protocol for Bbr3 {
-    type Params = Bbr3Params;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = Bbr3Sender;
-    type Router = NoRouter<Bbr3Params, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &Bbr3Params) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
             draws: true,
             ack_every: 1 + u8::from(params.delayed_ack),
             min_timeout: params.min_timeout,
-            tells_flights: true,
+            needs_rate_samples: true,
             measures_delivery: true,
             ..Transport::PLAIN
         }
@@ -51,6 +51,6 @@ impl Law for Bbr3 {
         "draft-ietf-ccwg-bbr",
         Signal::Delivery,
         false,
-        &Bbr3Params::TABLE,
+        &Params::TABLE,
     );
 }

@@ -1,49 +1,49 @@
-//! What BBRv3 knows of its path: rounds, the largest recent delivery rate, the smallest recent round-trip time, and how much
-//! ACKs arrive in lumps. Volumes are in packets, rates in packets per second, times in seconds.
+//! Path model of BBRv3: round trips, the largest recent delivery rate, the smallest recent round-trip time, and ACK
+//! aggregation. Volumes are in packets, rates in packets per second, times in seconds.
 
 use levelflow_units::{Duration, Time};
 
-use super::Bbr3Params;
+use super::Params;
 use crate::bytes::before;
 
-/// Round trips over which the largest aggregation is taken (`ExtraAckedFilterLen`).
+/// Number of round trips in the maximum filter of ACK aggregation (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: usize = 10;
 
-/// What an ACK says (`RS`).
+/// Delivery rate sample of an ACK (`RS`).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub now: Time,
     /// Packets newly acknowledged.
     pub acked: f64,
-    /// Packets known to have arrived: now, and when the acknowledged packet left.
+    /// Total packets delivered: `total` now, `prior` when the acknowledged packet was sent.
     pub total: u32,
     pub prior: u32,
-    /// Packets that arrived in between, and at which rate; 0 if that is not known.
+    /// Packets delivered since the acknowledged packet was sent, and their rate; 0 if unknown.
     pub delivered: f64,
     pub rate: f64,
     pub rtt: Duration,
-    /// Packets on their way after the acknowledged one had left, itself included.
+    /// Packets in flight just after the acknowledged packet was sent, including that packet.
     pub in_flight: f64,
-    /// Packets taken for lost since.
+    /// Packets declared lost since the acknowledged packet was sent.
     pub lost: f64,
-    /// Whether the application limited what was on its way.
-    pub limited: bool,
+    /// True if the packet was sent while the application limited the packets in flight.
+    pub app_limited: bool,
 }
 
-/// Round trips, counted by packets: one ends with the ACK of a packet that left after it began.
+/// Round trips, counted by packets. A round trip ends with the ACK of a packet sent after it began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rounds {
     pub delivered: u32,
     end: u32,
     pub count: u32,
-    /// Whether the latest ACK began one.
+    /// True if the latest ACK began a round trip.
     pub started: bool,
-    /// Round trips since bandwidth was probed last.
+    /// Round trips since the last probe for bandwidth.
     pub since_probe: u32,
 }
 
 impl Rounds {
-    /// `UpdateRound`.
+    /// Implements `UpdateRound`.
     pub fn update(&mut self, sample: &Sample) {
         self.started = !before(sample.prior, self.end);
         if self.started {
@@ -53,13 +53,13 @@ impl Rounds {
         }
     }
 
-    /// `StartRound`.
+    /// Implements `StartRound`.
     pub fn start(&mut self) {
         self.end = self.delivered;
     }
 }
 
-/// The largest delivery rate of this cycle of probes and of the one before (`max_bw_filter`).
+/// Largest delivery rates of the current and the previous probing cycle (`max_bw_filter`).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct MaxBandwidth([f64; 2]);
 
@@ -68,14 +68,15 @@ impl MaxBandwidth {
         self.0[0].max(self.0[1])
     }
 
-    /// `UpdateMaxBw`. The limit of an application counts only if it is above what was known.
+    /// Implements `UpdateMaxBw`. A sample of an application-limited flow is used only if it is at least the current
+    /// maximum.
     pub fn update(&mut self, sample: &Sample) {
-        if sample.rate > 0.0 && (sample.rate >= self.get() || !sample.limited) {
+        if sample.rate > 0.0 && (sample.rate >= self.get() || !sample.app_limited) {
             self.0[1] = self.0[1].max(sample.rate);
         }
     }
 
-    /// `AdvanceMaxBwFilter`. A cycle without a measurement of its own forgets nothing.
+    /// Implements `AdvanceMaxBwFilter`. A cycle without a measurement keeps the previous maxima.
     pub fn advance(&mut self) {
         if self.0[1] > 0.0 {
             self.0 = [self.0[1], 0.0];
@@ -83,17 +84,17 @@ impl MaxBandwidth {
     }
 }
 
-/// Smallest round-trip times: of the last 10 s, and of the last 5 s, which schedule ProbeRTT.
+/// Smallest round-trip times: `rtt` of the last 10 s, and `recent` of the last 5 s. The latter schedules ProbeRTT.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MinRtt {
-    /// s; infinite before the first measurement.
+    /// Smallest round-trip time of the last 10 s, in seconds; infinite before the first measurement.
     pub rtt: f64,
     at: Time,
     recent: f64,
     pub recent_at: Time,
-    /// Whether the recent one is too old.
+    /// True if `recent` has expired.
     pub expired: bool,
-    /// The smallest ever.
+    /// Smallest round-trip time of the flow, in seconds.
     pub ever: f64,
 }
 
@@ -109,7 +110,7 @@ impl MinRtt {
         }
     }
 
-    /// The first measurement.
+    /// Processes the first round-trip time sample.
     pub fn begin(&mut self, now: Time, sample: Duration) {
         let rtt = sample.as_secs_f64();
         if rtt > 0.0 {
@@ -118,8 +119,8 @@ impl MinRtt {
         (self.at, self.recent_at) = (now, now);
     }
 
-    /// `UpdateMinRTT`.
-    pub fn update(&mut self, params: &Bbr3Params, now: Time, sample: Duration) {
+    /// Implements `UpdateMinRTT`.
+    pub fn update(&mut self, params: &Params, now: Time, sample: Duration) {
         let rtt = sample.as_secs_f64();
         self.expired = now.since(self.recent_at) > params.probe_rtt_interval;
         if rtt <= 0.0 {
@@ -135,21 +136,23 @@ impl MinRtt {
     }
 }
 
-/// How much more than expected ACKs bring at once (`extra_acked`).
+/// ACK aggregation: packets acknowledged beyond the number expected from the bandwidth (`extra_acked`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Aggregation {
-    /// Since when ACKs have kept up with the bandwidth, and what they have brought since.
+    /// Start of the current aggregation interval, and packets acknowledged in it. Acknowledged packets exceed the
+    /// expected number throughout the interval.
     pub since: Time,
     acked: f64,
-    /// The largest excess in each of the last round trips, in half the space, and the place of the present one.
+    /// Largest excess in each of the last round trips (`f32` to save space). `place` is the index of the current round
+    /// trip.
     recent: [f32; AGGREGATION_ROUNDS],
     place: u8,
-    /// Whether only this round trip counts.
+    /// True if only the current round trip is used, as long as the pipe has not been full.
     brief: bool,
 }
 
 impl Aggregation {
-    /// `UpdateACKAggregation`.
+    /// Implements `UpdateACKAggregation`.
     pub fn update(&mut self, sample: &Sample, round: bool, bandwidth: f64, window: f64, full: bool) {
         if round {
             self.place = (self.place + 1) % AGGREGATION_ROUNDS as u8;
@@ -174,37 +177,38 @@ impl Aggregation {
     }
 }
 
-/// Whether bandwidth no longer grows when more is sent (`full_bw`).
+/// Full-pipe detection: the bandwidth no longer grows with more packets in flight (`full_bw`).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct FullPipe {
-    /// Whether the pipe was ever full.
+    /// True if the pipe has ever been full.
     pub reached: bool,
-    /// Whether it is, since this was asked last.
+    /// True if the pipe has been full since the last restart of the detection.
     pub now: bool,
     pub count: u8,
     baseline: f64,
 }
 
 impl FullPipe {
-    /// Growth of a round trip that makes a difference, and round trips without it.
-    const GROWTH: f64 = 1.25;
-    const ROUNDS: u8 = 3;
+    /// Growth factor of the delivery rate that counts as growth. The pipe is full after `FULL_PIPE_ROUNDS` round trips
+    /// without growth.
+    const FULL_PIPE_GROWTH: f64 = 1.25;
+    const FULL_PIPE_ROUNDS: u8 = 3;
 
-    /// `ResetFullBW`, with a delivery rate to grow from.
+    /// Implements `ResetFullBW`. Growth is measured relative to `baseline`.
     pub fn restart(&mut self, baseline: f64) {
         (self.now, self.count, self.baseline) = (false, 0, baseline);
     }
 
-    /// `CheckFullBWReached`.
+    /// Implements `CheckFullBWReached`.
     pub fn check(&mut self, sample: &Sample, round: bool) {
-        if self.now || !round || sample.limited {
+        if self.now || !round || sample.app_limited {
             return;
         }
-        if sample.rate >= self.baseline * Self::GROWTH {
+        if sample.rate >= self.baseline * Self::FULL_PIPE_GROWTH {
             return self.restart(sample.rate);
         }
         self.count += 1;
-        self.now = self.count >= Self::ROUNDS;
+        self.now = self.count >= Self::FULL_PIPE_ROUNDS;
         self.reached |= self.now;
     }
 }

@@ -6,7 +6,7 @@ use crate::params::{DELAYED_ACK, MIN_TIMEOUT, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    pub struct Bbr3Params {
+    pub struct Params {
         initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
             "first window, packets",
             "RFC 6928";
@@ -23,20 +23,20 @@ parameters! {
             "smallest part of a bound that losses of a round trip leave",
             "draft-ietf-ccwg-bbr, Beta";
         headroom: f64 = Unit::Number, 0.15, (0.0, 0.9),
-            "part of the long-term bound that is left to others",
+            "part of the long-term bound that is left to other flows",
             "draft-ietf-ccwg-bbr, Headroom";
         rtt_window: Duration = Unit::Duration, 10.0, (0.1, 1e4),
             "age at which the smallest round-trip time is replaced",
             "draft-ietf-ccwg-bbr, MinRTTFilterLen";
         probe_rtt_interval: Duration = Unit::Duration, 5.0, (0.1, 1e4),
-            "longest time without a new smallest round-trip time before it is measured with little on the way",
+            "longest time without a new smallest round-trip time before ProbeRTT measures it",
             "draft-ietf-ccwg-bbr, ProbeRTTInterval";
         probe_wait: Duration = Unit::Duration, 2.0, (0.1, 1e4),
             "shortest time between two probes for bandwidth that the clock starts; up to 1 s is added",
             "draft-ietf-ccwg-bbr, PickProbeWait";
         /// Floor of the variance term of the RTO.
         min_timeout: Duration = MIN_TIMEOUT;
-        /// Receivers acknowledge every second packet.
+        /// True if receivers acknowledge only every second packet.
         delayed_ack: bool = DELAYED_ACK;
     }
 }

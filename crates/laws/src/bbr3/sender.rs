@@ -1,8 +1,8 @@
-//! Sender: the model is updated with each ACK, then the state, then pacing rate and window.
+//! Sender: for each ACK, updates the model, then the state, then pacing rate and congestion window.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::Bbr3Params;
+use super::Params;
 use super::cycle::{Bounds, LossRound, PROBE_RTT_GAIN, Probe, ProbeRtt, State, Undo};
 use super::model::{Aggregation, FullPipe, MaxBandwidth, MinRtt, Rounds, Sample};
 use crate::bbr::Limited;
@@ -10,25 +10,25 @@ use crate::bytes::before;
 use crate::random::Draws;
 use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Smallest window, packets (`MinPipeCwnd`).
+/// Smallest congestion window, packets (`MinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;
-/// A probe up may have so many packets more on its way.
+/// Packets in flight beyond the usual number in ProbeBW_UP.
 const UP_PACKETS: f64 = 2.0;
-/// Part of the bandwidth at which packets are paced, so that queues drain (`PacingMarginPercent`).
-const MARGIN: f64 = 0.99;
-/// Round-trip time assumed before the first one is known, s.
+/// Fraction of the bandwidth at which packets are paced, so that queues drain (`PacingMarginPercent`).
+const PACING_MARGIN: f64 = 0.99;
+/// Round-trip time assumed before the first measurement, in seconds.
 const ASSUMED_RTT: f64 = 1.0;
-/// No window is larger, packets.
+/// Limit on the congestion window, packets.
 const LARGEST_WINDOW: f64 = 1e9;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bbr3Sender {
+pub struct Sender {
     packet_size: Bytes,
     pub(super) state: State,
     pub(super) rounds: Rounds,
     pub(super) max_bandwidth: MaxBandwidth,
-    /// `bw`, packets per second: the largest measured, within its bound.
+    /// `bw`, packets per second: the largest recent delivery rate, limited by `bw_shortterm`.
     pub(super) bandwidth: f64,
     pub(super) min_rtt: MinRtt,
     pub(super) aggregation: Aggregation,
@@ -38,74 +38,75 @@ pub struct Bbr3Sender {
     pub(super) undo: Undo,
     pub(super) probe: Probe,
     pub(super) probe_rtt: ProbeRtt,
-    /// Round trips when Drain began.
+    /// Count of round trips when Drain began.
     pub(super) drain_round: u32,
-    /// Packets per second.
+    /// Pacing rate, packets per second.
     pacing: f64,
-    /// Packets.
+    /// Congestion window, packets.
     pub(super) window: f64,
     prior_window: f64,
-    /// Something was lost: number of the first packet sent since.
+    /// Number of the first packet sent after the loss; `None` outside of loss recovery.
     pub(super) recovery: Option<u32>,
-    /// Packets taken for lost since recovery began last, and how many of them arrived after all.
+    /// Packets declared lost since loss recovery last began, and the number of spurious losses among them.
     episode: [u32; 2],
     pub(super) idle_restart: bool,
-    /// Packets on their way.
+    /// Packets in flight.
     pub(super) in_flight: f64,
-    /// Whether the window was full in this round trip, and in the one before.
+    /// True if the congestion window was fully used: in the current round trip, and in the previous one.
     full_window: [bool; 2],
-    /// Number of the next packet.
+    /// Number of the next packet to be sent.
     pub(super) next: u32,
-    /// Packets that left in ProbeRTT.
+    /// Packets sent in ProbeRTT.
     pub(super) probes: Limited,
     flight: Option<Flight>,
     opened: bool,
     pub(super) draws: Draws,
 }
 
-/// What a sender believes, to look at. Volumes are in packets, rates in packets per second; a bound that is not set is infinite.
+/// Snapshot of the path model, for inspection. Volumes are in packets, rates in packets per second. Bounds that are not
+/// set are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// `max_bw`, the largest delivery rate of the last two cycles.
+    /// `max_bw`, the largest delivery rate of the last two probing cycles.
     pub max_bandwidth: f64,
-    /// `bw`: the same within `bw_shortterm`.
+    /// `bw`: `max_bw` limited by `bw_shortterm`.
     pub bandwidth: f64,
-    /// `min_rtt`, s; infinite before the first measurement.
+    /// `min_rtt`, in seconds; infinite before the first measurement.
     pub min_rtt: f64,
-    /// `extra_acked`.
+    /// `extra_acked`: packets acknowledged beyond the expected number.
     pub extra_acked: f64,
-    /// `bw_shortterm`.
+    /// `bw_shortterm`: short-term bound on bandwidth.
     pub bandwidth_shortterm: f64,
-    /// `inflight_shortterm`.
+    /// `inflight_shortterm`: short-term bound on packets in flight.
     pub inflight_shortterm: f64,
-    /// `inflight_longterm`.
+    /// `inflight_longterm`: long-term bound on packets in flight.
     pub inflight_longterm: f64,
-    /// `full_bw_now`.
+    /// `full_bw_now`: true if the pipe has been full since the last restart of the detection.
     pub full_now: bool,
-    /// `full_bw_reached`.
+    /// `full_bw_reached`: true if the pipe has ever been full.
     pub full_reached: bool,
-    /// `full_bw_count`.
+    /// `full_bw_count`: round trips without growth of the bandwidth.
     pub full_count: u8,
-    /// `round_count`.
+    /// `round_count`: round trips so far.
     pub rounds: u32,
-    /// `idle_restart`.
+    /// `idle_restart`: true after a restart from idle.
     pub idle_restart: bool,
-    /// Packets on their way, as the sender heard last.
+    /// Packets in flight after the last event.
     pub in_flight: f64,
-    /// `cwnd`.
+    /// `cwnd`: congestion window.
     pub window: f64,
     /// Pacing rate.
     pub pacing: f64,
 }
 
-impl Bbr3Sender {
-    /// What it does.
+impl Sender {
+    /// Returns the state of the sender.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What it believes.
+    /// Returns a snapshot of the path model.
     #[must_use]
     pub fn model(&self) -> Model {
         Model {
@@ -127,7 +128,7 @@ impl Bbr3Sender {
         }
     }
 
-    /// `BDPMultiple(1)`: bandwidth times round-trip time, packets; 0 before both are known.
+    /// Implements `BDPMultiple(1)`: returns bandwidth times round-trip time, packets; 0 if one of them is unknown.
     pub(super) fn product(&self) -> f64 {
         if self.min_rtt.rtt.is_finite() {
             self.bandwidth * self.min_rtt.rtt
@@ -136,7 +137,7 @@ impl Bbr3Sender {
         }
     }
 
-    /// `Inflight`: packets that keep a pipe full that has so many bandwidth-delay products.
+    /// Implements `Inflight`: returns the packets in flight at `gain` bandwidth-delay products, quantized.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64) -> f64 {
         let product = if self.min_rtt.rtt.is_finite() {
             bandwidth * self.min_rtt.rtt
@@ -146,19 +147,19 @@ impl Bbr3Sender {
         self.quantized(gain * product)
     }
 
-    /// `QuantizationBudget`, where a quantum is a packet.
+    /// Implements `QuantizationBudget` with a quantum of one packet.
     fn quantized(&self, packets: f64) -> f64 {
         let more = if self.state == State::Up { UP_PACKETS } else { 0.0 };
         packets.max(SMALLEST_WINDOW) + more
     }
 
-    /// `TargetInflight`.
+    /// Implements `TargetInflight`.
     pub(super) fn target(&self) -> f64 {
         self.product().min(self.window)
     }
 
-    /// `InflightWithHeadroom`.
-    pub(super) fn with_headroom(&self, params: &Bbr3Params) -> f64 {
+    /// Implements `InflightWithHeadroom`.
+    pub(super) fn with_headroom(&self, params: &Params) -> f64 {
         let longterm = self.bounds.longterm;
         if longterm == f64::INFINITY {
             return longterm;
@@ -167,17 +168,18 @@ impl Bbr3Sender {
         (longterm - headroom).max(SMALLEST_WINDOW)
     }
 
-    /// `ProbeRTTCwnd`.
+    /// Implements `ProbeRTTCwnd`.
     pub(super) fn probe_rtt_window(&self) -> f64 {
         (PROBE_RTT_GAIN * self.product()).max(SMALLEST_WINDOW)
     }
 
-    /// `is_cwnd_limited`.
+    /// Implements `is_cwnd_limited`: returns true if the congestion window was fully used in this or
+    /// the previous round trip.
     pub(super) fn is_window_limited(&self) -> bool {
         self.full_window[0] || self.full_window[1]
     }
 
-    /// `SaveCwnd`.
+    /// Implements `SaveCwnd`.
     pub(super) fn save_window(&mut self) {
         let reduced = self.recovery.is_some() || self.state == State::ProbeRtt;
         self.prior_window = if reduced {
@@ -187,7 +189,7 @@ impl Bbr3Sender {
         };
     }
 
-    /// `RestoreCwnd`.
+    /// Implements `RestoreCwnd`.
     pub(super) fn restore_window(&mut self) {
         self.window = self.window.max(self.prior_window);
     }
@@ -197,7 +199,7 @@ impl Bbr3Sender {
             total,
             prior,
             interval,
-            limited,
+            app_limited,
         } = feedback.delivery?;
         let delivered = f64::from(total.wrapping_sub(prior));
         let seconds = interval.as_secs_f64();
@@ -215,12 +217,12 @@ impl Bbr3Sender {
             rtt: feedback.rtt,
             in_flight: flight.map_or(0.0, |flight| f64::from(flight.outstanding)),
             lost: flight.map_or(0.0, |flight| f64::from(flight.lost)),
-            limited: probes || limited,
+            app_limited: probes || app_limited,
         })
     }
 
-    /// `UpdateModelAndState`.
-    fn update_model(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `UpdateModelAndState`.
+    fn update_model(&mut self, params: &Params, sample: &Sample) {
         self.rounds.delivered = sample.total;
         self.losses.update(sample);
         self.rounds.update(sample);
@@ -244,7 +246,7 @@ impl Bbr3Sender {
         self.bandwidth = self.max_bandwidth.get().min(self.bounds.bandwidth);
     }
 
-    /// Packets were lost.
+    /// Begins loss recovery, or adds lost packets to it.
     fn enter_recovery(&mut self, lost: u32, next: u32) {
         if self.recovery.is_none() {
             self.episode = [0; 2];
@@ -253,11 +255,11 @@ impl Bbr3Sender {
         self.recovery.get_or_insert(next);
     }
 
-    /// If all that was taken for lost has arrived, nothing was.
-    fn on_returned(&mut self, packets: u32) {
-        let [lost, returned] = &mut self.episode;
-        *returned = returned.saturating_add(packets);
-        if packets > 0 && *lost > 0 && returned >= lost {
+    /// Undoes the response to losses if all losses of the recovery were spurious.
+    fn on_spurious(&mut self, packets: u32) {
+        let [lost, spurious] = &mut self.episode;
+        *spurious = spurious.saturating_add(packets);
+        if packets > 0 && *lost > 0 && spurious >= lost {
             self.episode = [0; 2];
             self.recovery = None;
             self.undo_losses();
@@ -272,16 +274,16 @@ impl Bbr3Sender {
         }
     }
 
-    /// `SetPacingRateWithGain`.
+    /// Implements `SetPacingRateWithGain`.
     fn set_pacing(&mut self, gain: f64) {
-        let rate = MARGIN * gain * self.bandwidth;
+        let rate = PACING_MARGIN * gain * self.bandwidth;
         if rate > self.pacing || (self.pipe.reached && rate > 0.0) {
             self.pacing = rate;
         }
     }
 
-    /// `SetCwnd`.
-    fn set_window(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `SetCwnd`.
+    fn set_window(&mut self, params: &Params, sample: &Sample) {
         let most = if self.min_rtt.rtt.is_finite() {
             self.state.window_gain(params) * self.product() + self.aggregation.extra()
         } else {
@@ -301,8 +303,8 @@ impl Bbr3Sender {
         self.window = self.window.min(LARGEST_WINDOW);
     }
 
-    /// `BoundCwndForModel`.
-    fn bound_window(&mut self, params: &Bbr3Params) {
+    /// Implements `BoundCwndForModel`.
+    fn bound_window(&mut self, params: &Params) {
         let longterm = match self.state {
             State::Down | State::Refill | State::Up => self.bounds.longterm,
             State::ProbeRtt | State::Cruise => self.with_headroom(params),
@@ -313,11 +315,11 @@ impl Bbr3Sender {
     }
 }
 
-impl SenderLaw for Bbr3Sender {
-    type Params = Bbr3Params;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(params: &Bbr3Params, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             state: State::Startup,
@@ -363,11 +365,11 @@ impl SenderLaw for Bbr3Sender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &Bbr3Params) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
-    fn on_send(&mut self, _params: &Bbr3Params, _now: Time, packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, packet: &Outgoing) -> NoHeader {
         self.next = packet.number.wrapping_add(1);
         if packet.kind == Kind::Data {
             self.in_flight += 1.0;
@@ -376,7 +378,7 @@ impl SenderLaw for Bbr3Sender {
         NoHeader
     }
 
-    fn on_feedback(&mut self, params: &Bbr3Params, now: Time, feedback: &Feedback<NoHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<NoHeader>) {
         let flight = self.flight.take();
         if !self.opened {
             self.opened = true;
@@ -390,7 +392,7 @@ impl SenderLaw for Bbr3Sender {
             return;
         }
         self.in_flight = f64::from(feedback.outstanding);
-        self.on_returned(feedback.returned);
+        self.on_spurious(feedback.spurious);
         self.update_recovery(feedback);
         if let Some(sample) = self.sample(now, feedback, flight) {
             self.update_model(params, &sample);
@@ -399,13 +401,13 @@ impl SenderLaw for Bbr3Sender {
         }
     }
 
-    fn on_flight(&mut self, _params: &Bbr3Params, _now: Time, flight: &Flight) {
+    fn on_flight(&mut self, _params: &Params, _now: Time, flight: &Flight) {
         self.flight = Some(*flight);
     }
 
-    /// `HandleRestartFromIdle`.
-    fn on_restart(&mut self, params: &Bbr3Params, now: Time, restart: &Restart) {
-        if !restart.limited {
+    /// Implements `HandleRestartFromIdle`.
+    fn on_restart(&mut self, params: &Params, now: Time, restart: &Restart) {
+        if !restart.app_limited {
             return;
         }
         self.in_flight = 0.0;
@@ -418,27 +420,27 @@ impl SenderLaw for Bbr3Sender {
         }
     }
 
-    fn on_loss(&mut self, params: &Bbr3Params, now: Time, loss: &Loss) {
+    fn on_loss(&mut self, params: &Params, now: Time, loss: &Loss) {
         self.in_flight = f64::from(loss.outstanding);
         let flight = self.flight.take().filter(|flight| flight.number == loss.number);
         let flight = flight.unwrap_or(Flight {
             number: loss.number,
             outstanding: loss.outstanding.saturating_add(1),
             lost: 1,
-            limited: false,
+            app_limited: false,
         });
         self.lose(params, now, loss, flight);
         self.enter_recovery(1, loss.next);
     }
 
-    /// `OnEnterRTO`: all that was on its way is lost, and so are more packets than a probe tolerates.
-    fn on_timeout(&mut self, params: &Bbr3Params, now: Time, next: u32) {
+    /// Implements `OnEnterRTO`: declares all packets in flight lost, so the loss rate exceeds the threshold of a probe.
+    fn on_timeout(&mut self, params: &Params, now: Time, next: u32) {
         let lost = self.in_flight as u32;
         self.note_loss();
         self.enter_recovery(lost, next);
         if self.probe.samples {
-            let limited = self.probes.holds(next);
-            self.handle_too_high(params, now, self.in_flight, limited);
+            let app_limited = self.probes.holds(next);
+            self.handle_too_high(params, now, self.in_flight, app_limited);
         }
         self.in_flight = 0.0;
         self.window = 1.0;

@@ -5,20 +5,20 @@ use levelflow_units::{Duration, Time};
 use super::bounds::is_too_high;
 use super::cycle::{Acks, ProbeRtt, State};
 use super::model::Sample;
-use super::{Bbr3Params, Bbr3Sender};
+use super::{Params, Sender};
 
-/// How long ProbeRTT keeps little on the way.
+/// Time in ProbeRTT after the packets in flight have fallen to the window.
 const PROBE_RTT: Duration = Duration::from_ms(200);
-/// Round trips after which Drain ends in any case.
+/// Limit on the duration of Drain, in round trips.
 const DRAIN_ROUNDS: u32 = 3;
-/// Round trips between two probes for bandwidth, so that Reno gets a share.
+/// Limit on the number of round trips between bandwidth probes, for coexistence with Reno.
 const RENO_ROUNDS: f64 = 63.0;
-/// Most doublings of the growth of the long-term bound.
+/// Limit on how often the growth of the long-term bound doubles.
 const MOST_DOUBLINGS: u32 = 30;
 
-impl Bbr3Sender {
-    /// `CheckStartupDone` and `CheckDrainDone`.
-    pub(super) fn check_startup_and_drain(&mut self, params: &Bbr3Params, sample: &Sample) {
+impl Sender {
+    /// Implements `CheckStartupDone` and `CheckDrainDone`.
+    pub(super) fn check_startup_and_drain(&mut self, params: &Params, sample: &Sample) {
         self.check_startup_loss(params, sample);
         if self.state == State::Startup && self.pipe.reached {
             self.state = State::Drain;
@@ -30,8 +30,8 @@ impl Bbr3Sender {
         }
     }
 
-    /// `StartProbeBW_DOWN`.
-    pub(super) fn start_down(&mut self, params: &Bbr3Params, now: Time) {
+    /// Implements `StartProbeBW_DOWN`.
+    pub(super) fn start_down(&mut self, params: &Params, now: Time) {
         self.losses.reset();
         self.probe.acked_per_packet = f64::INFINITY;
         self.pick_wait(params);
@@ -41,14 +41,14 @@ impl Bbr3Sender {
         self.state = State::Down;
     }
 
-    /// `PickProbeWait`.
-    fn pick_wait(&mut self, params: &Bbr3Params) {
+    /// Implements `PickProbeWait`.
+    fn pick_wait(&mut self, params: &Params) {
         self.rounds.since_probe = self.draws.below(2);
         let more = Duration::from_secs_f64(self.draws.unit()).unwrap_or(Duration::ZERO);
         self.probe.wait = params.probe_wait + more;
     }
 
-    /// `StartProbeBW_REFILL`.
+    /// Implements `StartProbeBW_REFILL`.
     pub(super) fn start_refill(&mut self) {
         self.bounds.reset_shortterm();
         (self.probe.doublings, self.probe.acked) = (0, 0.0);
@@ -58,7 +58,7 @@ impl Bbr3Sender {
         self.state = State::Refill;
     }
 
-    /// `StartProbeBW_UP`.
+    /// Implements `StartProbeBW_UP`.
     fn start_up(&mut self, sample: &Sample) {
         self.probe.samples = true;
         self.probe.acks = Acks::Starting;
@@ -68,8 +68,8 @@ impl Bbr3Sender {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`.
-    pub(super) fn update_cycle(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `UpdateProbeBWCyclePhase`.
+    pub(super) fn update_cycle(&mut self, params: &Params, sample: &Sample) {
         if !self.pipe.reached || self.adapt_longterm(params, sample) {
             return;
         }
@@ -82,28 +82,28 @@ impl Bbr3Sender {
         }
     }
 
-    fn end_probe(&mut self, params: &Bbr3Params, sample: &Sample) {
+    fn end_probe(&mut self, params: &Params, sample: &Sample) {
         if self.is_time_to_go_down(sample) {
             self.probe.too_high = false;
             self.start_down(params, sample.now);
         }
     }
 
-    /// `IsTimeToProbeBW`.
+    /// Implements `IsTimeToProbeBW`.
     fn is_time_to_probe(&self, now: Time) -> bool {
         let rounds = self.target().min(RENO_ROUNDS);
         now.since(self.probe.since) > self.probe.wait || f64::from(self.rounds.since_probe) >= rounds
     }
 
-    /// `IsTimeToCruise`.
-    fn is_time_to_cruise(&self, params: &Bbr3Params) -> bool {
+    /// Implements `IsTimeToCruise`.
+    fn is_time_to_cruise(&self, params: &Params) -> bool {
         self.in_flight
             <= self
                 .with_headroom(params)
                 .min(self.inflight(self.max_bandwidth.get(), 1.0))
     }
 
-    /// `IsTimeToGoDown`.
+    /// Implements `IsTimeToGoDown`.
     fn is_time_to_go_down(&mut self, sample: &Sample) -> bool {
         if self.probe.too_high && self.in_flight >= self.bounds.longterm {
             self.probe.precautionary = true;
@@ -116,8 +116,8 @@ impl Bbr3Sender {
         self.pipe.now
     }
 
-    /// `AdaptLongTermModel`; returns whether the state has changed.
-    fn adapt_longterm(&mut self, params: &Bbr3Params, sample: &Sample) -> bool {
+    /// Implements `AdaptLongTermModel`; returns true if the state has changed.
+    fn adapt_longterm(&mut self, params: &Params, sample: &Sample) -> bool {
         let round = self.rounds.started;
         if self.probe.acks == Acks::Starting && round {
             self.probe.acks = Acks::Feedback;
@@ -125,7 +125,7 @@ impl Bbr3Sender {
         if self.probe.acks == Acks::Stopping && round {
             self.probe.samples = false;
             self.probe.acks = Acks::Init;
-            if self.state.is_probe_bw() && !sample.limited {
+            if self.state.is_probe_bw() && !sample.app_limited {
                 self.max_bandwidth.advance();
             }
             if self.state.is_probe_bw() && self.probe.precautionary && !self.probe.too_high {
@@ -143,14 +143,14 @@ impl Bbr3Sender {
         false
     }
 
-    /// `RaiseInflightLongtermSlope`: the growth doubles in each round trip.
+    /// Implements `RaiseInflightLongtermSlope`: the growth doubles in each round trip.
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.probe.doublings);
         self.probe.doublings = (self.probe.doublings + 1).min(MOST_DOUBLINGS);
         self.probe.acked_per_packet = (self.window / growth).max(1.0);
     }
 
-    /// `ProbeInflightLongtermUpward`.
+    /// Implements `ProbeInflightLongtermUpward`.
     fn raise_longterm(&mut self, sample: &Sample) {
         if !self.is_window_limited() || self.window < self.bounds.longterm {
             return;
@@ -166,8 +166,8 @@ impl Bbr3Sender {
         }
     }
 
-    /// `CheckProbeRTT`.
-    pub(super) fn check_probe_rtt(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `CheckProbeRTT`.
+    pub(super) fn check_probe_rtt(&mut self, params: &Params, sample: &Sample) {
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.idle_restart {
             self.save_window();
             self.state = State::ProbeRtt;
@@ -183,8 +183,8 @@ impl Bbr3Sender {
         }
     }
 
-    /// `HandleProbeRTT`.
-    fn handle_probe_rtt(&mut self, params: &Bbr3Params, sample: &Sample) {
+    /// Implements `HandleProbeRTT`.
+    fn handle_probe_rtt(&mut self, params: &Params, sample: &Sample) {
         self.probes
             .mark(self.next, self.rounds.delivered, self.in_flight as u32);
         match self.probe_rtt.end {
@@ -205,8 +205,8 @@ impl Bbr3Sender {
         }
     }
 
-    /// `CheckProbeRTTDone` and `ExitProbeRTT`.
-    pub(super) fn end_probe_rtt(&mut self, params: &Bbr3Params, now: Time) {
+    /// Implements `CheckProbeRTTDone` and `ExitProbeRTT`.
+    pub(super) fn end_probe_rtt(&mut self, params: &Params, now: Time) {
         if self.probe_rtt.end.is_none_or(|end| now <= end) {
             return;
         }

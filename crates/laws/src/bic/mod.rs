@@ -1,26 +1,27 @@
-//! BIC: binary search for the window at which the last loss came.
+//! BIC: binary search for the congestion window at the last loss.
 //!
-//! Source: L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control (BIC) for fast long-distance networks" (INFOCOM 2004).
+//! Source: L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control (BIC) for fast long-distance networks"
+//! (INFOCOM 2004).
 
 mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::BicParams;
+pub use params::Params;
 
 use crate::LawInfo;
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type Bic = Tcp<BicState>;
 
-/// Where the search stands.
+/// State of the binary search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BicState {
-    /// Window at the last loss, packets; infinite before it.
+    /// Window at the last loss, packets; infinite before the first loss.
     max: f64,
-    /// Beyond it: growth per round trip, and the window at which that doubles.
+    /// Probing above `max`: growth per round trip, and the window at which this growth doubles.
     probe: Option<Probe>,
 }
 
@@ -31,8 +32,8 @@ struct Probe {
 }
 
 impl BicState {
-    /// Growth per round trip, packets.
-    fn step(&mut self, params: &BicParams, window: f64) -> f64 {
+    /// Returns the growth per round trip, packets.
+    fn step(&mut self, params: &Params, window: f64) -> f64 {
         if window < self.max {
             return ((self.max - window) / params.search).clamp(params.s_min, params.s_max);
         }
@@ -59,7 +60,7 @@ impl Default for BicState {
 }
 
 impl Variant for BicState {
-    type Params = BicParams;
+    type Params = Params;
     const INFO: LawInfo = info(
         "bic",
         "BIC: binary search for the window of the last loss",
@@ -68,7 +69,7 @@ impl Variant for BicState {
     );
 
     #[inline]
-    fn avoid(&mut self, params: &BicParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if window.size < params.low_window {
             additive_increase(ack.acked, window);
         } else {
@@ -77,7 +78,7 @@ impl Variant for BicState {
         }
     }
 
-    fn reduce(&mut self, params: &BicParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, params: &Params, congestion: &Congestion) -> f64 {
         let window = congestion.window;
         self.probe = None;
         let shrinks = self.max.is_finite() && window <= self.max - 1.0;

@@ -4,7 +4,7 @@ use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Variant, Window};
 use crate::{ParamError, Parameters};
 
-/// A sender that lost a packet at this window.
+/// Returns the state of a sender that lost a packet at window `max`.
 fn after_loss(max: f64) -> BicState {
     let own = params::<BicState>(&[]).own;
     let mut state = BicState::default();
@@ -12,7 +12,7 @@ fn after_loss(max: f64) -> BicState {
     state
 }
 
-/// Growth per round trip at this window.
+/// Returns the growth per round trip at window `size`.
 fn step(state: &mut BicState, size: f64) -> f64 {
     let mut window = Window { size, ssthresh: 2.0 };
     state.avoid(&params::<BicState>(&[]).own, &ack(0.0, 0.1), &mut window);
@@ -61,7 +61,7 @@ fn a_loss_takes_an_eighth_and_a_lower_maximum_is_lowered_again() {
     close(state.reduce(&own, &loss(3.0, 0.1, 12.0)), 6.0, 0.0);
 }
 
-/// Half the distance per round trip, a little with each ACK: `dW/dt = (W_max - W) / 2R`.
+/// The window covers half the distance to `W_max` per round trip, in small steps per ACK: `dW/dt = (W_max - W) / 2R`.
 #[test]
 fn the_window_approaches_the_maximum_exponentially() {
     let changes = [("initial_window", 970.0), ("slow_start", 0.0)];
@@ -82,7 +82,7 @@ fn a_smallest_step_above_the_largest_is_refused() {
     });
     let values: std::vec::Vec<f64> = values.collect();
     assert!(matches!(
-        crate::tcp::TcpParams::<super::BicParams>::read(&values),
+        crate::tcp::TcpParams::<super::Params>::read(&values),
         Err(ParamError { name: "s_min", .. })
     ));
 }

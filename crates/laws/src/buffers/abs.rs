@@ -1,7 +1,8 @@
-//! Adaptive buffer sizing as its author has it: integral controllers of utilisation and loss.
+//! Adaptive buffer sizing (ABS) as printed: integral controllers of utilisation and loss.
 //!
-//! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation, Texas
-//! A&M University, 2008), chapter VII.2. Every interval `T`, with `u` and `p` what was measured in it:
+//! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
+//! Texas A&M University, 2008), chapter VII.2. Every interval `T`, with the utilisation `u` and the loss rate `p`
+//! measured in it:
 //!
 //! ```text
 //! b_p += I_p T (p - p*)                            eq 162
@@ -12,16 +13,21 @@
 //! ```
 //!
 //! Readings:
-//! - `p` is dropped over arrived bytes and `u` sent over sendable ones; section VII.3.1 prints the admitted and the offered share.
-//! - Each of `b_u` and `b_p` is held between 1 and `largest`, so that neither winds up while the other rules.
-//! - A port with a least size holds both there, for the same reason.
-//! - Eq 164 does not regulate: any buffer at which `u` does not change is an equilibrium, and noise of variance `s^2` in `u` moves it by
-//!   `-I_u T s^2` per step. `damping = "absolute"` takes `|u - u_before|`, `"none"` is eq 163. The default is what is printed.
-//! - Eq 169, behind 170, lacks the factor `u - u_before` that eq 164 gives it; `gradient = "full"` has it.
-//! - In shares of 1 a step of training moves a gain by at most `T`, nothing beside 3000; `training = "percent"` can explain fig 47.
-//! - Training descends on an error, not its square, so that gains may cross zero: they are held at 1 or above.
+//! - `p` is the ratio of dropped to arrived bytes, and `u` that of sent bytes to line capacity. Section VII.3.1 prints
+//!   the admitted fraction and the offered load instead.
+//! - `b_u` and `b_p` are each clamped to the range from 1 to `largest`, so that neither winds up while the other
+//!   decides.
+//! - At a port with a minimum size, both are at least that minimum, so that they do not wind up.
+//! - Eq 164 does not regulate: any buffer with a constant `u` is an equilibrium, and noise of variance `s^2` in `u`
+//!   moves the buffer by `-I_u T s^2` per step. `damping = "absolute"` uses `|u - u_before|`, and `"none"` is eq 163.
+//!   The default is eq 164 as printed.
+//! - Eq 169, from which eq 170 follows, lacks the factor `u - u_before` of eq 164; `gradient = "full"` includes it.
+//! - With `u` and `p` as fractions, a training step changes a gain by at most `T`, negligible against 3000.
+//!   `training = "percent"` can explain fig 47.
+//! - Training descends the gradient of an error, not of its square, so gains could cross zero. Gains are clamped to at
+//!   least 1.
 //!
-//! [`abs_log`](super::abs_log) is ours, and regulates.
+//! [`abs_log`](super::abs_log) is Levelflow's alternative, which regulates.
 
 use levelflow_units::Duration;
 
@@ -30,25 +36,25 @@ use crate::law::PortInfo;
 use crate::params::{ParamSpec, Unit, choices, parameters, row};
 
 choices! {
-    /// How the controller of utilisation is damped.
+    /// Damping of the utilisation controller.
     pub enum Damping {
-        /// Eq 164 as printed: by `u - u_before`.
+        /// Factor `u - u_before`: eq 164 as printed.
         Signed = "signed",
-        /// By its modulus.
+        /// Factor `|u - u_before|`.
         Absolute = "absolute",
-        /// Eq 163.
+        /// No factor: eq 163.
         None = "none",
     }
 }
 
 choices! {
-    /// Whether gains are trained.
+    /// Training of the gains.
     pub enum Training {
-        /// They are not.
+        /// Constant gains.
         None = "none",
-        /// With `u` and `p` as shares of 1.
+        /// Trained gains, with `u` and `p` as fractions.
         Fraction = "fraction",
-        /// With `u` and `p` in percent.
+        /// Trained gains, with `u` and `p` in percent.
         Percent = "percent",
     }
 }
@@ -58,32 +64,32 @@ choices! {
     pub enum Gradient {
         /// Eq 169 as printed.
         Printed = "printed",
-        /// With the factor of damping.
+        /// Includes the damping factor.
         Full = "full",
     }
 }
 
-/// The row `utilisation` of every algorithm with this target.
+/// Parameter row `utilisation` of every algorithm with this target.
 pub(super) const UTILISATION: ParamSpec = row!(
     utilisation,
     Unit::Number,
     0.98,
     (0.0, 0.9999),
-    "share of the line that is to be used, u*; 0 for no such target",
+    "target utilisation of the line, u*; 0 for no such target",
     "Zhang 2008, table II"
 );
 
-/// The row `loss` of every algorithm with this target.
+/// Parameter row `loss` of every algorithm with this target.
 pub(super) const LOSS: ParamSpec = row!(
     loss,
     Unit::Number,
     0.02,
     (0.0, 0.9),
-    "share of the bytes that arrive that may be dropped, p*; 0 for no such target",
+    "target loss, as a share of the bytes that arrive, p*; 0 for no such target",
     "Zhang 2008, table II"
 );
 
-/// Time between two decisions.
+/// Parameter row `interval`: time between two updates.
 pub(super) const INTERVAL: ParamSpec = row!(
     interval,
     Unit::Duration,
@@ -93,17 +99,17 @@ pub(super) const INTERVAL: ParamSpec = row!(
     "Zhang 2008, fig 46"
 );
 
-/// First buffer.
+/// Parameter row `initial`: initial buffer.
 pub(super) const INITIAL: ParamSpec = row!(
     initial,
     Unit::Packets,
     100.0,
     (1.0, 1e9),
-    "first buffer",
+    "initial buffer",
     "Zhang 2008, fig 46: not given"
 );
 
-/// Largest buffer.
+/// Parameter row `largest`: largest buffer.
 pub(super) const LARGEST: ParamSpec = row!(
     largest,
     Unit::Packets,
@@ -122,23 +128,23 @@ parameters! {
         loss: f64 = LOSS;
         /// `T`.
         interval: Duration = INTERVAL;
-        /// `I_u` and `I_p` at first.
+        /// Initial `I_u` and `I_p`.
         gain: f64 = Unit::Number, 3000.0, (1.0, 1e9),
-            "gains of both controllers at first, packets per second",
+            "initial gains of both controllers, packets per second",
             "Zhang 2008, fig 46";
         damping: Damping = Damping::UNIT, 0.0, Damping::RANGE,
-            "factor of the controller of utilisation: its change, the modulus of that, or none",
+            "damping factor of the utilisation controller: the change of utilisation, its modulus, or none",
             "Zhang 2008, eq 164; eq 163 for none";
         training: Training = Training::UNIT, 0.0, Training::RANGE,
-            "whether gains are trained, and in which unit of loss and utilisation",
+            "training of the gains: none, or with loss and utilisation as fractions or in percent",
             "Zhang 2008, section VII.2.4";
         gradient: Gradient = Gradient::UNIT, 0.0, Gradient::RANGE,
-            "gradient of training: as printed, or with the factor of damping",
+            "gradient of training: as printed, or with the damping factor",
             "Zhang 2008, eq 169";
         step: f64 = Unit::Number, 1.0, (0.0, 1e6),
             "step of training, gamma",
             "Zhang 2008, fig 47";
-        /// First buffer, packets.
+        /// Initial buffer, packets.
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
@@ -149,7 +155,8 @@ parameters! {
 }
 
 impl AbsParams {
-    /// How many times the share of 1 training has `u` and `p` in; 0: no training.
+    /// Returns the factor that converts `u` and `p` to their unit in training: 1 for fractions, 100 for percent, 0
+    /// without training.
     fn unit(&self) -> f64 {
         match self.training {
             Training::None => 0.0,
@@ -159,9 +166,9 @@ impl AbsParams {
     }
 }
 
-/// What is said of parameters without a target.
-pub(super) const NO_TARGET: &str = "there is no target; needs one that is not 0";
-/// What is said of a first buffer above the largest.
+/// Error for parameters without a target.
+pub(super) const NO_TARGET: &str = "there is no target; at least one must not be 0";
+/// Error for an initial buffer above the largest.
 pub(super) const ABOVE_LARGEST: &str = "must be at most largest";
 
 /// State at one port.
@@ -172,7 +179,7 @@ pub struct Abs {
     buffer_p: f64,
     gain_u: f64,
     gain_p: f64,
-    /// `u` of the last interval, and the factor that the controller then had.
+    /// `u` and the damping factor of the last interval.
     before: Option<(f64, f64)>,
     targets: (bool, bool),
 }
@@ -256,7 +263,7 @@ impl BufferAlgorithm for Abs {
         }
     }
 
-    /// Fewer are not part of what is printed: it asks on, up to the largest.
+    /// Ignores a smaller grant, since the printed equations have no grants. The request may still grow to `largest`.
     fn on_grant(&mut self, _params: &AbsParams, packets: f64) {
         if packets > self.packets() {
             self.buffer_u = self.buffer_u.max(packets);

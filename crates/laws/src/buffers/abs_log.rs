@@ -1,44 +1,18 @@
-//! ABS that regulates, by Levelflow: as ABS, it finds the smallest buffer that meets targets of utilisation and loss.
+//! ABS in logarithms, by Levelflow: finds the smallest buffer that meets targets of utilisation and loss.
 //!
-//! Each target has an integral controller, which adds up what it was missed by, in seconds of the line:
+//! Each target has an integral controller, which sums its error in seconds of line time:
 //!
 //! ```text
-//! y_u += k (idle - v* t)/v*                v* = 1 - u*;  in time t the line was idle so long
-//! y_p += k (lost - p* arrived)/(p* C)      bits
-//! y_d += k (D - wait)/D t                  D: target of the mean wait
+//! y_u += k (idle - v* t)/v*                v* = 1 - u*; idle: idle time of the line in time t
+//! y_p += k (lost - p* arrived)/(p* C)      lost and arrived in bits
+//! y_d += k (D - wait)/D t                  D: target of the mean queueing delay
 //! y    = G(b) = R ln b + b s/C             R: `rtt`; s: a packet of 1500 bytes
 //! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. Where `y` is
-//! a function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: what was lost
-//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and nothing below bounds it. No weight depends on
-//! what was measured, so nothing can be correlated with it, and noise does not shift the mean. `R` of `b_u` follows what was
-//! measured, so there this holds only while that stays the same.
-//!
-//! What was summed is applied at the end of a *cycle*: the first measurement after a round trip that has a drop in it, so that
-//! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle. The
-//! rest stays in the sum of `b_p` until it is applied or a bound is met; in those of `b_u` and `b_d` it is as much as a step at
-//! most, so that a line that stood idle for long does not fill memory for longer, at the price of the identity.
-//!
-//! Where sawteeth are long, a cycle lasts many round trips, and `k` for each of them would be too much. `b_p` takes at most
-//! [`LARGEST_GAIN_P`] in a sawtooth, which at a loss of `p*` lasts `sqrt(2/(3 p*))` round trips. `R` of `b_u` is at least so large
-//! that [`LARGEST_GAIN_U`] acts from drop to drop in the mean, unless the line has not been idle for [`CALM`] of those times.
-//!
-//! A buffer that is too large misses its target by nothing but what is allowed, so its way down is long. It falls with a gain of
-//! [`HASTE`], also where that is more than the gains above, which is halved each time that a fall has ended too low, until it is
-//! `k` (after Kesten, Accelerated stochastic approximation, 1958). Until then more may be lost than on target.
-//!
-//! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
-//! grows. Of what the line was idle meanwhile, no more stays than a step, or than one flow can be due whose window halves. Nor
-//! does it help a line that is idle for want of traffic, if a short flow is dropped now and then: by the rule of thumb
-//! windows that halve need `C R`, so `b_u` grows to at most [`PIPES`] of that and [`SPARE`] packets.
-//!
-//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down, and what is wanted waits for
-//! it; and if there is a target of delay, it falls by [`FALL`] in a round trip through a queue that what arrives keeps full, so at
-//! most that part of the line is dropped for it. Such losses count as all others do.
-//!
-//! `docs/concepts/adaptive-buffers.md` has the proof, and runs beside the printed controllers.
+//! The sums are applied once per *cycle*, and change a buffer by a factor of at most two.
+//! `docs/concepts/adaptive-buffers.md` has the reasons, the proof that `b_p` is unbiased, and a comparison with the
+//! printed controllers.
 
 use levelflow_units::{Bytes, Duration};
 
@@ -47,31 +21,35 @@ use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{Unit, parameters};
 
-/// Round trips without a drop that end a cycle.
-const PATIENCE: f64 = 10.0;
-/// Mean times between drops that end a cycle without one, where sawteeth are long.
+/// Length of a cycle without drops, in round trips. With a drop, a cycle ends after one round trip, so that it holds
+/// whole sawteeth.
+const MAX_ROUNDS_PER_CYCLE: f64 = 10.0;
+/// Smallest length of a `b_u` cycle without drops, in mean times between drops; applies if sawteeth are long.
 const PATIENCE_IN_GAPS: f64 = 2.0;
-/// Largest gain of `b_u` from drop to drop, of flows that may cut their windows in turn.
+/// Limit on the gain of `b_u` per mean time between drops, since flows may reduce their windows one after another.
 const LARGEST_GAIN_U: f64 = 0.1;
-/// Largest gain of `b_p` in a sawtooth.
+/// Limit on the gain of `b_p` per sawtooth.
 const LARGEST_GAIN_P: f64 = 0.25;
-/// Mean times between drops in which the line was never idle, after which the buffer is larger than it needs to be.
-const CALM: f64 = 20.0;
-/// Part of the last time between drops in their mean.
-const NEWEST: f64 = 0.125;
-/// `C R` in the largest buffer that a target of use can need; two, as `R` is known roughly.
-const PIPES: f64 = 2.0;
-/// Packets more than that, with which windows are large enough to recover without a timeout.
-const SPARE: f64 = 10.0;
-/// Largest factor by which a buffer changes in a cycle.
+/// Time without missing the utilisation target after which a buffer is considered oversized, in mean times between
+/// drops.
+const IDLE_FREE_GAPS: f64 = 20.0;
+/// Weight of the newest sample in the moving average of the time between drops.
+const GAP_WEIGHT: f64 = 0.125;
+/// Limit on `b_u`, in units of `C R`. It is twice the rule of thumb for windows that halve, since `R` is approximate.
+const MAX_BDP: f64 = 2.0;
+/// Packets added to the limit on `b_u`, so that windows are large enough to recover without a timeout.
+const EXTRA_PACKETS: f64 = 10.0;
+/// Limit on the factor by which a buffer changes per cycle.
 const LARGEST_STEP: f64 = 2.0;
-/// Gain of a fall, before the first that ended too low.
-const HASTE: f64 = 0.2;
-/// The buffer that does not rule stays within this factor, so that it can take over.
-const BEHIND: f64 = 4.0;
-/// Part by which a buffer that is too large falls in a round trip, if the queue does not.
-const FALL: f64 = 0.05;
-/// Bits of a packet; another size changes the gain of large buffers, and nothing else.
+/// Initial gain of decreases. The error of an oversized buffer is at most the allowance, so gain `k` alone would shrink
+/// the buffer slowly.
+const FAST_DECAY_GAIN: f64 = 0.2;
+/// Limit on the ratio between the deciding buffer and the buffers of other targets, which must be able to take over.
+const STANDBY_RATIO: f64 = 4.0;
+/// Relative decrease of the limit per round trip while the queue stays full, with a delay target. The decrease causes
+/// drops of at most this fraction of the capacity.
+const MAX_FALL_PER_RTT: f64 = 0.05;
+/// Nominal packet size, bits. The actual size affects only the gain of large buffers.
 const PACKET: f64 = 12_000.0;
 
 parameters! {
@@ -81,20 +59,20 @@ parameters! {
         utilisation: f64 = UTILISATION;
         /// `p*`; 0: no target.
         loss: f64 = LOSS;
-        /// In seconds.
+        /// `D`, seconds; 0: no target.
         delay: f64 = Unit::Duration, 0.0, (0.0, 1000.0),
-            "longest mean wait in the queue, which goes before the other targets; 0 for no such target",
+            "longest mean queueing delay, which takes precedence over the other targets; 0 for no such target",
             "Zhang 2008, section VII.2, names it and leaves it open";
         /// Time between two measurements.
         interval: Duration = INTERVAL;
         gain: f64 = Unit::Number, 0.02, (1e-6, 1.0),
-            "part of the error by which the logarithm of the buffer changes in a round trip, k",
+            "change of the logarithm of the buffer per round trip and relative error, k",
             "own choice of 0.005 to 0.05: docs/concepts/adaptive-buffers.md";
-        /// In seconds.
+        /// `R`, seconds.
         rtt: f64 = Unit::Duration, 0.1, (1e-6, 100.0),
-            "round trip of the traffic without the wait in this queue, roughly; a target of use asks for at most 2 C rtt + 10 packets",
+            "rough round-trip time without this queue; utilisation targets need at most 2 C rtt + 10 packets",
             "own choice";
-        /// First buffer, packets.
+        /// Initial buffer, packets.
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
@@ -104,11 +82,11 @@ parameters! {
     }
 }
 
-/// Between a buffer and its coordinate, in seconds.
+/// Conversion between a buffer and its coordinate `G`, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Scale {
     rtt: f64,
-    /// Of a packet on the line.
+    /// Transmission time of a packet, seconds.
     packet: f64,
 }
 
@@ -117,7 +95,7 @@ impl Scale {
         self.rtt * libm::log(packets) + self.packet * packets
     }
 
-    /// The other way, for what stands for one packet or more: Newton's method from above, on a convex function.
+    /// Inverts [`seconds`](Self::seconds) for one packet or more: Newton's method from above, on a convex function.
     fn packets(self, seconds: f64) -> f64 {
         let mut log = (seconds / self.rtt).min(libm::log(seconds / self.packet)).max(0.0);
         for _ in 0..100 {
@@ -132,17 +110,17 @@ impl Scale {
     }
 }
 
-/// One buffer, and what its target was missed by since it last changed.
+/// Controller of one target, with its buffer and the sum of its errors in the current cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Control {
-    /// Packets.
+    /// Buffer, packets.
     buffer: f64,
-    /// Seconds.
+    /// Sum of errors in this cycle, plus the remainder of earlier cycles, in seconds.
     missed: f64,
     cycle: f64,
-    /// Gain of falls, where it is more than the usual one.
+    /// Gain of decreases; used while larger than the usual gain.
     haste: f64,
-    /// Whether the last step that was not zero went down.
+    /// True if the last nonzero step was a decrease.
     falls: bool,
 }
 
@@ -150,7 +128,7 @@ impl Control {
     fn new(buffer: f64) -> Self {
         Self {
             buffer,
-            haste: HASTE,
+            haste: FAST_DECAY_GAIN,
             ..Self::default()
         }
     }
@@ -160,8 +138,8 @@ impl Control {
         self.missed += missed;
     }
 
-    /// Applies what was missed. Of what is more than the largest step at most `stays` steps stay for later cycles, and nothing of
-    /// what is beyond the bounds.
+    /// Changes the buffer by the sum of errors, limited to the largest step. A remainder of at most `stays` largest
+    /// steps is kept for later cycles. At a bound, no remainder is kept.
     fn apply(&mut self, gain: f64, scale: Scale, largest: f64, stays: f64) {
         self.cycle = 0.0;
         let gain = self.hasty(gain);
@@ -181,13 +159,14 @@ impl Control {
         }
     }
 
-    /// The largest steps down and up, seconds.
+    /// Returns the largest permitted steps down and up, in seconds.
     fn steps(&self, scale: Scale) -> [f64; 2] {
         let before = scale.seconds(self.buffer);
         [1.0 / LARGEST_STEP, LARGEST_STEP].map(|factor| scale.seconds(self.buffer * factor) - before)
     }
 
-    /// The gain of what was missed, which is more for a fall until some of them have ended too low.
+    /// Returns the gain of the next step. Decreases have a larger gain at first. That gain is halved each time that
+    /// decreases went too far (after Kesten, Accelerated stochastic approximation, 1958).
     fn hasty(&mut self, gain: f64) -> f64 {
         if self.missed < 0.0 {
             self.falls = true;
@@ -215,23 +194,24 @@ impl Control {
     }
 }
 
-/// Seconds for which a line without a buffer is idle in a sawtooth of one flow whose window of `C R` packets halves and grows by one in
-/// each round trip, `C R/8` of them; with [`PIPES`] times `R`, as it is known roughly.
+/// Returns the idle time per sawtooth of a single flow on a line without a buffer, in seconds. A window of `C R`
+/// packets halves and then grows by one packet per round trip, which leaves the line idle for `C R/8` round trips. Here
+/// `R` is [`MAX_BDP`] times the parameter `rtt`, which is approximate.
 fn sawtooth(rtt: f64, packet: f64) -> f64 {
-    let rtt = PIPES * rtt;
+    let rtt = MAX_BDP * rtt;
     rtt * rtt / (8.0 * packet)
 }
 
-/// Input of all controllers for an interval.
+/// Input of all controllers in one interval.
 #[derive(Debug)]
 struct Cycle {
-    /// Seconds.
+    /// Length of the interval, seconds.
     elapsed: f64,
-    /// Whether something was dropped.
+    /// True if a packet was dropped.
     drops: bool,
-    /// A round trip through the full queue, seconds.
+    /// Round-trip time through the full queue, seconds.
     trip: f64,
-    /// Seconds after which a cycle may end now.
+    /// Smallest length of a cycle that may end now, in seconds.
     lasts: f64,
     scale: Scale,
 }
@@ -239,18 +219,18 @@ struct Cycle {
 /// State at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbsLog {
-    /// Bit/s.
+    /// Line rate, bit/s.
     capacity: f64,
     utilisation: Control,
     loss: Control,
     delay: Control,
-    /// Seconds between drops that are a round trip apart, in the mean; 0 before the second.
+    /// Mean time between drops, in seconds; 0 before the first drop. Drops within a round trip count once.
     gap: f64,
-    /// Seconds since the last of them.
+    /// Time since the last counted drop, in seconds.
     since: f64,
-    /// Seconds since the line was idle.
+    /// Time since the line last missed the utilisation target, in seconds.
     calm: f64,
-    /// Packets that the port may hold: those wanted, or more while a queue drains.
+    /// Limit of the port, packets: the requested size, or more while a queue drains.
     room: f64,
 }
 
@@ -259,12 +239,13 @@ impl AbsLog {
         self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    /// Whether what is idle comes once in a long sawtooth, for all that is known.
+    /// Returns true if the line may still become idle, as it does once per long sawtooth.
     fn is_patient(&self) -> bool {
-        self.calm < CALM * self.gap
+        self.calm < IDLE_FREE_GAPS * self.gap
     }
 
-    /// The coordinate of `b_u`, in which the gain from drop to drop is not too large.
+    /// Returns the scale of `b_u`. Its `R` is large enough to limit the gain per mean time between drops to
+    /// [`LARGEST_GAIN_U`].
     fn slower(&self, params: &AbsLogParams, scale: Scale) -> Scale {
         let least = params.gain * self.gap / LARGEST_GAIN_U - scale.packet * self.wanted();
         Scale {
@@ -289,7 +270,7 @@ impl AbsLog {
             return;
         }
         if cycle.drops || control.missed <= 0.0 {
-            let needs = (PIPES * params.rtt / scale.packet + SPARE).max(control.buffer);
+            let needs = (MAX_BDP * params.rtt / scale.packet + EXTRA_PACKETS).max(control.buffer);
             control.apply(params.gain, scale, params.largest.min(needs), 1.0);
         } else {
             let [_, most] = control.steps(scale);
@@ -303,7 +284,7 @@ impl AbsLog {
         let missed = (dropped - params.loss * arrived) / (params.loss * self.capacity);
         self.loss.add(cycle.elapsed, missed);
         if self.loss.cycle >= cycle.lasts {
-            // A sawtooth that loses p* lasts sqrt(2/(3 p*)) round trips.
+            // A sawtooth with a loss rate of p* lasts sqrt(2/(3 p*)) round trips.
             let gain = params.gain.min(LARGEST_GAIN_P * libm::sqrt(1.5 * params.loss));
             self.loss.apply(gain, cycle.scale, params.largest, f64::INFINITY);
         }
@@ -318,13 +299,14 @@ impl AbsLog {
         }
     }
 
-    /// Keeps the mean time between drops; one that is much longer than those before counts for less.
+    /// Updates the mean time between drops. A sample is capped at twice the mean, or at twice [`MAX_ROUNDS_PER_CYCLE`]
+    /// round trips if that is longer.
     fn note_drops(&mut self, cycle: &Cycle) {
         self.since += cycle.elapsed;
         if cycle.drops && self.since >= cycle.trip {
-            let last = self.since.min(2.0 * self.gap.max(PATIENCE * cycle.trip));
+            let last = self.since.min(2.0 * self.gap.max(MAX_ROUNDS_PER_CYCLE * cycle.trip));
             self.gap += if self.gap > 0.0 {
-                NEWEST * (last - self.gap)
+                GAP_WEIGHT * (last - self.gap)
             } else {
                 last
             };
@@ -334,28 +316,29 @@ impl AbsLog {
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
-        // What is measured while the queue drains is not due to what is wanted.
-        let least = (wanted / BEHIND).max(self.room / LARGEST_STEP);
+        // Measurements while the queue drains do not reflect a smaller buffer.
+        let least = (wanted / STANDBY_RATIO).max(self.room / LARGEST_STEP);
         for (target, control) in [
             (params.utilisation, &mut self.utilisation),
             (params.loss, &mut self.loss),
         ] {
             if target > 0.0 {
-                control.at_most(wanted * BEHIND);
+                control.at_most(wanted * STANDBY_RATIO);
                 control.at_least(least);
             }
         }
         if params.delay > 0.0 {
-            self.delay.at_most(wanted * BEHIND);
-            // Nor does it rule while the queue drains.
-            self.delay.at_least(self.room / BEHIND);
+            self.delay.at_most(wanted * STANDBY_RATIO);
+            // Delay measurements do not reflect it, either.
+            self.delay.at_least(self.room / STANDBY_RATIO);
         }
     }
 
-    /// Follows the queue down, or is a little faster for a target of delay.
+    /// Updates the limit. A limit below the current queue would drop every arrival, so the limit follows the queue down
+    /// to the requested size. With a delay target, the limit falls by at least [`MAX_FALL_PER_RTT`] per round trip.
     fn fall(&mut self, params: &AbsLogParams, elapsed: f64, waiting: f64, scale: Scale) {
         let trip = scale.rtt + scale.packet * self.room;
-        let part = if params.delay > 0.0 { FALL } else { 0.0 };
+        let part = if params.delay > 0.0 { MAX_FALL_PER_RTT } else { 0.0 };
         let least = self.room * libm::exp(-part * elapsed / trip);
         self.room = self.wanted().max(waiting.min(least));
     }
@@ -401,7 +384,7 @@ impl BufferAlgorithm for AbsLog {
             elapsed: load.elapsed.as_secs_f64(),
             drops,
             trip,
-            lasts: if drops { trip } else { PATIENCE * trip },
+            lasts: if drops { trip } else { MAX_ROUNDS_PER_CYCLE * trip },
             scale: Scale {
                 rtt: params.rtt,
                 packet: PACKET / self.capacity,
@@ -426,7 +409,7 @@ impl BufferAlgorithm for AbsLog {
     }
 
     fn on_grant(&mut self, params: &AbsLogParams, packets: f64) {
-        let most = (packets * BEHIND).max(1.0);
+        let most = (packets * STANDBY_RATIO).max(1.0);
         let controls = [
             (params.utilisation, &mut self.utilisation),
             (params.loss, &mut self.loss),
@@ -434,7 +417,7 @@ impl BufferAlgorithm for AbsLog {
         ];
         for (target, control) in controls {
             if target > 0.0 {
-                control.at_least(packets / BEHIND);
+                control.at_least(packets / STANDBY_RATIO);
                 control.at_most(most);
             }
         }

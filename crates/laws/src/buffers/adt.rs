@@ -1,8 +1,8 @@
 //! Adaptive DropTail: an integral controller of utilisation.
 //!
-//! Source: C. Kellett, R. Shorten, D. Leith, "Sizing Internet router buffers, active queue management, and the Lur'e problem"
-//! (2006), in the form of Zhang 2008, eq 11: `b <- b + K (u* - u)` every interval. It is stable where `0 < K < 2/k_2` with `k_2`
-//! the largest slope of `u(b)`; it is eq 163 of ABS with `K = I_u T`.
+//! Source: C. Kellett, R. Shorten, D. Leith, "Sizing Internet router buffers, active queue management, and the Lur'e
+//! problem" (2006), in the form of Zhang 2008, eq 11: `b <- b + K (u* - u)` every interval. It is stable for
+//! `0 < K < 2/k_2`, with `k_2` the largest slope of `u(b)`. It is eq 163 of ABS with `K = I_u T`.
 
 use levelflow_units::Duration;
 
@@ -19,9 +19,9 @@ parameters! {
         /// Time between two updates.
         interval: Duration = INTERVAL;
         gain: f64 = Unit::Number, 600.0, (1e-6, 1e9),
-            "packets that the buffer gains in an interval for a utilisation that is too low by 1, K",
+            "packets added per interval and unit of missing utilisation, K",
             "Zhang 2008, fig 46: I_u T, in the terms of ABS";
-        /// First buffer, packets.
+        /// Initial buffer, packets.
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
@@ -68,7 +68,7 @@ impl BufferAlgorithm for Adt {
         self.buffer
     }
 
-    /// Fewer are not part of what is printed: it asks on, up to the largest.
+    /// Ignores a smaller grant, since the printed equations have no grants. The request may still grow to `largest`.
     fn on_grant(&mut self, _params: &AdtParams, packets: f64) {
         self.buffer = self.buffer.max(packets);
     }

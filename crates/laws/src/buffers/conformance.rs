@@ -1,4 +1,4 @@
-//! Requirements on every buffer-sizing algorithm, as tests that are generic in it. The list in `buffers.rs` runs them on each.
+//! Generic tests that every buffer-sizing algorithm must pass. The list in `buffers.rs` runs them for each algorithm.
 
 use std::vec::Vec;
 
@@ -70,7 +70,8 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     list(load, 0..100)
 }
 
-/// Each parameter at each end of its range, the others at their defaults, at a slow, a fast and a dead port.
+/// Sets each parameter to each end of its range, with defaults for the others, at a slow port, a fast port and a port
+/// of capacity zero.
 pub fn bounded<S: BufferAlgorithm>() {
     let mut all = Vec::from([values::<S>()]);
     for (row, spec) in S::INFO.params.iter().enumerate() {
@@ -93,7 +94,7 @@ pub fn bounded<S: BufferAlgorithm>() {
                     algorithm.on_interval(&params, load);
                     let packets = algorithm.packets();
                     assert!(packets >= 1.0 && packets <= largest(values), "{algorithm:?}");
-                    // Some get what they did not ask for.
+                    // Some grants differ from the request.
                     if load.packets % 3 == 0 {
                         let granted = f64::from(load.packets).clamp(1.0, largest(values));
                         algorithm.on_grant(&params, granted);
@@ -108,8 +109,8 @@ pub fn bounded<S: BufferAlgorithm>() {
     });
 }
 
-/// A port that has 50 packets in any case overfulfils its targets for an hour; then half of what comes is dropped, and the line is
-/// idle more than it may be.
+/// Verifies that the request does not wind up at a configured minimum of 50 packets. The port exceeds its targets for
+/// an hour. Then half of the arrivals are dropped, and the line is idle for longer than allowed.
 pub fn held<S: BufferAlgorithm>() {
     const LEAST: f64 = 50.0;
     let load = |sent: u64, dropped: u64| Load {
@@ -136,7 +137,7 @@ pub fn held<S: BufferAlgorithm>() {
     };
     let until_it_grows = |algorithm: &mut S| {
         let grows = |algorithm: &mut S| {
-            // Half of the line's 250 kB stay idle, and half of what comes is dropped.
+            // The line sends 100 of 250 kB, and half of the arrivals are dropped.
             step(algorithm, &load(100_000, 100_000));
             algorithm.packets() > LEAST + 1.0
         };
@@ -153,7 +154,7 @@ pub fn held<S: BufferAlgorithm>() {
     );
 }
 
-/// Logged loads give the same state again, from the start and from a copy made half way.
+/// Verifies that logged loads reproduce the same state, from the start and from a copy made halfway.
 pub fn replay<S: BufferAlgorithm>() {
     let params = S::Params::read(&values::<S>()).expect("the defaults fit together");
     check(loads(), |loads| {

@@ -1,44 +1,46 @@
-//! One memory that several ports share: `sum b_l <= B`.
+//! Memory shared by several ports: `sum b_l <= B`.
 //!
-//! Targets of several ports may ask for more than there is. What there is, is then divided *max-min fairly by capacity*: each port
-//! has room for a packet, and of the rest
+//! The demand of all ports may exceed the memory, which is then divided *max-min fairly by capacity*. Each port gets
+//! one packet, and of the rest
 //!
 //! ```text
 //! b_l = min(wanted_l, level C_l),  with the level at which the memory is used up
 //! ```
 //!
-//! So, once others have drained, every port is sure of its packet, `s_l`, and of `(B - sum s) C_l / sum C` besides, the same time of
-//! its line, whatever others ask for. That is `B C_l / sum C` in a large memory; in one of 10 packets, ports of 1 and 9 Mb/s are sure of
-//! 1.8 and 8.2. Ports that request less get their request; ports that get less than they request can all hold packets equally long. The alternative,
-//! shares in proportion to what is wanted, lets a port whose targets cannot be met, and which therefore wants ever more, starve the rest.
+//! Once other ports have drained, each port is guaranteed its packet, of size `s_l`, plus `(B - sum s) C_l / sum C`.
+//! The latter takes the same time to drain at every port, whatever the demand of others. In a large memory, the
+//! guarantee is about `B C_l / sum C`. In a memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2
+//! packets. A demand below the guarantee is met in full. Ports with a larger demand get allocations that take equal
+//! times to drain. The alternative, allocation in proportion to demand, lets a port whose targets cannot be met starve
+//! all others, since its demand keeps growing.
 //!
-//! An algorithm is notified when it got less ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log` then asks for at most four times that. `abs` and
-//! `adt` are as their papers print them, whose equations know of no limit but their own: they take no notice, so in a conflict their
-//! integrals wind up to `largest`, and are as long on their way back.
+//! A port that got less than its demand is notified ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log` then
+//! demands at most four times its allocation. `abs` and `adt` ignore the notification, since their printed equations
+//! have no limit other than `largest`. In a conflict their integrals wind up to `largest`, and take as long to unwind.
 //!
-//! No port is given what another still holds: packets that wait stay, and a port that grows waits for one that shrinks to drain.
-//! Hence at any moment the sum of limits, and of what is held beyond them, is at most `B`.
+//! Memory that still holds packets is not reallocated: a port grows only after another has drained. At any moment the
+//! limits, and the backlog beyond them, sum to at most `B`.
 //!
-//! Amounts are in one unit for all ports, bytes or packets. Neither clock nor allocation: the engine calls this whenever a port
-//! decides.
+//! Amounts are in one unit for all ports, bytes or packets. There is no clock and no allocation: the engine calls
+//! [`divide`] whenever the algorithm of a port updates its demand.
 
-/// A port that shares.
+/// Demand, backlog and limit of a port that shares a memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Line rate, or another positive weight.
     pub weight: f64,
-    /// Room for one packet, which it always has.
+    /// Guaranteed minimum: room for one packet.
     pub least: f64,
-    /// The request of its algorithm.
+    /// Demand of the port's algorithm.
     pub wanted: f64,
-    /// What waits there now.
+    /// Current backlog.
     pub held: f64,
-    /// What it may hold; 0 before the first call. [`divide`] sets it.
+    /// Limit set by [`divide`]; 0 before the first call of [`divide`].
     pub limit: f64,
 }
 
 impl Share {
-    /// What nobody else can be given now.
+    /// Returns the memory that is not available to other ports now.
     fn reserved(&self) -> f64 {
         self.limit.max(self.held)
     }
@@ -47,13 +49,13 @@ impl Share {
         (self.wanted - self.least).max(0.0)
     }
 
-    /// What it is entitled to.
+    /// Returns the max-min fair allocation at this level.
     fn due(&self, level: f64) -> f64 {
         self.least + self.extra().min(level * self.weight)
     }
 }
 
-/// Sets every limit. `total` is at least the sum of what each port has in any case.
+/// Sets the limits of all ports. `total` must be at least the sum of all `least`.
 pub fn divide(total: f64, ports: &mut [Share]) {
     let level = level(total, ports);
     let (mut free, mut growth) = (total, 0.0);
@@ -69,12 +71,12 @@ pub fn divide(total: f64, ports: &mut [Share]) {
     };
     for port in ports {
         let (due, reserved) = (port.due(level), port.reserved());
-        // Not a rounding error less, either: a fraction of a packet has no room for one.
+        // A rounding error below one packet would leave no room for a packet.
         port.limit = due.min(reserved + part * (due - reserved).max(0.0)).max(port.least);
     }
 }
 
-/// The level at which the memory is used up; infinite if it suffices.
+/// Returns the level at which the memory is used up; infinite if the memory suffices.
 fn level(total: f64, ports: &[Share]) -> f64 {
     let room = total - ports.iter().map(|port| port.least).sum::<f64>();
     let mut level = 0.0;
@@ -180,7 +182,7 @@ mod tests {
             for step in steps.iter().filter(|step| step.len() >= count) {
                 for (port, &(_, wanted, full)) in ports.iter_mut().zip(step) {
                     port.wanted = wanted;
-                    // A queue drains, or fills up to its limit.
+                    // The queue drains, or fills up to its limit.
                     port.held = full * port.limit.max(port.held);
                 }
                 divide(total, &mut ports);

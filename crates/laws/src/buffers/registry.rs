@@ -1,15 +1,15 @@
-//! The sum of all buffer-sizing algorithms.
+//! Sum type of all buffer-sizing algorithms.
 
-/// Given `file => BufferAlgorithm` lines, generates [`AnyBufferAlgorithm`](super::AnyBufferAlgorithm), its parameters, the list of algorithms, and the
-/// conformance tests of each.
+/// Generates [`AnyBufferAlgorithm`](super::AnyBufferAlgorithm), its parameters, the list of algorithms and the
+/// conformance tests of each, from `file => BufferAlgorithm` lines.
 macro_rules! algorithms {
     ($($module:ident => $algorithm:ident),+ $(,)?) => {
-        /// Parameters of some algorithm.
+        /// Parameters of any algorithm.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyBufferParams { $($algorithm(<$module::$algorithm as BufferAlgorithm>::Params)),+ }
 
-        /// Some algorithm, with its parameters.
+        /// Any algorithm, with its parameters.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyBufferAlgorithm { $($algorithm($module::$algorithm, <$module::$algorithm as BufferAlgorithm>::Params)),+ }
@@ -17,13 +17,13 @@ macro_rules! algorithms {
         /// Every algorithm, in the order of registration.
         pub const BUFFER_ALGORITHMS: &[BufferAlgorithmInfo] = &[$(<$module::$algorithm as BufferAlgorithm>::INFO),+];
 
-        /// Builds the parameters of the algorithm of that name from values in the order of its table.
+        /// Builds the parameters of the algorithm called `name` from values in the order of its table.
         ///
         /// # Errors
-        /// When the values do not fit together.
+        /// When values conflict.
         ///
         /// # Panics
-        /// When there is no algorithm of that name.
+        /// When there is no algorithm called `name`.
         pub fn algorithm_params(name: &str, values: &[f64]) -> Result<AnyBufferParams, ParamError> {
             $(if name == <$module::$algorithm as BufferAlgorithm>::INFO.name {
                 return <$module::$algorithm as BufferAlgorithm>::Params::read(values).map(AnyBufferParams::$algorithm);

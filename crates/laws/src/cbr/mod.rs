@@ -1,4 +1,4 @@
-//! CBR: constant bit rate. It listens to nothing; cross traffic for the other laws.
+//! CBR: constant bit rate without reaction to feedback, used as cross traffic for other laws.
 //!
 //! Source: the UDP/CBR source of ns-2 and of the papers that use it as cross traffic.
 
@@ -7,8 +7,8 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use params::CbrParams;
-pub use sender::CbrSender;
+pub use params::Params;
+pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 
@@ -17,13 +17,13 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 pub struct Cbr;
 
 impl Protocol for Cbr {
-    type Params = CbrParams;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = CbrSender;
-    type Router = NoRouter<CbrParams, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &CbrParams) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             acknowledged: params.acks,
             constant: true,
@@ -35,10 +35,10 @@ impl Protocol for Cbr {
 impl Law for Cbr {
     const INFO: LawInfo = LawInfo::of_hosts(
         "cbr",
-        "CBR: constant bit rate, which listens to nothing",
+        "CBR: constant bit rate, without reaction to feedback",
         "the UDP/CBR source of ns-2",
         Signal::Nothing,
         false,
-        &CbrParams::TABLE,
+        &Params::TABLE,
     );
 }

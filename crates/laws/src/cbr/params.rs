@@ -2,16 +2,16 @@
 
 use levelflow_units::Rate;
 
-use crate::params::{RATES, SWITCH, Unit, parameters};
+use crate::params::{RATE_RANGE, SWITCH_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    pub struct CbrParams {
-        rate: Rate = Unit::Rate, 1e6, RATES,
+    pub struct Params {
+        rate: Rate = Unit::Rate, 1e6, RATE_RANGE,
             "sending rate, headers included",
             "own choice; set it";
-        acks: bool = Unit::Switch, 0.0, SWITCH,
-            "receivers acknowledge packets, so that round-trip times are known; the rate does not depend on them",
-            "off as in UDP; on, it is a call or a probe that measures its delay";
+        acks: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "acknowledge packets, to measure round-trip times; the rate does not depend on them",
+            "off as in UDP; on for a call or a probe that measures its delay";
     }
 }

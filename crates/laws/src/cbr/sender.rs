@@ -1,22 +1,22 @@
-//! Sender: one packet per packet time.
+//! Sender: paces packets at a constant rate.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::CbrParams;
+use super::Params;
 use crate::{Feedback, FlowInfo, NoHeader, Outgoing, SenderLaw};
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CbrSender {
+pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
 }
 
-impl SenderLaw for CbrSender {
-    type Params = CbrParams;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(params: &CbrParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             rate: params.rate,
@@ -29,15 +29,15 @@ impl SenderLaw for CbrSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &CbrParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &CbrParams, _now: Time, _packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> NoHeader {
         NoHeader
     }
 
     #[inline]
-    fn on_feedback(&mut self, _params: &CbrParams, _now: Time, _feedback: &Feedback<NoHeader>) {}
+    fn on_feedback(&mut self, _params: &Params, _now: Time, _feedback: &Feedback<NoHeader>) {}
 }

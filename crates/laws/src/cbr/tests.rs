@@ -5,7 +5,7 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, Protocol, Send
 
 #[test]
 fn nothing_that_happens_moves_the_rate() {
-    let params = super::CbrParams::read(&[3e6, 0.0]).unwrap();
+    let params = super::Params::read(&[3e6, 0.0]).unwrap();
     let packet_size = Bytes::new(1500);
     let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo::of(packet_size));
     let marked = Feedback {
@@ -21,10 +21,6 @@ fn nothing_that_happens_moves_the_rate() {
     sender.on_loss(&params, Time::ZERO, &loss);
     sender.on_timeout(&params, Time::ZERO, 9);
     let gap = sender.rate().time_to_send(sender.packet_size(&params)).unwrap();
-    assert_eq!(
-        gap,
-        Duration::from_ms(4),
-        "12000 bits at 3 Mb/s, whatever the network does"
-    );
+    assert_eq!(gap, Duration::from_ms(4), "12000 bits at 3 Mb/s, for any feedback");
     assert!(sender.paces() && sender.window() == u32::MAX);
 }

@@ -1,4 +1,4 @@
-//! One flow in a closed loop at two scales.
+//! Test of scale invariance: one flow in a closed loop at two scales.
 
 use std::vec::Vec;
 
@@ -11,13 +11,13 @@ use crate::{Law, Parameters, RouterLaw, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
 
-/// One flow over one router and its queue, every rate and size times a power of two: a closed loop must take the same
-/// times and give rates that many times as large, to the last bit.
+/// Scales every rate and size of one flow over one router and its queue by a power of two. The times in the closed loop
+/// must not change, and its rates must be multiplied by that power, to the last bit.
 pub fn scale<L: Law>() {
     if !L::INFO.scale_invariant {
         return;
     }
-    // Sums in fixed point are exact from about this scale on.
+    // Fixed-point sums are exact from about this scale on.
     let base = 1024.0;
     let reference = run::<L>(base);
     assert!(
@@ -41,7 +41,7 @@ pub fn scale<L: Law>() {
     }
 }
 
-/// Rate, target and signal every 50 ms.
+/// Returns rate, target and signal every 50 ms.
 fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
     let scaled = |row: &ParamSpec| match row.unit {
         Unit::Rate | Unit::Size => row.default * scale,

@@ -1,34 +1,34 @@
 //! HyStart++: slow start that ends when the round-trip time grows (RFC 9406, section 4.2).
 
-use crate::tcp::Ack;
+use crate::tcp::AckEvent;
 
-/// Growth of the round-trip time that ends slow start: an eighth of it, within these bounds, s (section 4.3).
+/// Bounds of the RTT increase that ends slow start, in seconds. Within them, it is an eighth of the RTT (section 4.3).
 const MIN_RTT_THRESH: f64 = 0.004;
 const MAX_RTT_THRESH: f64 = 0.016;
 const MIN_RTT_DIVISOR: f64 = 8.0;
-/// Round trips that must have been measured in a round.
+/// Smallest number of round-trip samples in a round.
 const N_RTT_SAMPLE: u32 = 8;
-/// How much slower the window grows in conservative slow start, and for how many rounds.
+/// Factor by which conservative slow start reduces window growth, and its duration in rounds.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-/// What one flow remembers during its first slow start.
+/// State of one flow during its first slow start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HyStart {
-    /// Smallest round-trip time of the last round and of this one, s; infinite before there is one.
+    /// Smallest round-trip times of the last and the current round, s; infinite before the first sample.
     last: f64,
     current: f64,
-    /// Round trips measured in this round.
+    /// Round-trip samples in this round.
     samples: u32,
     conservative: Option<Conservative>,
 }
 
-/// Conservative slow start (CSS): whether the delay stays is seen at a quarter of the growth.
+/// Conservative slow start (CSS): the window grows a quarter as fast, to verify that the delay persists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Conservative {
-    /// Smallest round-trip time at which it began, s.
+    /// Smallest round-trip time of the round in which CSS began, in seconds.
     baseline: f64,
-    /// Rounds that have ended in it.
+    /// Rounds completed in conservative slow start.
     rounds: u32,
 }
 
@@ -44,8 +44,8 @@ impl Default for HyStart {
 }
 
 impl HyStart {
-    /// Takes the round-trip time of an ACK. Returns whether slow start is over.
-    pub(super) fn on_ack(&mut self, ack: &Ack) -> bool {
+    /// Adds the round-trip sample of an ACK. Returns true if slow start is over.
+    pub(super) fn on_ack(&mut self, ack: &AckEvent) -> bool {
         if ack.round {
             (self.last, self.current, self.samples) = (self.current, f64::INFINITY, 0);
             if let Some(conservative) = &mut self.conservative {
@@ -76,7 +76,7 @@ impl HyStart {
         }
     }
 
-    /// Growth of the window, as a share of that of slow start.
+    /// Returns the window growth as a fraction of that in slow start.
     pub(super) fn growth(&self) -> f64 {
         self.conservative.map_or(1.0, |_| 1.0 / CSS_GROWTH_DIVISOR)
     }

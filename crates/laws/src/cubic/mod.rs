@@ -7,62 +7,62 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::CubicParams;
+pub use params::Params;
 
 use hystart::HyStart;
 use levelflow_units::Time;
 
 use crate::LawInfo;
-use crate::tcp::{Ack, Cause, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Cause, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type Cubic = Tcp<CubicState>;
 
-/// Largest growth per round trip, as a factor (RFC 9438, section 4.2).
-const FASTEST: f64 = 1.5;
+/// Limit on the growth factor of the window per round trip (RFC 9438, section 4.2).
+const MAX_GROWTH_PER_RTT: f64 = 1.5;
 
-/// What one flow remembers.
+/// State of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CubicState {
-    /// `W_max`: window around which the curve is flat, packets; 0 if there is none.
+    /// `W_max`: window around which the curve is flat, packets; 0 for none.
     max: f64,
     /// `cwnd_prior`: window before the last reduction, packets.
     prior: f64,
-    /// The curve since the last reduction; none before the first ACK after it.
+    /// Curve since the last reduction; `None` until congestion avoidance begins.
     epoch: Option<Epoch>,
     hystart: HyStart,
-    /// When the last ACK arrived.
-    heard: Time,
+    /// Arrival time of the last ACK.
+    last_ack_at: Time,
     undo: Option<Undo>,
 }
 
-/// What a reduction returns to if it was for nothing (section 4.9).
+/// State before a reduction, restored if the reduction was spurious (section 4.9).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Undo {
     max: f64,
     prior: f64,
     epoch: Option<Epoch>,
     window: Window,
-    /// Packets taken for lost since, less those that have arrived after all.
+    /// Packets declared lost since the reduction, less spurious losses.
     lost: u32,
 }
 
-/// `W_cubic` and `W_est` of section 4.
+/// State of `W_cubic` and `W_est` (section 4) since the last reduction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Epoch {
     start: Time,
-    /// Time since then that does not count, s.
+    /// Excluded time since the start of the epoch, in which the window was not in use, in seconds.
     silent: f64,
-    /// Time from the start to the flat point, s.
+    /// `K`: time from the start of the epoch to the flat point of the curve, in seconds.
     k: f64,
-    /// Window there, packets.
+    /// Window at the flat point, packets.
     origin: f64,
-    /// What Reno would have reached, packets.
+    /// `W_est`: estimate of Reno's window, packets.
     reno: f64,
 }
 
 impl Epoch {
-    fn new(params: &CubicParams, now: Time, window: f64, max: f64) -> Self {
+    fn new(params: &Params, now: Time, window: f64, max: f64) -> Self {
         let above = (max - window).max(0.0);
         Self {
             start: now,
@@ -79,8 +79,8 @@ impl Epoch {
         }
     }
 
-    /// `W_cubic(t)` (eq 1).
-    fn curve(&self, params: &CubicParams, t: f64) -> f64 {
+    /// Returns `W_cubic(t)` (eq 1).
+    fn curve(&self, params: &Params, t: f64) -> f64 {
         //= RFC 9438, section 4.2
         //# CUBIC uses the following window increase function:
         let t = t - self.k;
@@ -89,7 +89,7 @@ impl Epoch {
 }
 
 impl Variant for CubicState {
-    type Params = CubicParams;
+    type Params = Params;
     const INFO: LawInfo = info(
         "cubic",
         "CUBIC: a cubic function of the time since the last loss",
@@ -97,14 +97,14 @@ impl Variant for CubicState {
         &params::TABLE,
     );
 
-    fn on_ack(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
+    fn on_ack(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         self.leave_out_silence(ack);
         if self.grows_by_hystart(params) && window.size < window.ssthresh && self.hystart.on_ack(ack) {
             window.ssthresh = window.size;
         }
     }
 
-    fn slow_start(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
+    fn slow_start(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let share = if self.grows_by_hystart(params) {
             self.hystart.growth()
         } else {
@@ -119,7 +119,7 @@ impl Variant for CubicState {
         }
     }
 
-    fn on_returned(&mut self, packets: u32, window: &mut Window) -> bool {
+    fn on_spurious(&mut self, packets: u32, window: &mut Window) -> bool {
         let Some(undo) = &mut self.undo else { return false };
         undo.lost = undo.lost.saturating_sub(packets);
         if undo.lost > 0 {
@@ -133,12 +133,12 @@ impl Variant for CubicState {
         true
     }
 
-    /// The next congestion avoidance begins with an epoch of its own, towards the window of the last loss.
+    /// Ends the epoch. The next congestion avoidance begins a new epoch, towards the window of the last loss.
     fn on_idle(&mut self) {
         (self.epoch, self.undo) = (None, None);
     }
 
-    fn avoid(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let max = self.max;
         let epoch = self
             .epoch
@@ -164,12 +164,12 @@ impl Variant for CubicState {
             //= RFC 9438, section 4.2
             //# The lower and upper bounds below ensure that CUBIC's congestion window increase rate is
             //# non-decreasing and is less than the increase rate of slow start
-            let target = target.clamp(window.size, FASTEST * window.size);
+            let target = target.clamp(window.size, MAX_GROWTH_PER_RTT * window.size);
             window.size += (target - window.size) * share;
         }
     }
 
-    fn reduce(&mut self, params: &CubicParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, params: &Params, congestion: &Congestion) -> f64 {
         let window = congestion.window;
         self.undo = (congestion.cause == Cause::Loss).then_some(Undo {
             max: self.max,
@@ -199,15 +199,16 @@ impl Variant for CubicState {
 }
 
 impl CubicState {
-    fn grows_by_hystart(&self, params: &CubicParams) -> bool {
+    fn grows_by_hystart(&self, params: &Params) -> bool {
         params.hystart && self.prior == 0.0
     }
 
-    /// Time in which the application leaves the window unused does not count (section 5.8): that between ACKs of a window that
-    /// was not in use, or beyond the round trip in which an ACK must come.
-    fn leave_out_silence(&mut self, ack: &Ack) {
-        let since = ack.now.since(self.heard).as_secs_f64();
-        self.heard = ack.now;
+    /// Excludes application-limited time from the epoch (section 5.8). If the window was not in use, all time since the
+    /// previous ACK is excluded. Otherwise only the part beyond one round trip is excluded, since an ACK is due within
+    /// a round trip.
+    fn leave_out_silence(&mut self, ack: &AckEvent) {
+        let since = ack.now.since(self.last_ack_at).as_secs_f64();
+        self.last_ack_at = ack.now;
         let silent = if ack.in_use { since - ack.rtt.last } else { since };
         if let Some(epoch) = &mut self.epoch
             && silent > 0.0

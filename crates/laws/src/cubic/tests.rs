@@ -1,9 +1,9 @@
 use super::hystart::HyStart;
 use super::{CubicState, Epoch};
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
-use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
+use crate::tcp::{AckEvent, Cause, Congestion, Variant, Window};
 
-/// RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
+/// Compares with RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
 #[test]
 fn the_curve_is_that_of_the_rfc() {
     let own = params::<CubicState>(&[]).own;
@@ -35,7 +35,7 @@ fn an_ack_goes_its_share_of_the_way_to_the_target() {
     close(window.size, 100.5, 1e-9);
 }
 
-/// In a closed loop the window follows eq 1.
+/// Verifies that the window follows eq 1 in a closed loop.
 #[test]
 fn a_window_follows_the_curve_through_its_epoch() {
     let changes = [("initial_window", 1000.0), ("slow_start", 0.0)];
@@ -54,7 +54,7 @@ fn a_window_follows_the_curve_through_its_epoch() {
     }
 }
 
-/// RFC 9438, section 4.3: where the curve is slower than Reno, the mean window is Reno's.
+/// Verifies that the mean window is Reno's where the curve is slower than Reno (RFC 9438, section 4.3).
 #[test]
 fn on_a_short_path_it_is_as_fast_as_reno() {
     let (every, rtt) = (20_000, 0.002);
@@ -81,7 +81,7 @@ fn a_lower_maximum_is_lowered_again() {
     close(state.max, 60.0, 0.0);
 }
 
-/// RFC 9438, section 4.8: after a timeout the curve starts at its flat point.
+/// Verifies that after a timeout the curve starts at its flat point (RFC 9438, section 4.8).
 #[test]
 fn after_a_timeout_the_curve_starts_flat() {
     let own = params::<CubicState>(&[]).own;
@@ -100,12 +100,13 @@ fn after_a_timeout_the_curve_starts_flat() {
     assert_eq!((epoch.k, epoch.origin), (0.0, 70.0));
 }
 
-/// RFC 9406, section 4.2, by hand: 100 ms, then 113 ms, an eighth more: a quarter of the growth for five rounds.
+/// Compares with RFC 9406, section 4.2, computed by hand. The RTT rises from 100 ms by an eighth to 113 ms, so the
+/// window grows a quarter as fast for five rounds.
 #[test]
 fn a_longer_delay_slows_slow_start_down_then_ends_it() {
     let mut hystart = HyStart::default();
     let mut round = |rtt: f64| {
-        let over = hystart.on_ack(&Ack {
+        let over = hystart.on_ack(&AckEvent {
             round: true,
             ..ack(0.0, rtt)
         });
@@ -118,12 +119,12 @@ fn a_longer_delay_slows_slow_start_down_then_ends_it() {
     assert_eq!(round(0.1407), (false, 0.25));
 }
 
-/// The delay was not that of a queue: slow start goes on.
+/// Verifies that slow start resumes if the higher delay does not persist.
 #[test]
 fn a_delay_that_falls_again_resumes_slow_start() {
     let mut hystart = HyStart::default();
     let mut round = |rtt: f64, acks: u32| {
-        let over = hystart.on_ack(&Ack {
+        let over = hystart.on_ack(&AckEvent {
             round: true,
             ..ack(0.0, rtt)
         });
@@ -141,8 +142,9 @@ fn a_delay_that_falls_again_resumes_slow_start() {
     assert!(round(0.050, 8).0, "after five rounds it is over");
 }
 
-/// Over a buffer without end. A round that begins with 113 packets on their way, 100 of them on the path, is 13 ms longer and is
-/// seen at its end, at 226 packets or, as windows double, at 452; five rounds at a quarter of the growth make at most 1380 of these.
+/// Compares the windows at which slow start ends, with an unlimited buffer. The path holds 100 packets, so a round that
+/// begins with 113 packets in flight is 13 ms longer. HyStart++ detects this at the end of that round, at 226 packets
+/// or, since windows double, at 452. Five rounds at a quarter of the growth give at most 1380.
 #[test]
 fn hystart_ends_slow_start_where_losses_do_not() {
     let window = |hystart: f64| {
@@ -152,13 +154,13 @@ fn hystart_ends_slow_start_where_losses_do_not() {
     };
     assert!(
         window(0.0) > 3000.0,
-        "a packet more for each that arrives: {}",
+        "one packet more for each packet that arrives: {}",
         window(0.0)
     );
     assert!((113.0..1380.0).contains(&window(1.0)), "{}", window(1.0));
 }
 
-/// RFC 9438, section 4.9: what was reduced for nothing is restored, once all has arrived.
+/// Verifies that a spurious reduction is undone once all packets have arrived (RFC 9438, section 4.9).
 #[test]
 fn a_reduction_for_nothing_is_taken_back() {
     let own = params::<CubicState>(&[]).own;
@@ -181,14 +183,14 @@ fn a_reduction_for_nothing_is_taken_back() {
         ssthresh: reduced,
     };
     (0..3).for_each(|_| state.on_lost());
-    assert!(!state.on_returned(2, &mut left), "one is missing");
+    assert!(!state.on_spurious(2, &mut left), "one is missing");
     assert_eq!(left.size, reduced);
-    assert!(state.on_returned(1, &mut left));
+    assert!(state.on_spurious(1, &mut left));
     assert_eq!((state.max, state.prior, state.epoch, left), before);
-    assert!(!state.on_returned(1, &mut left), "once");
+    assert!(!state.on_spurious(1, &mut left), "once");
 }
 
-/// RFC 9438, section 5.8: the curve stands still while the application sends less than it may.
+/// Verifies that the curve is paused while the flow is application-limited (RFC 9438, section 5.8).
 #[test]
 fn silence_does_not_count() {
     let own = params::<CubicState>(&[]).own;
@@ -210,7 +212,7 @@ fn silence_does_not_count() {
                 let now = now + silent * f64::from(part) / 8.0;
                 state.on_ack(
                     &own,
-                    &Ack {
+                    &AckEvent {
                         in_use: false,
                         ..ack(now, 0.1)
                     },

@@ -1,4 +1,4 @@
-//! DCTCP: data center TCP. A window that is cut by how many of its packets were marked, not by whether one was.
+//! DCTCP: data center TCP. Each window reduction is proportional to the fraction of marked packets.
 //!
 //! Source: RFC 8257; M. Alizadeh et al., "Data center TCP (DCTCP)" (SIGCOMM 2010).
 
@@ -7,34 +7,34 @@ mod tests;
 
 use crate::params::{Unit, parameters};
 use crate::reno::additive_increase;
-use crate::tcp::{Ack, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{AckEvent, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Dctcp = Tcp<DctcpState>;
 
 parameters! {
-    /// Validated parameters of DCTCP alone.
-    pub struct DctcpParams {
+    /// Validated parameters that only DCTCP has.
+    pub struct Params {
         gain: f64 = Unit::Number, 0.0625, (1e-6, 1.0),
             "weight of one window in the average share of marked packets, g",
             "RFC 8257, section 4.2";
     }
 }
 
-const TABLE: [ParamSpec; ROWS + DctcpParams::TABLE.len()] = {
-    let mut rows: [ParamSpec; ROWS + DctcpParams::TABLE.len()] = table(DctcpParams::TABLE);
+const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = {
+    let mut rows: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
     rows[ECN].default = 1.0;
-    rows[ECN].source = "RFC 8257; off, it is Reno with another recovery";
+    rows[ECN].source = "RFC 8257; without ECN, Reno with another recovery";
     rows
 };
 
-/// The share of marked packets.
+/// Estimate of the fraction of marked packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DctcpState {
-    /// `DCTCP.Alpha`, its moving average.
+    /// Moving average of the fraction of marked packets, `DCTCP.Alpha`.
     alpha: f64,
-    /// Packets that arrived in the present window of data, and how many of them were marked.
+    /// Packets acknowledged in the current window of data; `marked` counts the marked packets among them.
     acked: u32,
     marked: u32,
 }
@@ -50,7 +50,7 @@ impl Default for DctcpState {
 }
 
 impl Variant for DctcpState {
-    type Params = DctcpParams;
+    type Params = Params;
     const INFO: LawInfo = LawInfo {
         signal: Signal::Mark,
         ..info(
@@ -61,8 +61,8 @@ impl Variant for DctcpState {
         )
     };
 
-    /// RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
-    fn on_ack(&mut self, params: &DctcpParams, ack: &Ack, _window: &mut Window) {
+    /// Implements RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
+    fn on_ack(&mut self, params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.acked);
         if ack.marked {
             self.marked = self.marked.saturating_add(ack.acked);
@@ -77,11 +77,11 @@ impl Variant for DctcpState {
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &DctcpParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &Params, ack: &AckEvent, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 
-    fn reduce(&mut self, _params: &DctcpParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
         let removed = match congestion.cause {
             Cause::Mark => self.alpha / 2.0,
             Cause::Loss | Cause::Timeout => 0.5,

@@ -1,6 +1,6 @@
-use super::{Dctcp, DctcpParams, DctcpState};
+use super::{Dctcp, DctcpState, Params};
 use crate::tcp::testing::{Path, ack, at, close, params};
-use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
+use crate::tcp::{AckEvent, Cause, Congestion, Variant, Window};
 use crate::{Law, Protocol};
 
 const WINDOW: Window = Window {
@@ -8,16 +8,16 @@ const WINDOW: Window = Window {
     ssthresh: 100.0,
 };
 
-/// Acknowledges a window of data, of which `marked` packets are marked; the last ACK ends it.
+/// Acknowledges one window of `packets` packets, of which `marked` are marked. The last ACK ends the window.
 fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
     let mut window = WINDOW;
     for i in 1..=packets {
-        let ack = Ack {
+        let ack = AckEvent {
             marked: i <= marked,
             round: i == packets,
             ..ack(0.0, 0.1)
         };
-        state.on_ack(&DctcpParams { gain }, &ack, &mut window);
+        state.on_ack(&Params { gain }, &ack, &mut window);
     }
     assert_eq!(window, WINDOW);
 }
@@ -47,7 +47,7 @@ fn marks_cut_by_half_their_share_and_losses_by_half() {
             ssthresh: f64::INFINITY,
             rtt: ack(0.0, 0.1).rtt,
         };
-        close(state.reduce(&DctcpParams { gain: 1.0 }, &congestion), left, 1e-12);
+        close(state.reduce(&Params { gain: 1.0 }, &congestion), left, 1e-12);
     }
 }
 
@@ -57,10 +57,11 @@ fn queues_may_mark_by_default() {
     assert_eq!(Dctcp::INFO.name, "dctcp");
 }
 
-/// Alizadeh et al. 2010, section 3.3: over a queue that marks from `K` packets on, the window climbs by 1 per round trip to
-/// `W = C R + K`, a window of packets is marked, and `alpha / 2` of it goes. So a cycle has `alpha W / 2` round trips, and
-/// one in which the window rests after the cut. In one of them everything is marked: `alpha (alpha W / 2 + 1) = 1`, or about
-/// `sqrt(2 / W)`. The gain is small here so that `alpha` is the same when cut as on average.
+/// Alizadeh et al. 2010, section 3.3, with a queue that marks from `K` packets on. The window grows by 1 per round trip
+/// up to `W = C R + K`. Then one window of packets is marked, and the window is reduced by the fraction `alpha / 2`. A
+/// cycle thus has `alpha W / 2` round trips of growth, and one more with a constant window after the reduction. All
+/// packets of one round trip are marked, so `alpha (alpha W / 2 + 1) = 1`, and `alpha` is about `sqrt(2 / W)`. The gain
+/// is small, so that `alpha` at the reduction equals its average.
 #[test]
 fn a_marking_threshold_gives_the_square_root_law() {
     let (capacity, delay, threshold) = (2000.0, 0.2, 100.0);
@@ -85,7 +86,7 @@ fn a_marking_threshold_gives_the_square_root_law() {
     close(alpha / (2.0 / full).sqrt(), 1.0, 0.05);
     close(high, full, 3.0);
     close(low, high * (1.0 - alpha / 2.0), 0.01 * high);
-    assert!(longest as f64 <= threshold + 3.0, "{longest} packets waited");
+    assert!(longest as f64 <= threshold + 3.0, "{longest} packets queued");
     close(
         f64::from(path.flows[0].delivered - before) / 300.0,
         capacity,

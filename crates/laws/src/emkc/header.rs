@@ -1,14 +1,14 @@
-//! The 20 bytes of fig 18.
+//! The 20-byte header of fig 18.
 
 use crate::header::{Values, header};
 
 header! {
-    /// What an EMKC packet carries (Zhang 2008, fig 18).
-    pub struct EmkcHeader {
-        id: u32 = Values::Number, Router, "router whose feedback this is; 0 while no router has written any";
+    /// Fields of an EMKC packet (Zhang 2008, fig 18).
+    pub struct Header {
+        id: u32 = Values::Number, Router, "router of this feedback; 0 before any router";
         seq: u32 = Values::Number, Router, "that router's count of finished intervals";
         price: f32 = Values::float(f32::MIN, 1.0, "a finite number, at most 1"), Router,
-            "`p = (X - C) / X` of its last finished interval; -3.4e38 where nothing is known";
+            "`p = (X - C) / X` of its last finished interval; -3.4e38 without a measurement";
         delta: f32 = Values::MAGNITUDE, Router, "length of that interval, s";
         usr: u32 = Values::Number, Sender, "number of the packet, or with `proper = false` the rate in bit/s as a float";
     }
@@ -18,8 +18,8 @@ header! {
     }
 }
 
-impl EmkcHeader {
-    /// What a sender writes.
+impl Header {
+    /// Returns the header of a packet as the sender writes it.
     #[must_use]
     pub fn unset(usr: u32) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! EMKC: exponential max-min Kelly control. Routers feed back signed loss, senders move towards `C/N + alpha/beta`.
+//! EMKC: exponential max-min Kelly control. Routers return a signed loss rate as price. Senders converge to the rate
+//! `C/N + alpha/beta`.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), chapter V, eq 61-62, 85, 121-125.
@@ -11,25 +12,25 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::EmkcHeader;
-pub use params::{EmkcParams, Reference, Switch};
-pub use router::EmkcRouter;
-pub use sender::EmkcSender;
+pub use header::Header;
+pub use params::{Params, Reference, Switch};
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Counting, Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Emkc;
 
 impl Protocol for Emkc {
-    type Params = EmkcParams;
-    type Header = EmkcHeader;
-    type Sender = EmkcSender;
-    type Router = EmkcRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &EmkcParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
     }
 }
@@ -42,13 +43,13 @@ impl Law for Emkc {
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
         number: 2,
-        header: EmkcHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: Some(Counting::PerProcessor),
             interval: Some("interval"),
             utilisation: None,
         },
         scale_invariant: true,
-        params: &EmkcParams::TABLE,
+        params: &Params::TABLE,
     };
 }

@@ -1,12 +1,13 @@
-//! Words for a data path: id, count of intervals, price, length of the interval. Counted: bytes.
+//! Words shared with an external data path: router id, interval count, price and interval length. The data path counts
+//! bytes.
 
 use levelflow_units::Bytes;
 
-use super::{EmkcParams, EmkcRouter};
+use super::{Params, Router};
 use crate::offload::{Counts, Offload, Words};
 
-impl Offload for EmkcRouter {
-    fn words(&self, _params: &EmkcParams, _queue: Bytes) -> Words {
+impl Offload for Router {
+    fn words(&self, _params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..4].copy_from_slice(&[
             self.id.into(),
@@ -17,7 +18,7 @@ impl Offload for EmkcRouter {
         words
     }
 
-    fn absorb(&mut self, _params: &EmkcParams, counted: &Counts) {
+    fn absorb(&mut self, _params: &Params, counted: &Counts) {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
     }
 }

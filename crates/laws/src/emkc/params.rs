@@ -2,34 +2,35 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{RATES, Unit, choices, parameters};
+use crate::params::{RATE_RANGE, Unit, choices, parameters};
 
 choices! {
-    /// Which rate the sender takes as the one the router measured.
+    /// Sender's estimate of the rate that the router has averaged.
     pub enum Reference {
-        /// The average over the very packets the router averaged (eq 124).
+        /// Average rate of exactly the packets that the router has averaged (eq 124).
         Proper = "proper",
-        /// The rate at which the acknowledged packet was sent (section V.4.3.1).
+        /// Rate at which the acknowledged packet was sent (section V.4.3.1).
         Naive = "naive",
     }
 }
 
 choices! {
-    /// What the sender does when another router reports the largest price (section V.4.4).
+    /// Sender's response when another router reports the largest price (section V.4.4).
     pub enum Switch {
-        /// Switches when the prices differ by more than `delta`, then holds its rate for one round-trip time.
+        /// Switches to the other router if the prices differ by more than `delta`, then holds the rate for one
+        /// round-trip time.
         Hold = "hold",
-        /// Reacts to whatever has a larger sequence number than the last, as section V.4.1 is worded.
+        /// Reacts to any feedback with a larger sequence number than the last, as section V.4.1 specifies.
         None = "none",
     }
 }
 
 parameters! {
     /// Validated parameters.
-    pub struct EmkcParams {
+    pub struct Params {
         /// Additive increase per step, `alpha` of eq 61.
-        alpha: Rate = Unit::Rate, 200e3, RATES,
-            "additive increase per step; each flow ends at C/N + alpha/beta",
+        alpha: Rate = Unit::Rate, 200e3, RATE_RANGE,
+            "additive increase per step; each flow converges to C/N + alpha/beta",
             "Zhang 2008, section VI.3.3";
         /// Multiplicative gain, `beta` of eq 61.
         beta: f64 = Unit::Number, 0.5, (0.001, 1.999),
@@ -39,12 +40,12 @@ parameters! {
         interval: Duration = Unit::Duration, 0.1, (100e-6, 100.0),
             "router averaging interval",
             "Zhang 2008, section VI.3.3";
-        initial_rate: Rate = Unit::Rate, 100e3, RATES,
+        initial_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "sending rate before the first feedback",
             "Zhang 2008, section V.4.4";
-        min_rate: Rate = Unit::Rate, 1e3, RATES,
+        min_rate: Rate = Unit::Rate, 1e3, RATE_RANGE,
             "floor of the sending rate",
-            "own choice: a silent sender gets no feedback";
+            "own choice: an idle sender receives no feedback";
         sender: Reference = Reference::UNIT, 0.0, Reference::RANGE,
             "reference rate: averaged over the router's interval, or echoed from the acknowledged packet",
             "Zhang 2008, section V.4.3";

@@ -2,12 +2,12 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{EmkcHeader, EmkcParams};
+use super::{Header, Params};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// One output port. Per packet: one addition and one comparison.
+/// Router state of one output port. Cost per packet: one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EmkcRouter {
+pub struct Router {
     pub(super) id: u32,
     capacity: Rate,
     pub(super) arrived: Bytes,
@@ -16,11 +16,11 @@ pub struct EmkcRouter {
     pub(super) delta: f32,
 }
 
-impl RouterLaw for EmkcRouter {
-    type Params = EmkcParams;
-    type Header = EmkcHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(_params: &EmkcParams, port: &PortInfo) -> Self {
+    fn new(_params: &Params, port: &PortInfo) -> Self {
         Self {
             id: port.id,
             capacity: port.capacity,
@@ -31,12 +31,12 @@ impl RouterLaw for EmkcRouter {
         }
     }
 
-    fn on_capacity(&mut self, _params: &EmkcParams, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
         self.capacity = capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &EmkcParams, packet: &Arriving, header: Option<&mut EmkcHeader>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header
             && self.price > header.price
@@ -45,11 +45,11 @@ impl RouterLaw for EmkcRouter {
         }
     }
 
-    fn interval(&self, params: &EmkcParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         params.interval
     }
 
-    fn on_interval(&mut self, _params: &EmkcParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
         let seconds = elapsed.as_secs_f64();
         let load = self.arrived.as_bits_f64() / seconds;
         self.price = if load > 0.0 {

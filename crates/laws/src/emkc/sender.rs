@@ -1,44 +1,45 @@
-//! Sender half: one step of eq 61 per interval of the bottleneck router.
+//! Sender half: one step of eq 61 per control interval of the bottleneck router.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{EmkcHeader, EmkcParams, Reference, Switch};
+use super::{Header, Params, Reference, Switch};
 use crate::bytes::before;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// The router a sender listens to, and its newest feedback.
+/// Bottleneck router of a flow, and its latest feedback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Heard {
     id: u32,
     seq: u32,
-    /// `z(n)`: number of the first packet that carried this feedback; `None` if another router's hid it.
+    /// `z(n)`, the number of the first packet that carried this feedback. `None` if feedback of another router arrived
+    /// in between, so the number is unknown.
     first: Option<u32>,
     price: f32,
-    /// When an ACK last carried this router's feedback, new or not.
+    /// Time of the last ACK with feedback of this router, repeated or new.
     last: Time,
-    /// Whether another router's feedback has come since.
+    /// True if feedback of another router has arrived since `last`.
     interrupted: bool,
 }
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct EmkcSender {
+pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// When the rate last changed, or the flow started.
+    /// Time of the last rate change, or of the start of the flow.
     changed: Time,
-    /// ACKs for packets before this number are out of date.
+    /// Number of the next packet in order. ACKs for earlier packets are out of date.
     pub(super) next: u32,
     heard: Option<Heard>,
-    /// The rate stays as it is until then.
+    /// Time until which the rate stays constant.
     hold: Time,
 }
 
-impl SenderLaw for EmkcSender {
-    type Params = EmkcParams;
-    type Header = EmkcHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &EmkcParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         let (packet_size, rate) = (flow.packet_size, params.initial_rate);
         Self {
             packet_size,
@@ -53,23 +54,23 @@ impl SenderLaw for EmkcSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &EmkcParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, params: &EmkcParams, now: Time, packet: &Outgoing) -> EmkcHeader {
+    fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
         if packet.number == 0 {
             self.changed = now;
         }
-        EmkcHeader::unset(match params.sender {
+        Header::unset(match params.sender {
             Reference::Proper => packet.number,
             Reference::Naive => (self.rate.bps() as f32).min(f32::MAX).to_bits(),
         })
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         let header = &feedback.header;
         if before(feedback.number, self.next) || header.id == 0 || header.delta <= 0.0 {
             return;
@@ -90,18 +91,19 @@ impl SenderLaw for EmkcSender {
     }
 }
 
-impl EmkcSender {
-    /// The first feedback of a flow: nothing was sent in a known interval yet, so only the naive sender reacts.
-    fn on_first(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>) {
+impl Sender {
+    /// Processes the first feedback of a flow. No packet was sent in a known interval yet, so only the naive sender
+    /// changes its rate.
+    fn on_first(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         self.listen(now, feedback, Some(feedback.number));
         if params.sender == Reference::Naive {
             self.step(params, now, &feedback.header, echoed(&feedback.header));
         }
     }
 
-    /// Feedback of the current bottleneck; without switch handling, of any router, whose counters are then compared
-    /// as if they were one. A counter that runs backwards has been restarted.
-    fn on_own(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>, heard: Heard) {
+    /// Processes feedback of the current bottleneck router. Without switch handling, processes feedback of any router,
+    /// as if all routers shared one interval counter. A counter that decreases has been restarted.
+    fn on_own(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, heard: Heard) {
         let Some(intervals) = feedback.header.seq.checked_sub(heard.seq) else {
             if feedback.header.id == heard.id {
                 self.listen(now, feedback, Some(feedback.number));
@@ -131,8 +133,8 @@ impl EmkcSender {
         self.step(params, now, &feedback.header, reference);
     }
 
-    /// Feedback of another router, which then had the largest price of the path.
-    fn on_other(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>, heard: Heard) {
+    /// Processes feedback of a router other than the current bottleneck. This router had the largest price of the path.
+    fn on_other(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, heard: Heard) {
         let silence = now.since(heard.last).as_secs_f64();
         let patience = 3.0 * f64::from(feedback.header.delta) + feedback.rtt.as_secs_f64();
         let differs = (f64::from(feedback.header.price) - f64::from(heard.price)).abs() > params.delta;
@@ -147,8 +149,8 @@ impl EmkcSender {
         }
     }
 
-    fn listen(&mut self, now: Time, feedback: &Feedback<EmkcHeader>, first: Option<u32>) {
-        let EmkcHeader { id, seq, price, .. } = feedback.header;
+    fn listen(&mut self, now: Time, feedback: &Feedback<Header>, first: Option<u32>) {
+        let Header { id, seq, price, .. } = feedback.header;
         self.heard = Some(Heard {
             id,
             seq,
@@ -159,21 +161,22 @@ impl EmkcSender {
         });
     }
 
-    /// Eq 124: average rate, bit/s, of the packets `since .. number`, which the router counted in that many intervals.
-    fn sent(&self, feedback: &Feedback<EmkcHeader>, since: u32, intervals: u32) -> f64 {
+    /// Returns the average rate, bit/s, of the packets from `since` up to but excluding the acknowledged one. The
+    /// router counted these packets in `intervals` intervals (eq 124).
+    fn sent(&self, feedback: &Feedback<Header>, since: u32, intervals: u32) -> f64 {
         let packets = f64::from(feedback.number.wrapping_sub(since));
         packets * self.packet_size.as_bits_f64() / (f64::from(intervals) * f64::from(feedback.header.delta))
     }
 
-    /// Whether the rate has stood still for so long that all packets of the reported interval left at it, and that a
-    /// count was to be expected by now: one round-trip time and ten intervals.
-    fn steady(&self, now: Time, feedback: &Feedback<EmkcHeader>) -> bool {
+    /// Returns true if the rate has been constant for one round-trip time and ten control intervals. All packets of the
+    /// reported interval were then sent at this rate.
+    fn steady(&self, now: Time, feedback: &Feedback<Header>) -> bool {
         let age = feedback.rtt.as_secs_f64() + 10.0 * f64::from(feedback.header.delta);
         now.since(self.changed).as_secs_f64() > age
     }
 
-    /// Eq 61 and 125: `x = r + alpha - beta p r` with the reference rate `r`, bit/s.
-    fn step(&mut self, params: &EmkcParams, now: Time, header: &EmkcHeader, reference: f64) {
+    /// Implements eq 61 and 125: `x = r + alpha - beta p r` with the reference rate `r`, bit/s.
+    fn step(&mut self, params: &Params, now: Time, header: &Header, reference: f64) {
         if reference.is_finite() && header.price > f32::MIN {
             let rate = reference + params.alpha.bps() - params.beta * f64::from(header.price) * reference;
             self.rate = Rate::clamped(rate.max(params.min_rate.bps()));
@@ -182,7 +185,8 @@ impl EmkcSender {
     }
 }
 
-/// Rate, bit/s, at which the naive sender sent the packet that is acknowledged.
-fn echoed(header: &EmkcHeader) -> f64 {
+/// Returns the rate at which the acknowledged packet was sent, bit/s. The header echoes this rate if the sender is
+/// naive.
+fn echoed(header: &Header) -> f64 {
     f64::from(f32::from_bits(header.usr))
 }

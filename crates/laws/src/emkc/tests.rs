@@ -2,10 +2,10 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender};
+use super::{Emkc, Header, Params, Router, Sender};
 use crate::testing::{Network, close, ms, port};
 use crate::{
-    Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
+    Arriving, Bottleneck, Feedback, FlowInfo, Header as _, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
 };
 
 const IDLE: PortView = PortView::IDLE;
@@ -15,20 +15,20 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| EmkcParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    EmkcParams::TABLE
+    Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> EmkcParams {
-    EmkcParams::read(&values(changes)).unwrap()
+fn params(changes: &[(&str, f64)]) -> Params {
+    Params::read(&values(changes)).unwrap()
 }
 
-/// Figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, 200 B packets.
+/// Returns the network of figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, packets of 200 B.
 fn fig_19(sender: f64, rtt: u64) -> Network<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
     let mut net = Network::<Emkc>::new(params(&changes), &[10e6]);
@@ -56,10 +56,7 @@ fn the_proper_sender_rises_to_its_fixed_point_and_stays() {
         assert!(settled.unwrap().0 < ms(600), "RTT {rtt} ms: settles at {settled:?}");
         let pairs = net.flows[0].rates.windows(2);
         let fall = pairs.map(|w| 1.0 - w[1].1 / w[0].1).fold(0.0, f64::max);
-        assert!(
-            fall < 0.02,
-            "RTT {rtt} ms: falls by {fall}, more than packets per interval explain"
-        );
+        assert!(fall < 0.02, "RTT {rtt} ms: falls by {fall}, beyond packet granularity");
     }
 }
 
@@ -110,16 +107,16 @@ fn the_bottleneck_is_found_and_followed() {
 #[test]
 fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     let params = params(&[]);
-    let mut router = EmkcRouter::new(&params, &port(9, 1e6));
-    let mut fresh = EmkcHeader::unset(5);
+    let mut router = Router::new(&params, &port(9, 1e6));
+    let mut fresh = Header::unset(5);
     router.on_arrival(&params, &Arriving::alone(Bytes::new(10_000)), Some(&mut fresh));
-    assert_eq!(fresh, EmkcHeader::unset(5), "nothing is known in the first interval");
+    assert_eq!(fresh, Header::unset(5), "no measurement in the first interval");
     router.on_arrival(&params, &Arriving::alone(Bytes::new(15_000)), None);
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
     router.on_arrival(&params, &Arriving::alone(Bytes::new(1)), Some(&mut fresh));
     assert_eq!(
         fresh,
-        EmkcHeader {
+        Header {
             id: 9,
             seq: 1,
             price: 0.5,
@@ -127,7 +124,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
             usr: 5
         }
     );
-    let mut worse = EmkcHeader {
+    let mut worse = Header {
         id: 4,
         seq: 8,
         price: 0.6,
@@ -139,19 +136,19 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     assert_eq!(worse, before, "the largest price of the path stays");
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
-    assert_eq!(router.signal(), f64::from(f32::MIN), "nothing arrived");
+    assert_eq!(router.signal(), f64::from(f32::MIN), "no arrivals");
 }
 
-/// A sender that has heard router 1 at `seq` 1 with price 0.1 in the ACK for packet 0.
-fn listening(changes: &[(&str, f64)]) -> (EmkcParams, EmkcSender) {
+/// Returns a sender after one ACK, for packet 0, with feedback of router 1: interval count 1 and price 0.1.
+fn listening(changes: &[(&str, f64)]) -> (Params, Sender) {
     let params = params(changes);
-    let mut sender = EmkcSender::new(&params, &FlowInfo::of(Bytes::new(1000)));
+    let mut sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));
     tell(&params, &mut sender, 0, 0, (1, 1, 0.1));
     (params, sender)
 }
 
-fn tell(params: &EmkcParams, sender: &mut EmkcSender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {
-    let header = EmkcHeader {
+fn tell(params: &Params, sender: &mut Sender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {
+    let header = Header {
         id,
         seq,
         price,
@@ -163,7 +160,7 @@ fn tell(params: &EmkcParams, sender: &mut EmkcSender, at: u64, number: u32, (id,
     sender.rate().bps()
 }
 
-/// Eq 61 with the defaults alpha 200 kb/s, beta 0.5.
+/// Returns the rate by eq 61 with the defaults alpha 200 kb/s and beta 0.5.
 fn step(reference: f64, price: f64) -> f64 {
     reference + 200e3 - 0.5 * price * reference
 }
@@ -293,7 +290,7 @@ fn a_rate_never_falls_below_its_floor() {
         params.min_rate.bps(),
         0.0,
     );
-    let refused = EmkcParams::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
+    let refused = Params::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
     assert_eq!(
         (refused.name, std::format!("{refused}").as_str()),
         ("initial_rate", "must be at least min_rate")
@@ -302,8 +299,8 @@ fn a_rate_never_falls_below_its_floor() {
 
 #[test]
 fn the_wire_layout_is_fig_18() {
-    let mut wire = [0xff; EmkcHeader::WIRE];
-    EmkcHeader {
+    let mut wire = [0xff; Header::WIRE];
+    Header {
         id: 1,
         seq: 0x0203,
         price: -2.0,
@@ -319,7 +316,7 @@ fn the_wire_layout_is_fig_18() {
         (0.5, f32::NAN),
         (0.5, -0.1),
     ] {
-        EmkcHeader {
+        Header {
             id: 1,
             seq: 1,
             price,
@@ -327,7 +324,7 @@ fn the_wire_layout_is_fig_18() {
             usr: 0,
         }
         .encode(&mut wire);
-        assert!(EmkcHeader::decode(&wire).is_err(), "p {price}, Delta {delta}");
+        assert!(Header::decode(&wire).is_err(), "p {price}, Delta {delta}");
     }
 }
 
@@ -335,7 +332,7 @@ fn the_wire_layout_is_fig_18() {
 fn packet_numbers_may_wrap() {
     let params = params(&[]);
     let packet_size = Bytes::new(1000);
-    let mut sender = EmkcSender::new(&params, &FlowInfo::of(packet_size));
+    let mut sender = Sender::new(&params, &FlowInfo::of(packet_size));
     sender.next = u32::MAX - 60;
     tell(&params, &mut sender, 100, u32::MAX - 60, (1, 3, 0.2));
     tell(&params, &mut sender, 200, u32::MAX - 50, (1, 4, 0.2));

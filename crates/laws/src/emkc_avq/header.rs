@@ -1,17 +1,17 @@
-//! EMKC's 20 bytes, of which the price may exceed 1, then the round-trip time.
+//! EMKC's 20-byte header, with a price that may exceed 1, followed by the round-trip time.
 
-use crate::emkc::EmkcHeader;
+use crate::emkc;
 use crate::header::{Values, header};
 
 header! {
-    /// What an EMKC-AVQ packet carries: EMKC's header, whose price may exceed 1, and the round-trip time.
-    pub struct EmkcAvqHeader {
+    /// Fields of an EMKC-AVQ packet: EMKC's header, with a price that may exceed 1, and the round-trip time.
+    pub struct Header {
         id: u32 = Values::Number, Router, "as in EMKC";
         seq: u32 = Values::Number, Router, "as in EMKC";
         price: f32 = Values::FINITE, Router, "as in EMKC, with the virtual capacity for `C`";
         delta: f32 = Values::MAGNITUDE, Router, "as in EMKC";
         usr: u32 = Values::Number, Sender, "as in EMKC";
-        rtt: f32 = Values::TIME, Sender, "smoothed round-trip time, s; 0 while there is none";
+        rtt: f32 = Values::TIME, Sender, "smoothed round-trip time, s; 0 before the first";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -19,11 +19,11 @@ header! {
     }
 }
 
-impl EmkcAvqHeader {
-    /// EMKC's header and the round-trip time.
+impl Header {
+    /// Combines EMKC's header and the round-trip time.
     #[must_use]
-    pub fn new(emkc: EmkcHeader, rtt: f32) -> Self {
-        let EmkcHeader {
+    pub fn new(emkc: emkc::Header, rtt: f32) -> Self {
+        let emkc::Header {
             id,
             seq,
             price,
@@ -40,9 +40,9 @@ impl EmkcAvqHeader {
         }
     }
 
-    /// EMKC's part.
+    /// Returns EMKC's part of the header.
     #[must_use]
-    pub fn emkc(&self) -> EmkcHeader {
+    pub fn emkc(&self) -> emkc::Header {
         let Self {
             id,
             seq,
@@ -51,7 +51,7 @@ impl EmkcAvqHeader {
             usr,
             rtt: _,
         } = *self;
-        EmkcHeader {
+        emkc::Header {
             id,
             seq,
             price,

@@ -1,4 +1,5 @@
-//! EMKC-AVQ: EMKC whose routers adapt a virtual capacity until the load meets the target, so that none is lost.
+//! EMKC-AVQ: EMKC with routers that adapt a virtual capacity until the load meets the target, so that no packet is
+//! lost.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), section VI.3.3, eq 129-130; the sender is that of [`emkc`](crate::emkc).
@@ -10,25 +11,25 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::EmkcAvqHeader;
-pub use params::{EmkcAvqParams, VirtualCapacity};
-pub use router::EmkcAvqRouter;
-pub use sender::EmkcAvqSender;
+pub use header::Header;
+pub use params::{Params, VirtualCapacity};
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmkcAvq;
 
 impl Protocol for EmkcAvq {
-    type Params = EmkcAvqParams;
-    type Header = EmkcAvqHeader;
-    type Sender = EmkcAvqSender;
-    type Router = EmkcAvqRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &EmkcAvqParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
     }
 }
@@ -41,7 +42,7 @@ impl Law for EmkcAvq {
         signal: Signal::Price,
         cost: "1 addition, 2 comparisons",
         number: 6,
-        header: EmkcAvqHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: None,
             interval: Some("interval"),

@@ -2,36 +2,36 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{EmkcAvqHeader, EmkcAvqParams};
+use super::{Header, Params};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Shortest round-trip time a router computes with, seconds.
+/// Shortest round-trip time used by a router, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// One output port. Per packet: one addition and two comparisons.
+/// Router state of one output port. Cost per packet: one addition and two comparisons.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct EmkcAvqRouter {
+pub struct Router {
     id: u32,
-    /// `gamma C`, bit/s.
+    /// `gamma C`, the target load, bit/s.
     target: f64,
-    /// Bit/s; below 0 when the flows add more per step than the link carries.
+    /// Virtual capacity, bit/s. Negative if the flows increase by more than the capacity of the link per step.
     virtual_capacity: f64,
     arrived: Bytes,
-    /// Largest round-trip time seen in the running interval, seconds.
+    /// Largest round-trip time in the current control interval, in seconds.
     longest: f32,
-    /// `D_max` of the last interval that had one, seconds.
+    /// `D_max` of the last control interval with a round-trip time, in seconds.
     rtt: Option<f64>,
     seq: u32,
     price: f32,
     delta: f32,
 }
 
-impl RouterLaw for EmkcAvqRouter {
-    type Params = EmkcAvqParams;
-    type Header = EmkcAvqHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &EmkcAvqParams, port: &PortInfo) -> Self {
+    fn new(params: &Params, port: &PortInfo) -> Self {
         let target = params.adaptive.gamma * port.capacity.bps();
         Self {
             id: port.id,
@@ -42,14 +42,14 @@ impl RouterLaw for EmkcAvqRouter {
         }
     }
 
-    fn on_capacity(&mut self, params: &EmkcAvqParams, capacity: Rate) {
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
         let target = params.adaptive.gamma * capacity.bps();
         self.virtual_capacity += target - self.target;
         self.target = target;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &EmkcAvqParams, packet: &Arriving, header: Option<&mut EmkcAvqHeader>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else {
             return;
@@ -60,11 +60,11 @@ impl RouterLaw for EmkcAvqRouter {
         }
     }
 
-    fn interval(&self, params: &EmkcAvqParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         params.emkc.interval
     }
 
-    fn on_interval(&mut self, params: &EmkcAvqParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -90,8 +90,9 @@ impl RouterLaw for EmkcAvqRouter {
     }
 }
 
-impl EmkcAvqRouter {
-    /// Eq 130 with `gain = tau Delta`, limited to `(-inf, gamma C]`. Without any round-trip time there is no gain.
+impl Router {
+    /// Implements eq 130 with `gain = tau Delta`, limited to `(-inf, gamma C]`. The gain is 0 before the first
+    /// round-trip time.
     fn adapt(&mut self, gain: f64, load: f64) {
         if self.longest > 0.0 {
             self.rtt = Some(f64::from(self.longest).max(SHORTEST_RTT));
@@ -104,4 +105,4 @@ impl EmkcAvqRouter {
     }
 }
 
-impl Offload for EmkcAvqRouter {}
+impl Offload for Router {}

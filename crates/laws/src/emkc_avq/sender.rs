@@ -1,30 +1,30 @@
-//! Sender half: EMKC's, which also tells routers its round-trip time.
+//! Sender half: EMKC's sender, which also sends its round-trip time to routers.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{EmkcAvqHeader, EmkcAvqParams};
-use crate::emkc::EmkcSender;
+use super::{Header, Params};
+use crate::emkc;
 use crate::header::LONGEST_TIME;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Weight of one sample in the smoothed round-trip time (Zhang 2008, section VI.3.3, note 4).
+/// Weight of a new sample in the smoothed round-trip time (Zhang 2008, section VI.3.3, note 4).
 const RTT_GAIN: f64 = 0.4;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct EmkcAvqSender {
-    emkc: EmkcSender,
-    /// Smoothed round-trip time in seconds, 0 before the first sample.
+pub struct Sender {
+    emkc: emkc::Sender,
+    /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
 }
 
-impl SenderLaw for EmkcAvqSender {
-    type Params = EmkcAvqParams;
-    type Header = EmkcAvqHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &EmkcAvqParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
-            emkc: EmkcSender::new(&params.emkc, flow),
+            emkc: emkc::Sender::new(&params.emkc, flow),
             srtt: 0.0,
         }
     }
@@ -35,17 +35,17 @@ impl SenderLaw for EmkcAvqSender {
     }
 
     #[inline]
-    fn packet_size(&self, params: &EmkcAvqParams) -> Bytes {
+    fn packet_size(&self, params: &Params) -> Bytes {
         self.emkc.packet_size(&params.emkc)
     }
 
     #[inline]
-    fn on_send(&mut self, params: &EmkcAvqParams, now: Time, packet: &Outgoing) -> EmkcAvqHeader {
-        EmkcAvqHeader::new(self.emkc.on_send(&params.emkc, now, packet), self.srtt as f32)
+    fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
+        Header::new(self.emkc.on_send(&params.emkc, now, packet), self.srtt as f32)
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &EmkcAvqParams, now: Time, feedback: &Feedback<EmkcAvqHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample

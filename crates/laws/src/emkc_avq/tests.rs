@@ -2,11 +2,11 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration};
 
-use super::{EmkcAvq, EmkcAvqHeader, EmkcAvqParams, EmkcAvqRouter, EmkcAvqSender, params::TABLE};
+use super::{EmkcAvq, Header, Params, Router, Sender, params::TABLE};
 use crate::Law;
-use crate::emkc::{Emkc, EmkcHeader, EmkcSender};
+use crate::emkc::{self, Emkc};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw};
+use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 10e6;
 const SMALL: Bytes = Bytes::new(200);
@@ -16,29 +16,30 @@ fn values(table: &[crate::ParamSpec], changes: &[(&str, f64)]) -> Vec<f64> {
     table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> EmkcAvqParams {
+fn params(changes: &[(&str, f64)]) -> Params {
     assert!(
         changes
             .iter()
             .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
     );
-    EmkcAvqParams::read(&values(&TABLE, changes)).unwrap()
+    Params::read(&values(&TABLE, changes)).unwrap()
 }
 
-fn header(price: f32, rtt: f32) -> EmkcAvqHeader {
-    let emkc = EmkcHeader {
+fn header(price: f32, rtt: f32) -> Header {
+    let emkc = emkc::Header {
         id: 4,
         seq: 1,
         price,
         delta: 0.1,
         usr: 0,
     };
-    EmkcAvqHeader::new(emkc, rtt)
+    Header::new(emkc, rtt)
 }
 
-/// A router in intervals of 100 ms with these loads, bit/s, each seen by a packet with this round-trip time.
-fn after(params: &EmkcAvqParams, intervals: &[(f64, f32)]) -> EmkcAvqRouter {
-    let mut router = EmkcAvqRouter::new(params, &port(9, C));
+/// Returns a router after control intervals of 100 ms. Each interval has a load, bit/s, from one packet with the given
+/// round-trip time.
+fn after(params: &Params, intervals: &[(f64, f32)]) -> Router {
+    let mut router = Router::new(params, &port(9, C));
     for (load, rtt) in intervals {
         let size = Bytes::new((load * 0.1 / 8.0) as u64);
         router.on_arrival(params, &Arriving::alone(size), Some(&mut header(0.0, *rtt)));
@@ -74,14 +75,14 @@ fn the_virtual_capacity_has_a_ceiling_and_no_floor() {
     assert_eq!(
         after(&params, &[(0.0, 0.1)]).signal(),
         f64::from(f32::MIN),
-        "nothing arrived"
+        "no arrivals"
     );
 }
 
 #[test]
 fn the_largest_rtt_of_an_interval_counts() {
     let params = params(&[]);
-    let mut router = EmkcAvqRouter::new(&params, &port(9, C));
+    let mut router = Router::new(&params, &port(9, C));
     for rtt in [0.1, 0.4, 0.2] {
         router.on_arrival(
             &params,
@@ -109,9 +110,9 @@ fn a_larger_price_replaces_a_smaller_one() {
 fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
     let changes = [("alpha", 1e6), ("beta", 0.9)];
     let avq = params(&changes);
-    let plain = crate::emkc::EmkcParams::read(&values(Emkc::INFO.params, &changes)).unwrap();
+    let plain = emkc::Params::read(&values(Emkc::INFO.params, &changes)).unwrap();
     let flow = FlowInfo::of(SMALL);
-    let (mut ours, mut theirs) = (EmkcAvqSender::new(&avq, &flow), EmkcSender::new(&plain, &flow));
+    let (mut ours, mut theirs) = (Sender::new(&avq, &flow), emkc::Sender::new(&plain, &flow));
     let mut smoothed = 0.0;
     for n in 0..50_u32 {
         let outgoing = Outgoing {
@@ -128,7 +129,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
         close(f64::from(sent.rtt) + 1.0, smoothed + 1.0, 1e-6);
         let sample = 0.1 + 0.01 * f64::from(n % 7);
         smoothed = if n == 0 { sample } else { 0.6 * smoothed + 0.4 * sample };
-        let emkc = EmkcHeader {
+        let emkc = emkc::Header {
             id: 1 + n / 20,
             seq: n / 2,
             price: 0.1 * (n % 5) as f32 - 0.2,
@@ -136,7 +137,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
             usr: n,
         };
         let rtt = Duration::from_secs_f64(sample).unwrap();
-        let header = EmkcAvqHeader::new(emkc, 0.0);
+        let header = Header::new(emkc, 0.0);
         ours.on_feedback(&avq, now, &Feedback::plain(n, Kind::Data, rtt, header));
         theirs.on_feedback(&plain, now, &Feedback::plain(n, Kind::Data, rtt, emkc));
         assert_eq!((ours.rate(), ours.bottleneck()), (theirs.rate(), theirs.bottleneck()));
@@ -144,7 +145,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
     assert!(ours.rate() != avq.emkc.initial_rate);
 }
 
-/// Flows with these round-trip times (ms) on one link, after they have settled.
+/// Returns a network in equilibrium with one link and one flow per round-trip time in `rtts`, ms.
 fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Network<EmkcAvq> {
     let mut net = Network::<EmkcAvq>::new(params(changes), &[C]);
     for (flow, rtt) in rtts.iter().enumerate() {
@@ -178,13 +179,13 @@ fn the_price_of_a_stable_link_may_exceed_one() {
 
 #[test]
 fn the_wire_layout_is_emkcs_and_the_rtt() {
-    let mut wire = [0xff; EmkcAvqHeader::WIRE];
+    let mut wire = [0xff; Header::WIRE];
     header(2.0, 0.5).encode(&mut wire);
     assert_eq!(wire[8..12], [0x40, 0, 0, 0]);
     assert_eq!(wire[20..], [0x3f, 0, 0, 0]);
-    assert_eq!(EmkcAvqHeader::decode(&wire), Ok(header(2.0, 0.5)));
+    assert_eq!(Header::decode(&wire), Ok(header(2.0, 0.5)));
     for (price, rtt) in [(f32::INFINITY, 0.1), (f32::NAN, 0.1), (0.5, 100.5), (0.5, -0.1)] {
         header(price, rtt).encode(&mut wire);
-        assert!(EmkcAvqHeader::decode(&wire).is_err(), "p {price}, rtt {rtt}");
+        assert!(Header::decode(&wire).is_err(), "p {price}, rtt {rtt}");
     }
 }

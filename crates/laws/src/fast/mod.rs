@@ -1,48 +1,48 @@
-//! FAST TCP: moves its window towards the one that keeps a fixed number of its packets in the queue.
+//! FAST TCP: adjusts the congestion window to keep a fixed number of the flow's packets in the queue.
 //!
-//! Source: D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance" (IEEE/ACM ToN
-//! 14(6), 2006).
+//! Source: D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance"
+//! (IEEE/ACM ToN 14(6), 2006).
 
 #[cfg(test)]
 mod tests;
 
 use crate::params::{Unit, parameters};
-use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Fast = Tcp<FastState>;
 
 parameters! {
-    /// Validated parameters of FAST alone.
-    pub struct FastParams {
+    /// Validated parameters that only FAST has.
+    pub struct Params {
         alpha: f64 = Unit::Number, 20.0, (1.0, 1e6),
             "packets that the flow keeps in queues",
-            "own choice for 10 Mb/s; Wei et al. 2006 take 200 for 1 Gb/s";
+            "own choice for 10 Mb/s; Wei et al. 2006 use 200 for 1 Gb/s";
         gamma: f64 = Unit::Number, 0.5, (0.001, 1.0),
-            "part of the way to its target that the window goes per round trip",
+            "fraction of the distance to its target that the window moves per round trip",
             "Wei et al. 2006: between 0 and 1; 0.5 in their experiments";
     }
 }
 
-const TABLE: [ParamSpec; ROWS + FastParams::TABLE.len()] = table(FastParams::TABLE);
+const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
-/// The round-trip time of one flow.
+/// Average round-trip time of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FastState {
-    /// Moving average, s; 0 before the first ACK.
+    /// Moving average of the round-trip time, in seconds; 0 before the first ACK.
     average: f64,
 }
 
 impl FastState {
-    /// Part of the average round-trip time that is not waiting: `baseRTT / RTT`.
-    fn moving(&self, ack: &Ack) -> f64 {
+    /// Returns the fraction of the average round-trip time that is not queueing delay: `baseRTT / RTT`.
+    fn moving(&self, ack: &AckEvent) -> f64 {
         ack.rtt.min / self.average
     }
 }
 
 impl Variant for FastState {
-    type Params = FastParams;
+    type Params = Params;
     const INFO: LawInfo = LawInfo {
         signal: Signal::Delay,
         ..info(
@@ -53,8 +53,8 @@ impl Variant for FastState {
         )
     };
 
-    /// The average has the weight `min(3/w, 1/4)`: it spans a third of a round trip.
-    fn on_ack(&mut self, _params: &FastParams, ack: &Ack, window: &mut Window) {
+    /// Updates the average with weight `min(3/w, 1/4)`. The averaging time is a third of a round trip.
+    fn on_ack(&mut self, _params: &Params, ack: &AckEvent, window: &mut Window) {
         if self.average == 0.0 {
             self.average = ack.rtt.last;
         }
@@ -62,8 +62,8 @@ impl Variant for FastState {
         self.average += weight * (ack.rtt.last - self.average);
     }
 
-    /// Until what the flow wants to keep in queues is there.
-    fn slow_start(&mut self, params: &FastParams, ack: &Ack, window: &mut Window) {
+    /// Ends slow start when the desired number of packets is queued.
+    fn slow_start(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if window.size * (1.0 - self.moving(ack)) > params.alpha {
             window.ssthresh = window.size;
         } else {
@@ -71,19 +71,19 @@ impl Variant for FastState {
         }
     }
 
-    /// `w <- min(2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha))`, once per round trip.
-    fn avoid(&mut self, params: &FastParams, ack: &Ack, window: &mut Window) {
+    /// Updates the window once per round trip: `w <- min(2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha))`.
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if !ack.round {
             return;
         }
         let old = window.size;
         let target = self.moving(ack) * old + params.alpha;
         window.size = (old + params.gamma * (target - old)).min(2.0 * old);
-        // A window below the threshold would be in slow start.
+        // Prevents slow start, which begins if the window is below the threshold.
         window.ssthresh = window.ssthresh.min(window.size);
     }
 
-    fn reduce(&mut self, _params: &FastParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
         congestion.window / 2.0
     }
 }

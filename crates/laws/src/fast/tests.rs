@@ -1,14 +1,14 @@
-use super::{FastParams, FastState};
+use super::{FastState, Params};
 use crate::tcp::testing::{Path, ack, at, close};
-use crate::tcp::{Ack, Rtt, Variant, Window};
+use crate::tcp::{AckEvent, Rtt, Variant, Window};
 
-const PARAMS: FastParams = FastParams {
+const PARAMS: Params = Params {
     alpha: 20.0,
     gamma: 0.5,
 };
 
-fn round(rtt: f64) -> Ack {
-    Ack {
+fn round(rtt: f64) -> AckEvent {
+    AckEvent {
         round: true,
         rtt: Rtt {
             last: rtt,
@@ -50,7 +50,7 @@ fn the_average_spans_a_third_of_a_window() {
     close((state.average - 0.1) / 0.1, 1.0 - 0.99_f64.powi(100), 1e-9);
 }
 
-/// The fixed point `w (1 - baseRTT/RTT) = alpha`: so many packets wait, whatever the path.
+/// Fixed point `w (1 - baseRTT/RTT) = alpha`: `alpha` packets are queued on any path.
 #[test]
 fn alpha_packets_wait() {
     for alpha in [5.0, 20.0, 200.0] {
@@ -59,7 +59,7 @@ fn alpha_packets_wait() {
             path.run(at(30.0));
             let before = path.flows[0].delivered;
             path.watch(at(60.0), |path| {
-                // One packet is in service without waiting.
+                // The packet in service is not queued.
                 close(path.window() - capacity * delay - 1.0, alpha, 1.0);
                 close(path.ports[0].queue() as f64, alpha, 2.0);
             });
@@ -72,7 +72,8 @@ fn alpha_packets_wait() {
     }
 }
 
-/// Two windows over one queue, in steps of a round trip: they become equal, from any start, and twice alpha wait.
+/// Two windows over one queue, in steps of one round trip. From any start, the windows become equal, and `2 alpha`
+/// packets are queued.
 #[test]
 fn flows_become_equal() {
     let (capacity, base) = (1000.0, 0.1);

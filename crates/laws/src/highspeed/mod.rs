@@ -1,4 +1,4 @@
-//! HighSpeed TCP: Reno whose growth and reduction depend on the window, above 38 packets.
+//! HighSpeed TCP: Reno whose increase and decrease depend on the congestion window if it exceeds 38 packets.
 //!
 //! Source: RFC 3649 (S. Floyd, 2003), section 5.
 
@@ -6,20 +6,20 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::HighSpeedParams;
+pub use params::Params;
 
 use crate::LawInfo;
-use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type HighSpeed = Tcp<HighSpeedState>;
 
-/// HighSpeed TCP remembers nothing but its window.
+/// State of HighSpeed TCP in addition to its window: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HighSpeedState;
 
 impl Variant for HighSpeedState {
-    type Params = HighSpeedParams;
+    type Params = Params;
     const INFO: LawInfo = info(
         "highspeed",
         "HighSpeed TCP: growth and reduction depend on the window",
@@ -28,11 +28,11 @@ impl Variant for HighSpeedState {
     );
 
     #[inline]
-    fn avoid(&mut self, params: &HighSpeedParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         window.size += params.increase(window.size) * f64::from(ack.acked) / window.size;
     }
 
-    fn reduce(&mut self, params: &HighSpeedParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, params: &Params, congestion: &Congestion) -> f64 {
         congestion.window * (1.0 - params.decrease(congestion.window))
     }
 }

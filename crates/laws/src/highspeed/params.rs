@@ -1,14 +1,14 @@
-//! HighSpeed TCP's own parameters, and its functions of the window.
+//! HighSpeed TCP's own parameters, and its increase and decrease as functions of the window.
 
 use crate::params::{ParamSpec, Unit, parameters};
 use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    pub struct HighSpeedParams {
-        /// `Low_Window`: up to here it is Reno, packets.
+    pub struct Params {
+        /// `Low_Window`: largest window with Reno's behaviour, packets.
         low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),
-            "up to this window it is Reno, packets",
+            "window up to which it is Reno, packets",
             "RFC 3649, section 5";
         /// `High_Window`, packets.
         high_window: f64 = Unit::Number, 83_000.0, (2e4, 1e8),
@@ -21,9 +21,9 @@ parameters! {
         high_p: f64 = Unit::Number, 1e-7, (1e-12, 5e-5),
             "loss rate that gives high_window",
             "RFC 3649, section 5";
-        /// `High_Decrease`: part of `High_Window` that a loss takes.
+        /// `High_Decrease`: fraction of `High_Window` removed at a loss.
         high_decrease: f64 = Unit::Number, 0.1, (0.01, 0.5),
-            "part of high_window that a loss takes",
+            "fraction of high_window removed at a loss",
             "RFC 3649, section 5";
     } also {
         /// Logarithm of `High_Window / Low_Window`.
@@ -33,13 +33,13 @@ parameters! {
     }
 }
 
-pub(super) const TABLE: [ParamSpec; ROWS + HighSpeedParams::TABLE.len()] = table(HighSpeedParams::TABLE);
+pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
-/// Reno's decrease, at `Low_Window`.
+/// Reno's decrease factor, used at `Low_Window`.
 const LOW_DECREASE: f64 = 0.5;
 
-impl HighSpeedParams {
-    /// `a(w)`: growth per round trip, packets; at least 1.
+impl Params {
+    /// Returns `a(w)`, the growth per round trip, packets; at least 1.
     #[must_use]
     pub fn increase(&self, window: f64) -> f64 {
         if window <= self.low_window {
@@ -50,7 +50,7 @@ impl HighSpeedParams {
         (window * window * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
-    /// `b(w)`: part of the window that a loss takes; no less above `High_Window`.
+    /// Returns `b(w)`, the fraction by which a loss reduces the window; constant above `High_Window`.
     #[must_use]
     pub fn decrease(&self, window: f64) -> f64 {
         if window <= self.low_window {

@@ -2,8 +2,9 @@ use super::HighSpeedState;
 use crate::tcp::testing::{Path, ack, at, close, cut, params};
 use crate::tcp::{Variant, Window};
 
-/// RFC 3649, appendix B: the window from which on `a` has a value, and `b` there, to two places. Its `p(w)` has the rounded
-/// exponent 1.2 for 1.1979, which is 2 % at the largest of these windows.
+/// Table of RFC 3649, appendix B. Columns: smallest window at which `a` has a certain value, that value, and `b` at
+/// this window to two digits. The table uses a `p(w)` whose exponent 1.1979 is rounded to 1.2, which is an error of 2 %
+/// at the largest window.
 const APPENDIX_B: [(f64, f64, f64); 13] = [
     (38.0, 1.0, 0.50),
     (118.0, 2.0, 0.44),
@@ -44,7 +45,7 @@ fn up_to_the_low_window_it_is_reno() {
     close(cut(HighSpeedState, &[], 83_000.0), 74_700.0, 1e-6);
 }
 
-/// RFC 3649, section 5: one loss per `1/p` packets gives a mean window of `0.12 / p^0.835` packets.
+/// RFC 3649, section 5: at one loss per `1/p` packets, the mean window is `0.12 / p^0.835` packets.
 #[test]
 fn periodic_losses_give_the_response_function() {
     let every = 100_000;

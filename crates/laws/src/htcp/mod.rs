@@ -1,52 +1,56 @@
-//! H-TCP: growth depends on the time since the last congestion, reduction on the share of the queue in the round-trip time.
+//! H-TCP: the increase depends on the time since the last congestion event. The decrease depends on the ratio of the
+//! smallest to the largest round-trip time.
 //!
-//! Source: D. Leith, R. Shorten, "H-TCP: TCP congestion control for high bandwidth-delay product paths" (draft-leith-tcp-htcp-06).
+//! Source: D. Leith, R. Shorten, "H-TCP: TCP congestion control for high bandwidth-delay product paths"
+//! (draft-leith-tcp-htcp-06).
 
 mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::HtcpParams;
+pub use params::Params;
 
 use levelflow_units::Time;
 
 use crate::LawInfo;
-use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type Htcp = Tcp<HtcpState>;
 
-/// Smallest and largest part of the window that a loss leaves.
-const BETA: (f64, f64) = (0.5, 0.8);
-/// Where throughput before two losses in succession differs by more than this part, the smallest is left.
-const STEADY: f64 = 0.2;
-/// Round-trip time that `rtt_scaling` refers to, s, and the limits of the ratio to it.
+/// Smallest and largest fraction of the window that remains after a loss.
+const BETA_RANGE: (f64, f64) = (0.5, 0.8);
+/// Relative change of throughput between two successive losses above which the smallest fraction remains.
+const MAX_THROUGHPUT_CHANGE: f64 = 0.2;
+/// Reference round-trip time of `rtt_scaling`, in seconds, and limits on the ratio of round-trip time to reference.
 const REFERENCE_RTT: f64 = 0.1;
-const RATIO: (f64, f64) = (0.5, 10.0);
+const RTT_RATIO_RANGE: (f64, f64) = (0.5, 10.0);
 
-/// What one flow remembers.
+/// Congestion state of one flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtcpState {
-    /// Last congestion, or the first ACK.
+    /// Time of the last congestion event, or of the first ACK.
     since: Option<Time>,
-    /// What the last congestion left of the window.
+    /// Fraction of the window that remained after the last congestion event.
     beta: f64,
-    /// Largest round-trip time since the last congestion, s.
+    /// Largest round-trip time since the last congestion event, in seconds.
     max_rtt: f64,
-    /// The present round trip: when it began, packets that have arrived in it.
+    /// Start of the current round trip, and packets acknowledged in it.
     round: (Time, f64),
-    /// Packets per second in the last round trip, and in that before the last congestion; 0 if not known.
+    /// Throughput in the last round trip, and in the one before the last congestion event, packets per second; 0 if
+    /// unknown.
     throughput: f64,
     throughput_before: f64,
 }
 
 impl HtcpState {
-    /// Growth per round trip, packets.
-    fn alpha(&self, params: &HtcpParams, elapsed: f64, min_rtt: f64) -> f64 {
+    /// Returns the growth per round trip, packets.
+    fn alpha(&self, params: &Params, elapsed: f64, min_rtt: f64) -> f64 {
         let late = (elapsed - params.delta_l).max(0.0);
         let mut alpha = 1.0 + 10.0 * late + (late / 2.0) * (late / 2.0);
         if params.rtt_scaling {
-            alpha = (alpha * (min_rtt / REFERENCE_RTT).clamp(1.0 / RATIO.1, 1.0 / RATIO.0)).max(1.0);
+            alpha =
+                (alpha * (min_rtt / REFERENCE_RTT).clamp(1.0 / RTT_RATIO_RANGE.1, 1.0 / RTT_RATIO_RANGE.0)).max(1.0);
         }
         2.0 * (1.0 - self.beta) * alpha
     }
@@ -56,7 +60,7 @@ impl Default for HtcpState {
     fn default() -> Self {
         Self {
             since: None,
-            beta: BETA.0,
+            beta: BETA_RANGE.0,
             max_rtt: 0.0,
             round: (Time::ZERO, 0.0),
             throughput: 0.0,
@@ -66,7 +70,7 @@ impl Default for HtcpState {
 }
 
 impl Variant for HtcpState {
-    type Params = HtcpParams;
+    type Params = Params;
     const INFO: LawInfo = info(
         "htcp",
         "H-TCP: growth depends on the time since the last congestion",
@@ -74,7 +78,7 @@ impl Variant for HtcpState {
         &params::TABLE,
     );
 
-    fn on_ack(&mut self, _params: &HtcpParams, ack: &Ack, _window: &mut Window) {
+    fn on_ack(&mut self, _params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.max_rtt = self.max_rtt.max(ack.rtt.last);
         if self.since.is_none() {
             (self.since, self.round) = (Some(ack.now), (ack.now, 0.0));
@@ -88,18 +92,18 @@ impl Variant for HtcpState {
     }
 
     #[inline]
-    fn avoid(&mut self, params: &HtcpParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let since = self.since.unwrap_or(ack.now);
         let alpha = self.alpha(params, ack.now.since(since).as_secs_f64(), ack.rtt.min);
         window.size += alpha * f64::from(ack.acked) / window.size;
     }
 
-    fn reduce(&mut self, _params: &HtcpParams, congestion: &Congestion) -> f64 {
-        let steady = (self.throughput - self.throughput_before).abs() <= STEADY * self.throughput_before;
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
+        let steady = (self.throughput - self.throughput_before).abs() <= MAX_THROUGHPUT_CHANGE * self.throughput_before;
         self.beta = if steady && self.max_rtt > 0.0 {
-            (congestion.rtt.min / self.max_rtt).clamp(BETA.0, BETA.1)
+            (congestion.rtt.min / self.max_rtt).clamp(BETA_RANGE.0, BETA_RANGE.1)
         } else {
-            BETA.0
+            BETA_RANGE.0
         };
         self.throughput_before = self.throughput;
         self.since = Some(congestion.now);

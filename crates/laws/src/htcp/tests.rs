@@ -1,12 +1,13 @@
 use super::HtcpState;
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
-use crate::tcp::{Ack, Rtt, Variant, Window};
+use crate::tcp::{AckEvent, Rtt, Variant, Window};
 
 fn fresh() -> HtcpState {
     HtcpState::default()
 }
 
-/// Growth per round trip, so long after a loss that left `beta` of the window.
+/// Returns the growth per round trip `elapsed` seconds after a loss, at which the fraction `beta` of the window
+/// remained.
 fn alpha(changes: &[(&str, f64)], beta: f64, elapsed: f64, rtt: f64) -> f64 {
     let own = params::<HtcpState>(changes).own;
     let mut state = HtcpState {
@@ -40,7 +41,7 @@ fn growth_may_scale_with_the_round_trip_time() {
     close(alpha(&scaled, 0.5, 0.5, 0.001), 1.0, 1e-6);
 }
 
-/// A round trip of 100 packets in so many seconds.
+/// Runs one round trip of 100 packets that takes `seconds` seconds.
 fn round(state: &mut HtcpState, from: f64, seconds: f64, max_rtt: f64) {
     let own = params::<HtcpState>(&[]).own;
     let mut window = Window {
@@ -57,7 +58,7 @@ fn round(state: &mut HtcpState, from: f64, seconds: f64, max_rtt: f64) {
             smooth: max_rtt,
             min: 0.1,
         };
-        let ack = Ack {
+        let ack = AckEvent {
             acked,
             rtt,
             round,
@@ -73,7 +74,7 @@ fn a_loss_leaves_the_share_that_empties_the_queue() {
     let mut state = fresh();
     round(&mut state, 1.0, 0.1, 0.16);
     close(state.throughput, 1000.0, 1e-6);
-    // The first loss has nothing to compare with.
+    // The first loss has no previous throughput to compare with.
     close(state.reduce(&own, &loss(2.0, 0.1, 200.0)), 100.0, 1e-9);
     round(&mut state, 3.0, 0.11, 0.16);
     close(state.reduce(&own, &loss(4.0, 0.1, 200.0)), 125.0, 1e-9);
@@ -81,13 +82,13 @@ fn a_loss_leaves_the_share_that_empties_the_queue() {
     close(state.reduce(&own, &loss(6.0, 0.1, 200.0)), 160.0, 1e-9);
     round(&mut state, 7.0, 0.1, 0.4);
     close(state.reduce(&own, &loss(8.0, 0.1, 200.0)), 100.0, 1e-9);
-    // A fifth less than before is still steady, more is not.
+    // The throughput decreases by 23 %, which is more than the limit of 20 %, so only half of the window remains.
     round(&mut state, 9.0, 0.13, 0.11);
     close(state.reduce(&own, &loss(10.0, 0.1, 200.0)), 100.0, 1e-9);
 }
 
-/// With a queue of a quarter of the bandwidth-delay product, `RTT_min / RTT_max` = 0.8: the reduced window fills the link
-/// and no more.
+/// A queue limit of a quarter of the bandwidth-delay product gives `RTT_min / RTT_max` = 0.8: the reduced window just
+/// fills the link.
 #[test]
 fn a_reduction_just_empties_the_queue() {
     let (capacity, delay) = (2000.0, 0.1);
@@ -97,8 +98,9 @@ fn a_reduction_just_empties_the_queue() {
     let before = (path.flows[0].delivered, path.flows[0].losses);
     let mut low = f64::MAX;
     path.watch(at(90.0), |path| low = low.min(path.window()));
-    assert!(path.flows[0].losses > before.1, "nothing was lost");
-    // The window passes 250 packets by its growth in the two round trips until the loss is noticed, 5 packets each.
+    assert!(path.flows[0].losses > before.1, "no loss");
+    // In the two round trips until the loss is detected, the window grows beyond 250 packets, by 5 packets per round
+    // trip.
     assert!((199.0..=0.8 * (251.0 + 2.0 * 5.5)).contains(&low), "{low}");
     close(
         f64::from(path.flows[0].delivered - before.0) / 60.0,

@@ -15,7 +15,7 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "own_zero",
         mask: OWN_ZERO as u32,
-        doc: "the router that is `bottleneck` has price zero",
+        doc: "the router named by `bottleneck` has price zero",
     },
     Bits {
         name: "epoch",
@@ -25,12 +25,13 @@ const FLAGS: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// What a JetMax packet carries (Zhang 2008, figure 35(b)). Hops count JetMax routers from the sender, from 1; 0 is none.
+    /// Fields of a JetMax packet (Zhang 2008, figure 35(b)). Hops count JetMax routers from the sender, from 1; 0 is
+    /// none.
     pub struct Header {
         source_port: u16 = Values::Number, Sender, "0; the port of the sender is UDP's";
         destination_port: u16 = Values::Number, Sender, "0; the port of the receiver is UDP's";
         flags: u8 = FLAGS, Router, "bits 5 and 4 are sent as 0 and kept as received";
-        bottleneck: u8 = Values::Number, Sender, "`R_T`: hop that the sender takes for its bottleneck";
+        bottleneck: u8 = Values::Number, Sender, "`R_T`: hop of the sender's bottleneck";
         hop: u8 = Values::Number, Router, "`R_C`: routers passed so far";
         suggested: u8 = Values::Number, Router, "`R_S`: hop that reports `price` and `share`";
         seq: u32 = Values::Number, Sender, "number of the packet";
@@ -46,21 +47,21 @@ header! {
 }
 
 impl Header {
-    /// Whether this is an ACK.
+    /// Returns true for an ACK.
     #[inline]
     #[must_use]
     pub fn is_ack(&self) -> bool {
         self.flags & ACK != 0
     }
 
-    /// Whether the router that the sender takes for its bottleneck has price zero.
+    /// Returns true if the price of the sender's bottleneck is zero.
     #[inline]
     #[must_use]
     pub fn own_zero(&self) -> bool {
         self.flags & OWN_ZERO != 0
     }
 
-    /// Number, mod 16, of the interval that price and share come from.
+    /// Returns the number, mod 16, of the interval in which price and share were measured.
     #[inline]
     #[must_use]
     pub fn epoch(&self) -> u8 {

@@ -1,8 +1,8 @@
 //! JetMax: max-min fair rates in a fixed number of steps, whatever the capacity and the delay (Zhang 2008, chapter VI).
 //!
-//! Routers count their responsive flows and feed back a price and a fair share; senders move a fixed fraction of the
-//! way to the share of the router with the largest price, and propose an increase before they make it. `README.md`
-//! has the model and the deviations from the paper.
+//! Routers count their responsive flows and feed back a price and a fair share. Senders move a fixed fraction of the
+//! way to the share of the router with the largest price, and propose an increase before they make it. `README.md` has
+//! the model and the deviations from the paper.
 
 mod header;
 mod offload;

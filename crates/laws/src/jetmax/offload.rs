@@ -1,8 +1,9 @@
-//! Words for a data path, and its counts.
+//! Words for a data path, and its counters.
 //!
-//! Given: price; share; epoch; the largest magnitude of a price that counts as zero; 1 with `hysteresis`. Counted: bytes of responsive flows,
-//! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a
-//! sum must saturate rather than wrap.
+//! The words are the price, the share, the epoch, the largest magnitude of a price that counts as zero, and 1 with
+//! `hysteresis`. The counters are bytes of responsive flows, other bytes, and gaps. Each counter is two words, which
+//! sum the low halves and the high halves of the packets' values. The sums must saturate rather than wrap, since
+//! headers may be false.
 
 use levelflow_units::Bytes;
 
@@ -35,7 +36,7 @@ fn joined(low: u64, high: u64) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
 }
 
-/// Largest `f32` that is at most `limit`, itself at least 0.
+/// Returns the largest `f32` that is at most `limit`; `limit` must be at least 0.
 fn largest_zero(limit: f64) -> f32 {
     let near = limit as f32;
     if f64::from(near) > limit {

@@ -1,4 +1,4 @@
-//! The router half: counts load and flows, feeds back price and fair share.
+//! Router half: counts load and flows, and returns price and fair share.
 
 use levelflow_units::{Duration, Rate};
 
@@ -6,13 +6,13 @@ use super::{Header, Params};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Fraction bits of the byte counts.
+/// Fractional bits of the fixed-point byte counts.
 const BYTE_BITS: u32 = 8;
-/// Fraction bits of the sum of gaps, in seconds.
+/// Fractional bits of the fixed-point sum of inter-packet times (`gap`), in seconds.
 const GAP_BITS: u32 = 44;
 
-/// Price of a link: signed loss, `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity without load. Both
-/// arguments in the same unit.
+/// Returns the price of a link, the signed loss rate `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity
+/// without load. Both arguments have the same unit.
 #[inline]
 #[must_use]
 pub fn price(load: f64, target: f64) -> f64 {
@@ -23,8 +23,8 @@ pub fn price(load: f64, target: f64) -> f64 {
     }
 }
 
-/// Fair share of each of `flows` responsive flows, `(target - unresponsive)/flows` (Zhang 2008, eq 133 and 150);
-/// infinity without any. Rates in the same unit.
+/// Returns the fair share of each of `flows` responsive flows, `(target - unresponsive)/flows` (Zhang 2008, eq 133 and
+/// 150); infinity if `flows` is 0. All rates have the same unit.
 #[inline]
 #[must_use]
 pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
@@ -35,15 +35,15 @@ pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
     }
 }
 
-/// Router half of JetMax. All it keeps is three sums and what the last interval gave.
+/// Router half of JetMax. Its state is three sums and the results of the last interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     target: f64,
-    /// Bytes proposed by responsive flows, in 2^-8.
+    /// Bytes proposed by responsive flows, in units of 2^-8 bytes.
     pub(super) responsive: u64,
-    /// Bytes proposed by other flows, and of other traffic, in 2^-8.
+    /// Bytes proposed by unresponsive flows, plus bytes of other traffic, in units of 2^-8 bytes.
     pub(super) unresponsive: u64,
-    /// Sum of the gaps of responsive packets, seconds in 2^-44.
+    /// Sum of `gap` over packets of responsive flows, in units of 2^-44 s.
     pub(super) gaps: u64,
     pub(super) price: f32,
     pub(super) share: f32,
@@ -55,9 +55,9 @@ impl Router {
         f64::from(price).abs() <= params.eps_p
     }
 
-    /// Whether this router limits the flow more than the one that the header names (Zhang 2008, sections VI.5.1 and
-    /// VI.6.2): by the larger price or, where both are zero, by the smaller share. A router that has no share to tell, since
-    /// nobody takes it for a bottleneck, limits flows if it alone refuses what they propose.
+    /// Returns true if this router limits the flow more than the router named in the header (Zhang 2008, sections
+    /// VI.5.1 and VI.6.2): by the larger price or, where both are zero, by the smaller share. A router without a share,
+    /// since it is no flow's bottleneck, limits flows if it alone refuses their proposals.
     fn limits(&self, params: &Params, header: &Header) -> bool {
         if header.suggested == 0 {
             return true;
@@ -81,8 +81,9 @@ impl Router {
         }
     }
 
-    /// Whether a router takes a flow from its bottleneck; both by price and share. It is overloaded; or it is the fuller of
-    /// the two and has the smaller share, too; or it has no share and alone refuses what the flow proposes.
+    /// Returns true if a router replaces the current bottleneck of a flow. Both are given by price and share. The
+    /// router replaces it if it is fuller and overloaded, if it is at least as full and has the smaller share, or if it
+    /// has no share and alone refuses the proposal.
     fn overrules(params: &Params, (price, share): (f32, f32), (own_price, own_share): (f32, f32)) -> bool {
         let fuller = price > own_price;
         let tie = Self::is_zero(params, price) && Self::is_zero(params, own_price);
@@ -115,7 +116,7 @@ impl RouterLaw for Router {
         self.target = params.gamma * capacity.bps();
     }
 
-    /// Hops beyond the 255th count the load and say nothing.
+    /// Counts the load. Hops beyond the 255th do not report.
     #[inline]
     fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {
@@ -137,7 +138,7 @@ impl RouterLaw for Router {
             self.count_unresponsive(proposed);
         }
         let limits = self.limits(params, header);
-        // Not f32::max, which leaves open which of 0 and -0 it gives.
+        // `f32::max` does not define the sign for 0 and -0.
         if self.price > header.price {
             header.price = self.price;
         }
@@ -152,7 +153,7 @@ impl RouterLaw for Router {
         params.interval
     }
 
-    /// An interval without length measures nothing and is left out.
+    /// Ignores an interval of zero length.
     fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
@@ -174,7 +175,7 @@ impl RouterLaw for Router {
         Rate::clamped(self.target)
     }
 
-    /// The price; `-f32::MAX` after an interval without load.
+    /// Returns the price; `-f32::MAX` after an interval without load.
     fn signal(&self) -> f64 {
         self.price.into()
     }
@@ -184,7 +185,7 @@ impl RouterLaw for Router {
     }
 }
 
-/// Nearest finite `f32`.
+/// Returns the nearest finite `f32`.
 fn narrow(value: f64) -> f32 {
     value.clamp(f32::MIN.into(), f32::MAX.into()) as f32
 }

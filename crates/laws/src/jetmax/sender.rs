@@ -1,4 +1,4 @@
-//! The sender half: follows the fair share of its bottleneck, proposes before it increases.
+//! Sender half: follows the fair share of its bottleneck, and proposes before it increases.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -7,11 +7,13 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// So many reports in a row convince a sender that hears nothing of its own bottleneck. (Levelflow; without this, a
-/// sender far from its share would wait for ever for the stationarity that the tie rule asks for.)
-const PATIENCE: u8 = 8;
+/// Consecutive reports of another router, without a report of the bottleneck, after which a sender switches to that
+/// router. (Added by Levelflow. Without this limit, a sender far from its share would wait for ever for the
+/// stationarity that the tie rule requires.)
+const REPORTS_TO_SWITCH: u8 = 8;
 
-/// One step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Rates in the same unit.
+/// Returns the rate after one step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Both
+/// rates have the same unit.
 #[inline]
 #[must_use]
 pub fn step(tau: f64, rate: f64, share: f64) -> f64 {
@@ -26,17 +28,17 @@ pub struct Sender {
     rate: f64,
     /// `x+`, bit/s, at least `rate`.
     proposal: f64,
-    /// `R_T`, 0 for none.
+    /// `R_T`: hop of the bottleneck; 0 for none.
     bottleneck: u8,
     /// Number of the next packet.
     next: u32,
-    /// First packet that tells of the last change of bottleneck or proposal.
+    /// Number of the first packet that carries the last change of bottleneck or proposal.
     mark: u32,
-    /// Newest packet that was acknowledged.
+    /// Number of the newest acknowledged packet.
     acked: Option<u32>,
-    /// The next new interval of the bottleneck mixes packets from before and after the change.
+    /// True if the next new interval of the bottleneck mixes packets from before and after the change.
     mixed: bool,
-    /// Newest interval that the bottleneck reported, mod 16.
+    /// Number of the newest interval that the bottleneck reported, mod 16.
     epoch: Option<u8>,
     suggestion: Option<Suggestion>,
     /// Last share that the bottleneck reported, bit/s.
@@ -44,32 +46,32 @@ pub struct Sender {
     silence: Silence,
 }
 
-/// An unbroken run of ACKs that name another bottleneck.
+/// Consecutive ACKs that suggest another bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Suggestion {
     hop: u8,
     epoch: u8,
-    /// Reports of different intervals so far.
+    /// Number of intervals reported so far.
     reports: u8,
 }
 
 impl Sender {
-    /// The proposal as a multiple of the rate.
+    /// Returns the proposal as a multiple of the rate.
     #[inline]
     fn growth(&self) -> f64 {
         if self.proposal == self.rate {
-            return 1.0; // mostly so, and a division takes long
+            return 1.0; // the usual case, without a slow division
         }
         self.proposal / self.rate
     }
 
-    /// A packet sent from now on is the first to tell of a change.
+    /// Marks the next packet as the first that carries a change.
     fn changed(&mut self, params: &Params) {
         self.mark = self.next;
         self.mixed = params.ignore;
     }
 
-    /// Takes an ACK in which another router than the bottleneck reports.
+    /// Processes an ACK that reports a router other than the bottleneck.
     fn on_suggestion(&mut self, params: &Params, header: &Header) {
         let (hop, epoch) = (header.suggested, header.epoch());
         let reports = match self.suggestion {
@@ -82,7 +84,7 @@ impl Sender {
         let (price, share) = (f64::from(header.price), f64::from(header.share));
         let overloaded = price > params.eps_p;
         let settled = |own: f64| (self.rate - own).abs() <= params.eps_s * own;
-        let wins = reports >= PATIENCE
+        let wins = reports >= REPORTS_TO_SWITCH
             || match self.share {
                 _ if header.own_zero() && !overloaded && header.share >= f32::MAX => false,
                 None => overloaded || !header.own_zero(),
@@ -99,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// Takes the report of an interval of the bottleneck that saw only packets from after the last change.
+    /// Processes the report of a bottleneck interval that contains only packets from after the last change.
     fn adjust(&mut self, params: &Params, header: &Header) {
         if header.share >= f32::MAX {
             return;
@@ -125,8 +127,8 @@ impl Sender {
         }
     }
 
-    /// Halves the rate and forgets the bottleneck when no ACKs arrive.
-    fn notice_silence(&mut self, params: &Params, now: Time) {
+    /// Halves the rate and resets the bottleneck when no ACKs arrive.
+    fn check_ack_timeout(&mut self, params: &Params, now: Time) {
         if !self.silence.expires(now) {
             return;
         }
@@ -156,7 +158,8 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate)
     }
 
-    /// Small at a low rate, so that routers see enough packets in an interval to tell rate and number of flows.
+    /// Returns the packet size. Packets are smaller at low rates, so that routers receive enough per interval to
+    /// measure load and flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
         params.sizing().size(self.largest, self.rate())
@@ -164,7 +167,7 @@ impl SenderLaw for Sender {
 
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
-        self.notice_silence(params, now);
+        self.check_ack_timeout(params, now);
         self.next = packet.number.wrapping_add(1);
         let bytes = packet.size.get() as f64;
         Header {

@@ -1,4 +1,4 @@
-//! JetMax against its equations, one mechanism at a time; the packet simulator has it in networks.
+//! JetMax against its equations, one mechanism at a time. The packet simulator tests JetMax in networks.
 
 mod closed_loop;
 
@@ -25,7 +25,7 @@ fn params(changes: &[(&str, f64)]) -> Params {
             .all(|(name, _)| super::Params::TABLE.iter().any(|row| row.name == *name))
     );
     let values: Vec<f64> = super::Params::TABLE.iter().map(value).collect();
-    Params::read(&values).expect("they fit together")
+    Params::read(&values).expect("consistent values")
 }
 
 fn router(params: &Params, capacity: f64) -> Router {
@@ -54,7 +54,7 @@ fn header(bottleneck: u8, virtual_size: f32, gap: f32) -> Header {
     }
 }
 
-/// A sender that is fed reports by hand.
+/// Sender whose reports the test provides.
 struct Desk {
     params: Params,
     sender: Sender,
@@ -176,10 +176,10 @@ fn a_rejected_proposal_is_made_anew_and_a_decrease_needs_no_approval() {
     assert_eq!(desk.rates(), (7680.0, 7680.0), "two packets of 48 B per interval");
     desk.exchange(1, 9, 0.0, f32::MAX);
     desk.exchange(1, 10, 0.0, f32::MAX);
-    assert_eq!(desk.rates(), (7680.0, 7680.0), "a share of nobody says nothing");
+    assert_eq!(desk.rates(), (7680.0, 7680.0), "no share without responsive flows");
 }
 
-/// A sender that is stationary at 1 Mb/s on hop 1, which has price zero.
+/// Returns a sender that is stationary at 1 Mb/s, with hop 1 of price zero as bottleneck.
 fn stationary(changes: &[(&str, f64)]) -> Desk {
     let mut desk = Desk::new(&[changes, &[("initial_rate", 1e6)]].concat());
     for epoch in 0..3 {
@@ -266,8 +266,8 @@ fn patience_ends_after_eight_reports_of_another_router() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
 }
 
-/// A link that nobody takes for a bottleneck and whose price is hardly above zero refuses what flows propose, for ever
-/// unless they come to listen to it.
+/// Verifies that flows follow a link that is no flow's bottleneck and has a price just above zero. Otherwise the link
+/// would refuse proposals for ever.
 #[test]
 fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
     let params = params(&[]);
@@ -293,14 +293,14 @@ fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
     let (own, other) = (1, 9);
     assert_eq!(named([(own, 0.98), (other, 1.01)]), 2);
     assert_eq!(named([(other, 1.01), (own, 0.98)]), 1);
-    assert_eq!(named([(own, 0.98), (other, 0.99)]), 1, "it refuses nothing");
-    assert_eq!(named([(other, 0.99), (own, 0.98)]), 2, "it refuses nothing");
+    assert_eq!(named([(own, 0.98), (other, 0.99)]), 1, "no refusal");
+    assert_eq!(named([(other, 0.99), (own, 0.98)]), 2, "no refusal");
     assert_eq!(named([(own, 1.01), (other, 1.02)]), 1, "the bottleneck refuses, too");
     assert_eq!(named([(other, 1.02), (own, 1.01)]), 2, "the bottleneck refuses, too");
 }
 
-/// With `hysteresis` the bottleneck reports although another link is fuller, until that is overloaded, or has the smaller
-/// share, too. Bottleneck: hop 2 of price -0.25, share 8 Mb/s.
+/// Verifies that with `hysteresis` the bottleneck reports although another link is fuller, until that link is
+/// overloaded or also has the smaller share. The bottleneck is hop 2, with price -0.25 and share 8 Mb/s.
 #[test]
 fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
     let named = |switch: f64, price: f32, share: f32, first: bool| {
@@ -316,13 +316,13 @@ fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
         } {
             one.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
         }
-        assert!(packet.price >= price, "approval speaks for the whole path");
+        assert!(packet.price >= price, "approval covers the whole path");
         packet.suggested == packet.bottleneck
     };
     for first in [true, false] {
         assert!(!named(0.0, -0.02, 9e6, first), "as printed, the fuller link reports");
-        assert!(named(1.0, -0.02, 9e6, first), "fuller, but not of the smaller share");
-        assert!(!named(1.0, -0.02, 7e6, first), "fuller and of the smaller share");
+        assert!(named(1.0, -0.02, 9e6, first), "fuller, but with the larger share");
+        assert!(!named(1.0, -0.02, 7e6, first), "fuller and with the smaller share");
         assert!(!named(1.0, 0.1, 9e6, first), "overloaded");
         assert!(
             !named(1.0, 0.01, f32::MAX, first),
@@ -433,8 +433,8 @@ fn a_clamped_count_is_at_least_one() {
     }
 }
 
-/// The paper counts additions: hop, proposed bytes and gaps for a responsive packet; hop and proposed bytes for
-/// another. A router holds no more than those sums and its last report.
+/// Compares with the additions that the paper counts: hop, proposed bytes and gap for a packet of a responsive flow;
+/// hop and proposed bytes for any other packet. A router holds only those sums and its last report.
 #[test]
 fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);
@@ -454,7 +454,7 @@ fn a_packet_touches_three_sums_or_two() {
     assert_eq!((own.hop, other.hop), (1, 1));
     let before = ack;
     assert_eq!(sums(Some(&mut ack)), (0, 40 << 8, 0));
-    assert_eq!(ack, before, "ACKs pass untouched");
+    assert_eq!(ack, before, "ACKs are not changed");
     assert!(size_of::<Router>() <= 48);
 }
 
@@ -485,7 +485,8 @@ proptest! {
         prop_assert_eq!(router.responsive + router.unresponsive, bytes << 8);
     }
 
-    /// Largest price; among prices of zero the smallest share; the first of equals.
+    /// Expects the router with the largest price. Among prices of zero, it is the router with the smallest share, and
+    /// among equal shares the first router.
     #[test]
     fn the_path_names_its_tightest_router(
         loads in proptest::collection::vec((prop_oneof![0.0..2.0, 0.985..1.015], 1_u8..6), 1..9),
@@ -514,7 +515,7 @@ proptest! {
         };
         prop_assert_eq!(usize::from(packet.suggested), expected.unwrap() + 1);
         prop_assert_eq!(usize::from(packet.hop), path.len());
-        prop_assert_eq!(packet.price, largest, "one approval speaks for the path");
+        prop_assert_eq!(packet.price, largest, "one approval covers the path");
         prop_assert_eq!(packet.share, path[expected.unwrap()].1);
     }
 }

@@ -1,4 +1,4 @@
-//! Classic Kelly control: routers add up their prices, senders spend a constant sum on them.
+//! Classic Kelly control: packets add up the prices of routers, and senders keep rate times price constant.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), eq 1-2 and section V.1, eq 53-54, after F. Kelly, A. Maulloo and D. Tan, "Rate control for communication
@@ -11,25 +11,25 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::KellyHeader;
-pub use params::KellyParams;
-pub use router::KellyRouter;
-pub use sender::KellySender;
+pub use header::Header;
+pub use params::Params;
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kelly;
 
 impl Protocol for Kelly {
-    type Params = KellyParams;
-    type Header = KellyHeader;
-    type Sender = KellySender;
-    type Router = KellyRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &KellyParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
     }
 }
@@ -42,13 +42,13 @@ impl Law for Kelly {
         signal: Signal::Price,
         cost: "2 additions, 1 comparison",
         number: 7,
-        header: KellyHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: None,
             interval: Some("interval"),
             utilisation: None,
         },
         scale_invariant: true,
-        params: &KellyParams::TABLE,
+        params: &Params::TABLE,
     };
 }

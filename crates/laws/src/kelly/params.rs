@@ -2,28 +2,28 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{RATES, Unit, parameters};
+use crate::params::{RATE_RANGE, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    pub struct KellyParams {
+    pub struct Params {
         /// Gain, `kappa` of eq 1.
         kappa: f64 = Unit::Number, 0.5, (0.001, 10.0),
             "gain; on one link stable below 2, 1, 0.618, 0.445 for round-trip times of 0, 1, 2, 3 intervals",
             "Zhang 2008, fig 15 and eq 3";
-        /// What a flow is willing to pay, `omega` of eq 1.
-        omega: Rate = Unit::Rate, 20e3, RATES,
-            "what a flow is willing to pay: its rate times the price of its path",
+        /// Payment of a flow, `omega` of eq 1.
+        omega: Rate = Unit::Rate, 20e3, RATE_RANGE,
+            "payment of a flow in equilibrium: its rate times the price of its path",
             "Zhang 2008, fig 15";
         interval: Duration = Unit::Duration, 0.04, (100e-6, 100.0),
             "time over which a router averages its load, and between two steps of a sender",
             "own choice: between 35 and 46 ms, Zhang 2008, fig 15, agrees with eq 3";
-        initial_rate: Rate = Unit::Rate, 1e6, RATES,
+        initial_rate: Rate = Unit::Rate, 1e6, RATE_RANGE,
             "sending rate before the first feedback",
             "own choice: a packet in each interval";
-        min_rate: Rate = Unit::Rate, 100e3, RATES,
+        min_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "floor of the sending rate",
-            "own choice: a silent sender gets no feedback, and eq 1 makes rates negative";
+            "own choice: an idle sender receives no feedback, and eq 1 makes rates negative";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }

@@ -1,41 +1,41 @@
-//! Router half: a byte counter, and the price of the last interval in which something arrived (eq 53).
+//! Router half: a byte counter, and the price of the last control interval with arrivals (eq 53).
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{KellyHeader, KellyParams};
+use super::{Header, Params};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Lowest price of one router. It does not move the largest `f32`, so no sum of a path is infinite.
-const LOWEST: f64 = -1e30;
+/// Lowest price of one router. Added to the largest `f32` it has no effect, so no sum over a path is infinite.
+const MIN_PRICE: f64 = -1e30;
 
-/// One output port. Per packet: two additions and one comparison.
+/// Router state of one output port. Cost per packet: two additions and one comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct KellyRouter {
+pub struct Router {
     capacity: Rate,
     arrived: Bytes,
-    /// 0 before anything has been measured.
+    /// Price; 0 before the first measurement.
     price: f32,
     seq: u32,
 }
 
-impl RouterLaw for KellyRouter {
-    type Params = KellyParams;
-    type Header = KellyHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(_params: &KellyParams, port: &PortInfo) -> Self {
+    fn new(_params: &Params, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity,
             ..Self::default()
         }
     }
 
-    fn on_capacity(&mut self, _params: &KellyParams, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
         self.capacity = capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &KellyParams, packet: &Arriving, header: Option<&mut KellyHeader>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header {
             header.price += self.price;
@@ -45,14 +45,14 @@ impl RouterLaw for KellyRouter {
         }
     }
 
-    fn interval(&self, params: &KellyParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         params.interval
     }
 
-    fn on_interval(&mut self, _params: &KellyParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
         let load = self.arrived.as_bits_f64() / elapsed.as_secs_f64();
         if load > 0.0 {
-            self.price = (1.0 - self.capacity.bps() / load).max(LOWEST) as f32;
+            self.price = (1.0 - self.capacity.bps() / load).max(MIN_PRICE) as f32;
         }
         self.seq = self.seq.wrapping_add(1);
         self.arrived = Bytes::ZERO;
@@ -67,4 +67,4 @@ impl RouterLaw for KellyRouter {
     }
 }
 
-impl Offload for KellyRouter {}
+impl Offload for Router {}

@@ -1,27 +1,27 @@
-//! Sender half: one step of eq 1 per interval of the first router.
+//! Sender half: one step of eq 1 per control interval of the first router.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{KellyHeader, KellyParams};
+use super::{Header, Params};
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KellySender {
+pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// ACKs for packets before this number are out of date.
+    /// Number of the next packet in order. ACKs for earlier packets are out of date.
     next: u32,
-    /// The newest count of intervals, and the first packet that carried it.
+    /// Latest interval count received, and the number of the first packet that carried it.
     heard: Option<(u32, u32)>,
 }
 
-impl SenderLaw for KellySender {
-    type Params = KellyParams;
-    type Header = KellyHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &KellyParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             rate: params.initial_rate,
@@ -36,18 +36,18 @@ impl SenderLaw for KellySender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &KellyParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &KellyParams, _now: Time, _packet: &Outgoing) -> KellyHeader {
-        KellyHeader::UNSET
+    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> Header {
+        Header::UNSET
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &KellyParams, _now: Time, feedback: &Feedback<KellyHeader>) {
-        let (number, KellyHeader { price, seq }) = (feedback.number, feedback.header);
+    fn on_feedback(&mut self, params: &Params, _now: Time, feedback: &Feedback<Header>) {
+        let (number, Header { price, seq }) = (feedback.number, feedback.header);
         if before(number, self.next) || seq == 0 {
             return;
         }
@@ -61,10 +61,10 @@ impl SenderLaw for KellySender {
     }
 }
 
-impl KellySender {
-    /// That many steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`, with the same `x(n-D)`: the rate of the
-    /// packets that the router counted in that time.
-    fn step(&mut self, params: &KellyParams, steps: u32, packets: u32, price: f32) {
+impl Sender {
+    /// Performs `steps` steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`. All steps use the same `x(n-D)`:
+    /// the rate of the packets that the router counted in these intervals.
+    fn step(&mut self, params: &Params, steps: u32, packets: u32, price: f32) {
         let sent = f64::from(packets) * self.packet_size.as_bits_f64() / params.interval.as_secs_f64();
         let change = params.kappa * (f64::from(steps) * params.omega.bps() - sent * f64::from(price));
         self.rate = Rate::clamped((self.rate.bps() + change).max(params.min_rate.bps()));

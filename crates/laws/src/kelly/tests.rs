@@ -3,9 +3,9 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Kelly, KellyHeader, KellyParams, KellyRouter, KellySender};
+use super::{Header, Kelly, Params, Router, Sender};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Parameters, PortView, RouterLaw, SenderLaw};
+use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 1e12;
 const OMEGA: f64 = 1e10;
@@ -15,29 +15,26 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| KellyParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    KellyParams::TABLE
+    Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> KellyParams {
-    KellyParams::read(&values(changes)).unwrap()
+fn params(changes: &[(&str, f64)]) -> Params {
+    Params::read(&values(changes)).unwrap()
 }
 
-/// Rate of one flow by step, over routers of these capacities that all average the same packets. What they measure in
-/// step `n` changes the rate of step `n + delay`.
-fn steps(params: &KellyParams, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
-    let mut sender = KellySender::new(params, &FlowInfo::of(DATA));
-    let mut routers: Vec<_> = capacities
-        .iter()
-        .map(|c| KellyRouter::new(params, &port(1, *c)))
-        .collect();
+/// Returns the rate of one flow in each step. The flow crosses routers of these capacities, whose intervals contain the
+/// same packets. The routers' prices of step `n` change the rate of step `n + delay`.
+fn steps(params: &Params, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
+    let mut sender = Sender::new(params, &FlowInfo::of(DATA));
+    let mut routers: Vec<_> = capacities.iter().map(|c| Router::new(params, &port(1, *c))).collect();
     let mut interval = |packets: u64| {
-        let mut header = KellyHeader::UNSET;
+        let mut header = Header::UNSET;
         for router in &mut routers {
             let load = Bytes::new(packets * DATA.get());
             router.on_arrival(params, &Arriving::alone(load), None);
@@ -62,12 +59,12 @@ fn steps(params: &KellyParams, capacities: &[f64], delay: usize, count: usize) -
     rates
 }
 
-fn tell(params: &KellyParams, sender: &mut KellySender, number: u32, header: KellyHeader) {
+fn tell(params: &Params, sender: &mut Sender, number: u32, header: Header) {
     let feedback = Feedback::plain(number, Kind::Data, Duration::ZERO, header);
     sender.on_feedback(params, Time::ZERO, &feedback);
 }
 
-/// Eq 54.
+/// Returns the rates by eq 54.
 fn eq_54(kappa: f64, start: f64, delay: usize, count: usize) -> Vec<f64> {
     let mut x = std::vec![start; delay];
     for n in delay..count {
@@ -76,7 +73,7 @@ fn eq_54(kappa: f64, start: f64, delay: usize, count: usize) -> Vec<f64> {
     x
 }
 
-/// Largest distance from the fixed point in the last tenth.
+/// Returns the largest distance from the fixed point over the last tenth of the rates.
 fn rest(rates: &[f64]) -> f64 {
     let last = &rates[rates.len() * 9 / 10..];
     last.iter().map(|x| (x - C - OMEGA).abs()).fold(0.0, f64::max)
@@ -151,16 +148,16 @@ fn flows_end_at_their_share_and_overload_the_link_by_omega_each() {
 #[test]
 fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
     let params = params(&[]);
-    let mut router = KellyRouter::new(&params, &port(1, 1e6));
-    let pass = |router: &mut KellyRouter, size| {
-        let mut header = KellyHeader { price: 0.25, seq: 0 };
+    let mut router = Router::new(&params, &port(1, 1e6));
+    let pass = |router: &mut Router, size| {
+        let mut header = Header { price: 0.25, seq: 0 };
         router.on_arrival(&params, &Arriving::alone(Bytes::new(size)), Some(&mut header));
         (header.price, header.seq)
     };
     assert_eq!(
         pass(&mut router, 10_000),
         (0.25, 0),
-        "nothing is known in the first interval"
+        "no measurement in the first interval"
     );
     router.on_arrival(&params, &Arriving::alone(Bytes::new(15_000)), None);
     for seq in 1..=2 {
@@ -170,11 +167,11 @@ fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
     pass(&mut router, 5_000);
     router.on_interval(&params, Duration::from_ms(100), &PortView::IDLE);
     assert_eq!(pass(&mut router, 0), (0.25 - 1.5, 3));
-    let mut other = KellyHeader { price: 0.0, seq: 70 };
+    let mut other = Header { price: 0.0, seq: 70 };
     router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut other));
     assert_eq!(
         other,
-        KellyHeader { price: -1.5, seq: 70 },
+        Header { price: -1.5, seq: 70 },
         "the first router clocks the sender"
     );
 }
@@ -182,9 +179,9 @@ fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
 #[test]
 fn a_sender_steps_once_per_interval_from_its_latest_rate() {
     let params = params(&[("interval", 0.1), ("initial_rate", 500e3)]);
-    let mut sender = KellySender::new(&params, &FlowInfo::of(DATA));
+    let mut sender = Sender::new(&params, &FlowInfo::of(DATA));
     let mut rate = |number, price, seq| {
-        tell(&params, &mut sender, number, KellyHeader { price, seq });
+        tell(&params, &mut sender, number, Header { price, seq });
         sender.rate().bps()
     };
     let step = |x: f64, steps: f64, sent: f64, price: f64| x + 0.5 * (steps * 20e3 - sent * price);
@@ -203,17 +200,17 @@ fn a_sender_steps_once_per_interval_from_its_latest_rate() {
 
 #[test]
 fn the_wire_layout_is_price_then_count() {
-    let mut wire = [0xff; KellyHeader::WIRE];
-    KellyHeader {
+    let mut wire = [0xff; Header::WIRE];
+    Header {
         price: -2.0,
         seq: 0x0102_0304,
     }
     .encode(&mut wire);
     assert_eq!(wire, [0xc0, 0, 0, 0, 1, 2, 3, 4]);
     for price in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        KellyHeader { price, seq: 1 }.encode(&mut wire);
-        assert!(KellyHeader::decode(&wire).is_err(), "price {price}");
+        Header { price, seq: 1 }.encode(&mut wire);
+        assert!(Header::decode(&wire).is_err(), "price {price}");
     }
-    let refused = KellyParams::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
+    let refused = Params::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
     assert_eq!(refused.name, "initial_rate");
 }

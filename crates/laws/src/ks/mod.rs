@@ -1,5 +1,5 @@
-//! Kunniyur and Srikant's controllers: each sender climbs its own utility function, a logarithm or a negative power,
-//! and pays for each packet that is lost or marked.
+//! Kunniyur and Srikant's controllers: each sender maximises its own utility function, a logarithm or a negative power,
+//! less a price for each lost or marked packet.
 //!
 //! Source: S. S. Kunniyur, R. Srikant, "End-to-end congestion control schemes: utility functions, random losses and ECN
 //! marks", IEEE/ACM Transactions on Networking 11(5), 2003, eq 9-13, 20-21, 40-41.
@@ -9,8 +9,8 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use params::{Control, KsParams, Signals, Utility};
-pub use sender::KsSender;
+pub use params::{Control, Params, Signals, Utility};
+pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Transport};
 
@@ -19,13 +19,13 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Transport};
 pub struct Ks;
 
 impl Protocol for Ks {
-    type Params = KsParams;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = KsSender;
-    type Router = NoRouter<KsParams, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &KsParams) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -42,6 +42,6 @@ impl Law for Ks {
         "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
         crate::Signal::Loss,
         true,
-        &KsParams::TABLE,
+        &Params::TABLE,
     );
 }

@@ -1,11 +1,11 @@
-//! The parameter table of Kunniyur and Srikant's controllers.
+//! Parameter table of Kunniyur and Srikant's controllers.
 
 use levelflow_units::Duration;
 
 use crate::params::{Unit, choices, parameters};
 
 choices! {
-    /// What is controlled.
+    /// Quantity controlled by the sender.
     pub enum Control {
         /// A window, eq 12-13.
         Window = "window",
@@ -15,7 +15,7 @@ choices! {
 }
 
 choices! {
-    /// The utility function `U`.
+    /// Utility function `U`.
     pub enum Utility {
         /// `log x`.
         Log = "log",
@@ -25,11 +25,11 @@ choices! {
 }
 
 choices! {
-    /// What lowers the window or rate.
+    /// Signals that lower the window or rate.
     pub enum Signals {
         /// Losses, section III.
         Losses = "loss",
-        /// Marks; every loss is taken for a random one, section V-C.
+        /// Marks (section V-C). Every loss is assumed to be random and ignored.
         Marks = "mark",
         /// Losses and marks, section V-A.
         Both = "both",
@@ -48,9 +48,9 @@ impl Signals {
 
 parameters! {
     /// Validated parameters.
-    pub struct KsParams {
+    pub struct Params {
         control: Control = Control::UNIT, 0.0, Control::RANGE,
-            "what is controlled: a window (eq 12-13) or a rate (eq 9-10)",
+            "controlled quantity: a window (eq 12-13) or a rate (eq 9-10)",
             "Kunniyur and Srikant 2003, sections II and III";
         utility: Utility = Utility::UNIT, 1.0, Utility::RANGE,
             "utility of a rate x: log x, or the power -1/x^nu",
@@ -59,7 +59,7 @@ parameters! {
             "exponent of the power",
             "Kunniyur and Srikant 2003, section III-A";
         signal: Signals = Signals::UNIT, 0.0, Signals::RANGE,
-            "what lowers the window or rate; with marks alone, every loss is taken for a random one",
+            "signals that lower the window or rate; with marks only, every loss is assumed to be random",
             "Kunniyur and Srikant 2003, sections III, V-C and V-A";
         /// Gain `kappa`.
         kappa: f64 = Unit::Number, 1.0, (1e-6, 1e3),
@@ -76,12 +76,12 @@ parameters! {
         time_unit: Duration = Unit::Duration, 0.02, (1e-6, 100.0),
             "unit of time of the equations; rates are in packets per unit",
             "Kunniyur and Srikant 2003, section VI-A";
-        /// Delay `d` of eq 12-13 in time units; 0 stands for the measured one.
+        /// Delay `d` of eq 12-13 in time units; 0 selects the measured one.
         delay: f64 = Unit::Number, 0.0, (0.0, 1e6),
-            "d of eq 12-13 in time units; 0 takes the measured round-trip time, 1 gives eq 20-21",
+            "d of eq 12-13 in time units; 0 selects the measured round-trip time, 1 gives eq 20-21",
             "Kunniyur and Srikant 2003, section III";
         floor: f64 = Unit::Number, 0.1, (0.001, 1.0),
             "smallest window, packets; smallest rate, packets per time unit",
-            "own choice; the paper names no bound";
+            "own choice; the paper has no bound";
     }
 }

@@ -1,41 +1,41 @@
-//! Sender half: eq 12-13 on every ACK and loss.
+//! Sender half: applies eq 12-13 to every ACK and loss.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Control, KsParams, Utility};
+use super::{Control, Params, Utility};
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
-/// Window in packets, or rate in packets per time unit, of a new flow.
-const INITIAL: f64 = 1.0;
+/// Initial window in packets, or initial rate in packets per time unit.
+const INITIAL_RATE: f64 = 1.0;
 
-/// Smaller windows are paced: a window counts whole packets, and rounding them would say something else.
+/// Window below which packets are paced. A window has whole packets, and rounding would change a small window too much.
 const PACED_BELOW: f64 = 4.0;
 
-/// Keeps rates finite whatever the parameters.
-const CEILING: f64 = 1e9;
+/// Limit on window or rate, so that rates are finite for all parameters.
+const MAX_RATE: f64 = 1e9;
 
-/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
+/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// Shortest round-trip time that is computed with, seconds.
+/// Shortest round-trip time used, in seconds.
 const SHORTEST_RTT: f64 = 1e-9;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct KsSender {
+pub struct Sender {
     packet_size: Bytes,
-    /// `W` in packets, or `x` in packets per time unit.
+    /// Window `W` in packets, or rate `x` in packets per time unit.
     pub(super) level: f64,
-    /// Smoothed round-trip time in seconds, 0 before the first sample.
+    /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
-    /// Packets on their way.
+    /// Packets in flight.
     outstanding: u32,
     rate: Rate,
     window: u32,
     paced: bool,
 }
 
-impl KsSender {
+impl Sender {
     fn measure(&mut self, rtt: Duration) {
         let sample = rtt.as_secs_f64().max(SHORTEST_RTT);
         self.srtt = if self.srtt == 0.0 {
@@ -45,7 +45,7 @@ impl KsSender {
         };
     }
 
-    fn rtt(&self, params: &KsParams) -> f64 {
+    fn rtt(&self, params: &Params) -> f64 {
         if self.srtt == 0.0 {
             params.time_unit.as_secs_f64()
         } else {
@@ -53,9 +53,9 @@ impl KsSender {
         }
     }
 
-    /// `d` of eq 12-13. A rate is a window of one time unit: where `A` acks take the time `A/x`, eq 12-13 with `d = 1`
-    /// are eq 9-10.
-    fn delay(&self, params: &KsParams) -> f64 {
+    /// Returns `d` of eq 12-13. A rate is treated as a window over one time unit: `A` ACKs arrive in the time `A/x`, so
+    /// eq 12-13 with `d = 1` become eq 9-10.
+    fn delay(&self, params: &Params) -> f64 {
         match params.control {
             Control::Rate => 1.0,
             Control::Window if params.delay > 0.0 => params.delay,
@@ -63,8 +63,8 @@ impl KsSender {
         }
     }
 
-    /// Eq 12-13 for `acks` ACKs, positive or negative, of which `nacks` are negative.
-    fn step(&mut self, params: &KsParams, acks: u32, nacks: u32) {
+    /// Applies eq 12-13 to `acks` ACKs, of which `nacks` are negative.
+    fn step(&mut self, params: &Params, acks: u32, nacks: u32) {
         let (w, d) = (self.level, self.delay(params));
         let (slope, cut) = match (params.utility, params.nu) {
             (Utility::Log, _) => (1.0, d),
@@ -77,11 +77,11 @@ impl KsSender {
         } else {
             params.beta * cut * f64::from(nacks)
         };
-        self.level = (w + params.kappa * (up - down)).clamp(params.floor, CEILING);
+        self.level = (w + params.kappa * (up - down)).clamp(params.floor, MAX_RATE);
         self.settle(params);
     }
 
-    fn settle(&mut self, params: &KsParams) {
+    fn settle(&mut self, params: &Params) {
         self.paced = params.control == Control::Rate || self.level < PACED_BELOW;
         let bits = self.level * self.packet_size.as_bits_f64();
         (self.rate, self.window) = match params.control {
@@ -91,14 +91,14 @@ impl KsSender {
     }
 }
 
-impl SenderLaw for KsSender {
-    type Params = KsParams;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(params: &KsParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         let mut sender = Self {
             packet_size: flow.packet_size,
-            level: INITIAL,
+            level: INITIAL_RATE,
             srtt: 0.0,
             outstanding: 0,
             rate: Rate::ZERO,
@@ -125,18 +125,18 @@ impl SenderLaw for KsSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &KsParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &KsParams, _now: Time, _packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> NoHeader {
         self.outstanding = self.outstanding.saturating_add(1);
         NoHeader
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &KsParams, _now: Time, feedback: &Feedback<NoHeader>) {
+    fn on_feedback(&mut self, params: &Params, _now: Time, feedback: &Feedback<NoHeader>) {
         self.measure(feedback.rtt);
         self.outstanding = feedback.outstanding;
         let acks = u32::from(feedback.kind == Kind::Data);
@@ -144,13 +144,13 @@ impl SenderLaw for KsSender {
         self.step(params, acks, nacks);
     }
 
-    fn on_loss(&mut self, params: &KsParams, _now: Time, loss: &Loss) {
+    fn on_loss(&mut self, params: &Params, _now: Time, loss: &Loss) {
         self.outstanding = loss.outstanding;
         self.step(params, 1, u32::from(params.signal.losses()));
     }
 
-    /// Every packet on its way is a negative ack. Time has passed without ACKs, so nothing is added.
-    fn on_timeout(&mut self, params: &KsParams, _now: Time, _next: u32) {
+    /// Counts every packet in flight as a negative ACK. Nothing is added to the window or rate, since no ACK arrived.
+    fn on_timeout(&mut self, params: &Params, _now: Time, _next: u32) {
         let nacks = core::mem::take(&mut self.outstanding);
         if params.signal.losses() {
             self.step(params, 0, nacks.max(1));

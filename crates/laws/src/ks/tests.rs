@@ -1,6 +1,6 @@
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Ks, KsParams, KsSender};
+use super::{Ks, Params, Sender};
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Parameters, Protocol, SenderLaw};
 
 const UNIT: f64 = 0.02;
@@ -8,18 +8,18 @@ const DATA: Bytes = Bytes::new(32);
 const LOG: f64 = 0.0;
 const POWER: f64 = 1.0;
 
-fn params(changes: &[(&str, f64)]) -> KsParams {
+fn params(changes: &[(&str, f64)]) -> Params {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     assert!(
         changes
             .iter()
-            .all(|(name, _)| KsParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
-    let values: std::vec::Vec<f64> = KsParams::TABLE
+    let values: std::vec::Vec<f64> = Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
-    KsParams::read(&values).unwrap()
+    Params::read(&values).unwrap()
 }
 
 fn close(measured: f64, expected: f64, tolerance: f64) {
@@ -29,17 +29,17 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A sender, and the path that returns its ACKs.
+/// A sender and a path that returns its ACKs.
 struct Flow {
-    params: KsParams,
-    sender: KsSender,
+    params: Params,
+    sender: Sender,
     /// Round-trip time in time units.
     d: f64,
     number: u32,
     owed: f64,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Arrives,
@@ -50,7 +50,7 @@ enum Fate {
 impl Flow {
     fn new(d: f64, changes: &[(&str, f64)]) -> Self {
         let params = params(changes);
-        let sender = KsSender::new(&params, &FlowInfo::of(DATA));
+        let sender = Sender::new(&params, &FlowInfo::of(DATA));
         let mut flow = Self {
             params,
             sender,
@@ -91,7 +91,7 @@ impl Flow {
         }
     }
 
-    /// A packet that the path loses or marks in a fraction `p` of the cases, evenly.
+    /// Sends a packet. The path evenly selects a fraction `p` of the packets, which have the given fate.
     fn with_chance(&mut self, p: f64, fate: Fate) {
         self.owed += p;
         if self.owed >= 1.0 {
@@ -102,12 +102,12 @@ impl Flow {
         }
     }
 
-    /// Packets per time unit.
+    /// Returns the rate, in packets per time unit.
     fn rate(&self) -> f64 {
         self.sender.rate().bps() * UNIT / DATA.as_bits_f64()
     }
 
-    /// Mean rate over time, of a path that loses or marks the fraction `p` of a rate, after the transient.
+    /// Returns the mean rate in equilibrium, on a path where the fraction `p(rate)` of the packets has the given fate.
     fn settled(&mut self, p: impl Fn(f64) -> f64, fate: Fate) -> f64 {
         (0..200_000).for_each(|_| self.with_chance(p(self.rate()), fate));
         let mut time = 0.0;
@@ -121,7 +121,8 @@ impl Flow {
 
 #[test]
 fn one_step_of_eq_12_13_20_and_21() {
-    // Utility, nu, true delay, configured delay, W, gain per ack, cut per nack; kappa = 0.1, w = 3, beta = 0.5.
+    // Columns: utility, nu, true delay, configured delay, W, increase per ACK, decrease per nack; with kappa = 0.1, w =
+    // 3, beta = 0.5.
     for (utility, nu, d, delay, w, up, down) in [
         (LOG, 1.0, 2.0, 0.0, 12.0, 0.1 * 3.0 * 4.0 / 12.0, 0.1 * 0.5 * 2.0),
         (LOG, 1.0, 2.0, 1.0, 12.0, 0.1 * 3.0 / 12.0, 0.1 * 0.5),
@@ -163,13 +164,13 @@ fn one_step_of_eq_12_13_20_and_21() {
     }
 }
 
-/// The gain with which a nack takes a hundredth of a window whose rate is `x`, where `beta = 0.5`; a log user has
-/// `nu = 0`.
+/// Returns the gain with which a nack reduces the window at rate `x` by a hundredth, for `beta = 0.5`. Logarithmic
+/// utility has `nu = 0`.
 fn small_gain(x: f64, nu: f64) -> f64 {
     0.02 * x.powf(1.0 - nu)
 }
 
-/// Eq 4 without congestion: `w U'(x) = beta p`, so `x = w/(beta p)` and `x^(nu+1) = nu w/(beta p)`.
+/// Equilibrium of eq 4 with random loss only: `w U'(x) = beta p`, so `x = w/(beta p)` or `x^(nu+1) = nu w/(beta p)`.
 #[test]
 fn a_window_rests_where_eq_4_says() {
     let (w, beta, p) = (2.0, 0.5, 0.02);
@@ -226,7 +227,7 @@ fn an_undisturbed_rate_grows_linearly_in_time() {
     close(flow.rate() - start, 0.04 * time, 0.01);
 }
 
-/// Eq 18: TCP's utility under random loss, with its own delay in the weight (`d = 1` in the window's constants).
+/// Eq 18: TCP's utility with random loss. The weight contains the delay (`d = 1` in the constants of the window).
 #[test]
 fn random_loss_limits_a_tcp_user_as_eq_18_says() {
     for (beta, rate) in [(0.5, 6.3246), (core::f64::consts::LN_2, 5.3716)] {
@@ -248,7 +249,8 @@ fn a_link_alone_is_filled_as_eq_19_says() {
     close(x, expected, 0.01);
 }
 
-/// Remark 3: where the constants ignore the delay, rates go as `1/d` for a power user with `nu = 1` and for a log user.
+/// Remark 3: if the constants ignore the delay, rates are proportional to `1/d`, both for power utility with `nu = 1`
+/// and for logarithmic utility.
 #[test]
 fn ignoring_the_delay_favours_the_near() {
     for (utility, kappa) in [(LOG, small_gain(100.0, 0.0)), (POWER, small_gain(10.0, 1.0))] {
@@ -261,7 +263,7 @@ fn ignoring_the_delay_favours_the_near() {
     }
 }
 
-/// Sections III, V-C and V-A: nacks, marks, or either lower the window; every ACK raises it.
+/// Sections III, V-C and V-A: losses, marks, or both lower the window; every ACK raises it.
 #[test]
 fn each_signal_counts_only_where_it_is_asked_for() {
     for (signal, losses, marks) in [(0.0, true, false), (1.0, false, true), (2.0, true, true)] {

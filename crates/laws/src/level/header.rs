@@ -7,11 +7,11 @@ use crate::header::{Bits, Values, header};
 const ACK: u8 = 1 << 7;
 const REFUSED: u8 = 1 << 6;
 const INTERVAL: u8 = REFUSED - 1;
-/// What says 100 ms.
-const TENTH: i32 = 34;
-/// Of `queued`.
+/// Interval code of 100 ms.
+const CODE_OF_100_MS: i32 = 34;
+/// Unit of `queued`, ps.
 const PS_PER_UNIT: u64 = 8000;
-const LONGEST: u64 = (1 << 24) - 1;
+const MAX_DELAY_CODE: u64 = (1 << 24) - 1;
 
 const FLAGS: Values = Values::Bits(&[
     Bits {
@@ -27,12 +27,12 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "interval",
         mask: INTERVAL as u32,
-        doc: "longest interval so far: n is 100 ms times 2 to the power of (n - 34)/2, or less",
+        doc: "longest interval so far; n stands for 100 ms times 2 to the power of (n - 34)/2, or less",
     },
 ]);
 
 header! {
-    /// What a Level packet carries. Hops count Level routers from the sender, from 1; 0 is none.
+    /// Fields of a Level packet. Hops count Level routers from the sender, from 1; 0 is none.
     #[repr(Rust, packed)]
     pub struct Header {
         flags: u8 = FLAGS, Router, "as below";
@@ -43,9 +43,9 @@ header! {
         second: f32 = Values::MAGNITUDE, Sender, "lowest level of the other hops, bit/s; 3.4e38 without any";
         new_lowest: f32 = Values::MAGNITUDE, Router, "lowest level so far, bit/s; 3.4e38 before any router";
         new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
-        proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
+        proposal: f32 = Values::MAGNITUDE, Sender, "requested rate, or the present rate, bit/s";
         gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
-        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, in units of 8 ns; all ones mean that or more";
+        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, in units of 8 ns; all ones for that or more";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -54,27 +54,27 @@ header! {
 }
 
 impl Header {
-    /// Whether this is an ACK.
+    /// Returns true for an ACK.
     #[inline]
     #[must_use]
     pub fn is_ack(&self) -> bool {
         self.flags & ACK != 0
     }
 
-    /// Whether a link could not carry what its flows proposed.
+    /// Returns true if proposals exceeded the capacity of a link on the path in its last interval.
     #[inline]
     #[must_use]
     pub fn is_refused(&self) -> bool {
         self.flags & REFUSED != 0
     }
 
-    /// The longest interval of the routers so far, s, rounded up.
+    /// Returns the longest control interval of the routers passed so far, rounded up, in seconds.
     #[inline]
     pub(super) fn interval(&self) -> f64 {
         interval(self.flags & INTERVAL)
     }
 
-    /// Takes the interval of a router into account, see [`shortest_above`].
+    /// Raises the longest interval to the interval of a router; see [`shortest_above`].
     #[inline]
     pub(super) fn lengthen(&mut self, code: u8) {
         if code > self.flags & INTERVAL {
@@ -87,13 +87,13 @@ impl Header {
         self.flags |= REFUSED;
     }
 
-    /// What the hops other than this one allow, bit/s.
+    /// Returns the limit of all hops except `hop`, in bit/s.
     #[inline]
     pub(super) fn elsewhere(&self, hop: u8) -> f32 {
         if hop == self.limit { self.second } else { self.lowest }
     }
 
-    /// Takes the level of a hop into account.
+    /// Reports the level of a hop.
     #[inline]
     pub(super) fn report(&mut self, hop: u8, level: f32) {
         if level < self.new_lowest || self.new_limit == 0 {
@@ -105,16 +105,16 @@ impl Header {
         }
     }
 
-    /// When a packet that arrives now would have, without queues.
+    /// Returns the arrival time that a packet arriving now would have without queues.
     #[inline]
     pub(super) fn unqueued(&self, now: Time) -> Time {
         Time::from_ps(now.as_ps().saturating_sub(self.units() * PS_PER_UNIT))
     }
 
-    /// Adds a wait in a queue.
+    /// Adds a queueing delay.
     #[inline]
     pub(super) fn wait(&mut self, wait: Duration) {
-        let units = (self.units() + wait.as_ps() / PS_PER_UNIT).min(LONGEST) as u32;
+        let units = (self.units() + wait.as_ps() / PS_PER_UNIT).min(MAX_DELAY_CODE) as u32;
         let [_, queued @ ..] = units.to_be_bytes();
         self.queued = queued;
     }
@@ -131,9 +131,9 @@ impl Header {
     }
 }
 
-/// The interval that six bits say, s.
+/// Decodes the six-bit code of an interval. Returns the interval in seconds.
 fn interval(code: u8) -> f64 {
-    let halves = i32::from(code) - TENTH;
+    let halves = i32::from(code) - CODE_OF_100_MS;
     let power = f64::from_bits(((1023 + (halves >> 1)) as u64) << 52);
     0.1 * power
         * if halves & 1 == 1 {
@@ -143,7 +143,7 @@ fn interval(code: u8) -> f64 {
         }
 }
 
-/// What says this interval, or the next longer one that can be said.
+/// Returns the code of this interval, or of the next longer one that has a code.
 pub(super) fn shortest_above(seconds: f64) -> u8 {
     (0..INTERVAL)
         .find(|code| interval(*code) >= seconds)

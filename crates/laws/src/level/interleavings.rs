@@ -1,10 +1,11 @@
-//! Every order in which routers close intervals and packets pass hops, on networks small enough to enumerate.
+//! All orders in which routers close intervals and packets pass hops, on networks small enough to enumerate.
 //!
-//! A state holds the threshold and level of each link, and for each flow what its sender knows, its packet under way and
-//! what each router last read from it. Each link and each flow can act in every state: the link takes a step of [`fill`];
-//! the packet of the flow passes its next hop or, after the last one, comes back as an ACK and leaves anew. A schedule
-//! in which everyone acts again and again ends in a strongly connected component of the graph of states that has an edge
-//! of each actor inside. So levels end at max-min fairness in any order exactly if each such component is there.
+//! A state contains the threshold and level of each link. For each flow it contains the sender's state, the packet in
+//! flight and the value that each router last read from it. Each link and each flow can act in every state. A link
+//! takes a step of [`fill`]. A flow's packet passes its next hop or, after the last hop, returns as an ACK and is sent
+//! anew. A schedule in which every actor acts again and again ends in a strongly connected component of the state graph
+//! that contains an edge of each actor. So levels converge to max-min fairness in any order exactly if each such
+//! component is at max-min fairness.
 
 use std::collections::HashMap;
 use std::vec::Vec;
@@ -13,18 +14,19 @@ use super::tests::{Links, unsent};
 use super::{Census, Header, fill, smoothed};
 use crate::testing::max_min;
 
-/// Of the values that routers write, so that rounding splits no state in two.
+/// Precision of the values that routers write, in bits. It is so small that rounding errors do not split a state in
+/// two.
 const KEPT_BITS: u32 = 8;
 
-/// The level that a link announces, given the last one and the bounds that the last two steps gave.
+/// Computes the level that a link announces, from the last announced level and the bounds of the last two steps.
 type Announce = fn(f64, [f64; 2]) -> f64;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Flow {
     packet: Header,
-    /// Hops that the packet has passed; one more than there are if the ACK is on its way.
+    /// Number of hops that the packet has passed; one more than the path has if the ACK is in flight.
     passed: usize,
-    /// What the other links of the path allow, as each router read it.
+    /// Limit of the other links of the path, as last read by each router.
     elsewhere: Vec<f32>,
 }
 
@@ -76,7 +78,7 @@ impl State {
         links.chain(self.flows.iter().flat_map(flow)).collect()
     }
 
-    /// The state after an act of a link or, beyond these, of a flow.
+    /// Returns the state after an action of a link or, for higher numbers, of a flow.
     fn after(&self, network: &Links, actor: usize, announce: Announce) -> Self {
         let mut next = self.clone();
         match actor.checked_sub(self.levels.len()) {
@@ -137,7 +139,7 @@ fn kept(value: f64) -> f32 {
     f32::from_bits((bits + (1 << (drop - 1))) >> drop << drop)
 }
 
-/// The graph of all states: the next one of each actor.
+/// State graph: the next state for each actor.
 struct Graph {
     states: Vec<State>,
     next: Vec<Vec<usize>>,
@@ -170,7 +172,7 @@ impl Graph {
         graph
     }
 
-    /// The strongly connected component of each state (Tarjan).
+    /// Returns the strongly connected component of each state (Tarjan).
     fn components(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let count = self.states.len();
@@ -215,7 +217,7 @@ impl Graph {
         component
     }
 
-    /// States in which a fair schedule can stay for ever.
+    /// Returns the states in which a fair schedule can stay for ever.
     fn last(&self) -> Vec<usize> {
         let component = self.components();
         let actors = self.next[0].len();
@@ -230,7 +232,7 @@ impl Graph {
     }
 }
 
-/// Checks all interleavings from levels and thresholds of a tenth of the target or all of it.
+/// Checks all interleavings from levels and thresholds of either a tenth of the target or the whole target.
 fn check(network: &Links, announce: Announce) {
     let links = network.targets.len();
     let starts = (0..1_usize << (2 * links)).map(|choice| {
@@ -259,7 +261,7 @@ fn check(network: &Links, announce: Announce) {
     }
 }
 
-/// All paths over so many links, and all sets of so many of them, with repetition.
+/// Returns all networks of `links` links and `flows` flows: all multisets of paths.
 fn networks(links: usize, flows: usize, targets: &[f64]) -> Vec<Links> {
     let paths: Vec<Vec<usize>> = (1..1_usize << links)
         .map(|set| (0..links).filter(|l| set >> l & 1 == 1).collect())
@@ -298,7 +300,7 @@ fn steps_in_any_order_end_at_max_min_fairness() {
     }
 }
 
-/// With smoothing, two flows over both links have too many states for a test.
+/// Leaves out two flows over both links, which have too many states for a test with smoothing.
 #[test]
 fn smoothed_levels_in_any_order_end_at_max_min_fairness() {
     let across = |network: &Links| network.paths.iter().filter(|path| path.len() == 2).count();

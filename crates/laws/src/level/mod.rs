@@ -1,8 +1,9 @@
-//! Level: max-min fair rates on networks, without state per flow at routers and without loss (Levelflow).
+//! Level: max-min fair rates on networks, without per-flow state at routers and without packet loss (Levelflow).
 //!
-//! A router fills its link with the flows like a vessel with water: each flow takes what the other links of its path
-//! leave it, or else the level of this one. Headers carry the two lowest levels of a path, so that a router knows
-//! what the *others* allow. Senders follow the lowest level, and propose an increase before they make it.
+//! A router computes the level to which its flows fill the link, as water fills a vessel. Each flow takes this level,
+//! or its limit at the *other* links of its path if that is lower. Headers carry the two lowest levels of a path, so
+//! that each router can compute the limit of the other links. Senders follow the lowest level, and propose an increase
+//! before they make it.
 
 mod header;
 #[cfg(test)]

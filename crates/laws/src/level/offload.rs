@@ -1,12 +1,14 @@
-//! Words for a data path: level; 1 where proposals exceed the capacity; thresholds of the interval and of the one
-//! before; the interval, as headers say it; ps in 2^-10 to transmit a byte; ps of the interval.
+//! Words for a data path, and its counters. The words are the level, 1 if proposals exceed the capacity, the threshold
+//! of this interval, the threshold of the previous interval, the code of the interval, the transmission time of a byte
+//! in 2^-10 ps, and the length of the interval in ps.
 //!
-//! Counted, of the interval that runs and then of the one before, from their begin: the first packet, as the complement of
-//! its time in ps; other bits; bits proposed; gaps; gaps below; bits below; in the low half the largest below, in the high
-//! half the least above, as what differs from the largest number. An interval without a packet has zeros. Then when the
-//! transmitter has sent all that has arrived, ps.
+//! The counters are seven words for the current interval, then seven for the previous interval, counted since its
+//! start. They are the complement of the first packet's arrival time in ps, other bits, proposed bits, gaps, gaps of
+//! flows below, bits of flows below, and the extreme limits. Of the extreme limits, the low half is the largest below,
+//! and the high half is the smallest above, XORed with the bits of `f32::MAX`. An interval without a packet has zeros.
+//! The next word is the time at which the modelled transmitter has sent all packets that arrived, in ps.
 //!
-//! Packets that come between two sets of words belong to the interval before, which is closed one interval later.
+//! Packets that arrive between two sets of words belong to the previous interval, which is closed one interval later.
 
 use levelflow_units::{Bytes, Time};
 
@@ -15,7 +17,7 @@ use super::{Params, Router};
 use crate::offload::{Counts, Offload, Words};
 
 /// Words of an interval.
-const EACH: usize = 7;
+const WORDS_PER_INTERVAL: usize = 7;
 
 impl Offload for Router {
     fn words(&self, params: &Params, _queue: Bytes) -> Words {
@@ -37,7 +39,7 @@ impl Offload for Router {
         let ([newest, before], _) = sums.as_chunks() else {
             unreachable!("two intervals")
         };
-        let none = &[0; EACH];
+        let none = &[0; WORDS_PER_INTERVAL];
         let (running, last) = match idle {
             0 => (newest, before),
             1 => (none, newest),
@@ -49,7 +51,7 @@ impl Offload for Router {
     }
 }
 
-fn counted_sums(threshold: f32, words: &[u64; EACH]) -> Sums {
+fn counted_sums(threshold: f32, words: &[u64; WORDS_PER_INTERVAL]) -> Sums {
     let &[start, other, proposed, gaps, gaps_below, below, extremes] = words;
     Sums {
         start: (start != 0).then(|| Time::from_ps(!start)),

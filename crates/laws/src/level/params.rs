@@ -3,21 +3,21 @@
 use levelflow_units::{Bytes, Duration};
 
 use crate::paced::Sizing;
-use crate::params::{RATES, Unit, parameters};
+use crate::params::{RATE_RANGE, Unit, parameters};
 
 parameters! {
-    /// Parameters of Level. A link may have its own: routers read `gamma` and `interval`.
+    /// Parameters of Level. A link may have its own parameters; routers read `gamma` and `interval`.
     pub struct Params {
         gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
-            "share of the capacity that a router aims to fill; what is beyond it takes flows that come unannounced",
+            "share of the capacity that a router aims to fill; the rest is headroom for flows that begin unannounced",
             "Levelflow";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
             "control interval of routers; senders size packets by it",
             "that of JetMax, Zhang 2008, section VI.6.1";
-        initial_rate: f64 = Unit::Rate, 40e3, RATES,
+        initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
             "as JetMax";
-        min_rate: f64 = Unit::Rate, 1e3, RATES,
+        min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
             "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
             "as JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
@@ -41,7 +41,7 @@ impl Params {
         }
     }
 
-    /// The rate below which a sender does not fall, bit/s.
+    /// Returns the lowest rate of a sender, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
         self.sizing().floor(self.min_rate)

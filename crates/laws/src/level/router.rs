@@ -1,4 +1,4 @@
-//! The router half: fills the link to a level.
+//! Router half: computes the level at which its flows fill the link.
 
 use levelflow_units::{Duration, Rate, Time};
 
@@ -7,44 +7,45 @@ use super::{Header, Params};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Fraction bits of the sums of bits.
+/// Fractional bits of the fixed-point sums of bits.
 const BIT_BITS: u32 = 8;
-/// Fraction bits of the sums of gaps, in seconds.
+/// Fractional bits of the fixed-point sums of inter-packet times (`gap`), in seconds.
 const GAP_BITS: u32 = 44;
 const PS_PER_SEC: f64 = 1e12;
-/// Fraction bits of the time that a byte takes, in ps.
+/// Fractional bits of the fixed-point transmission time of a byte, in ps.
 const PS_BITS: u32 = 10;
-/// The longest of these times, that of 466 bit/s: a megabyte of it is still a number. Waits end at an interval anyway.
-const SLOWEST: u64 = u64::MAX >> 20;
+/// Limit on the transmission time of a byte, reached at 466 bit/s. Its product with a megabyte does not overflow.
+/// Queueing delays are limited to one interval in any case.
+const MAX_TIME_PER_BYTE: u64 = u64::MAX >> 20;
 
-/// A level nearer to the last one than this, as a part of it, makes only a part of the way. It may be noise: arrivals
-/// jitter, and the level of a few flows is what many others leave.
-const NEAR: f64 = 0.125;
-/// The part of the way.
-const GAIN: f64 = 0.25;
+/// Relative change of the level below which only a fraction of the step is applied, since the change may be noise.
+/// Arrivals jitter, and the level of a few flows depends on the capacity left by many others.
+const DAMPING_RANGE: f64 = 0.125;
+/// Fraction of the step that is applied within [`DAMPING_RANGE`].
+const DAMPING_GAIN: f64 = 0.25;
 
-/// What a router knows of its flows at the end of an interval. A flow is *below* if the other links of its path allow
-/// it less than the last threshold. Rates in the same unit.
+/// Flow counts at the end of an interval. A flow is *below* if the other links of its path limit it to less than the
+/// last threshold. All rates have the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Census {
-    /// Flows.
+    /// Number of flows.
     pub flows: f64,
-    /// Of these, below.
+    /// Number of flows below.
     pub few: f64,
-    /// What the flows below may send in all.
+    /// Sum of the limits of the flows below.
     pub below: f64,
-    /// The most that one of them may send; 0 without any.
+    /// Largest limit of a flow below; 0 if there is none.
     pub largest: f64,
-    /// The least that another one may send elsewhere; infinity without any.
+    /// Smallest limit, at other links, of a flow that is not below; infinity if there is none.
     pub least_above: f64,
 }
 
-/// One step towards the level at which flows fill a link to `target`: the next threshold, and an upper bound of the
-/// solution.
+/// Computes one step towards the level at which flows fill a link to `target`. Returns the next threshold and an upper
+/// bound of the solution.
 ///
-/// From any threshold the first step ends at or below the solution of `sum min(e, level) = target`, and the next ones
-/// rise to it: they are Newton's on a concave function. Where the step shows that flows were on the wrong side, it may
-/// be below the solution; otherwise it is the bound, too.
+/// From any threshold, the first step ends at or below the solution of `sum min(e, level) = target`. The next steps
+/// rise to the solution, since they are Newton steps on a concave function. A step that shows that flows were on the
+/// wrong side of the threshold may end below the solution. Any other step is also the upper bound.
 #[inline]
 #[must_use]
 pub fn fill(target: f64, census: &Census) -> (f64, f64) {
@@ -69,15 +70,15 @@ pub fn fill(target: f64, census: &Census) -> (f64, f64) {
     (threshold, bound.max(threshold).min(target))
 }
 
-/// The level that a router announces, given the last one and the bounds that the last two steps gave: each bounds the
-/// solution from above, and noise raises them one at a time.
+/// Computes the level that a router announces, from the last announced level and the bounds of the last two steps. Each
+/// is an upper bound of the solution, and noise raises only one of them at a time.
 #[inline]
 #[must_use]
 pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
     let bound = bounds[0].min(bounds[1]);
     let change = bound - last;
-    if change.abs() < NEAR * last {
-        last + GAIN * change
+    if change.abs() < DAMPING_RANGE * last {
+        last + DAMPING_GAIN * change
     } else {
         bound
     }
@@ -89,40 +90,40 @@ pub struct Router {
     capacity: f64,
     target: f64,
     pub(super) sums: Sums,
-    /// Of the interval before, which packets of this one complete.
+    /// Sums of the previous interval, which packets of the current interval complete.
     pub(super) last: Sums,
     pub(super) level: f32,
     pub(super) refuses: bool,
-    /// Its interval, as headers say it.
+    /// Code of the router's interval in headers.
     pub(super) interval: u8,
-    /// The bound that the last step gave, bit/s.
+    /// Upper bound found by the last step, in bit/s.
     bound: f64,
-    /// To transmit a byte, ps in 2^-10.
+    /// Transmission time of a byte, in 2^-10 ps.
     pub(super) byte_time: u64,
-    /// When the transmitter has sent all that has arrived.
+    /// Time at which the modelled transmitter has sent all packets that arrived.
     pub(super) free_at: Time,
 }
 
-/// What an interval counts: integers, which add up in any order.
+/// Sums over the packets of an interval. They are integers, so that the order of addition does not matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sums {
-    /// Arrival of the first packet, which is where one interval is divided from the next.
+    /// Arrival time of the first packet, at which the interval begins.
     pub(super) start: Option<Time>,
-    /// Flows that may have less elsewhere are below, bit/s.
+    /// Threshold in bit/s: flows with a smaller limit at other links are below.
     pub(super) threshold: f32,
-    /// Other traffic, bits in 2^-8.
+    /// Other traffic, in units of 2^-8 bits.
     pub(super) other: u64,
-    /// Bits proposed, in 2^-8.
+    /// Proposed traffic, in units of 2^-8 bits.
     pub(super) proposed: u64,
-    /// Gaps of all packets, seconds in 2^-44.
+    /// Sum of `gap` over all packets, in units of 2^-44 s.
     pub(super) gaps: u64,
-    /// Gaps of the flows below, seconds in 2^-44.
+    /// Sum of `gap` over packets of flows below, in units of 2^-44 s.
     pub(super) gaps_below: u64,
-    /// What the flows below may send, bits in 2^-8.
+    /// Sum of limit times `gap` over packets of flows below, in units of 2^-8 bits.
     pub(super) below: u64,
-    /// The most that one of them may send, bit/s.
+    /// Largest limit of a flow below, bit/s.
     pub(super) largest: f32,
-    /// The least that one of the others may send elsewhere, bit/s.
+    /// Smallest limit, at other links, of a flow that is not below, in bit/s.
     pub(super) least_above: f32,
 }
 
@@ -141,7 +142,7 @@ impl Sums {
         }
     }
 
-    /// Counts a flow for the time that a packet stands for, s.
+    /// Counts a flow for `gap` seconds, the time that its packet represents.
     #[inline]
     fn count(&mut self, gap: f32, proposal: f32, elsewhere: f32) {
         let time = fixed(gap, GAP_BITS);
@@ -161,9 +162,9 @@ impl Sums {
     }
 }
 
-/// Time to send a byte, in 2^-10 ps.
+/// Returns the transmission time of a byte, in 2^-10 ps.
 fn byte_time(capacity: f64) -> u64 {
-    ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(SLOWEST)
+    ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(MAX_TIME_PER_BYTE)
 }
 
 impl RouterLaw for Router {
@@ -194,7 +195,7 @@ impl RouterLaw for Router {
         self.byte_time = byte_time(self.capacity);
     }
 
-    /// Hops beyond the 255th count as other traffic.
+    /// Counts a packet. At hops beyond the 255th, the packet counts as other traffic.
     #[inline]
     fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
@@ -210,8 +211,8 @@ impl RouterLaw for Router {
         };
         header.hop = hop;
         let elsewhere = header.elsewhere(hop);
-        // A packet stands for the time since the one before it, part of which may lie in the interval before. The pace is
-        // that of the sender: what queues have added is taken off.
+        // A packet represents the time since the previous packet of its flow. Part of that time may lie in the previous
+        // interval. Queueing delay is subtracted, so that the sender's pace counts.
         let into = header.unqueued(packet.now).since(start).as_secs_f64() as f32;
         let gap = if header.gap <= into { header.gap } else { into };
         self.sums.count(gap, header.proposal, elsewhere);
@@ -230,7 +231,7 @@ impl RouterLaw for Router {
         params.interval
     }
 
-    /// An interval without length measures nothing and is left out.
+    /// Ignores an interval of zero length.
     fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
@@ -248,7 +249,7 @@ impl RouterLaw for Router {
         Rate::clamped(self.target)
     }
 
-    /// The level, bit/s.
+    /// Returns the level, bit/s.
     fn signal(&self) -> f64 {
         self.level.into()
     }
@@ -259,7 +260,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Queues a packet at a transmitter of the link's capacity; returns how long it waits, at most an interval.
+    /// Queues a packet at a modelled transmitter of the link's capacity. Returns its queueing delay, at most one
+    /// interval.
     #[inline]
     fn queue(&mut self, params: &Params, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);
@@ -272,7 +274,7 @@ impl Router {
         wait
     }
 
-    /// Takes what an interval of this length, in seconds, counted; returns the next threshold.
+    /// Processes the sums of an interval that lasted `secs` seconds. Returns the next threshold.
     fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;

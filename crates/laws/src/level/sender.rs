@@ -1,4 +1,4 @@
-//! The sender half: follows the lowest level of its path, proposes before it increases.
+//! Sender half: follows the lowest level of its path, and proposes before it increases.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -7,9 +7,9 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// After so many intervals of routers, each has closed one that saw nothing but the proposal; clocks may
-/// close them late.
-const INTERVALS: f64 = 3.1;
+/// Time, in control intervals, after which each router has closed an interval that contained only the proposal. Routers
+/// with late timers may close theirs late.
+const CONFIRMATION_INTERVALS: f64 = 3.1;
 
 /// Sender half of Level.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,23 +17,23 @@ pub struct Sender {
     largest: Bytes,
     /// Sending rate, bit/s.
     rate: f64,
-    /// Rate asked for, bit/s; at least `rate`.
+    /// Requested rate, bit/s; at least `rate`.
     proposal: f64,
-    /// When the proposal was last raised; `None` before it has been sent.
+    /// Time at which the proposal was last raised; `None` until a packet has carried it.
     since: Option<Time>,
-    /// As last acknowledged.
+    /// Hop and levels of the last ACK.
     limit: u8,
     lowest: f32,
     second: f32,
-    /// The longest interval of the routers, s.
+    /// Longest control interval of the routers on the path, in seconds.
     interval: f64,
-    /// Newest packet that was acknowledged.
+    /// Number of the newest acknowledged packet.
     acked: Option<u32>,
     silence: Silence,
 }
 
 impl Sender {
-    fn notice_silence(&mut self, params: &Params, now: Time) {
+    fn check_ack_timeout(&mut self, params: &Params, now: Time) {
         if !self.silence.expires(now) {
             return;
         }
@@ -43,10 +43,10 @@ impl Sender {
         (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
     }
 
-    /// Whether each router has closed an interval in which it saw nothing but the proposal, when the packet that is
-    /// acknowledged passed it.
+    /// Returns true if each router had closed an interval that contained only the proposal when the acknowledged packet
+    /// passed it.
     fn is_decided(&self, params: &Params, now: Time) -> bool {
-        let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64().max(self.interval))
+        let closed = Duration::from_secs_f64(CONFIRMATION_INTERVALS * params.interval.as_secs_f64().max(self.interval))
             .and_then(|wait| wait.checked_add(self.silence.rtt));
         let at = self
             .since
@@ -80,7 +80,8 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate)
     }
 
-    /// Small at a low rate, so that routers see enough packets in an interval to count flows.
+    /// Returns the packet size. Packets are smaller at low rates, so that routers receive enough per interval to count
+    /// flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
         params.sizing().size(self.largest, self.rate())
@@ -88,7 +89,7 @@ impl SenderLaw for Sender {
 
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
-        self.notice_silence(params, now);
+        self.check_ack_timeout(params, now);
         self.since.get_or_insert(now);
         Header {
             flags: 0,

@@ -15,7 +15,7 @@ fn params() -> Params {
     Params::read(&defaults).unwrap()
 }
 
-/// The level at which a link is full, by sorting; `None` where it never is.
+/// Returns the level at which a link is full, by sorting; `None` if it never is.
 fn full_at(target: f64, others: &[f64]) -> Option<f64> {
     let mut sorted = others.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -31,7 +31,7 @@ fn full_at(target: f64, others: &[f64]) -> Option<f64> {
 }
 
 impl Census {
-    /// Of flows whose other links allow them so much.
+    /// Returns the census of flows with these limits at the other links of their paths.
     pub(super) fn of(others: &[f64], threshold: f64) -> Self {
         let (below, above): (Vec<f64>, Vec<f64>) = others.iter().copied().partition(|e| *e < threshold);
         Self {
@@ -64,21 +64,22 @@ proptest! {
     }
 }
 
-/// Updates in which a level comes from an eighth to 1e-6 of its end.
+/// Updates in which the relative error of a level falls from an eighth to 1e-6.
 const LAST_EIGHTH: usize = 41;
 
-/// A network of links that hear of each other late.
+/// Network of links, each of which receives the levels of other links late.
 #[derive(Debug, Clone)]
 pub(super) struct Links {
     pub(super) targets: Vec<f64>,
     /// Links of each flow, in order.
     pub(super) paths: Vec<Vec<usize>>,
-    /// Steps from one link to another on each path, which is also what ACKs take back.
+    /// Delay from one link to the next on each path, and of the returning ACK, in steps.
     pub(super) delay: usize,
 }
 
 impl Links {
-    /// Rates after some steps from any levels and thresholds; a link that sleeps in a step keeps its level.
+    /// Returns the rates after `steps` steps. `start` holds the initial levels and thresholds, relative to the targets.
+    /// A link that sleeps in a step keeps its level.
     fn run(&self, steps: usize, start: &[f64], sleeps: impl Fn(usize, usize) -> bool) -> Vec<f64> {
         let links = self.targets.len();
         let mut thresholds: Vec<f64> = (0..links)
@@ -144,7 +145,8 @@ proptest! {
         sleepy in 0_usize..4,
     ) {
         let (fair, depth) = max_min(&network.targets, &network.paths);
-        // README.md: a round trip, at most k + 3 updates and the last eighth for each level k; a link misses no two updates in a row.
+        // README.md: a round trip, at most k + 3 updates and the last eighth per level k. No link misses two updates in
+        // a row.
         let round_trip = 2 * network.delay * 4;
         let steps: usize = (0..=depth).map(|k| round_trip + 1 + 2 * (k + 3 + LAST_EIGHTH)).sum();
         let rates = network.run(steps, &start, |step, link| sleepy > 0 && step % 2 == 0 && (step + link) % (sleepy + 1) == 0);
@@ -170,7 +172,8 @@ pub(super) fn unsent() -> Header {
     }
 }
 
-/// Packets of some flows at a constant pace for some intervals: first packet, gap in seconds, header.
+/// Passes packets of `flows` at a constant pace for `intervals` intervals. A flow is given by the time of its first
+/// packet, its inter-packet time in seconds, and its header.
 fn pass(router: &mut Router, params: &Params, flows: &[(f64, f64, Header)], intervals: usize) {
     let length = params.interval.as_secs_f64();
     for n in 0..intervals {
@@ -197,7 +200,7 @@ fn pass(router: &mut Router, params: &Params, flows: &[(f64, f64, Header)], inte
     }
 }
 
-/// A count of packets in an interval would be off by up to a tenth here.
+/// Counts flows in a case in which counting packets per interval has an error of up to a tenth.
 #[test]
 fn flows_at_a_constant_pace_are_counted_exactly() {
     let params = params();
@@ -211,7 +214,7 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
     }
 }
 
-/// Flows at a constant pace whose packets wait at a link before; returns the level of the one behind it.
+/// Sends flows at a constant pace through a queue; returns the level of the link behind it.
 fn level_behind_a_queue(timed: bool) -> f64 {
     let (params, capacity) = (params(), 3.2e6);
     let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params, &port(1, capacity)));
@@ -253,10 +256,10 @@ fn level_behind_a_queue(timed: bool) -> f64 {
 fn queues_on_the_way_leave_counts_exact() {
     close(level_behind_a_queue(true), 0.95e6, 1e-5);
     let error = level_behind_a_queue(false) / 0.95e6 - 1.0;
-    assert!(error.abs() > 1e-3, "nothing waited: {error}");
+    assert!(error.abs() > 1e-3, "no packet was queued: {error}");
 }
 
-/// A second packet waits for the first; at a slow link, no longer than an interval.
+/// Verifies that a second packet waits for the first one, and at a slow link for at most an interval.
 #[test]
 fn headers_add_up_waits_as_far_as_they_can() {
     let params = params();
@@ -301,7 +304,7 @@ fn a_router_gives_what_flows_with_less_elsewhere_leave() {
         6,
     );
     close(router.signal(), (9.5e6 - 1e6) / 2.0, 1e-5);
-    // The hop that the last ACK names hears of the second level, which is above its own.
+    // The hop that the last ACK names reads the second level, which is above its own.
     let own = Header {
         limit: 1,
         lowest: 1e6,
@@ -360,7 +363,7 @@ fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     close(header.new_second.into(), 2.85e6, 1e-6);
 }
 
-/// A sender, and the ACKs of its path.
+/// Sender whose path and ACKs the test provides.
 struct Desk {
     params: Params,
     sender: Sender,
@@ -378,7 +381,7 @@ impl Desk {
         }
     }
 
-    /// Sends through a router at a time, and hears of it 10 ms later; returns the rate.
+    /// Sends a packet through a router at `seconds`, and processes the ACK 10 ms later. Returns the rate.
     fn pass(&mut self, seconds: f64, router: &mut Router) -> f64 {
         let packet = Outgoing {
             number: self.number,
@@ -394,7 +397,7 @@ impl Desk {
         self.sender.rate().bps()
     }
 
-    /// Sends at a time and hears of it 10 ms later; returns rate and proposal.
+    /// Sends a packet at `seconds`, and processes the ACK 10 ms later. Returns rate and proposal.
     fn ask(&mut self, seconds: f64, level: f32, refused: bool) -> (f64, f64) {
         let packet = Outgoing {
             number: self.number,
@@ -423,7 +426,7 @@ fn a_sender_rises_when_every_router_has_seen_its_proposal_and_falls_at_once() {
     assert_eq!(
         desk.ask(0.42, 3e6, true),
         (40e3, 3e6),
-        "refused, so it may ask for another"
+        "refused, so it may send another proposal"
     );
     assert_eq!(desk.ask(0.5, 3e6, false), (40e3, 3e6));
     assert_eq!(desk.ask(0.85, 3e6, false), (3e6, 3e6));
@@ -439,7 +442,7 @@ fn a_sender_takes_back_what_it_was_not_given() {
     assert_eq!(
         desk.ask(0.45, 4e6, false),
         (1e6, 4e6),
-        "what was seen as 5 Mb/s holds for 1 Mb/s"
+        "an approval of 5 Mb/s holds for 1 Mb/s"
     );
 }
 
@@ -464,7 +467,7 @@ fn a_sender_waits_for_the_longest_interval_of_the_path() {
     }
 }
 
-/// JetMax's six steps to 1 % take 2.4 s here; see its test of the same path.
+/// Compares with JetMax, whose six steps to 1 % take 2.4 s here; see JetMax's test of the same path.
 #[test]
 fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {

@@ -1,4 +1,4 @@
-//! TCP-LP: Reno that makes way as soon as delays grow, so that it uses only what others leave.
+//! TCP-LP: a variant of Reno that backs off when delays grow, so that it uses only capacity that other flows leave.
 //!
 //! Source: A. Kuzmanovic, E. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer" (INFOCOM 2003).
 
@@ -6,32 +6,33 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::LpParams;
+pub use params::Params;
 
 use levelflow_units::{Duration, Time};
 
 use crate::LawInfo;
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type Lp = Tcp<LpState>;
 
-/// What one flow remembers.
+/// State of the early congestion indication of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LpState {
-    /// Largest round-trip time so far, s.
+    /// Largest round-trip time so far, in seconds.
     max_rtt: f64,
-    /// Last early indication of congestion.
+    /// Time of the last early congestion indication.
     indicated: Option<Time>,
-    /// Until then the window does not grow, and another indication takes it to 1.
+    /// End of the inference phase. Before that time the window does not grow, and another indication reduces it to 1
+    /// packet.
     inference: Time,
 }
 
 impl LpState {
-    /// Whether the smoothed delay is above its threshold, as told by a packet sent after the last indication and itself
-    /// delayed so much.
-    fn is_indication(&self, params: &LpParams, ack: &Ack) -> bool {
+    /// Returns true if both the smoothed delay and the delay of this packet exceed the threshold. The packet must also
+    /// have been sent after the last indication.
+    fn is_indication(&self, params: &Params, ack: &AckEvent) -> bool {
         let rtt = &ack.rtt;
         let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);
         let above = rtt.smooth.min(rtt.last) > threshold;
@@ -41,18 +42,18 @@ impl LpState {
 }
 
 impl Variant for LpState {
-    type Params = LpParams;
+    type Params = Params;
     const INFO: LawInfo = LawInfo {
         signal: crate::Signal::Delay,
         ..info(
             "lp",
-            "TCP-LP: makes way as soon as delays grow",
+            "TCP-LP: yields as soon as delays grow",
             "Kuzmanovic, Knightly 2003, section III",
             &params::TABLE,
         )
     };
 
-    fn on_ack(&mut self, params: &LpParams, ack: &Ack, window: &mut Window) {
+    fn on_ack(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         self.max_rtt = self.max_rtt.max(ack.rtt.last);
         let starts = window.size < window.ssthresh;
         if starts || !self.is_indication(params, ack) {
@@ -69,13 +70,13 @@ impl Variant for LpState {
         self.inference = ack.now.checked_add(length).unwrap_or(ack.now);
     }
 
-    fn avoid(&mut self, _params: &LpParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &Params, ack: &AckEvent, window: &mut Window) {
         if ack.now >= self.inference {
             additive_increase(ack.acked, window);
         }
     }
 
-    fn reduce(&mut self, _params: &LpParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
         half(congestion)
     }
 }

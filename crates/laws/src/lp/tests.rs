@@ -1,10 +1,10 @@
 use super::LpState;
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
-use crate::tcp::{Ack, Rtt, Variant, Window};
+use crate::tcp::{AckEvent, Rtt, Variant, Window};
 
-/// An ACK after 0.1 s on a path whose delays were between 0.1 and 0.2 s.
-fn delayed(now: f64, smooth: f64) -> Ack {
-    Ack {
+/// Returns an ACK whose latest and smoothed round-trip time are `smooth`. The smallest round-trip time is 0.1 s.
+fn delayed(now: f64, smooth: f64) -> AckEvent {
+    AckEvent {
         rtt: Rtt {
             last: smooth,
             smooth,
@@ -21,7 +21,7 @@ fn busy() -> LpState {
     }
 }
 
-/// The window after ACKs at these times with these smoothed delays.
+/// Returns the window after ACKs with these times and smoothed delays.
 fn after(acks: &[(f64, f64)]) -> f64 {
     let own = params::<LpState>(&[]).own;
     let mut state = busy();
@@ -46,10 +46,10 @@ fn delays_above_the_threshold_halve_the_window() {
 #[test]
 fn a_second_indication_leaves_one_packet() {
     let high = 0.12;
-    // Sent before the first indication: says nothing new.
+    // The acknowledged packet was sent before the first indication, so there is no new indication.
     close(after(&[(1.0, high), (1.11, high)]), 20.0, 0.0);
     close(after(&[(1.0, high), (1.13, high)]), 1.0, 0.0);
-    // After three round trips it counts as the first.
+    // After three round trips, the second indication has the same effect as the first.
     close(after(&[(1.0, high), (1.5, high)]), 10.0, 0.0);
 }
 
@@ -89,7 +89,7 @@ fn a_loss_halves_the_window() {
     close(busy().reduce(&own, &loss(0.0, 0.1, 40.0)), 20.0, 0.0);
 }
 
-/// Alone, it fills the link and keeps the queue well below the buffer, without losses after its start.
+/// A single flow fills the link and keeps the queue well below its limit, without losses after its start.
 #[test]
 fn alone_it_uses_the_link_without_filling_the_queue() {
     let (capacity, delay, buffer) = (1000.0, 0.1, 100);
@@ -100,7 +100,7 @@ fn alone_it_uses_the_link_without_filling_the_queue() {
     let mut longest = 0;
     path.watch(at(260.0), |path| longest = longest.max(path.ports[0].queue()));
     assert_eq!(path.flows[0].losses, before.1);
-    assert!(longest < buffer / 2, "{longest} packets waited");
+    assert!(longest < buffer / 2, "{longest} packets queued");
     let used = f64::from(path.flows[0].delivered - before.0) / 200.0 / capacity;
     assert!(used > 0.6, "{used} of the capacity");
 }

@@ -1,24 +1,24 @@
-//! Eq 10 in integers, with a table for the exponential, as section VI has it for lack of floating point in a kernel.
+//! Eq 10 in integer arithmetic, with a table for the exponential as in section VI, since a kernel cannot use floats.
 
 use levelflow_units::Duration;
 
-use super::header::{FRACTION_BITS, LARGEST};
+use super::header::{FRACTION_BITS, MAX_CODE};
 
-/// Fraction bits of `xi` and of all that is added to it.
-const BITS: u32 = 48;
-const ONE: i128 = 1 << BITS;
+/// Fraction bits of `xi` and its increments.
+const XI_FRACTION_BITS: u32 = 48;
+const ONE: i128 = 1 << XI_FRACTION_BITS;
 /// Fraction bits of rates in bit/s.
 const RATE_BITS: u32 = 32;
-/// Logarithm of the length of the table.
+/// Base-2 logarithm of the number of table intervals.
 const TABLE_BITS: u32 = 7;
-/// Fraction bits of its entries.
+/// Fraction bits of the table entries.
 const ENTRY_BITS: u32 = 63;
-/// Of these, what a product with a rate has room for.
+/// Fraction bits of a table entry that are used, so that its product with a rate does not overflow.
 const KEPT_BITS: u32 = 40;
 const PS_PER_S: i128 = 1_000_000_000_000;
 const LOG2_E: i128 = (core::f64::consts::LOG2_E * ONE as f64) as i128;
 
-/// `2^(-k/128)` for `k` from 0 to 128: powers of the root of 1/2 that seven square roots give.
+/// Table of `2^(-k/128)` for `k` from 0 to 128: powers of the 128th root of 1/2, which seven square roots give.
 const TABLE: [u64; (1 << TABLE_BITS) + 1] = {
     let mut root: u128 = 1 << (ENTRY_BITS - 1);
     let mut i = 0;
@@ -35,16 +35,16 @@ const TABLE: [u64; (1 << TABLE_BITS) + 1] = {
     table
 };
 
-/// Parameters as integers.
+/// Parameters in integer representation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Constants {
-    /// Bit/s, with [`RATE_BITS`].
+    /// `x_max`, bit/s, with [`RATE_BITS`] fraction bits.
     x_max: u128,
-    /// `T`, ps.
+    /// `T`, in picoseconds.
     t: i128,
-    /// With [`BITS`].
+    /// `alpha`, with [`XI_FRACTION_BITS`] fraction bits.
     alpha: i128,
-    /// `alpha eta T`, ps with [`BITS`].
+    /// `alpha eta T`, in picoseconds, with [`XI_FRACTION_BITS`] fraction bits.
     speed: i128,
 }
 
@@ -60,7 +60,7 @@ impl Constants {
     }
 }
 
-/// `xi`, with [`BITS`].
+/// State `xi`, with [`XI_FRACTION_BITS`] fraction bits.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Fixed(i128);
 
@@ -70,34 +70,34 @@ impl Fixed {
         Self(fast - slow)
     }
 
-    /// See [`Source::update`](super::source::Source::update).
+    /// Implements [`Source::update`](super::source::Source::update).
     pub(super) fn update(&mut self, constants: &Constants, field: u32, tau: Duration, dt: Duration) -> f64 {
         let (tau, dt) = (i128::from(tau.as_ps()), i128::from(dt.as_ps()));
         let (fast, slow) = exponents(constants, field, tau);
         let gain = (constants.speed / tau).saturating_mul(dt) / tau;
-        self.0 += ((fast - slow - self.0) * gain.min(ONE)) >> BITS;
+        self.0 += ((fast - slow - self.0) * gain.min(ONE)) >> XI_FRACTION_BITS;
         let rate = times_exp(constants.x_max, (fast - self.0).max(0));
         rate as f64 / (1_u64 << RATE_BITS) as f64
     }
 }
 
-/// `alpha q/tau` and `q/T`, with [`BITS`].
+/// Returns `alpha q/tau` and `q/T`, with [`XI_FRACTION_BITS`] fraction bits.
 fn exponents(constants: &Constants, field: u32, tau: i128) -> (i128, i128) {
-    let q = i128::from(field & LARGEST) * PS_PER_S;
+    let q = i128::from(field & MAX_CODE) * PS_PER_S;
     let fast = ((constants.alpha * q) >> FRACTION_BITS) / tau;
-    let slow = (q << (BITS - FRACTION_BITS)) / constants.t;
+    let slow = (q << (XI_FRACTION_BITS - FRACTION_BITS)) / constants.t;
     (fast, slow)
 }
 
-/// `amount * exp(-x)`, for `x` with [`BITS`] and at least 0. Interpolation in the table is too large by at most
-/// `(ln 2/128)^2/8`, which is 3.7e-6.
+/// Returns `amount * exp(-x)`, for `x` of at least 0 with [`XI_FRACTION_BITS`] fraction bits. Interpolation in the
+/// table makes the result too large, by a factor of at most `1 + (ln 2/128)^2/8`, which is 1 + 3.7e-6.
 fn times_exp(amount: u128, x: i128) -> u128 {
-    const STEP: u32 = BITS - TABLE_BITS;
-    let halvings = ((x * LOG2_E) >> BITS) as u128;
+    const STEP: u32 = XI_FRACTION_BITS - TABLE_BITS;
+    let halvings = ((x * LOG2_E) >> XI_FRACTION_BITS) as u128;
     let k = (halvings >> STEP) as usize % (1 << TABLE_BITS);
     let between = halvings % (1 << STEP);
     let (high, low) = (u128::from(TABLE[k]), u128::from(TABLE[k + 1]));
     let mantissa = high - (((high - low) * between) >> STEP);
-    let whole = (halvings >> BITS).min(127) as u32;
+    let whole = (halvings >> XI_FRACTION_BITS).min(127) as u32;
     (amount * (mantissa >> (ENTRY_BITS - KEPT_BITS))) >> KEPT_BITS >> whole
 }

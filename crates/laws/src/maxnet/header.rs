@@ -2,14 +2,14 @@
 
 use crate::header::{Bits, Values, header};
 
-/// Top bit of a field: it carries a MaxStart rate instead of a price (section V).
+/// Top bit of a field. If set, the field contains a MaxStart rate instead of a price (section V).
 pub(super) const MAX_START: u32 = 1 << 23;
 
-/// Largest value of the other 23 bits.
-pub(super) const LARGEST: u32 = MAX_START - 1;
+/// Largest code in the lower 23 bits of a field.
+pub(super) const MAX_CODE: u32 = MAX_START - 1;
 
-/// Codes per second of price: 4 integer and 19 fraction bits.
-const SCALE: f64 = (1_u32 << FRACTION_BITS) as f64;
+/// Codes per second of price. A code has 4 integer bits and 19 fraction bits.
+const CODES_PER_SECOND: f64 = (1_u32 << FRACTION_BITS) as f64;
 pub(super) const FRACTION_BITS: u32 = 19;
 
 const SIGNAL: Values = Values::Bits(&[
@@ -20,29 +20,31 @@ const SIGNAL: Values = Values::Bits(&[
     },
     Bits {
         name: "code",
-        mask: LARGEST,
+        mask: MAX_CODE,
         doc: "price, 2^-19 s; 0 before any router",
     },
 ]);
 
 header! {
-    /// What a MaxNet packet carries: the TCP option of figure 4 of Andrew et al. A value of 0 is one that no router has written.
-    pub struct MaxNetHeader after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
-        echo: u32 as 3 = SIGNAL, Receiver, "what the receiver tells the sender; routers leave it alone";
+    /// Fields of a MaxNet packet: the TCP option of figure 4 of Andrew et al. A field of value 0 has not been
+    /// written by any router.
+    pub struct Header after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
+        echo: u32 as 3 = SIGNAL, Receiver, "signal returned by the receiver to the sender; routers do not change it";
         price: u32 as 3 = SIGNAL, Router, "largest price or smallest spare capacity so far on the path";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
-        Some(self.echo & LARGEST != 0)
+        Some(self.echo & MAX_CODE != 0)
     }
 }
 
-/// The code of a price in seconds, as a router writes it: at least 1.
+/// Encodes a price, in seconds, as a router writes it. The code is at least 1.
 pub(super) fn code(price: f64) -> u32 {
-    ((price * SCALE + 0.5) as u32).clamp(1, LARGEST)
+    ((price * CODES_PER_SECOND + 0.5) as u32).clamp(1, MAX_CODE)
 }
 
-/// The price, in seconds, that a field stands for; of a MaxStart rate, the price at which the demand is that rate.
+/// Decodes a field to a price, in seconds. A MaxStart rate is decoded to the price at which the demand equals
+/// that rate.
 pub(super) fn price(field: u32) -> f64 {
-    f64::from(field & LARGEST) / SCALE
+    f64::from(field & MAX_CODE) / CODES_PER_SECOND
 }

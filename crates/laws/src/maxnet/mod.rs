@@ -1,5 +1,5 @@
-//! MaxNet: routers integrate their relative excess load into a price, packets bring back the largest of the path, and
-//! senders read their rate off a common demand curve.
+//! MaxNet: routers integrate their relative excess load into a price, packets return the largest price of the path, and
+//! senders derive their rate from a common demand curve.
 //!
 //! Source: L. Andrew, K. Jacobsson, S. Low, M. Suchara, R. Witt, B. Wydrowski, "MaxNet: Theory and implementation"
 //! (report, California Institute of Technology), sections II-VI.
@@ -15,26 +15,26 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use header::MaxNetHeader;
-pub use params::{Arithmetic, MaxNetParams};
-pub use receiver::MaxNetReceiver;
-pub use router::MaxNetRouter;
-pub use sender::MaxNetSender;
+pub use header::Header;
+pub use params::{Arithmetic, Params};
+pub use receiver::Receiver;
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxNet;
 
 impl Protocol for MaxNet {
-    type Params = MaxNetParams;
-    type Header = MaxNetHeader;
-    type Sender = MaxNetSender;
-    type Router = MaxNetRouter;
-    type Receiver = MaxNetReceiver;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
+    type Receiver = Receiver;
 
-    fn transport(_params: &MaxNetParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -43,12 +43,7 @@ impl Protocol for MaxNet {
     }
 
     #[inline]
-    fn reflect(
-        _params: &MaxNetParams,
-        receiver: &mut MaxNetReceiver,
-        arrived: &Arrived,
-        header: &MaxNetHeader,
-    ) -> MaxNetHeader {
+    fn reflect(_params: &Params, receiver: &mut Receiver, arrived: &Arrived, header: &Header) -> Header {
         receiver.echo(arrived, header)
     }
 }
@@ -61,13 +56,13 @@ impl Law for MaxNet {
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
         number: 4,
-        header: MaxNetHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: Some(Counting::PerProcessor),
             interval: Some("dt_p"),
             utilisation: Some("mu"),
         },
         scale_invariant: true,
-        params: &MaxNetParams::TABLE,
+        params: &Params::TABLE,
     };
 }

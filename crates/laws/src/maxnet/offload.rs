@@ -1,18 +1,18 @@
-//! Words for a data path: the codes of price and spare capacity. Counted: bytes.
+//! Words shared with an external data path: the codes of price and spare capacity. The data path counts bytes.
 
 use levelflow_units::Bytes;
 
-use super::{MaxNetParams, MaxNetRouter};
+use super::{Params, Router};
 use crate::offload::{Counts, Offload, Words};
 
-impl Offload for MaxNetRouter {
-    fn words(&self, _params: &MaxNetParams, _queue: Bytes) -> Words {
+impl Offload for Router {
+    fn words(&self, _params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..2].copy_from_slice(&[self.price_code.into(), self.spare_code.into()]);
         words
     }
 
-    fn absorb(&mut self, _params: &MaxNetParams, counted: &Counts) {
+    fn absorb(&mut self, _params: &Params, counted: &Counts) {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
     }
 }

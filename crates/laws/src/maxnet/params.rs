@@ -3,21 +3,21 @@
 use levelflow_units::Duration;
 
 use super::fixed::Constants;
-use crate::params::{SWITCH, Unit, choices, parameters};
+use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
 
 choices! {
-    /// How a sender computes eq 10.
+    /// Arithmetic with which a sender computes eq 10.
     pub enum Arithmetic {
-        /// In double precision.
+        /// Double precision.
         Float = "float",
-        /// In integers, with a table for the exponential, as a kernel has to (section VI).
+        /// Integers, with a table for the exponential, as in a kernel (section VI).
         Fixed = "fixed",
     }
 }
 
 parameters! {
     /// Validated parameters.
-    pub struct MaxNetParams {
+    pub struct Params {
         /// `x_max`, bit/s.
         x_max: f64 = Unit::Rate, 1e15, (1e6, 1e15),
             "demand at price zero: the largest rate",
@@ -32,7 +32,7 @@ parameters! {
             SOURCE;
         /// `eta`; `eta/tau` is the zero of the lead-lag compensator.
         eta: f64 = Unit::Number, 0.06, (0.0, 1.0),
-            "speed at which a flow comes to the common demand curve",
+            "speed at which a flow converges to the common demand curve",
             SOURCE;
         /// `dt_min`, least time between two updates of a sender.
         dt_min: Duration = Unit::Duration, 1e-6, (0.0, 1.0),
@@ -44,23 +44,23 @@ parameters! {
             SOURCE;
         /// `T_0`, seconds.
         t0: f64 = Unit::Duration, 0.13, (0.001, 1e6),
-            "a queue counts as the load that builds it in this time",
+            "time in which the load equivalent to a queue would build it",
             SOURCE;
         /// `mu`, target utilisation.
         mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
             "target utilisation",
             "Andrew et al., section VII-A";
-        max_start: bool = Unit::Switch, 1.0, SWITCH,
-            "open flows at the spare capacity of the path instead of at its price",
+        max_start: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "open flows at the spare capacity of the path instead of the rate of its price",
             "Andrew et al., section IV-B";
         load_window: Duration = Unit::Duration, 0.01, (1e-6, 10.0),
             "time over which a router measures its load for MaxStart",
-            "own choice; the paper does not say";
-        paced: bool = Unit::Switch, 0.0, SWITCH,
-            "space packets by the rate, besides limiting them by the window",
+            "own choice; not given in the paper";
+        paced: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "pace packets at the rate, in addition to the window",
             "Andrew et al., section VII-A: window based";
         arithmetic: Arithmetic = Arithmetic::UNIT, 0.0, Arithmetic::RANGE,
-            "how a sender computes: in double precision, or in integers with a table for the exponential",
+            "arithmetic of a sender: double precision, or integers with a table for the exponential",
             SOURCE;
     } also {
         pub(super) fixed: Constants = Constants::new(x_max, t, alpha, eta);
@@ -69,13 +69,13 @@ parameters! {
 
 const SOURCE: &str = "Andrew et al., section VI";
 
-impl MaxNetParams {
+impl Params {
     /// `D(q)` of eq 7, bit/s.
     pub(super) fn demand(&self, price: f64) -> f64 {
         self.x_max * libm::exp(-price / self.t)
     }
 
-    /// `D^-1(x)` of eq 8, seconds; 0 from `x_max` on.
+    /// `D^-1(x)` of eq 8, seconds; 0 for `x_max` and above.
     pub(super) fn price_of(&self, rate: f64) -> f64 {
         (self.t * libm::log(self.x_max / rate)).max(0.0)
     }

@@ -2,38 +2,39 @@
 
 use levelflow_units::{Duration, Time};
 
-use super::MaxNetHeader;
-use super::header::LARGEST;
+use super::Header;
+use super::header::MAX_CODE;
 use crate::{Arrived, Kind};
 
-/// What a receiver remembers of a flow.
+/// Receiver state of a flow.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct MaxNetReceiver {
+pub struct Receiver {
     opened: Option<Time>,
     prices: Option<Prices>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Prices {
-    /// In codes.
+    /// Average price, in units of one code.
     average: f64,
     last: Time,
-    /// From the opening packet to the first data packet: the sender waits for its ACK in between.
+    /// Round-trip time: from the arrival of the opening packet to that of the first data packet, which the sender sends
+    /// when the opening packet is acknowledged.
     rtt: Duration,
 }
 
-impl MaxNetReceiver {
-    /// The average is weighted by the time since the last price, so that a burst of packets counts no more than one.
-    pub(super) fn echo(&mut self, arrived: &Arrived, header: &MaxNetHeader) -> MaxNetHeader {
+impl Receiver {
+    /// Averages prices. Each price is weighted by its inter-packet time, so a burst has no more weight than one packet.
+    pub(super) fn echo(&mut self, arrived: &Arrived, header: &Header) -> Header {
         let echo = match arrived.kind {
-            Kind::Data => self.average(arrived.now, header.price & LARGEST),
+            Kind::Data => self.average(arrived.now, header.price & MAX_CODE),
             Kind::Syn => {
                 self.opened = Some(arrived.now);
                 header.price
             }
             Kind::Fin | Kind::Ack => header.price,
         };
-        MaxNetHeader { echo, price: 0 }
+        Header { echo, price: 0 }
     }
 
     fn average(&mut self, now: Time, price: u32) -> u32 {

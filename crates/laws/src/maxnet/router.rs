@@ -3,49 +3,50 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::header::{self, MAX_START};
-use super::{MaxNetHeader, MaxNetParams};
+use super::{Header, Params};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// One output port. Per packet: one addition and one comparison.
+/// Router state of one output port. Cost per packet: one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MaxNetRouter {
+pub struct Router {
     capacity: Rate,
     target: Rate,
-    /// `y_dt`.
+    /// `y_dt`, the bytes that have arrived in the current control interval.
     pub(super) arrived: Bytes,
-    /// `p`, seconds.
+    /// Link price `p`, in seconds.
     price: f64,
-    /// `p_min`, seconds: the price at which the demand of one flow fills the link.
+    /// Lowest price `p_min`, in seconds, at which the demand of one flow fills the link.
     floor: f64,
     pub(super) price_code: u32,
     pub(super) spare_code: u32,
-    /// Bits that waited at the end of the last interval.
+    /// Bits queued at the end of the last control interval.
     waiting: f64,
-    /// Bits sent in the running window of MaxStart.
+    /// Bits sent in the current load window of MaxStart.
     sent: f64,
-    /// How long that window has lasted, seconds.
+    /// Duration of the current load window so far, in seconds.
     lasted: f64,
-    /// Mean rate of the last window, bit/s.
+    /// Mean throughput in the last load window, bit/s.
     sends: f64,
 }
 
-/// Feedback of MaxStart packets: `(mu + (1 - mu)/4) C` less the rate at which the link sends, as the price at which
-/// that is the demand; the largest code where nothing is to spare.
-fn spare_code(params: &MaxNetParams, capacity: Rate, sends: f64) -> u32 {
+/// Returns the feedback to MaxStart packets. The spare capacity is `(mu + (1 - mu)/4) C` less the throughput of the
+/// link. It is encoded as the price at which the demand equals the spare capacity, or as the largest code if no
+/// capacity is spare.
+fn spare_code(params: &Params, capacity: Rate, sends: f64) -> u32 {
     let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - sends;
     let code = if spare > 0.0 {
         header::code(params.price_of(spare))
     } else {
-        header::LARGEST
+        header::MAX_CODE
     };
     MAX_START | code
 }
 
-impl RouterLaw for MaxNetRouter {
-    type Params = MaxNetParams;
-    type Header = MaxNetHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &MaxNetParams, port: &PortInfo) -> Self {
+    fn new(params: &Params, port: &PortInfo) -> Self {
         let floor = params.price_of(port.capacity.bps());
         Self {
             capacity: port.capacity,
@@ -62,7 +63,7 @@ impl RouterLaw for MaxNetRouter {
         }
     }
 
-    fn on_capacity(&mut self, params: &MaxNetParams, capacity: Rate) {
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
         self.capacity = capacity;
         self.target = Rate::clamped(params.mu * capacity.bps());
         self.floor = params.price_of(capacity.bps());
@@ -72,7 +73,7 @@ impl RouterLaw for MaxNetRouter {
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &MaxNetParams, packet: &Arriving, header: Option<&mut MaxNetHeader>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         let opens = header.price & MAX_START != 0;
@@ -80,19 +81,19 @@ impl RouterLaw for MaxNetRouter {
         header.price = header.price.max(own);
     }
 
-    fn interval(&self, params: &MaxNetParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         params.dt_p
     }
 
-    /// Fig 3: `p <- max(p + (y_dt + Q dt/T_0)/C - mu dt, p_min)`.
-    fn on_interval(&mut self, params: &MaxNetParams, elapsed: Duration, port: &PortView) {
+    /// Implements fig 3: `p <- max(p + (y_dt + Q dt/T_0)/C - mu dt, p_min)`.
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, port: &PortView) {
         let dt = elapsed.as_secs_f64();
         let c = self.capacity.bps();
         let y = self.arrived.as_bits_f64();
         self.arrived = Bytes::ZERO;
         let queue = port.queue.as_bits_f64();
         let wanted = y + port.waiting_bits() * dt / params.t0;
-        let largest = header::price(header::LARGEST);
+        let largest = header::price(header::MAX_CODE);
         self.price = (self.price + wanted / c - params.mu * dt).max(self.floor).min(largest);
         self.price_code = header::code(self.price);
         self.sent += y - port.dropped.as_bits_f64() - (queue - self.waiting);

@@ -1,57 +1,58 @@
-//! Sender half: a window for the rate at the echoed price, and MaxStart before it.
+//! Sender half: a congestion window for the rate at the echoed price, and MaxStart before the first price.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::header::{self, MAX_START};
 use super::source::Source;
-use super::{MaxNetHeader, MaxNetParams};
+use super::{Header, Params};
 use crate::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// A paced sender sends at least one packet in this time, whatever the price: without packets it would never learn of
-/// a better one.
+/// Longest inter-packet time of a paced sender at any price. A sender without packets would never receive a lower
+/// price.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 
-/// The gains of eq 10 go with `1/tau`.
+/// Shortest round-trip time used, since the gains of eq 10 are proportional to `1/tau`.
 const SHORTEST_RTT: Duration = Duration::from_us(1);
 
-/// MaxStart takes so many steps in a round-trip time at most, and so many round-trip times (section IV-B).
+/// Limit on MaxStart steps per round-trip time; `RAMP_RTTS` is the duration of MaxStart in round-trip times (section
+/// IV-B).
 const STEPS_PER_RTT: u64 = 16;
 const RAMP_RTTS: f64 = 2.0;
 
-/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
+/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct MaxNetSender {
+pub struct Sender {
     packet_size: Bytes,
     paced: bool,
     /// `tau`, the shortest round-trip time so far.
     base_rtt: Duration,
-    /// Smoothed round-trip time in seconds, 0 before the first sample.
+    /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
-    /// Dynamics and time of their last update; none before the first price.
+    /// Sender dynamics, and the time of their last update; `None` before the first price.
     source: Option<(Source, Time)>,
-    /// Rate at the echoed price, bit/s.
+    /// Rate at the echoed price (price rate), bit/s.
     price_rate: f64,
     ramp: Option<Ramp>,
     /// Target rate, bit/s: `price_rate`, or less during MaxStart.
     rate: f64,
 }
 
-/// MaxStart, section IV-B.
+/// State of MaxStart (section IV-B).
 #[derive(Debug, Clone, PartialEq)]
 struct Ramp {
-    /// Spare capacity that the opening packet found, bit/s.
+    /// Spare capacity reported by the opening packet, bit/s.
     initial: f64,
     rate: f64,
-    /// Last step; none before the first price.
+    /// Time of the last step; `None` before the first price.
     stepped: Option<Time>,
 }
 
 impl Ramp {
-    /// Steps of `Delta dt/(2 tau)`, at least `tau/16` apart, where `Delta` is from the initial rate to `price_rate`;
-    /// none down: below the ramp, the price has taken over.
+    /// Increases the rate by `Delta dt/(2 tau)`, where `Delta` is the difference of `price_rate` and the initial rate.
+    /// Steps are at least `tau/16` apart. No step decreases the rate: the price determines rates below the ramp.
     fn step(&mut self, now: Time, tau: Duration, price_rate: f64) {
         if price_rate <= self.rate {
             return;
@@ -65,8 +66,8 @@ impl Ramp {
     }
 }
 
-impl MaxNetSender {
-    /// One packet per round-trip time.
+impl Sender {
+    /// Returns the lowest rate, which is one packet per round-trip time.
     fn least(&self) -> f64 {
         self.packet_size
             .per(self.base_rtt)
@@ -89,8 +90,8 @@ impl MaxNetSender {
         }
     }
 
-    /// Takes the spare capacity of the path.
-    fn start(&mut self, params: &MaxNetParams, field: u32) {
+    /// Begins MaxStart with the spare capacity of the path.
+    fn start(&mut self, params: &Params, field: u32) {
         let initial = params.demand(header::price(field)).max(self.least());
         self.rate = initial;
         self.ramp = Some(Ramp {
@@ -100,8 +101,8 @@ impl MaxNetSender {
         });
     }
 
-    /// Takes a price.
-    fn follow(&mut self, params: &MaxNetParams, now: Time, field: u32) {
+    /// Processes an echoed price.
+    fn follow(&mut self, params: &Params, now: Time, field: u32) {
         let tau = self.base_rtt;
         let first = self.source.is_none();
         let (source, last) = self
@@ -123,17 +124,17 @@ impl MaxNetSender {
         }
     }
 
-    /// Target rate in bits per `time`, in packets.
+    /// Returns the number of packets sent at the target rate in `time` seconds.
     fn packets_in(&self, time: f64) -> f64 {
         self.rate * time / self.packet_size.as_bits_f64()
     }
 }
 
-impl SenderLaw for MaxNetSender {
-    type Params = MaxNetParams;
-    type Header = MaxNetHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &MaxNetParams, flow: &FlowInfo) -> Self {
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
         let mut new = Self {
             packet_size: flow.packet_size,
             paced: params.paced,
@@ -156,37 +157,37 @@ impl SenderLaw for MaxNetSender {
         self.paced
     }
 
-    /// `W = tau x`, rounded up.
+    /// Returns the congestion window `W = tau x`, rounded up.
     fn window(&self) -> u32 {
         (libm::ceil(self.packets_in(self.base_rtt.as_secs_f64())) as u32).max(1)
     }
 
     #[inline]
-    fn packet_size(&self, _params: &MaxNetParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, params: &MaxNetParams, _now: Time, packet: &Outgoing) -> MaxNetHeader {
+    fn on_send(&mut self, params: &Params, _now: Time, packet: &Outgoing) -> Header {
         let opens = params.max_start && packet.kind == Kind::Syn;
-        MaxNetHeader {
+        Header {
             echo: 0,
             price: if opens { MAX_START } else { 0 },
         }
     }
 
-    fn on_feedback(&mut self, params: &MaxNetParams, now: Time, feedback: &Feedback<MaxNetHeader>) {
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         self.measure_rtt(feedback.rtt);
         let field = feedback.header.echo;
-        match (field & MAX_START != 0, field & header::LARGEST) {
+        match (field & MAX_START != 0, field & header::MAX_CODE) {
             (true, spare) if spare > 0 && self.source.is_none() => self.start(params, spare),
             (false, price) if price > 0 => self.follow(params, now, price),
             _ => {}
         }
     }
 
-    /// One packet, until the next ACK brings a price (section VI: the price overrules what TCP does to the window).
-    fn on_timeout(&mut self, _params: &MaxNetParams, _now: Time, _next: u32) {
+    /// Sets the window to one packet until the next ACK returns a price (section VI: the price overrides TCP's window).
+    fn on_timeout(&mut self, _params: &Params, _now: Time, _next: u32) {
         self.ramp = None;
         self.rate = self.least();
     }

@@ -2,11 +2,11 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::header::{self, LARGEST, MAX_START};
-use super::{MaxNet, MaxNetHeader, MaxNetParams, MaxNetReceiver, MaxNetRouter, MaxNetSender};
+use super::header::{self, MAX_CODE, MAX_START};
+use super::{Header, MaxNet, Params, Receiver, Router, Sender};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, Parameters, PortInfo, PortView,
+    Protocol, RouterLaw, SenderLaw,
 };
 
 mod closed_loop;
@@ -18,27 +18,27 @@ const T: f64 = 0.4;
 const C: f64 = 622e6;
 const DATA: Bytes = Bytes::new(1500);
 
-fn params(changes: &[(&str, f64)]) -> MaxNetParams {
+fn params(changes: &[(&str, f64)]) -> Params {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = MaxNetParams::TABLE
+    let values: Vec<f64> = Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| MaxNetParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
-    MaxNetParams::read(&values).unwrap()
+    Params::read(&values).unwrap()
 }
 
-fn router(params: &MaxNetParams, capacity: f64) -> MaxNetRouter {
+fn router(params: &Params, capacity: f64) -> Router {
     let capacity = Rate::new(capacity).unwrap();
-    MaxNetRouter::new(params, &PortInfo { id: 1, capacity })
+    Router::new(params, &PortInfo { id: 1, capacity })
 }
 
-fn sender(params: &MaxNetParams) -> MaxNetSender {
-    MaxNetSender::new(params, &FlowInfo::of(DATA))
+fn sender(params: &Params) -> Sender {
+    Sender::new(params, &FlowInfo::of(DATA))
 }
 
 fn outgoing(kind: Kind) -> Outgoing {
@@ -49,9 +49,9 @@ fn outgoing(kind: Kind) -> Outgoing {
     }
 }
 
-/// An ACK that echoes `echo` after `rtt`.
-fn ack(kind: Kind, echo: u32, rtt: Duration) -> Feedback<MaxNetHeader> {
-    Feedback::plain(0, kind, rtt, MaxNetHeader { echo, price: 0 })
+/// Returns an ACK that echoes `echo`, with round-trip time `rtt`.
+fn ack(kind: Kind, echo: u32, rtt: Duration) -> Feedback<Header> {
+    Feedback::plain(0, kind, rtt, Header { echo, price: 0 })
 }
 
 fn seconds(value: f64) -> Duration {
@@ -69,8 +69,8 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Brings the price well above its floor.
-fn raise(params: &MaxNetParams, router: &mut MaxNetRouter) {
+/// Raises the router's price well above its floor.
+fn raise(params: &Params, router: &mut Router) {
     let flooded = PortView {
         queue: Bytes::new(100_000_000),
         ..PortView::IDLE
@@ -78,8 +78,8 @@ fn raise(params: &MaxNetParams, router: &mut MaxNetRouter) {
     (0..100).for_each(|_| router.on_interval(params, seconds(0.001), &flooded));
 }
 
-/// Change of the price in one interval of 1 ms, with load `y` and a queue that takes `queue` seconds to send.
-fn price_step(params: &MaxNetParams, y: f64, queue: f64) -> f64 {
+/// Returns the change of the price in one interval of 1 ms, with load `y` in bit/s and a queue of `queue` seconds.
+fn price_step(params: &Params, y: f64, queue: f64) -> f64 {
     let mut router = router(params, C);
     raise(params, &mut router);
     let before = router.signal();
@@ -102,7 +102,8 @@ fn eq_3_in_one_interval() {
     close(price_step(&params(&[("mu", 0.94)]), 0.54 * C, 0.0), -0.4 * 0.001, 1e-12);
 }
 
-/// A saturated link with a queue of `W - C tau` sees the load `W/tau` if `T_0 = tau` (section IV-A).
+/// The queue represents load held back by windows: if `T_0 = tau`, a saturated link with a queue of `W - C tau` has the
+/// load `W/tau` (section IV-A).
 #[test]
 fn a_queue_stands_for_the_load_that_windows_hold_back() {
     let tau = 0.029;
@@ -130,7 +131,7 @@ fn a_packet_that_is_being_sent_is_no_queue() {
     close(step(3), -0.0009 + 2.0 * 320.0 / C * 0.001 / 0.13, 1e-12);
 }
 
-/// `T ln(x_max/C)`, worked out with 30 digits.
+/// Verifies the floor of the price, `T ln(x_max/C)`, computed with 30 digits.
 #[test]
 fn the_price_never_falls_below_that_of_one_flow_that_fills_the_link() {
     let params = params(&[]);
@@ -159,18 +160,18 @@ fn the_echo_is_the_largest_price_of_the_path_in_any_order() {
     let prices = links.map(|c| T * (X_MAX / c).ln());
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let mut header = sender(&params).on_send(&params, Time::ZERO, &outgoing(Kind::Data));
-        assert_eq!(header, MaxNetHeader { echo: 0, price: 0 });
+        assert_eq!(header, Header { echo: 0, price: 0 });
         header.echo = 77;
         for link in order {
             router(&params, links[link]).on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
         }
-        assert_eq!(header.echo, 77, "routers leave it alone");
+        assert_eq!(header.echo, 77, "routers do not change it");
         let arrived = Arrived {
             now: Time::ZERO,
             kind: Kind::Data,
             size: DATA,
         };
-        let back = MaxNet::reflect(&params, &mut MaxNetReceiver::default(), &arrived, &header);
+        let back = MaxNet::reflect(&params, &mut Receiver::default(), &arrived, &header);
         close(header::price(back.echo), prices[1], 0.5_f64.powi(20));
     }
 }
@@ -178,26 +179,27 @@ fn the_echo_is_the_largest_price_of_the_path_in_any_order() {
 #[test]
 fn the_option_is_laid_out_as_in_fig_4() {
     let mut wire = [0; 8];
-    let header = MaxNetHeader {
+    let header = Header {
         echo: 0x80_0102,
         price: 0x03_0405,
     };
     header.encode(&mut wire);
     assert_eq!(wire, [42, 8, 0x80, 1, 2, 3, 4, 5]);
-    assert_eq!(MaxNetHeader::decode(&wire), Ok(header));
+    assert_eq!(Header::decode(&wire), Ok(header));
     for (byte, value) in [(0, 41), (1, 6)] {
         let mut other = wire;
         other[byte] = value;
-        assert!(MaxNetHeader::decode(&other).is_err(), "byte {byte}");
+        assert!(Header::decode(&other).is_err(), "byte {byte}");
     }
 }
 
-/// Section V: 4 integer and 18 fraction bits suffice for 32 b/s to 1 Pb/s in steps of 1e-5; here there are 19.
+/// Section V: 4 integer bits and 18 fraction bits cover 32 b/s to 1 Pb/s in steps of 1e-5. This implementation has 19
+/// fraction bits.
 #[test]
 fn prices_have_the_range_and_precision_of_section_v() {
     assert_eq!((T * (X_MAX / 32.0).ln()).log2().ceil() as u32, 4);
     assert_eq!((-(T * 1e-5_f64.ln_1p()).log2()).ceil() as u32, 18);
-    assert_eq!(header::price(LARGEST) + header::price(1), 16.0);
+    assert_eq!(header::price(MAX_CODE) + header::price(1), 16.0);
     close(header::price(header::code(12.429_218)), 12.429_218, 0.5_f64.powi(20));
     let params = params(&[]);
     let step = params.demand(header::price(1000)) / params.demand(header::price(1001)) - 1.0;
@@ -209,17 +211,17 @@ fn prices_have_the_range_and_precision_of_section_v() {
             assert!((decoded / rate - 1.0).abs() <= 2.4e-6, "{rate} b/s");
         }
     }
-    assert_eq!(header::code(1e9), LARGEST);
-    assert_eq!(header::code(0.0), 1, "0 is what no router writes");
+    assert_eq!(header::code(1e9), MAX_CODE);
+    assert_eq!(header::code(0.0), 1, "no router writes 0");
 }
 
-/// Prices that arrive every `gap`, from the opening packet on, averaged over the round-trip time of 100 ms.
+/// Returns the echoed averages of prices that arrive at these times after the first round-trip time, which is 100 ms.
 fn averaged(prices: impl Iterator<Item = (f64, u32)>) -> Vec<f64> {
     let params = params(&[]);
-    let mut receiver = MaxNetReceiver::default();
+    let mut receiver = Receiver::default();
     let mut echo = |now, kind, price| {
         let arrived = Arrived { now, kind, size: DATA };
-        MaxNet::reflect(&params, &mut receiver, &arrived, &MaxNetHeader { echo: 0, price }).echo
+        MaxNet::reflect(&params, &mut receiver, &arrived, &Header { echo: 0, price }).echo
     };
     assert_eq!(
         echo(Time::ZERO, Kind::Syn, MAX_START | 5),

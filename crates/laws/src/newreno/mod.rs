@@ -6,15 +6,15 @@
 mod tests;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamSpec, Recovery};
+use crate::tcp::{AckEvent, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamSpec, RecoveryScheme};
 
 /// The law; see the [module](self).
 pub type NewReno = Tcp<NewRenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// NewReno remembers nothing but its window.
+/// State of NewReno: none except the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewRenoState;
 
@@ -27,16 +27,16 @@ impl Variant for NewRenoState {
         &TABLE,
     );
 
-    fn recovery(params: &SackParams) -> Recovery {
+    fn recovery(params: &SackParams) -> RecoveryScheme {
         if params.sack {
-            Recovery::Selective
+            RecoveryScheme::Selective
         } else {
-            Recovery::NewReno
+            RecoveryScheme::NewReno
         }
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &SackParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &SackParams, ack: &AckEvent, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 

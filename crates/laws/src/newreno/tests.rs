@@ -3,7 +3,7 @@ use crate::reno::RenoState;
 use crate::tcp::Variant;
 use crate::tcp::testing::{Path, at, close};
 
-/// The window once all is repaired, after packets 100, 102 and 104 of a window of 64 were lost.
+/// Returns the window after recovery from the loss of packets 100, 102 and 104 of a window of 64.
 fn after_three_losses<V: Variant>() -> f64 {
     let mut path = Path::<V>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
         .losing(|number, _| [100, 102, 104].contains(&number));
@@ -12,7 +12,7 @@ fn after_three_losses<V: Variant>() -> f64 {
     path.window()
 }
 
-/// RFC 6582, section 1: Reno would reduce for each of them.
+/// Compares with Reno, which reduces for each lost packet (RFC 6582, section 1).
 #[test]
 fn packets_lost_from_one_window_halve_it_once() {
     let (newreno, reno) = (after_three_losses::<NewRenoState>(), after_three_losses::<RenoState>());
@@ -20,7 +20,7 @@ fn packets_lost_from_one_window_halve_it_once() {
     assert!(reno < 16.0, "{reno}");
 }
 
-/// RFC 5681, section 4.3: a retransmission that is lost is a second sign of congestion.
+/// Verifies that a lost retransmission is a second congestion signal (RFC 5681, section 4.3).
 #[test]
 fn a_lost_retransmission_halves_the_window_again() {
     let mut times = 0;

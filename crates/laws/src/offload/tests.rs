@@ -1,4 +1,4 @@
-//! A data path written from the words alone, beside the laws themselves.
+//! Comparison of the laws with a data path that uses only the words.
 
 use std::vec::Vec;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::law::{Arriving, Law, PortInfo, PortView};
 use crate::{AnyHeader, AnyParams, AnyRouter, emkc, jetmax, level, maxnet, rcp, xcp};
 
-/// Compares as floats do: 0 and -0 are the same.
+/// Maps the bits of a float to an integer of the same order; 0 and -0 are equal.
 fn order(bits: u32) -> u32 {
     match bits {
         0 | 0x8000_0000 => 0x8000_0000,
@@ -19,7 +19,7 @@ fn order(bits: u32) -> u32 {
     }
 }
 
-/// `fixed` in integers.
+/// Computes [`fixed`](crate::bytes::fixed) with integer arithmetic.
 fn fixed(bits: u32, shift: i32) -> u64 {
     let exponent = (bits >> 23) as i32;
     let mantissa = u64::from(bits & 0x007f_ffff | 0x0080_0000);
@@ -37,13 +37,13 @@ struct DataPath {
     law: u8,
     words: Words,
     count: Counts,
-    /// What of `count` outlives an interval.
+    /// Index of the first counter that is kept over intervals.
     kept: usize,
-    /// What is left of XCP's pools and what a packet gets.
+    /// Positive and negative pool of XCP; each pool is followed by its allotment per unit.
     pools: [f64; 4],
-    /// Intervals that began since the one of the newest packet.
+    /// Number of intervals that have begun since the newest packet.
     idle: u64,
-    /// Level's, of the interval of the newest packet and of the one before.
+    /// Thresholds of Level, for the interval of the newest packet and for the previous interval.
     thresholds: [f32; 2],
 }
 
@@ -315,7 +315,7 @@ struct Interval {
     view: PortView,
 }
 
-/// Floats that a header may hold, those at the edges more often than chance would have them.
+/// Generates floats for a header, with edge cases more often than at random.
 fn floats() -> impl Strategy<Value = u32> {
     let edges = [
         0.0,
@@ -437,7 +437,7 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
         prop_assert_eq!(
             std::format!("{exact:?}"),
             std::format!("{offloaded:?}"),
-            "0 and -0 are equal, but not the same"
+            "0 and -0 are equal, but have different bits"
         );
         (closed, queue) = (now, interval.queue);
         path.tell(offloaded.words(&params, Bytes::new(queue)));

@@ -1,4 +1,4 @@
-//! TCP Prague: a scalable sender for the low-latency queue of L4S, whose rate depends little on its round trip.
+//! TCP Prague: a scalable sender for the low-latency queue of L4S. Its rate depends little on its round-trip time.
 //!
 //! Source: draft-briscoe-iccrg-prague-congestion-control (K. De Schepper, O. Tilmans, B. Briscoe, V. Goel), section 2;
 //! requirements: RFC 9331, section 4.
@@ -9,26 +9,26 @@ mod tests;
 
 use levelflow_units::Time;
 
-pub use params::PragueParams;
+pub use params::Params;
 
-use crate::tcp::{Ack, Cause, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Cause, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, Signal};
 
 /// The law; see the [module](self).
 pub type Prague = Tcp<PragueState>;
 
-/// The share of marked packets, and what happens once per virtual round trip.
+/// Estimate of the fraction of marked packets, updated once per virtual round trip.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PragueState {
-    /// Moving average of the share of marked packets.
+    /// Moving average of the fraction of marked packets.
     alpha: f64,
-    /// Packets that arrived since the last update of `alpha`, and how many of them were marked.
+    /// Packets acknowledged since the last update of `alpha`; `marked` counts the marked packets among them.
     acked: u32,
     marked: u32,
-    /// When that update was, and whether a window has passed since.
+    /// Time of the last update of `alpha`; `round` is true if a round trip has ended since then.
     updated: Time,
     round: bool,
-    /// When a mark last reduced the window.
+    /// Time of the last reduction in response to a mark.
     reduced: Option<Time>,
 }
 
@@ -45,15 +45,15 @@ impl Default for PragueState {
     }
 }
 
-impl PragueParams {
-    /// Virtual round trip, s (section 2.4.4): no shorter than the reference.
+impl Params {
+    /// Returns the virtual round-trip time, in seconds (section 2.4.4): the smoothed one, but at least the reference.
     fn virtual_rtt(&self, smooth: f64) -> f64 {
         smooth.max(self.reference_rtt.as_secs_f64())
     }
 }
 
 impl Variant for PragueState {
-    type Params = PragueParams;
+    type Params = Params;
     const INFO: LawInfo = LawInfo {
         signal: Signal::Mark,
         ..info(
@@ -65,8 +65,8 @@ impl Variant for PragueState {
     };
     const SCALABLE: bool = true;
 
-    /// Section 2.4.2: `alpha += g (F - alpha)`, once both a window and a virtual round trip have passed.
-    fn on_ack(&mut self, params: &PragueParams, ack: &Ack, _window: &mut Window) {
+    /// Implements section 2.4.2: `alpha += g (F - alpha)`, after both a real and a virtual round trip.
+    fn on_ack(&mut self, params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.acked);
         if ack.marked {
             self.marked = self.marked.saturating_add(ack.acked);
@@ -81,19 +81,20 @@ impl Variant for PragueState {
         }
     }
 
-    /// Section 2.4.3: a packet per round trip, less by the square of what the round trip is shorter than the virtual one.
+    /// Implements section 2.4.3: the increase is one packet per round trip, multiplied by the square of the ratio of
+    /// real to virtual round-trip time.
     #[inline]
-    fn avoid(&mut self, params: &PragueParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let shorter = ack.rtt.smooth / params.virtual_rtt(ack.rtt.smooth);
         window.size += f64::from(ack.acked) / window.size * shorter * shorter;
     }
 
-    fn heeds_mark(&self, params: &PragueParams, ack: &Ack) -> bool {
+    fn heeds_mark(&self, params: &Params, ack: &AckEvent) -> bool {
         let passed = |at: Time| ack.now.since(at).as_secs_f64() >= params.virtual_rtt(ack.rtt.smooth);
         self.reduced.is_none_or(passed)
     }
 
-    fn reduce(&mut self, _params: &PragueParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
         let removed = match congestion.cause {
             Cause::Mark => {
                 self.reduced = Some(congestion.now);

@@ -1,4 +1,4 @@
-//! Parameters of Prague.
+//! Parameters of TCP Prague.
 
 use levelflow_units::Duration;
 
@@ -6,21 +6,21 @@ use crate::params::{ParamSpec, Unit, parameters};
 use crate::tcp::{AFTER_IDLE, AfterIdle, ECN, PACED, PACING_GAIN, ROWS, table};
 
 parameters! {
-    /// Validated parameters of Prague alone.
-    pub struct PragueParams {
+    /// Validated parameters that only Prague has.
+    pub struct Params {
         gain: f64 = Unit::Number, 0.0625, (1e-6, 1.0),
             "weight of one virtual round trip in the average share of marked packets, g",
             "the draft, section 2.4.2";
         reference_rtt: Duration = Unit::Duration, 0.025, (1e-6, 10.0),
-            "round trip below which all flows behave as if theirs was this",
+            "reference round trip: flows with a shorter one behave as if it was theirs",
             "the draft, section 2.4.4; Linux and udp_prague: 25 ms";
     }
 }
 
-pub(super) const TABLE: [ParamSpec; ROWS + PragueParams::TABLE.len()] = {
-    let mut rows: [ParamSpec; ROWS + PragueParams::TABLE.len()] = table(PragueParams::TABLE);
+pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = {
+    let mut rows: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
     rows[ECN].default = 1.0;
-    rows[ECN].source = "RFC 9331; off, it is Reno with a slower growth over short round trips";
+    rows[ECN].source = "RFC 9331; without ECN, Reno with slower growth over short round trips";
     rows[PACED].default = 1.0;
     rows[PACED].linux = None;
     rows[PACED].source = "the draft, section 2.5; RFC 9331, section 4.3";

@@ -1,21 +1,22 @@
-use super::{Prague, PragueParams, PragueState};
+use super::{Params, Prague, PragueState};
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
-use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
+use crate::tcp::{AckEvent, Cause, Congestion, Variant, Window};
 use crate::{Law, Protocol, SenderLaw};
 
-const OWN: PragueParams = PragueParams {
+const OWN: Params = Params {
     gain: 0.0625,
     reference_rtt: levelflow_units::Duration::from_ms(25),
 };
 
-/// ACKs one ms apart from `begin` on, in ms, of which `marked` say so; every tenth ends a round.
+/// Processes `acks` ACKs that arrive 1 ms apart, the first one `begin` ms after the start. The first `marked` of them
+/// carry a mark. Every tenth ACK ends a round trip.
 fn take(state: &mut PragueState, begin: u32, acks: u32, marked: u32) {
     let mut window = Window {
         size: 100.0,
         ssthresh: 100.0,
     };
     for i in 0..acks {
-        let ack = Ack {
+        let ack = AckEvent {
             marked: i < marked,
             round: i % 10 == 9,
             ..ack(f64::from(begin + i) / 1e3, 0.010)
@@ -24,7 +25,8 @@ fn take(state: &mut PragueState, begin: u32, acks: u32, marked: u32) {
     }
 }
 
-/// Round trips take 10 ms, the virtual one 25 ms: the average moves once after 25 ms, and not at the ends of rounds.
+/// The round trip takes 10 ms, the virtual one 25 ms. The average changes once, after 25 ms, and not at the end of each
+/// real round trip.
 #[test]
 fn the_share_of_marks_is_averaged_once_per_virtual_round_trip() {
     let mut state = PragueState::default();
@@ -55,12 +57,12 @@ fn marks_cut_by_half_their_share_once_per_virtual_round_trip_and_losses_by_half(
     assert!(state.heeds_mark(&OWN, &ack(1.026, 0.010)));
     assert!(
         !state.heeds_mark(&OWN, &ack(1.026, 0.080)),
-        "longer round trips are their own measure"
+        "longer round trips are not extended"
     );
     close(state.reduce(&OWN, &loss(2.0, 0.010, 100.0)), 50.0, 1e-12);
 }
 
-/// In a virtual round trip, a window grows by what its round trip is of it: `(R/V)^2` in each of the `V/R` real ones.
+/// Per virtual round trip the window grows by `R/V`, which is `(R/V)^2` in each of the `V/R` real round trips.
 #[test]
 fn growth_makes_up_for_short_round_trips() {
     for rtt in [0.005, 0.010, 0.025, 0.100] {
@@ -78,10 +80,10 @@ fn growth_makes_up_for_short_round_trips() {
     }
 }
 
-/// With a share `p` of packets marked at random, a window rests where the time `T` between two reductions adds what one
-/// takes. At a rate of `r` packets/s that time is a virtual round trip `V` and the wait for the next mark, `1/(p r)`; the
-/// growth is `(1 - p) R/V^2` per second, the reduction `p r R / 2`. So `x = p r V` obeys `x^2 = 2 (1 - p) (x + 1)`: the rate
-/// is that of `V`, whatever the round trip `R` below it.
+/// Packets are marked at random with probability `p`. In equilibrium, the window grows between two reductions by the
+/// amount of one reduction. At a rate of `r` packets/s, the time between reductions is one virtual round trip `V` plus
+/// the time to the next mark, `1/(p r)`. The growth is `(1 - p) R/V^2` per second, and the reduction is `p r R / 2`. So
+/// `x = p r V` satisfies `x^2 = 2 (1 - p) (x + 1)`. This rate depends on `V`, but not on a shorter real round trip `R`.
 #[test]
 fn the_rate_at_a_share_of_marks_is_that_of_the_virtual_round_trip() {
     let share = 0.05_f64;
@@ -103,7 +105,7 @@ fn the_rate_at_a_share_of_marks_is_that_of_the_virtual_round_trip() {
             let marked = ((seed >> 11) as f64) < share * (1_u64 << 53) as f64;
             let ends = sent >= round;
             round = if ends { sent + window.size } else { round };
-            let ack = Ack {
+            let ack = AckEvent {
                 marked,
                 round: ends,
                 ..ack(now, rtt)
@@ -133,7 +135,7 @@ fn packets_say_that_it_is_scalable() {
     assert_eq!(Prague::INFO.name, "prague");
 }
 
-/// Over a step of 20 packets the link is full and the queue at the step, and nothing is lost.
+/// Link with a step threshold of 20 packets: the link is full, the queue stays at the threshold, and no packet is lost.
 #[test]
 fn a_step_holds_a_short_queue_and_a_full_link() {
     let (capacity, delay) = (2000.0, 0.05);
@@ -145,12 +147,12 @@ fn a_step_holds_a_short_queue_and_a_full_link() {
     path.watch(at(200.0), |path| longest = longest.max(path.ports[0].queue()));
     let rate = f64::from(path.flows[0].delivered - before) / 100.0;
     close(rate, capacity, 0.01 * capacity);
-    assert!(longest <= 24, "{longest} packets waited");
+    assert!(longest <= 24, "{longest} packets queued");
     assert_eq!(path.flows[0].losses, 0);
 }
 
-/// Half a packet more per round trip is a rate of half a packet more: the window lets the packet go that is begun, and pacing
-/// holds it until it is due. What is not paced leaves at once, so there a fraction must wait.
+/// A paced window is rounded up: pacing delays its last packet, so half a packet more per round trip increases the rate
+/// by half a packet. Without pacing, this packet would be sent at once, so the window is rounded down.
 #[test]
 fn a_paced_window_lets_the_packet_go_that_is_begun() {
     let window = |changes: &[(&str, f64)]| {

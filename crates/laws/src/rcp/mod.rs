@@ -1,4 +1,5 @@
-//! RCP: rate control protocol. Each router offers one rate to all its flows, senders adopt the smallest of the path.
+//! RCP: rate control protocol. Each router offers one rate to all its flows. Senders adopt the smallest offer of the
+//! path.
 //!
 //! Source: N. Dukkipati, M. Kobayashi, R. Zhang-Shen, N. McKeown, "Processor sharing flows in the Internet" (2005),
 //! section II, eq 1-2.
@@ -11,25 +12,25 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::RcpHeader;
-pub use params::{RcpParams, RttEstimate};
-pub use router::RcpRouter;
-pub use sender::RcpSender;
+pub use header::Header;
+pub use params::{Params, RttEstimate};
+pub use router::Router;
+pub use sender::Sender;
 
-use crate::{Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rcp;
 
 impl Protocol for Rcp {
-    type Params = RcpParams;
-    type Header = RcpHeader;
-    type Sender = RcpSender;
-    type Router = RcpRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &RcpParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             ..Transport::PLAIN
@@ -45,13 +46,13 @@ impl Law for Rcp {
         signal: Signal::Rate,
         cost: "2 additions, 2 multiplications, 1 comparison",
         number: 3,
-        header: RcpHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: Some(Counting::Locked),
             interval: Some("interval"),
             utilisation: None,
         },
         scale_invariant: true,
-        params: &RcpParams::TABLE,
+        params: &Params::TABLE,
     };
 }

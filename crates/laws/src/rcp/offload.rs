@@ -1,18 +1,19 @@
-//! Words for a data path: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
-//! weight of what was, and the mean to begin with; the longest round-trip time that counts. Counted: bytes; the largest
-//! round-trip time; the mean, which is kept from interval to interval, 0 before any packet.
+//! Words shared with an external data path: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of
+//! a packet in the mean; weight of the previous mean; initial mean; limit on round-trip times. The data path counts
+//! bytes, and computes the largest and the mean round-trip time. The mean is kept across intervals, and is 0 before the
+//! first packet.
 
 use levelflow_units::Bytes;
 
-use super::{RcpParams, RcpRouter, RttEstimate};
+use super::{Params, Router, RttEstimate};
 use crate::offload::{Counts, Offload, Words};
 
-impl Offload for RcpRouter {
-    fn lacks(&self, params: &RcpParams) -> Option<&'static str> {
+impl Offload for Router {
+    fn lacks(&self, params: &Params) -> Option<&'static str> {
         (params.rtt == RttEstimate::Interval).then_some("rtt = \"interval\"")
     }
 
-    fn words(&self, params: &RcpParams, _queue: Bytes) -> Words {
+    fn words(&self, params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..6].copy_from_slice(&[
             (self.rate as f32).to_bits().into(),
@@ -25,7 +26,7 @@ impl Offload for RcpRouter {
         words
     }
 
-    fn absorb(&mut self, params: &RcpParams, counted: &Counts) {
+    fn absorb(&mut self, params: &Params, counted: &Counts) {
         let &[bytes, longest, _, mean, ..] = counted;
         self.arrived = Bytes::new(self.arrived.get().saturating_add(bytes));
         match params.rtt {

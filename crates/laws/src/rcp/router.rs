@@ -2,39 +2,40 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{RcpHeader, RcpParams, RttEstimate};
+use super::{Header, Params, RttEstimate};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Shortest round-trip time a router computes with, seconds: the control interval is never longer than the
-/// round-trip time, and must not vanish.
+/// Shortest round-trip time used by a router, in seconds. The control interval is at most the round-trip time, so it
+/// would otherwise vanish.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// One output port. Per packet: one addition, one average, one comparison.
+/// Router state of one output port. Cost per packet: one addition, one average, one comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RcpRouter {
-    /// Bit/s.
+pub struct Router {
+    /// Capacity, bit/s.
     capacity: f64,
     pub(super) arrived: Bytes,
-    /// `d_0` or `D_max`, seconds.
+    /// Round-trip time `d_0` or `D_max`, in seconds.
     pub(super) rtt: f64,
-    /// `R`, bit/s.
+    /// Offered rate `R`, bit/s.
     pub(super) rate: f64,
-    /// Bytes that carried a round-trip time since the last update, and that time summed over them, byte seconds.
+    /// Bytes of packets that carried a round-trip time since the last update. `weighed` is the sum of size times
+    /// round-trip time over these packets, in byte seconds.
     stamped: f64,
     weighed: f64,
-    /// Mean over the bytes of the last interval that had any, seconds.
+    /// Byte-weighted mean round-trip time of the last interval that had one, in seconds.
     recent: f64,
-    /// Largest round-trip time seen in the running window, seconds.
+    /// Largest round-trip time in the current window, in seconds.
     pub(super) longest: f64,
-    /// How long that window has lasted, seconds.
+    /// Duration of the current window so far, in seconds.
     window: f64,
 }
 
-impl RouterLaw for RcpRouter {
-    type Params = RcpParams;
-    type Header = RcpHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &RcpParams, port: &PortInfo) -> Self {
+    fn new(params: &Params, port: &PortInfo) -> Self {
         let capacity = port.capacity.bps();
         let (rtt, rate) = (params.initial_rtt.as_secs_f64(), params.initial * capacity);
         Self {
@@ -50,13 +51,13 @@ impl RouterLaw for RcpRouter {
         }
     }
 
-    fn on_capacity(&mut self, _params: &RcpParams, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
         self.capacity = capacity.bps();
         self.rate = self.rate.min(self.capacity);
     }
 
     #[inline]
-    fn on_arrival(&mut self, params: &RcpParams, packet: &Arriving, header: Option<&mut RcpHeader>) {
+    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
@@ -78,16 +79,16 @@ impl RouterLaw for RcpRouter {
     }
 
     #[inline]
-    fn on_departure(&mut self, _params: &RcpParams, _size: Bytes, header: &mut RcpHeader) {
+    fn on_departure(&mut self, _params: &Params, _size: Bytes, header: &mut Header) {
         header.rate = header.rate.min(self.rate as f32);
     }
 
-    fn interval(&self, params: &RcpParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         Duration::from_secs_f64(self.rtt).map_or(params.interval, |rtt| rtt.min(params.interval))
     }
 
-    /// Eq 2: `R <- R [1 + (T/d)(alpha (C - y) - beta q/d)/C]`.
-    fn on_interval(&mut self, params: &RcpParams, elapsed: Duration, port: &PortView) {
+    /// Implements eq 2: `R <- R [1 + (T/d)(alpha (C - y) - beta q/d)/C]`.
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -120,9 +121,9 @@ impl RouterLaw for RcpRouter {
     }
 }
 
-impl RcpRouter {
-    /// Moves `d_0` towards the mean `s` of the interval with gain `T/d_0`, downwards with `(R/C) (s/d_0) (T/d_0)`. An
-    /// interval without a round-trip time repeats the last `s`.
+impl Router {
+    /// Moves `d_0` towards the mean round-trip time `s` of the interval. The gain is `T/d_0` upwards and
+    /// `(R/C) (s/d_0) (T/d_0)` downwards. An interval without a round-trip time uses the last `s`.
     fn average_interval(&mut self, elapsed: f64) {
         if self.stamped > 0.0 {
             self.recent = self.weighed / self.stamped;
@@ -137,8 +138,8 @@ impl RcpRouter {
         self.rtt += gain * (self.recent - self.rtt);
     }
 
-    /// Moves `D_max` up at once, and down only after a window of its own length: a flow that sends one packet per
-    /// round-trip time is seen in every window. An empty window keeps the last value.
+    /// Raises `D_max` at once, but lowers it only after a window of length `D_max`. Every such window contains a packet
+    /// of any flow that sends one packet per round-trip time. A window without packets keeps the last value.
     fn close_window(&mut self, elapsed: f64) {
         self.window += elapsed;
         if self.longest > self.rtt || (self.longest > 0.0 && self.window >= self.rtt) {

@@ -2,37 +2,37 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{RcpHeader, RcpParams};
+use super::{Header, Params};
 use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// A sender paces at least one packet in this time, whatever its feedback: without packets it would never learn
-/// of a better one.
+/// Longest inter-packet time of a paced sender at any feedback. A sender without packets would never receive a higher
+/// rate.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 
-/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
+/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RcpSender {
+pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// Smoothed round-trip time in seconds, 0 before the first sample.
+    /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
 }
 
-impl RcpSender {
+impl Sender {
     fn floor(packet_size: Bytes) -> Rate {
         packet_size.per(SLOWEST_GAP).expect("the gap is not zero")
     }
 }
 
-impl SenderLaw for RcpSender {
-    type Params = RcpParams;
-    type Header = RcpHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(_params: &RcpParams, flow: &FlowInfo) -> Self {
+    fn new(_params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             rate: Self::floor(flow.packet_size),
@@ -46,20 +46,20 @@ impl SenderLaw for RcpSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &RcpParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &RcpParams, _now: Time, _packet: &Outgoing) -> RcpHeader {
-        RcpHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> Header {
+        Header {
             rate: f32::INFINITY,
             rtt: self.srtt as f32,
         }
     }
 
     #[inline]
-    fn on_feedback(&mut self, _params: &RcpParams, _now: Time, feedback: &Feedback<RcpHeader>) {
+    fn on_feedback(&mut self, _params: &Params, _now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample

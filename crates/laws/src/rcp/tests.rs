@@ -1,9 +1,9 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Rcp, RcpHeader, RcpParams, RcpRouter, RcpSender};
+use super::{Header, Params, Rcp, Router, Sender};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, Parameters, PortInfo, PortView,
+    Protocol, RouterLaw, SenderLaw,
 };
 
 const C: f64 = 10e6;
@@ -15,22 +15,22 @@ const ARRIVED: Arrived = Arrived {
 };
 const IDLE: PortView = PortView::IDLE;
 
-fn params(changes: &[(&str, f64)]) -> RcpParams {
+fn params(changes: &[(&str, f64)]) -> Params {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: std::vec::Vec<f64> = RcpParams::TABLE
+    let values: std::vec::Vec<f64> = Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| RcpParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
-    RcpParams::read(&values).unwrap()
+    Params::read(&values).unwrap()
 }
 
-fn router(params: &RcpParams, capacity: f64) -> RcpRouter {
-    RcpRouter::new(
+fn router(params: &Params, capacity: f64) -> Router {
+    Router::new(
         params,
         &PortInfo {
             id: 1,
@@ -39,8 +39,9 @@ fn router(params: &RcpParams, capacity: f64) -> RcpRouter {
     )
 }
 
-/// `R` after one interval over `R` before, for offered load `y / C`, a queue in units of `C d0`, and dropped bytes.
-fn ratio(params: &RcpParams, load: f64, queue: f64, dropped: u64) -> f64 {
+/// Returns the ratio of `R` after one interval to `R` before it. The interval has the offered load `y / C`, a queue in
+/// units of `C d0`, and `dropped` bytes.
+fn ratio(params: &Params, load: f64, queue: f64, dropped: u64) -> f64 {
     let mut router = router(params, C);
     let elapsed = router.interval(params);
     let before = router.signal();
@@ -112,7 +113,7 @@ fn dropped_bytes_are_queue_where_asked() {
 fn the_average_rtt_follows_a_step() {
     let params = params(&[("interval", 10.0)]);
     let mut router = router(&params, C);
-    let mut header = RcpHeader {
+    let mut header = Header {
         rate: f32::INFINITY,
         rtt: 0.0,
     };
@@ -120,7 +121,7 @@ fn the_average_rtt_follows_a_step() {
     assert_eq!(
         router.interval(&params),
         Duration::from_ms(100),
-        "a packet without an estimate says nothing"
+        "a packet without an estimate is ignored"
     );
     header.rtt = 0.5;
     (0..50).for_each(|_| router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header)));
@@ -133,7 +134,7 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
     let params = params(&[("rtt", 1.0), ("interval", 0.01)]);
     let mut router = router(&params, C);
     let mut tick = |rtt: f32| {
-        let mut header = RcpHeader {
+        let mut header = Header {
             rate: f32::INFINITY,
             rtt,
         };
@@ -151,7 +152,8 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
     }
 }
 
-/// `d_0` after intervals of 10 ms whose packets say `rtt`, worked by hand from the authors' rule.
+/// Verifies `d_0` after intervals of 10 ms whose packets carry `rtt`. Expected values were computed by hand from the
+/// authors' rule.
 #[test]
 fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() {
     let params = params(&[("rtt", 2.0), ("initial", 0.25)]);
@@ -159,7 +161,7 @@ fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() 
     let mut tick = |packets: &[(u64, f32)]| {
         let (before, share) = (router.rtt, router.rate / C);
         for &(size, rtt) in packets {
-            let mut header = RcpHeader {
+            let mut header = Header {
                 rate: f32::INFINITY,
                 rtt,
             };
@@ -195,7 +197,7 @@ fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
         router.on_arrival(
             &params,
             &Arriving::alone(DATA),
-            Some(&mut RcpHeader {
+            Some(&mut Header {
                 rate: f32::INFINITY,
                 rtt,
             }),
@@ -221,7 +223,8 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     close(router.signal(), 80.0 / 0.1, 1e-9);
 }
 
-/// A single link in fluid steps of 10 ms, where flows send at the rate of 100 ms ago: `R` settles at `C / N`.
+/// Fluid model of a single link in steps of 10 ms, where flows send at the rate offered 100 ms ago. `R` converges to
+/// `C / N`.
 #[test]
 fn processor_sharing_is_the_fixed_point() {
     let params = params(&[("alpha", 0.4)]);
@@ -236,7 +239,7 @@ fn processor_sharing_is_the_fixed_point() {
         router.on_arrival(
             &params,
             &Arriving::alone(Bytes::new(offered as u64)),
-            Some(&mut RcpHeader { rate: 1.0, rtt: 0.1 }),
+            Some(&mut Header { rate: 1.0, rtt: 0.1 }),
         );
         queue = (queue + offered - C * 0.01 / 8.0).max(0.0);
         let view = PortView {
@@ -247,10 +250,10 @@ fn processor_sharing_is_the_fixed_point() {
     }
     assert!(router.rtt - d0.as_secs_f64() < 1e-6);
     close(router.signal() / (C / n), 1.0, 1e-3);
-    assert!(queue < 1000.0, "{queue} bytes are waiting");
+    assert!(queue < 1000.0, "{queue} bytes are queued");
 }
 
-fn feedback(header: RcpHeader, kind: Kind, rtt: Duration) -> Feedback<RcpHeader> {
+fn feedback(header: Header, kind: Kind, rtt: Duration) -> Feedback<Header> {
     Feedback::plain(0, kind, rtt, header)
 }
 
@@ -258,7 +261,7 @@ fn feedback(header: RcpHeader, kind: Kind, rtt: Duration) -> Feedback<RcpHeader>
 fn a_flow_starts_at_the_smallest_rate_of_its_path() {
     let params = params(&[]);
     assert_eq!(Rcp::transport(&params).opening, Opening::Handshake);
-    let mut sender = RcpSender::new(&params, &FlowInfo::of(DATA));
+    let mut sender = Sender::new(&params, &FlowInfo::of(DATA));
     let syn = Outgoing {
         number: 0,
         size: Bytes::new(40),
@@ -267,7 +270,7 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
     let mut header = sender.on_send(&params, Time::ZERO, &syn);
     assert_eq!(
         header,
-        RcpHeader {
+        Header {
             rate: f32::INFINITY,
             rtt: 0.0
         }
@@ -302,11 +305,11 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
 #[test]
 fn a_sender_outlives_a_hostile_rate() {
     let params = params(&[]);
-    let mut sender = RcpSender::new(&params, &FlowInfo::of(DATA));
+    let mut sender = Sender::new(&params, &FlowInfo::of(DATA));
     let one_in_ten_seconds = DATA.as_bits_f64() / 10.0;
     close(sender.rate().bps(), one_in_ten_seconds, 1e-9);
     for (echoed, adopted) in [(1e6, 1e6), (f32::INFINITY, 1e6), (1e-30, one_in_ten_seconds)] {
-        let header = RcpHeader { rate: echoed, rtt: 0.0 };
+        let header = Header { rate: echoed, rtt: 0.0 };
         sender.on_feedback(&params, Time::ZERO, &feedback(header, Kind::Data, Duration::from_ms(1)));
         close(sender.rate().bps(), adopted, 1e-9);
     }
@@ -322,13 +325,13 @@ fn no_rate_and_no_rtt_that_nobody_sends() {
         (1.0, f32::INFINITY),
         (1.0, 1e9),
     ] {
-        let mut wire = [0; RcpHeader::WIRE];
-        RcpHeader { rate, rtt }.encode(&mut wire);
-        assert!(RcpHeader::decode(&wire).is_err(), "{rate} b/s, {rtt} s");
+        let mut wire = [0; Header::WIRE];
+        Header { rate, rtt }.encode(&mut wire);
+        assert!(Header::decode(&wire).is_err(), "{rate} b/s, {rtt} s");
     }
     assert_eq!(&[0x7f, 0x80, 0, 0, 0x3f, 0, 0, 0], &{
-        let mut wire = [0; RcpHeader::WIRE];
-        RcpHeader {
+        let mut wire = [0; Header::WIRE];
+        Header {
             rate: f32::INFINITY,
             rtt: 0.5,
         }

@@ -1,23 +1,24 @@
-//! TCP Reno: one packet more per round trip, half the window after a loss. The base line of every other law.
+//! TCP Reno: adds one packet to the window per round trip, and halves the window after a loss. The baseline of all TCP
+//! laws.
 //!
 //! Source: RFC 5681 (M. Allman, V. Paxson, E. Blanton, 2009).
 
 #[cfg(test)]
 mod tests;
 
-use crate::tcp::{Ack, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamSpec, Recovery};
+use crate::tcp::{AckEvent, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamSpec, RecoveryScheme};
 
 /// The law; see the [module](self).
 pub type Reno = Tcp<RenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// Reno remembers nothing but its window.
+/// State of Reno: none except the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenoState;
 
-/// Reno's growth above the threshold: one packet per window of acknowledged packets (RFC 5681, section 3.1).
+/// Grows the window above the threshold: one packet per window of acknowledged packets (RFC 5681, section 3.1).
 #[inline]
 pub fn additive_increase(acked: u32, window: &mut Window) {
     //= RFC 5681, section 3.1
@@ -25,7 +26,7 @@ pub fn additive_increase(acked: u32, window: &mut Window) {
     window.size += f64::from(acked) / window.size;
 }
 
-/// Reno's threshold after congestion (RFC 5681, eq 4).
+/// Returns Reno's threshold after congestion (RFC 5681, eq 4).
 #[must_use]
 pub fn half(congestion: &Congestion) -> f64 {
     //= RFC 5681, section 3.1
@@ -43,16 +44,16 @@ impl Variant for RenoState {
     );
     const REDUCES_PER_HOLE: bool = true;
 
-    fn recovery(params: &SackParams) -> Recovery {
+    fn recovery(params: &SackParams) -> RecoveryScheme {
         if params.sack {
-            Recovery::Selective
+            RecoveryScheme::Selective
         } else {
-            Recovery::Reno
+            RecoveryScheme::Reno
         }
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &SackParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &SackParams, ack: &AckEvent, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 

@@ -12,7 +12,7 @@ fn an_ack_adds_its_share_of_a_packet() {
     close(window.size, 8.125, 0.0);
 }
 
-/// Mathis, Semke, Mahdavi, Ott 1997: one loss per `1/p` packets gives a mean window of `sqrt(3/(2p))`.
+/// Verifies that one loss per `1/p` packets gives a mean window of `sqrt(3/(2p))` (Mathis, Semke, Mahdavi, Ott 1997).
 #[test]
 fn periodic_losses_give_the_square_root_law() {
     for every in [20_000_u32, 80_000] {
@@ -28,7 +28,7 @@ fn periodic_losses_give_the_square_root_law() {
     }
 }
 
-/// A queue of one bandwidth-delay product keeps the link busy through every sawtooth (Villamizar, Song 1994).
+/// Verifies that a queue of one bandwidth-delay product keeps the link busy (Villamizar, Song 1994).
 #[test]
 fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
     let (capacity, delay) = (1000.0, 0.1);
@@ -46,12 +46,12 @@ fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
         capacity,
         0.001 * capacity,
     );
-    assert!(path.flows[0].losses > before.1, "nothing was lost");
+    assert!(path.flows[0].losses > before.1, "no packet was lost");
     close(high, 201.0, 1.5);
     close(low, 100.5, 1.0);
 }
 
-/// Windows after each fall of more than a third, when this many packets are lost from one window of 64.
+/// Returns the window after each reduction by more than a third, with `lost` packets lost from a window of 64.
 fn falls(lost: u32) -> std::vec::Vec<f64> {
     let lost = 100..100 + lost;
     let mut path = Path::<RenoState>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
@@ -67,8 +67,8 @@ fn falls(lost: u32) -> std::vec::Vec<f64> {
     windows
 }
 
-/// Fall and Floyd 1996: two packets lost from one window halve Reno's window twice, once per round trip; three make it
-/// start again.
+/// Verifies Fall and Floyd 1996: two losses from one window halve Reno's window twice, once per round trip. Three
+/// losses restart it from one packet.
 #[test]
 fn a_second_hole_halves_again_and_a_third_starts_again() {
     let halvings = |windows: &[f64]| windows.windows(2).for_each(|pair| close(pair[1] / pair[0], 0.5, 0.02));

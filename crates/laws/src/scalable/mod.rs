@@ -1,4 +1,5 @@
-//! Scalable TCP: a fixed step per acknowledged packet and a small cut, so that recovery from a loss takes the same time at any rate.
+//! Scalable TCP: a constant increase per acknowledged packet and a small decrease per loss. Recovery from a loss takes
+//! the same time at any rate.
 //!
 //! Source: T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks" (2003).
 
@@ -6,21 +7,21 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::ScalableParams;
+pub use params::Params;
 
 use crate::LawInfo;
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
 /// The law; see the [module](self).
 pub type Scalable = Tcp<ScalableState>;
 
-/// Scalable TCP remembers nothing but its window.
+/// State of Scalable TCP in addition to its window: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScalableState;
 
 impl Variant for ScalableState {
-    type Params = ScalableParams;
+    type Params = Params;
     const INFO: LawInfo = info(
         "scalable",
         "Scalable TCP: a fixed step per packet",
@@ -29,7 +30,7 @@ impl Variant for ScalableState {
     );
 
     #[inline]
-    fn avoid(&mut self, params: &ScalableParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let reno = window.size < params.low_window || (params.reno_floor && window.size * params.step < 1.0);
         if reno {
             additive_increase(ack.acked, window);
@@ -38,7 +39,7 @@ impl Variant for ScalableState {
         }
     }
 
-    fn reduce(&mut self, params: &ScalableParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, params: &Params, congestion: &Congestion) -> f64 {
         if congestion.window < params.low_window {
             half(congestion)
         } else {

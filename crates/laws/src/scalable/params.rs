@@ -1,26 +1,26 @@
 //! Scalable TCP's own parameters.
 
-use crate::params::{ParamSpec, SWITCH, Unit, parameters};
+use crate::params::{ParamSpec, SWITCH_RANGE, Unit, parameters};
 use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    pub struct ScalableParams {
+    pub struct Params {
         /// Growth per acknowledged packet, `a`, packets.
         step: f64 = Unit::Number, 0.01, (1e-4, 1.0),
             "growth per acknowledged packet, packets",
             "Kelly 2003, section 3; Zhang 2008, fig 7a: 0.05";
-        /// Part of the window that a loss takes, `b`.
+        /// Fraction of the window removed at a loss, `b`.
         cut: f64 = Unit::Number, 0.125, (0.01, 0.9),
-            "part of the window that a loss takes",
+            "fraction of the window removed at a loss",
             "Kelly 2003, section 3";
         low_window: f64 = Unit::Number, 16.0, (1.0, 1e6),
-            "below this window it is Reno, packets",
+            "window below which it is Reno, packets",
             "Kelly 2003, section 3.1; Linux: 1";
-        reno_floor: bool = Unit::Switch, 0.0, SWITCH,
+        reno_floor: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "grow at least as fast as Reno",
             "Linux 2.6; not in Kelly 2003";
     }
 }
 
-pub(super) const TABLE: [ParamSpec; ROWS + ScalableParams::TABLE.len()] = table(ScalableParams::TABLE);
+pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);

@@ -30,7 +30,7 @@ fn with_a_floor_it_grows_at_least_as_reno() {
     close(cut(ScalableState, &linux, 10.0), 8.75, 1e-12);
 }
 
-/// Kelly 2003, section 3: `log(1 - b) / log(1 + a)` round trips, 13.4, at any window.
+/// Kelly 2003, section 3: recovery takes `log(1 - b) / log(1 + a)` round trips, or 13.4, at any window.
 #[test]
 fn recovery_takes_as_long_at_any_window() {
     for first in [200.0, 2000.0] {
@@ -52,13 +52,13 @@ fn recovery_takes_as_long_at_any_window() {
                 back = Some(path.now.as_secs_f64());
             }
         });
-        let took = (back.expect("it is back") - low.expect("it was cut")) / 0.1;
+        let took = (back.expect("it recovers") - low.expect("it was cut")) / 0.1;
         let expected = -(1.0 - 0.125_f64).ln() / 1.01_f64.ln();
         close(took, expected, 0.6);
     }
 }
 
-/// Zhang 2008, eq 22 and figure 7a: a full link is sent `1 + step` times its capacity.
+/// Zhang 2008, eq 22 and figure 7a: on a full link, the arrival rate is `1 + step` times the capacity.
 #[test]
 fn over_a_full_link_the_rate_stays_a_step_above_the_capacity() {
     for step in [0.01, 0.05] {

@@ -1,4 +1,4 @@
-//! The 28-byte header of s-PERC: the state of a flow at one hop, on its way there and back.
+//! The 28-byte header of s-PERC: the state of a flow at one hop, in both directions.
 
 use crate::header::{Bits, Values, header};
 
@@ -19,22 +19,22 @@ const FLAGS: Values = Values::Bits(&[
     },
 ]);
 
-/// What a hop takes a flow for.
+/// Label of a flow at a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
-    /// It has not counted the flow.
+    /// The hop has not counted the flow.
     New,
-    /// The flow takes an equal part of what the satisfied ones leave.
+    /// The flow takes an equal share of the capacity that satisfied flows leave.
     Unsatisfied,
-    /// Another hop allows the flow less.
+    /// Another hop limits the flow to less.
     Satisfied,
-    /// The flow ends; said to all hops at once.
+    /// The flow ends; sent to all hops at once.
     Finished,
 }
 
 impl Label {
-    /// From its lowest two bits.
+    /// Decodes the lowest two bits.
     #[inline]
     pub(super) const fn of(bits: u8) -> Self {
         match bits & 3 {
@@ -47,18 +47,18 @@ impl Label {
 }
 
 header! {
-    /// What an s-PERC packet carries. Hops count s-PERC routers from the sender, from 1; 0 is none.
+    /// Fields of an s-PERC packet. Hops count s-PERC routers from the sender, from 1; 0 is none.
     pub struct Header {
-        flags: u8 = FLAGS, Router, "of the flow at the target; bits 4 to 0 are sent as 0 and kept as received";
+        flags: u8 = FLAGS, Router, "label and ignore bit at the target; bits 4 to 0 are sent as 0 and kept as received";
         hop: u8 = Values::Number, Router, "routers passed so far";
         target: u8 = Values::Number, Sender, "hop that this packet is an update for; 0 for none";
         epoch: u8 = Values::Number, Router, "epoch, mod 256, in which the target last counted the flow";
-        allocation: f32 = Values::MAGNITUDE, Sender, "what the target last allocated, bit/s";
-        elsewhere: f32 = Values::MAGNITUDE, Sender, "least limit of the other hops, without those to be ignored, bit/s; 3.4e38 without any";
-        limit: f32 = Values::MAGNITUDE, Router, "what the target allows the flow, bit/s";
-        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before it is known; of a finished flow, time since its last round began";
+        allocation: f32 = Values::MAGNITUDE, Sender, "last allocation of the target, bit/s";
+        elsewhere: f32 = Values::MAGNITUDE, Sender, "lowest limit of the other, not ignored hops, bit/s; 3.4e38 without any";
+        limit: f32 = Values::MAGNITUDE, Router, "limit of the flow at the target, bit/s";
+        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before the first round; of a finished flow, age of its last round";
         leaving: u32 = Values::Number, Sender, "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise";
-        epochs: u32 = Values::Number, Sender, "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise";
+        epochs: u32 = Values::Number, Sender, "epochs of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -67,7 +67,7 @@ header! {
 }
 
 impl Header {
-    /// Of a packet that updates no hop.
+    /// Header of a packet that updates no hop.
     pub(super) const PLAIN: Self = Self {
         flags: 0,
         hop: 0,
@@ -81,14 +81,14 @@ impl Header {
         epochs: 0,
     };
 
-    /// What the target takes the flow for.
+    /// Returns the label of the flow at the target hop.
     #[inline]
     #[must_use]
     pub fn label(&self) -> Label {
         Label::of(self.flags >> LABEL_SHIFT)
     }
 
-    /// Whether the other hops are to ignore the limit of this one.
+    /// Returns true if other hops must ignore the limit of the target hop.
     #[inline]
     #[must_use]
     pub fn is_ignored(&self) -> bool {
@@ -101,7 +101,7 @@ impl Header {
         self.flags = rest | (label as u8) << LABEL_SHIFT | if ignored { IGNORE } else { 0 };
     }
 
-    /// Label and epoch, mod 4, of a finished flow at a hop.
+    /// Returns label and epoch, mod 4, of a finished flow at a hop.
     #[inline]
     pub(super) fn left_behind(&self, hop: u8) -> (Label, u8) {
         let shift = 2 * u32::from(hop - 1);

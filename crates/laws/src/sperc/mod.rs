@@ -1,8 +1,8 @@
-//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that keep what each router last gave.
+//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that store the last result of each router.
 //!
 //! Source: L. Jose, S. Ibanez, M. Alizadeh, N. McKeown, "A distributed algorithm to calculate max-min fair rates
-//! without per-flow state", SIGMETRICS 2019. Their control packet carries the state of a flow at each hop; here that
-//! state stays at the sender, and a packet brings the part of one hop.
+//! without per-flow state", SIGMETRICS 2019. The paper's control packet carries the state of a flow at each hop. Here
+//! the sender stores that state, and a packet carries only the state of one hop.
 
 mod header;
 mod params;
@@ -14,7 +14,7 @@ mod tests;
 pub use header::{Header, Label};
 pub use params::Params;
 pub use router::{Router, Sums};
-pub use sender::{HOPS, Sender};
+pub use sender::{MAX_HOPS, Sender};
 
 use crate::law::{Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 

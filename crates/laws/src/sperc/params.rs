@@ -3,10 +3,10 @@
 use levelflow_units::{Bytes, Duration};
 
 use crate::paced::Sizing;
-use crate::params::{RATES, Unit, parameters};
+use crate::params::{RATE_RANGE, Unit, parameters};
 
 parameters! {
-    /// Parameters of s-PERC. A link may have its own: routers read `gamma`, `timeout` and `window`.
+    /// Parameters of s-PERC. A link may have its own parameters; routers read `gamma`, `timeout` and `window`.
     pub struct Params {
         gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
             "share of the capacity that a router allocates; the rest is for ACKs and headroom",
@@ -17,11 +17,11 @@ parameters! {
         window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
             "time over which a router looks for the longest round, or two timeouts if that is longer",
             "the authors' ns-2 scripts, wide area; they have no lower end";
-        initial_rate: f64 = Unit::Rate, 400e3, RATES,
-            "rate of the smallest packets that ask each hop for a first allocation",
-            "Levelflow: hops in the milliseconds that a packet takes; the authors ask all of them by one packet";
-        min_rate: f64 = Unit::Rate, 1e3, RATES,
-            "smallest rate, whatever is allocated, and while first allocations are under way; two of the smallest packets per timeout if that is more",
+        initial_rate: f64 = Unit::Rate, 400e3, RATE_RANGE,
+            "rate of the smallest packets that request the first allocation of each hop",
+            "Levelflow: one hop per packet, a few milliseconds each; one packet of the authors serves all hops";
+        min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
+            "smallest rate, also before the first allocations; two of the smallest packets per timeout if that is more",
             "as JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest sized packet, headers included",
@@ -44,7 +44,7 @@ impl Params {
         }
     }
 
-    /// The rate below which a sender does not fall, bit/s.
+    /// Returns the lowest rate of a sender, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
         self.sizing().floor(self.min_rate)

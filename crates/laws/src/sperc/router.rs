@@ -1,4 +1,4 @@
-//! The router half: sums over the flows of a link, and what they leave for one more.
+//! Router half: sums over the flows of a link, and the capacity that these flows leave for one more flow.
 
 use levelflow_units::{Duration, Rate, Time};
 
@@ -7,24 +7,24 @@ use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 use crate::offload::Offload;
 
-/// Fraction bits of the sum of rates.
+/// Fractional bits of the fixed-point sum of rates.
 const RATE_BITS: u32 = 8;
 /// Resets of MaxSat in an epoch.
-const RESETS: u8 = 4;
+const RESETS_PER_EPOCH: u8 = 4;
 
-/// What a link knows of its flows.
+/// Sums over the flows of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
     /// `NumFlows`.
     pub flows: u32,
     /// `NumSat`.
     pub satisfied: u32,
-    /// `SumSat`, bit/s in 2^-8.
+    /// `SumSat`, in units of 2^-8 bit/s.
     allocated: u64,
 }
 
 impl Sums {
-    /// `SumSat`, bit/s.
+    /// Returns `SumSat`, in bit/s.
     #[must_use]
     pub fn allocated(&self) -> f64 {
         self.allocated as f64 / f64::from(1 << RATE_BITS)
@@ -50,7 +50,7 @@ impl Sums {
         }
     }
 
-    /// What is left of `target` for each of the flows that are not satisfied and of `more` that are not counted yet, bit/s.
+    /// Returns the share of `target` left for each unsatisfied flow and each of `more` uncounted flows, bit/s.
     #[inline]
     #[must_use]
     pub fn limit(&self, target: f64, more: u32) -> f64 {
@@ -62,32 +62,32 @@ impl Sums {
 /// Router half of s-PERC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    /// Bit/s.
+    /// Target rate, in bit/s.
     target: f64,
-    /// Of the flows counted in this epoch or the one before.
+    /// Sums of the flows counted in this epoch or the previous one.
     pub(super) sums: Sums,
-    /// Of the flows counted in this epoch.
+    /// Sums of the flows counted in this epoch.
     recent: Sums,
     pub(super) epoch: u8,
-    /// Last packet before this epoch began.
+    /// Arrival time of the last packet before this epoch began.
     began: Time,
-    /// Last packet.
+    /// Arrival time of the last packet.
     seen: Time,
-    /// Of MaxSat, in this epoch.
+    /// Resets of MaxSat in this epoch.
     resets: u8,
-    /// Bit/s.
+    /// MaxSat, in bit/s.
     pub(super) max_sat: f32,
-    /// Bit/s.
+    /// Value of MaxSat after the next reset, in bit/s.
     next_max_sat: f32,
-    /// Between two resets of MaxSat.
+    /// Time between two resets of MaxSat.
     pub(super) timeout: Duration,
-    /// Since the last one.
+    /// Time since the last reset of MaxSat.
     since: Duration,
-    /// Longest round in this window or the one before, s.
+    /// Longest round in this window or the previous one, in seconds.
     longest: f32,
-    /// Longest round in this window, s.
+    /// Longest round in this window, in seconds.
     next_longest: f32,
-    /// How long the window has lasted.
+    /// Duration of the window so far.
     window: Duration,
 }
 
@@ -118,7 +118,7 @@ impl RouterLaw for Router {
         self.target = params.gamma * capacity.bps();
     }
 
-    /// Hops beyond the 255th say nothing.
+    /// Processes a header; ignores it at hops beyond the 255th.
     #[inline]
     fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let Some(header) = header else { return };
@@ -134,12 +134,12 @@ impl RouterLaw for Router {
         }
     }
 
-    /// Until the next reset.
+    /// Returns the time until the next reset of MaxSat.
     fn interval(&self, _params: &Params) -> Duration {
         self.timeout.saturating_sub(self.since)
     }
 
-    /// The timeout may have grown since this interval began.
+    /// Resets MaxSat unless the timeout has grown since this interval began.
     fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
         self.since = self.since.checked_add(elapsed).unwrap_or(Duration::MAX);
         self.window = self.window.checked_add(elapsed).unwrap_or(Duration::MAX);
@@ -149,7 +149,7 @@ impl RouterLaw for Router {
         self.since = Duration::ZERO;
         (self.max_sat, self.next_max_sat) = (self.next_max_sat, 0.0);
         self.resets += 1;
-        if self.resets == RESETS {
+        if self.resets == RESETS_PER_EPOCH {
             self.resets = 0;
             self.epoch = self.epoch.wrapping_add(1);
             self.began = self.seen;
@@ -164,7 +164,7 @@ impl RouterLaw for Router {
         Rate::clamped(self.target)
     }
 
-    /// What one of the flows that are not satisfied gets, bit/s.
+    /// Returns the share of one unsatisfied flow, bit/s.
     fn signal(&self) -> f64 {
         self.sums.limit(self.target, 0)
     }
@@ -175,10 +175,10 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Takes the flow for one that is not satisfied, and looks whether another hop allows it less than that.
+    /// Counts the flow anew: as satisfied if another hop limits it to less than this hop, otherwise as unsatisfied.
     #[inline]
     fn update(&mut self, header: &mut Header) {
-        self.see_period(header.period);
+        self.on_period(header.period);
         let age = self.epoch.wrapping_sub(header.epoch);
         self.remove(header.label(), header.allocation, age);
         let limit = self.sums.limit(self.target, 1).min(f32::MAX.into()) as f32;
@@ -203,7 +203,8 @@ impl Router {
         }
     }
 
-    /// The ACK of the last update of the flow may still be on its way, so that the sender knows of an epoch too early.
+    /// Removes a finished flow. The ACK of its last update may still be in flight, so the sender's epoch may be too
+    /// old.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {
         let (label, epoch) = header.left_behind(hop);
         let mut age = self.epoch.wrapping_sub(epoch) & 3;
@@ -214,7 +215,7 @@ impl Router {
         self.remove(label, header.allocation, age);
     }
 
-    /// Takes a flow out of the sums that still have it.
+    /// Removes a flow from the sums that still contain it.
     #[inline]
     fn remove(&mut self, label: Label, allocation: f32, age: u8) {
         if !matches!(label, Label::Unsatisfied | Label::Satisfied) || age > 1 {
@@ -226,9 +227,9 @@ impl Router {
         }
     }
 
-    /// The timeout is at least the longest round.
+    /// Raises the timeout to at least the longest round.
     #[inline]
-    fn see_period(&mut self, period: f32) {
+    fn on_period(&mut self, period: f32) {
         if period <= self.next_longest {
             return;
         }
@@ -241,7 +242,7 @@ impl Router {
         }
     }
 
-    /// The timeout is at most twice the longest round.
+    /// Reduces the timeout to at most twice the longest round.
     fn close_window(&mut self) {
         self.window = Duration::ZERO;
         (self.longest, self.next_longest) = (self.next_longest, 0.0);

@@ -1,4 +1,4 @@
-//! The sender half: keeps what each hop last reported, and passes to each of them what the others allow.
+//! Sender half: stores the last report of each hop, and sends each hop the lowest limit of the other hops.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -7,16 +7,16 @@ use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// Longest path whose rate a sender follows; on a longer one, it stays at its smallest rate.
-pub const HOPS: usize = 16;
-/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost.
-const SILENCE: Duration = Duration::from_secs(1);
-/// See [`SILENCE`].
+/// Longest path that the sender supports, in hops. On a longer path, the sender stays at its smallest rate.
+pub const MAX_HOPS: usize = 16;
+/// Lower bound of the ACK timeout, after which the rate is halved each round trip.
+const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
+/// ACK timeout in round-trip times, if longer than [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
-/// An update is lost if a packet so many later is acknowledged first.
-const REORDERING: u32 = 3;
+/// Reordering threshold: an update is declared lost when the packet this many numbers later is acknowledged first.
+const REORDERING_THRESHOLD: u32 = 3;
 
-/// Not `f32::min`, which leaves open which of 0 and -0 it gives.
+/// Returns the lesser value; `f32::min` does not define the sign for 0 and -0.
 fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
@@ -25,37 +25,37 @@ fn narrow(rate: f64) -> f32 {
     rate.min(f32::MAX.into()) as f32
 }
 
-/// As headers carry times.
+/// Converts a time to seconds, the unit of headers.
 fn seconds(time: Duration) -> f32 {
     time.as_secs_f64().min(LONGEST_TIME.into()) as f32
 }
 
-/// What a hop has said of the flow.
+/// Last report of a hop about the flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Hop {
-    /// Bit/s; 0 before it has said one.
+    /// Allocation in bit/s; 0 before the first report.
     allocation: f32,
-    /// Bit/s; [`f32::MAX`] where the other hops ignore it.
+    /// Limit in bit/s; [`f32::MAX`] if other hops must ignore it.
     limit: f32,
     label: Label,
     epoch: u8,
 }
 
-/// What the hops of a path have said, an array for each part: a struct per hop would have gaps.
+/// Reports of the hops of a path, one array per field, since a struct per hop would have padding.
 #[derive(Debug, Clone, PartialEq)]
 struct Path {
-    allocation: [f32; HOPS],
-    limit: [f32; HOPS],
-    label: [Label; HOPS],
-    epoch: [u8; HOPS],
+    allocation: [f32; MAX_HOPS],
+    limit: [f32; MAX_HOPS],
+    label: [Label; MAX_HOPS],
+    epoch: [u8; MAX_HOPS],
 }
 
 impl Path {
     const UNKNOWN: Self = Self {
-        allocation: [0.0; HOPS],
-        limit: [f32::MAX; HOPS],
-        label: [Label::New; HOPS],
-        epoch: [0; HOPS],
+        allocation: [0.0; MAX_HOPS],
+        limit: [f32::MAX; MAX_HOPS],
+        label: [Label::New; MAX_HOPS],
+        epoch: [0; MAX_HOPS],
     };
 
     fn hop(&self, index: usize) -> Hop {
@@ -84,44 +84,44 @@ pub struct Sender {
     path: Path,
     /// Routers on the path; 0 before the first ACK.
     length: u8,
-    /// Hop that limits the rate; 0 while one has not said what it allocates.
+    /// Hop that limits the rate; 0 until each hop has reported an allocation.
     slowest: u8,
-    /// Number of the packet that opened the running round: the one for hop 1.
+    /// Number of the packet that opened the current round, the update of hop 1.
     first: u32,
-    /// Hops that this round has updated.
+    /// Hops updated in this round.
     updated: u8,
-    /// Of these, bit `i` for hop `i + 1`, those without an ACK.
+    /// Hops whose update is not acknowledged; bit `i` stands for hop `i + 1`.
     open: u16,
-    /// In the same way, those that last said the same as in the round before.
+    /// Hops whose last two reports were equal; bit `i` stands for hop `i + 1`.
     steady: u16,
-    /// When the round began; [`Time::NEVER`] before the first.
+    /// Time at which the current round began; [`Time::NEVER`] before the first round.
     began: Time,
-    /// How long the round before it took, s.
+    /// Duration of the previous round, in seconds.
     period: f32,
-    /// Latest round-trip time, s.
+    /// Latest round-trip time, in seconds.
     rtt: f32,
-    /// When the rate falls unless an ACK comes.
+    /// Time at which the rate is reduced unless an ACK arrives.
     silent_at: Time,
     /// Packets sent since the last ACK.
-    unheard: u8,
+    unreported: u8,
 }
 
 impl Sender {
-    /// Nothing is known of a path of this length.
+    /// Discards all reports, and sets the path length.
     fn forget(&mut self, length: u8) {
         self.path = Path::UNKNOWN;
         (self.length, self.slowest, self.steady) = (length, 0, 0);
         (self.updated, self.open) = (u8::MAX, 0);
     }
 
-    /// Hops that the sender keeps.
+    /// Returns the number of stored hops.
     fn known(&self) -> usize {
-        HOPS.min(self.length.into())
+        MAX_HOPS.min(self.length.into())
     }
 
-    /// Hops that a round updates: the first one is there, as far as is known.
+    /// Returns the number of hops that a round updates; at least 1, since the path may be unknown.
     fn round(&self) -> u8 {
-        self.length.clamp(1, HOPS as u8)
+        self.length.clamp(1, MAX_HOPS as u8)
     }
 
     fn begin_round(&mut self, now: Time, number: u32) {
@@ -130,7 +130,7 @@ impl Sender {
         (self.first, self.updated, self.open) = (number, 0, 0);
     }
 
-    /// The update for the next hop of the round.
+    /// Returns the update for the next hop of the round.
     fn update(&mut self) -> Header {
         let index = usize::from(self.updated);
         self.open |= 1 << index;
@@ -151,8 +151,8 @@ impl Sender {
         header
     }
 
-    /// Signals to all hops of the round that the flow ends. Where a hop allocated something else than the others, it forgets the
-    /// flow by itself.
+    /// Returns the header that signals the end of the flow to all hops. A hop with a different allocation removes the
+    /// flow when the flow's epoch expires.
     fn finish(&self, now: Time) -> Header {
         let hops = || (0..self.known()).map(|index| self.path.hop(index));
         let satisfied = hops().filter(|hop| hop.label == Label::Satisfied);
@@ -171,8 +171,8 @@ impl Sender {
         header
     }
 
-    /// Takes what a hop says.
-    fn hear(&mut self, index: usize, header: &Header) {
+    /// Processes the report of a hop.
+    fn on_report(&mut self, index: usize, header: &Header) {
         let label = header.label();
         let allocation = match label {
             Label::Unsatisfied => header.limit,
@@ -193,11 +193,11 @@ impl Sender {
         self.path.set(index, hop);
     }
 
-    /// It is not known whether a lost update changed the sums of its hop. One that was steady will have left them as they were;
-    /// another one counts the flow anew, and forgets what it had.
-    fn give_up(&mut self, newest: u32) {
-        for index in 0..u32::from(self.updated.min(HOPS as u8)) {
-            let lost = self.first.wrapping_add(index).wrapping_add(REORDERING);
+    /// Handles lost updates, which may or may not have changed the sums of their hops. A steady hop is assumed to have
+    /// kept its result. Any other hop counts the flow as new, and its old entry expires.
+    fn declare_lost(&mut self, newest: u32) {
+        for index in 0..u32::from(self.updated.min(MAX_HOPS as u8)) {
+            let lost = self.first.wrapping_add(index).wrapping_add(REORDERING_THRESHOLD);
             if self.open & 1 << index != 0 && !before(newest, lost) {
                 self.open &= !(1 << index);
                 if self.steady & 1 << index == 0 {
@@ -207,7 +207,7 @@ impl Sender {
         }
     }
 
-    /// Of equal allocations, that of an unsatisfied hop is the one from which the others follow.
+    /// Sets the rate to the lowest allocation. Among hops with equal allocations, an unsatisfied hop is the bottleneck.
     fn follow(&mut self, params: &Params) {
         let (mut slowest, mut least) = (0, f32::MAX);
         for (number, index) in (1..).zip(0..self.known()) {
@@ -217,14 +217,15 @@ impl Sender {
             }
         }
         self.slowest = slowest;
-        if least == 0.0 || usize::from(self.length) > HOPS {
+        if least == 0.0 || usize::from(self.length) > MAX_HOPS {
             self.slowest = 0;
         }
         self.rate = least;
         self.keep_pace(params);
     }
 
-    /// Before each hop has allocated a rate, packets that ask for one leave at the initial rate, and others at the smallest.
+    /// Sets the rate used before each hop has allocated a rate. Packets that carry a request use the initial rate,
+    /// other packets the smallest.
     fn keep_pace(&mut self, params: &Params) {
         let floor = narrow(params.floor());
         if self.slowest > 0 {
@@ -232,7 +233,7 @@ impl Sender {
             return;
         }
         let asks = self.open == 0 || self.updated < self.round();
-        let opens = asks && usize::from(self.length) <= HOPS;
+        let opens = asks && usize::from(self.length) <= MAX_HOPS;
         self.rate = if opens {
             narrow(params.initial_rate).max(floor)
         } else {
@@ -240,9 +241,9 @@ impl Sender {
         };
     }
 
-    fn notice_silence(&mut self, params: &Params, now: Time) {
-        self.unheard = self.unheard.saturating_add(1);
-        if now < self.silent_at || u32::from(self.unheard) <= REORDERING {
+    fn check_ack_timeout(&mut self, params: &Params, now: Time) {
+        self.unreported = self.unreported.saturating_add(1);
+        if now < self.silent_at || u32::from(self.unreported) <= REORDERING_THRESHOLD {
             return;
         }
         self.rate = (self.rate / 2.0).max(narrow(params.floor()));
@@ -270,7 +271,7 @@ impl SenderLaw for Sender {
             period: 0.0,
             rtt: 0.0,
             silent_at: Time::NEVER,
-            unheard: 0,
+            unreported: 0,
         }
     }
 
@@ -279,7 +280,7 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate.into())
     }
 
-    /// Small at a low rate, so that rounds stay short.
+    /// Returns the packet size. Packets are smaller at low rates, so that rounds stay short.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
         if self.slowest == 0 && params.packets_per_timeout > 0.0 {
@@ -290,7 +291,7 @@ impl SenderLaw for Sender {
 
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
-        self.notice_silence(params, now);
+        self.check_ack_timeout(params, now);
         match packet.kind {
             Kind::Fin => return self.finish(now),
             Kind::Syn => self.forget(0),
@@ -318,9 +319,9 @@ impl SenderLaw for Sender {
             ..
         } = *feedback;
         self.rtt = seconds(rtt);
-        self.unheard = 0;
+        self.unreported = 0;
         let patience = rtt.checked_mul(SILENT_RTTS).unwrap_or(Duration::MAX);
-        self.silent_at = now.saturating_add(patience.max(SILENCE));
+        self.silent_at = now.saturating_add(patience.max(MIN_ACK_TIMEOUT));
         if header.hop == 0 {
             return;
         }
@@ -335,14 +336,14 @@ impl SenderLaw for Sender {
             return;
         }
         let index = number.wrapping_sub(self.first);
-        if index < u32::from(self.updated) && index < HOPS as u32 && self.open & 1 << index != 0 {
+        if index < u32::from(self.updated) && index < MAX_HOPS as u32 && self.open & 1 << index != 0 {
             self.open &= !(1 << index);
             if u32::from(header.target) == index + 1 {
-                self.hear(index as usize, header);
+                self.on_report(index as usize, header);
             }
             self.follow(params);
         }
-        self.give_up(number);
+        self.declare_lost(number);
     }
 
     fn bottleneck(&self) -> Bottleneck {

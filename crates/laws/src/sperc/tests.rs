@@ -11,7 +11,7 @@ use crate::{Header as _, Parameters};
 
 const DATA: Bytes = Bytes::new(1000);
 
-/// The defaults, but that routers allocate the whole capacity.
+/// Returns the default parameters, except that routers allocate the whole capacity.
 fn params() -> Params {
     let whole = |row: &crate::ParamSpec| if row.name == "gamma" { 1.0 } else { row.default };
     let values: Vec<f64> = Params::TABLE.iter().map(whole).collect();
@@ -26,7 +26,7 @@ fn update(elsewhere: f32) -> Header {
     }
 }
 
-/// What the router at the first hop says; the header becomes the next update.
+/// Returns the response of the router at the first hop; the header becomes the next update.
 fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
     header.hop = 0;
     router.on_arrival(&params(), &Arriving::alone(DATA), Some(header));
@@ -62,17 +62,13 @@ fn a_router_allocates_what_the_satisfied_flows_leave() {
     assert_eq!(
         ask(&mut router, &mut a),
         (Label::Unsatisfied, 5e6, false),
-        "it counts once"
+        "counted once"
     );
     b.elsewhere = 3e6;
     assert_eq!(ask(&mut router, &mut b), (Label::Satisfied, 4e6, false), "12/3 > 3");
     assert_eq!(sums(&router), (3, 1, 3e6));
     b.elsewhere = 4e6;
-    assert_eq!(
-        ask(&mut router, &mut b),
-        (Label::Unsatisfied, 4e6, false),
-        "not more than 4"
-    );
+    assert_eq!(ask(&mut router, &mut b), (Label::Unsatisfied, 4e6, false), "at most 4");
     assert_eq!(sums(&router), (3, 0, 0.0));
 }
 
@@ -134,12 +130,12 @@ fn flows_that_vanish_are_forgotten_after_two_epochs_and_others_are_not() {
     }
     assert_eq!(sums(&router), (1, 1, 1e6));
     ask(&mut router, &mut vanishes);
-    assert_eq!(sums(&router), (2, 2, 3e6), "it was gone, so it counts as new");
+    assert_eq!(sums(&router), (2, 2, 3e6), "expired, so counted as new");
     ask(&mut router, &mut vanishes);
     assert_eq!(sums(&router), (2, 2, 3e6));
 }
 
-/// A flow over routers, whose packets arrive at once.
+/// Flow over routers, without propagation delay.
 struct Desk {
     params: Params,
     sender: Sender,
@@ -163,7 +159,7 @@ impl Desk {
         }
     }
 
-    /// A packet that reaches so many of the routers.
+    /// Sends a packet that reaches the first `reach` routers.
     fn send(&mut self, kind: Kind, reach: usize) -> Feedback<Header> {
         self.seconds += 0.01;
         let packet = Outgoing {
@@ -183,16 +179,16 @@ impl Desk {
         Feedback::plain(packet.number, kind, Duration::from_ms(5), header)
     }
 
-    fn hear(&mut self, ack: &Feedback<Header>) -> f64 {
+    fn on_report(&mut self, ack: &Feedback<Header>) -> f64 {
         self.sender.on_feedback(&self.params, at(self.seconds + 0.005), ack);
         self.sender.rate().bps()
     }
 
-    /// A packet and its ACK.
+    /// Sends a packet and processes its ACK.
     fn exchange(&mut self) -> f64 {
         let kind = if self.number == 0 { Kind::Syn } else { Kind::Data };
         let ack = self.send(kind, self.routers.len());
-        self.hear(&ack)
+        self.on_report(&ack)
     }
 
     fn exchanges(&mut self, count: usize) {
@@ -220,9 +216,13 @@ fn one_update_at_a_time_is_under_way_to_a_hop() {
     desk.exchanges(6);
     let acks: Vec<_> = (0..5).map(|_| desk.send(Kind::Data, 2)).collect();
     let targets: Vec<u8> = acks.iter().map(|ack| ack.header.target).collect();
-    assert_eq!(targets, [2, 0, 0, 0, 0], "hop 1 had its turn, then the round is over");
+    assert_eq!(
+        targets,
+        [2, 0, 0, 0, 0],
+        "hop 1 was updated before, then the round is over"
+    );
     for ack in &acks {
-        desk.hear(ack);
+        desk.on_report(ack);
     }
     assert_eq!(desk.send(Kind::Data, 2).header.target, 1);
 }
@@ -265,7 +265,7 @@ fn a_flow_whose_first_update_is_lost_counts_twice_until_the_old_count_is_forgott
     desk.send(Kind::Data, 2);
     desk.exchanges(8);
     assert_eq!(desk.routers[1].sums.flows, 2);
-    assert_eq!(desk.sender.rate().bps(), 2e6, "never more than there is");
+    assert_eq!(desk.sender.rate().bps(), 2e6, "never more than the capacity");
     for _ in 0..8 {
         desk.routers.iter_mut().for_each(|router| tick(router, 1));
         desk.exchanges(4);
@@ -294,8 +294,8 @@ fn on_a_path_of_more_hops_than_it_keeps_a_sender_stays_at_its_smallest_rate() {
         let mut desk = Desk::new(&std::vec![1e6; hops]);
         (0..4 * hops).map(|_| desk.exchange()).last()
     };
-    assert_eq!(rate(HOPS), Some(1e6));
-    assert_eq!(rate(HOPS + 1), Some(8320.0), "two packets of 52 B in 100 ms");
+    assert_eq!(rate(MAX_HOPS), Some(1e6));
+    assert_eq!(rate(MAX_HOPS + 1), Some(8320.0), "two packets of 52 B in 100 ms");
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates()
     let asks: Vec<_> = (0..5).map(|_| sent(&mut desk)).collect();
     let small = Bytes::new(52);
     assert_eq!(asks[..3], [(400e3, small); 3]);
-    assert_eq!(asks[3..], [(8320.0, small); 2], "no hop is left to ask");
+    assert_eq!(asks[3..], [(8320.0, small); 2], "no hop is left to update");
 }
 
 #[test]
@@ -370,7 +370,7 @@ fn the_wire_layout_is_that_of_the_readme() {
     assert_eq!(wire[20..28], [0x80, 0, 0, 0, 0xc0, 0, 0, 0]);
 }
 
-/// Or else the packets of every law would need more memory.
+/// Verifies the size, since a larger header would enlarge the packets of every law.
 #[test]
 fn a_header_takes_no_more_memory_than_that_of_jetmax() {
     assert_eq!(size_of::<Header>(), size_of::<crate::jetmax::Header>());

@@ -1,7 +1,7 @@
-//! The sender that all TCP laws share: slow start, recovery, marks, timeouts, round-trip times. Not a law itself.
+//! Sender common to all TCP laws: slow start, recovery, marks, timeouts and round-trip times. It is not a law itself.
 //!
-//! A law of the family is a [`Variant`]: how its window grows per ACK, and what remains of it after a loss.
-//! `pub type MyLaw = Tcp<MyState>` then is a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168 for marks.
+//! A law of the family is a [`Variant`], which defines window growth per ACK and the reduction after a loss.
+//! `pub type MyLaw = Tcp<MyState>` is then a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168 for marks.
 
 mod params;
 mod sender;
@@ -21,101 +21,101 @@ pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
 use crate::params::Parameters;
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, Recovery, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, RecoveryScheme, Signal, Transport};
 
-/// What makes a TCP law: its state is a value of the type, before the first packet the default.
+/// Law-specific part of a TCP law. A value of this type is the law-specific state of a flow, initially the default.
 ///
-/// The sender calls [`on_ack`](Self::on_ack) for every ACK; then, when the window was in use and nothing is
-/// being recovered, [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. The
-/// window is cut to what [`reduce`](Self::reduce) returns once per loss episode, for marks at most once per round trip,
-/// and to 1 by a timeout. What these methods make of the window is then kept within 1 and the limit.
+/// The sender calls [`on_ack`](Self::on_ack) for every ACK. If the window was in use and no recovery is in progress, it
+/// then calls [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. A loss episode
+/// reduces the window once, to the result of [`reduce`](Self::reduce); marks reduce it at most once per round trip. A
+/// timeout reduces the window to 1. The sender then clamps the window to the range from 1 to the limit.
 pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
-    /// Its own parameters.
+    /// Parameters of the law.
     type Params: Parameters;
     /// Name, source and table; made with [`info`] and [`table`].
     const INFO: LawInfo;
-    /// Whether each packet lost in one window is a reason of its own to reduce, one per round trip.
+    /// True if each packet lost from one window causes a separate reduction, at most one per round trip.
     const REDUCES_PER_HOLE: bool = false;
-    /// Whether it is scalable and says so (RFC 9331): its packets carry ECT(1), and its window goes on growing after a mark.
+    /// True if the sender is scalable (RFC 9331): packets carry ECT(1), and the window keeps growing after a mark.
     const SCALABLE: bool = false;
 
-    /// How the transport repairs losses.
-    fn recovery(_params: &Self::Params) -> Recovery {
-        Recovery::Selective
+    /// Returns the loss recovery of the transport.
+    fn recovery(_params: &Self::Params) -> RecoveryScheme {
+        RecoveryScheme::Selective
     }
-    /// An ACK arrives, in whatever state the sender is.
-    fn on_ack(&mut self, _params: &Self::Params, _ack: &Ack, _window: &mut Window) {}
-    /// The window below the threshold grows.
-    fn slow_start(&mut self, _params: &Self::Params, ack: &Ack, window: &mut Window) {
+    /// Called for each ACK, in every phase of the sender.
+    fn on_ack(&mut self, _params: &Self::Params, _ack: &AckEvent, _window: &mut Window) {}
+    /// Grows the window below the threshold: slow start.
+    fn slow_start(&mut self, _params: &Self::Params, ack: &AckEvent, window: &mut Window) {
         window.slow_start(ack.growth);
     }
-    /// The window above the threshold changes: congestion avoidance.
-    fn avoid(&mut self, params: &Self::Params, ack: &Ack, window: &mut Window);
-    /// Whether a mark is a reason to reduce now, on an ACK for a packet that left after the last reduction.
-    fn heeds_mark(&self, _params: &Self::Params, _ack: &Ack) -> bool {
+    /// Updates the window above the threshold: congestion avoidance.
+    fn avoid(&mut self, params: &Self::Params, ack: &AckEvent, window: &mut Window);
+    /// Returns true if this mark causes a reduction. Called on ACKs for packets sent after the last reduction.
+    fn heeds_mark(&self, _params: &Self::Params, _ack: &AckEvent) -> bool {
         true
     }
-    /// A packet is taken for lost; after [`reduce`](Self::reduce), if that is a reason to.
+    /// Called when a packet is declared lost, after [`reduce`](Self::reduce), if the loss causes a reduction.
     fn on_lost(&mut self) {}
-    /// Packets that were taken for lost have arrived after all. Returns whether it has taken back the last reduction.
-    fn on_returned(&mut self, _packets: u32, _window: &mut Window) -> bool {
+    /// Called when an ACK shows that packets were spuriously declared lost. Returns true if the last reduction was
+    /// undone.
+    fn on_spurious(&mut self, _packets: u32, _window: &mut Window) -> bool {
         false
     }
-    /// The window restarts after an idle time, in slow start.
+    /// Called when the window restarts in slow start, after an idle time.
     fn on_idle(&mut self) {}
-    /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
+    /// Returns the new slow-start threshold after a congestion event, in packets. The sender raises it to at least 2.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
 
-/// An ACK for data, as a [`Variant`] sees it.
+/// ACK for data, as input of a [`Variant`].
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ack {
-    /// When it arrived.
+pub struct AckEvent {
+    /// Arrival time.
     pub now: Time,
-    /// Packets that it tells to have arrived.
+    /// Packets newly acknowledged.
     pub acked: u32,
-    /// Growth of the window in slow start, packets.
+    /// Window growth that this ACK allows in slow start, in packets.
     pub growth: f64,
-    /// Packets still on their way.
+    /// Packets in flight.
     pub outstanding: u32,
-    /// Whether it carries a mark.
+    /// True if the ACK carries a mark.
     pub marked: bool,
-    /// Round-trip times, including that of this ACK.
+    /// Round-trip times, including the sample of this ACK.
     pub rtt: Rtt,
-    /// Whether it is the first ACK for a packet sent after the last ACK for which this was true: once per round
-    /// trip.
+    /// True for the first ACK of a round trip: it acknowledges a packet sent after the previous such ACK.
     pub round: bool,
-    /// Whether the window was in use, so that it may grow.
+    /// True if the flow used its window, so that the window may grow.
     pub in_use: bool,
 }
 
-/// A reason to send less.
+/// Congestion event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Congestion {
-    /// What it was.
+    /// Signal that caused the event.
     pub cause: Cause,
-    /// When.
+    /// Time of the event.
     pub now: Time,
-    /// Window at that time, packets.
+    /// Window at the time of the event, in packets.
     pub window: f64,
-    /// Threshold at that time, packets.
+    /// Slow-start threshold at the time of the event, in packets.
     pub ssthresh: f64,
-    /// Round-trip times so far.
+    /// Round-trip times at the time of the event.
     pub rtt: Rtt,
 }
 
-/// See [`Congestion`].
+/// Signal that caused a [`Congestion`] event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// A packet was lost.
+    /// A packet was declared lost.
     Loss,
     /// A packet was marked.
     Mark,
-    /// No ACK came in time.
+    /// The timer expired.
     Timeout,
 }
 
-/// What is known of a law of the family that listens to losses; `params` is its [`table`].
+/// Returns the description of a loss-based law of the family; `params` is its [`table`].
 #[must_use]
 pub const fn info(
     name: &'static str,
@@ -126,7 +126,7 @@ pub const fn info(
     LawInfo::of_hosts(name, title, source, Signal::Loss, true, params)
 }
 
-/// The law that a [`Variant`] makes.
+/// Law with this [`Variant`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tcp<V>(PhantomData<V>);
 

@@ -1,20 +1,21 @@
-//! Parameters that all laws of the family have.
+//! Parameters of all laws of the family.
 
 use levelflow_units::Duration;
 
 use crate::params::{
-    DELAYED_ACK, MIN_TIMEOUT, ParamError, ParamSpec, Parameters, SWITCH, Unit, choices, joined, parameters, position,
+    DELAYED_ACK, MIN_TIMEOUT, ParamError, ParamSpec, Parameters, SWITCH_RANGE, Unit, choices, joined, parameters,
+    position,
 };
 
-/// A window that no flow reaches.
-const UNLIMITED: f64 = 1e9;
+/// Window that no flow reaches, packets.
+const UNLIMITED_WINDOW: f64 = 1e9;
 
 /// Validated parameters of a law of the family.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TcpParams<P> {
-    /// What all have.
+    /// Parameters of all laws of the family.
     pub common: Common,
-    /// What this one adds.
+    /// Parameters of this law.
     pub own: P,
 }
 
@@ -31,82 +32,84 @@ impl<P: Parameters> Parameters for TcpParams<P> {
 choices! {
     /// Rule for the window after an idle time.
     pub enum AfterIdle {
-        /// After more than an RTO the window is at most the first one, and slow start follows (RFC 5681, section 4.1).
+        /// Limits the window to the initial window after more than an RTO of idle time; slow start follows (RFC 5681,
+        /// section 4.1).
         Restart = "restart",
-        /// The window is halved once for each RTO, down to the first one (`tcp_cwnd_restart` of Linux; RFC 2861).
+        /// Halves the window once per RTO of idle time, down to the initial window (`tcp_cwnd_restart` of Linux; RFC
+        /// 2861).
         Halve = "halve",
-        /// The window is kept, and paced over a round trip (RFC 9002, section 7.7).
+        /// Keeps the window, and paces it over a round trip (RFC 9002, section 7.7).
         Pace = "pace",
-        /// The window is kept, and all of it may leave at once.
+        /// Keeps the window, which may be sent in one burst.
         Keep = "keep",
     }
 }
 
 parameters! {
-    /// Validated parameters that all laws of the family have.
+    /// Validated parameters of all laws of the family.
     pub struct Common {
         initial_window: f64 = Unit::Number, 2.0 => 10.0, (1.0, 1e6),
-            "first window, packets",
+            "initial window, packets",
             "Dukkipati et al. 2005, and RFC 5681, section 3.1 (2 to 4); Linux, and RFC 6928: 10";
-        initial_ssthresh: f64 = Unit::Number, UNLIMITED, (2.0, UNLIMITED),
-            "window at which the first slow start ends, packets; the default stands for none",
+        initial_ssthresh: f64 = Unit::Number, UNLIMITED_WINDOW, (2.0, UNLIMITED_WINDOW),
+            "initial slow-start threshold, packets; the default is no threshold",
             "RFC 5681, section 3.1 (arbitrarily high)";
-        slow_start: bool = Unit::Switch, 1.0, SWITCH,
-            "double a window below the threshold in each round trip",
+        slow_start: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "slow start: double the window in each round trip while it is below the threshold",
             "RFC 5681, section 3.1";
-        window_limit: f64 = Unit::Number, UNLIMITED, (1.0, UNLIMITED),
-            "largest window, packets; the default stands for none",
+        window_limit: f64 = Unit::Number, UNLIMITED_WINDOW, (1.0, UNLIMITED_WINDOW),
+            "largest window, packets; the default is no limit",
             "RFC 9293, section 3.8 (the receiver's window)";
-        /// Receivers acknowledge every second packet.
+        /// True if receivers acknowledge every second packet.
         delayed_ack: bool = DELAYED_ACK;
-        ecn: bool = Unit::Switch, 0.0, SWITCH,
+        ecn: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "queues may mark packets instead of dropping them",
             "RFC 3168";
         /// Floor of the variance term of the RTO.
         min_timeout: Duration = MIN_TIMEOUT;
         timeout_floor: Duration = Unit::Duration, 0.0, (0.0, 60.0),
-            "least RTO as a whole; the default stands for none",
+            "floor of the whole RTO; the default is none",
             "RFC 6298, section 2.4 (1 s); ns-2 (minrto_, 200 ms)";
-        paced: bool = Unit::Switch, 0.0 => 1.0, SWITCH,
-            "packets leave evenly, a window per smoothed round-trip time, times a gain",
+        paced: bool = Unit::Switch, 0.0 => 1.0, SWITCH_RANGE,
+            "pace packets, at a window per smoothed round-trip time times a gain",
             "Aggarwal, Savage, Anderson 2000; Linux with the queue fq";
         pacing_gain: f64 = Unit::Number, 1.0 => 1.2, (1.0, 10.0),
-            "pacing rate over window per smoothed round-trip time",
+            "pacing gain: ratio of the pacing rate to the window per smoothed round-trip time",
             "Aggarwal, Savage, Anderson 2000; Linux (tcp_pacing_ca_ratio)";
         pacing_start: f64 = Unit::Number, 1.0 => 2.0, (1.0, 10.0),
-            "the same below half of the slow-start threshold",
+            "pacing gain below half of the slow-start threshold",
             "Aggarwal, Savage, Anderson 2000; Linux (tcp_pacing_ss_ratio)";
         after_idle: AfterIdle = AfterIdle::UNIT, 0.0 => AfterIdle::Halve as u8 as f64, AfterIdle::RANGE,
-            "window after an idle time: restart at the first one after an RTO, halve once per RTO, pace the old one, or keep it",
+            "window after an idle time: restart at the initial one after an RTO, halve once per RTO, pace, or keep",
             "RFC 5681, section 4.1, and ns-2; Linux halves (tcp_slow_start_after_idle), QUIC paces (RFC 9002, section 7.7)";
     }
 }
 
 parameters! {
-    /// Validated parameters of a law that can do without selective ACKs, and has no others.
+    /// Validated parameters of a law with optional SACK and no other parameters.
     pub struct SackParams {
-        sack: bool = Unit::Switch, 1.0, SWITCH,
-            "receivers acknowledge selectively; without, losses show in duplicate ACKs",
+        sack: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "selective ACKs; without them, duplicate ACKs show losses",
             "RFC 2018; off as in the ns-2 runs of Dukkipati et al. 2005";
     }
 }
 
-/// Number of shared rows; a law's own follow them.
+/// Number of shared rows. The rows of a law follow them.
 pub const ROWS: usize = Common::TABLE.len();
 
-/// Place of the row `ecn`, for laws that cannot do without.
+/// Index of the row `ecn`, for laws that require ECN.
 pub const ECN: usize = position(&Common::TABLE, "ecn");
 
-/// Place of the row `paced`, for laws that are.
+/// Index of the row `paced`, for laws that pace.
 pub const PACED: usize = position(&Common::TABLE, "paced");
 
-/// Place of the row `pacing_gain`; `pacing_start` follows it.
+/// Index of the row `pacing_gain`; `pacing_start` follows it.
 pub const PACING_GAIN: usize = position(&Common::TABLE, "pacing_gain");
 
-/// Place of the row `after_idle`, for laws whose source has another rule.
+/// Index of the row `after_idle`, for laws whose source has another rule.
 pub const AFTER_IDLE: usize = position(&Common::TABLE, "after_idle");
 
-/// The shared rows, then a law's own.
+/// Returns the shared rows followed by those of a law.
 #[must_use]
 pub const fn table<const OWN: usize, const ALL: usize>(own: [ParamSpec; OWN]) -> [ParamSpec; ALL] {
     joined(&Common::TABLE, &own)

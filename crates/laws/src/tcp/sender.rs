@@ -3,81 +3,82 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::window::MIN_SSTHRESH;
-use super::{Ack, AfterIdle, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
+use super::{AckEvent, AfterIdle, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Round-trip time on which the rate is based before one is known, s (the first timeout of RFC 6298, section 2.1).
+/// Round-trip time assumed for the rate before the first sample, in seconds (the initial timeout of RFC 6298, section
+/// 2.1).
 const ASSUMED_RTT: f64 = 1.0;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSender<V> {
-    /// Bytes; a whole number of 4 bytes leaves room in the cache line of a flow.
+    /// Packet size in bytes; 32 bits wide, to fit the cache line of a flow.
     packet_size: u32,
     paced: bool,
-    /// Pacing rate over the window per smoothed round-trip time.
+    /// Ratio of the pacing rate to the window per smoothed round-trip time.
     gain: f32,
     pub(super) window: Window,
     rtt: Rtt,
-    /// Whether data has been acknowledged.
+    /// True if data has been acknowledged.
     acked: bool,
     phase: Phase,
     /// Number of the next packet.
     next: u32,
-    /// Losses and marks of packets before this one are old news: they left before the last reduction.
+    /// Number of the first packet sent after the last reduction. Losses and marks of earlier packets cause no further
+    /// reduction.
     cut: u32,
-    /// An ACK for this packet or a later one begins a round.
+    /// Number of the first packet of the next round. An ACK for this or a later packet starts that round.
     round: u32,
-    /// Packets lost in the window that is being recovered for which nothing was reduced yet; see
-    /// [`Variant::REDUCES_PER_HOLE`].
+    /// Packets lost in this recovery whose reduction of the window is still due; see [`Variant::REDUCES_PER_HOLE`].
     holes: u32,
-    /// Whether the window was reduced for a second hole already.
+    /// True if a second lost packet of the window has already caused its reduction.
     again: bool,
-    /// Whether something arrived since the last timeout.
+    /// True if a packet was acknowledged since the last timeout.
     progress: bool,
-    /// Round trips for which an unpaced sender paces, since it was idle.
+    /// Remaining round trips for which an unpaced sender paces after an idle time.
     spread: u8,
     pub(super) variant: V,
 }
 
-/// What the sender is busy with.
+/// Phase of the sender.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
-    /// Nothing special.
+    /// Normal operation.
     #[default]
     Open,
-    /// The window was cut and does not grow until all that was on its way then has arrived.
+    /// Recovery after a reduction. The window does not grow until all packets in flight at the reduction have arrived.
     Reduced,
-    /// A timeout made everything start again.
+    /// Slow start after a timeout.
     Restarted,
 }
 
-/// A packet counts as lost once this many packets sent after it have been acknowledged.
-const REORDERING: u32 = 3;
+/// Reordering threshold: number of later packets whose ACKs declare a packet lost.
+const REORDERING_THRESHOLD: u32 = 3;
 
-/// Round trips for which a window that was kept over an idle time is paced. It leaves in one smoothed round-trip time, and the
-/// first ACK may come earlier.
+/// Round trips for which a window kept over an idle time is paced. Pacing the window takes one smoothed round-trip
+/// time, and the first ACK may arrive earlier.
 const SPREAD_ROUNDS: u8 = 2;
 
 impl<V: Variant> TcpSender<V> {
-    /// The state of the law.
+    /// Returns the law-specific state.
     #[must_use]
     pub fn variant(&self) -> &V {
         &self.variant
     }
 
-    /// The window, packets and fractions of them.
+    /// Returns the window in packets, including the fraction.
     pub(crate) fn size(&self) -> f64 {
         self.window.size
     }
 
-    /// Cuts the window to so many packets, at least 1, without a threshold: nothing was lost.
+    /// Limits the window to `most` packets, at least 1. The threshold is kept, since no packet was lost.
     pub(crate) fn limit(&mut self, most: f64) {
         self.window.size = self.window.size.min(most).max(1.0);
     }
 
-    /// What a window of so many packets comes to.
+    /// Returns the rate of a window of `window` packets.
     #[inline]
     pub(crate) fn rate_of(&self, window: f64) -> Rate {
         let rtt = if self.rtt.smooth == 0.0 {
@@ -117,13 +118,13 @@ impl<V: Variant> TcpSender<V> {
         self.settle(&params.common);
     }
 
-    /// Restarts after an idle time, in slow start from `size` packets.
+    /// Restarts in slow start from `size` packets, after an idle time.
     fn rest(&mut self, size: f64) {
         self.window.rest(size, self.phase != Phase::Reduced);
         self.variant.on_idle();
     }
 
-    /// The window has changed.
+    /// Clamps a changed window and updates the pacing gain.
     fn settle(&mut self, common: &Common) {
         self.window.size = self.window.size.clamp(1.0, common.window_limit);
         let starts = self.window.size < self.window.ssthresh / 2.0;
@@ -134,16 +135,17 @@ impl<V: Variant> TcpSender<V> {
         } as f32;
     }
 
-    /// Every packet before an acknowledged one, but for the last few, has been acknowledged or taken for lost. Keeps the cut
-    /// within reach of comparisons mod 2^32.
+    /// Advances an old `cut`, so that comparisons mod 2^32 remain valid. All packets before an acknowledged one, except
+    /// the last few, are acknowledged or declared lost.
     fn forget_old_cut(&mut self, acked: u32) {
-        let settled = acked.wrapping_sub(REORDERING);
+        let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
         if before(self.cut, settled) {
             self.cut = settled;
         }
     }
 
-    /// An ACK for a packet sent after the window was cut, or after a timeout, ends that phase, once no data are missing.
+    /// Ends recovery, or slow start after a timeout, once no data is missing. Called on an ACK for a packet sent after
+    /// the reduction or timeout.
     fn leave_phase(&mut self, params: &TcpParams<V::Params>, now: Time, gap: bool) {
         match self.phase {
             Phase::Reduced if V::REDUCES_PER_HOLE => {
@@ -163,8 +165,9 @@ impl<V: Variant> TcpSender<V> {
         }
     }
 
-    /// The third hole of a window is one too many: too few packets are on their way to tell of it, and the sender waits
-    /// for its timer (Fall and Floyd 1996, section 4). It starts from one packet, without the wait.
+    /// Restarts from a window of one packet at the third packet lost from one window. Reno has too few packets in
+    /// flight to detect that loss and times out (Fall and Floyd 1996, section 4). This sender does not wait for the
+    /// timer.
     fn start_again(&mut self, params: &TcpParams<V::Params>, now: Time) {
         let ssthresh = self.threshold(&params.own, now, Cause::Timeout);
         self.window.restart(ssthresh);
@@ -173,8 +176,8 @@ impl<V: Variant> TcpSender<V> {
         self.settle(&params.common);
     }
 
-    /// A window grows only on ACKs that show progress: while data are missing, they only show that packets
-    /// still arrive (RFC 5681, section 3.2).
+    /// Returns true if this ACK may grow the window, since it acknowledges new data and carries no mark. While data is
+    /// missing, ACKs only show that packets arrive (RFC 5681, section 3.2).
     fn may_grow(&self, feedback: &Feedback<NoHeader>) -> bool {
         let complete = match self.phase {
             Phase::Open => !feedback.gap,
@@ -184,8 +187,8 @@ impl<V: Variant> TcpSender<V> {
         complete && feedback.acked > 0 && !feedback.marked
     }
 
-    /// Only a window that was in use may grow. Packets that are paced spread over a round trip, so that a growing window
-    /// is never full.
+    /// Returns true if the flow used its window, which may grow only then. With pacing, half of the window suffices,
+    /// since packets are spread over a round trip and a growing window is never full.
     fn is_in_use(&self, acked: u32, outstanding: u32) -> bool {
         let flight = outstanding.saturating_add(acked);
         let flight = if self.paced { flight.saturating_mul(2) } else { flight };
@@ -232,8 +235,8 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         self.paced || self.spread > 0
     }
 
-    /// Windows of scalable senders are small, and fractions of a packet count: pacing spreads them over round trips, as
-    /// long as the window lets the packet go that is begun (Linux and udp_prague, too, round up).
+    /// Returns the window in packets. Scalable senders have small windows, so with pacing the window is rounded up, as
+    /// in Linux and udp_prague. Pacing spreads the packets over round trips.
     #[inline]
     fn window(&self) -> u32 {
         if V::SCALABLE && self.paced {
@@ -259,7 +262,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.rtt.take(feedback.rtt);
             return;
         }
-        if feedback.returned > 0 && self.variant.on_returned(feedback.returned, &mut self.window) {
+        if feedback.spurious > 0 && self.variant.on_spurious(feedback.spurious, &mut self.window) {
             self.phase = Phase::Open;
             self.settle(&params.common);
         }
@@ -284,7 +287,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.forget_old_cut(number);
         }
         self.progress |= acked > 0;
-        let ack = Ack {
+        let ack = AckEvent {
             now,
             acked,
             growth: slow_start_growth(acked, params.common.delayed_ack),
@@ -364,8 +367,9 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
     }
 }
 
-/// Growth of the window in slow start: a packet per ACK, or the packets acknowledged where ACKs are delayed, as in Linux and in
-/// HyStart++ (RFC 9406), so that the window doubles in each round trip.
+/// Returns the window growth that an ACK allows in slow start, in packets. The window doubles per round trip. The
+/// growth is one packet per ACK or, with delayed ACKs, the number of acknowledged packets, as in Linux and in HyStart++
+/// (RFC 9406).
 fn slow_start_growth(acked: u32, delayed_ack: bool) -> f64 {
     if delayed_ack {
         f64::from(acked)

@@ -1,10 +1,10 @@
-//! For the tests of the family: a sender by hand, and one in a network.
+//! Test helpers of the family: inputs for a variant, and a flow over one queue.
 
 use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Ack, Cause, Congestion, Rtt, Tcp, TcpParams, Variant};
+use super::{AckEvent, Cause, Congestion, Rtt, Tcp, TcpParams, Variant};
 use crate::Parameters;
 use crate::testing::Network;
 pub use crate::testing::at;
@@ -27,9 +27,9 @@ pub fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// The ACK for one packet after a steady round-trip time.
-pub fn ack(now: f64, rtt: f64) -> Ack {
-    Ack {
+/// Returns an ACK for one packet on a path with constant round-trip time.
+pub fn ack(now: f64, rtt: f64) -> AckEvent {
+    AckEvent {
         now: at(now),
         acked: 1,
         growth: 1.0,
@@ -45,7 +45,7 @@ pub fn ack(now: f64, rtt: f64) -> Ack {
     }
 }
 
-/// A flow over a queue that serves so many packets per second, and a wire.
+/// Flow over one queue, which serves `capacity` packets per second, and a wire.
 pub type Path<V> = Network<Tcp<V>>;
 
 impl<V: Variant> Path<V> {
@@ -67,12 +67,12 @@ impl<V: Variant> Path<V> {
     }
 }
 
-/// What a loss leaves of a window, by a sender in this state.
+/// Returns the threshold after a loss, for a sender in this state.
 pub fn cut<V: Variant>(mut state: V, changes: &[(&str, f64)], window: f64) -> f64 {
     state.reduce(&params::<V>(changes).own, &loss(0.0, 0.1, window))
 }
 
-/// A loss after a steady round-trip time.
+/// Returns a loss event on a path with constant round-trip time.
 pub fn loss(now: f64, rtt: f64, window: f64) -> Congestion {
     Congestion {
         cause: Cause::Loss,

@@ -5,11 +5,11 @@ use super::testing::{PACKET, Path, at, close, params};
 use super::{ECN, Tcp, TcpSender};
 use crate::newreno::NewRenoState;
 use crate::reno::RenoState;
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, Recovery, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, RecoveryScheme, SenderLaw};
 
 const RTT: Duration = Duration::from_ms(100);
 
-/// A sender whose packets and ACKs the test invents.
+/// Sender whose packets and ACKs the test generates.
 struct Hand {
     params: super::TcpParams<super::SackParams>,
     sender: TcpSender<RenoState>,
@@ -38,7 +38,7 @@ impl Hand {
         self.next = last + 1;
     }
 
-    /// An ACK for packet `number`, with a full window in flight.
+    /// Returns an ACK for packet `number`, with a full window in flight.
     fn full(&self, number: u32) -> Feedback<NoHeader> {
         Feedback {
             outstanding: self.sender.window() - 1,
@@ -73,7 +73,8 @@ fn slow_start_doubles_the_window_in_each_round_trip() {
     }
 }
 
-/// RFC 5681, section 3.1: a packet per ACK. Linux and RFC 9406: the packets acknowledged, where ACKs are delayed.
+/// Verifies the growth per ACK: one packet (RFC 5681, section 3.1), or with delayed ACKs the number of acknowledged
+/// packets (Linux and RFC 9406).
 #[test]
 fn slow_start_doubles_the_window_with_delayed_acks_too() {
     for (delayed_ack, grown) in [(0.0, 1.0), (1.0, 2.0)] {
@@ -96,13 +97,13 @@ fn slow_start_ends_at_the_threshold() {
     close(path.window(), 33.0, 0.02);
 }
 
-/// Zhang 2008, eq 12-18: ACKs arrive at rate `C` and each adds `1/W`.
+/// Verifies Zhang 2008, eq 12-18: ACKs arrive at rate `C`, and each ACK adds `1/W` to the window.
 #[test]
 fn a_window_over_a_full_link_grows_with_the_root_of_time() {
     let (capacity, first) = (250.0, 40.0);
     let changes = [("initial_window", first), ("slow_start", 0.0)];
     let mut path = Path::<RenoState>::open(&changes, capacity, 0.06);
-    // The handshake and the first packet take a round-trip time each.
+    // The handshake and the first packet each take a round-trip time.
     for seconds in [10.0, 40.0, 160.0] {
         path.run(at(seconds + 0.12));
         let expected = (2.0 * capacity * seconds + first * first).sqrt();
@@ -127,11 +128,12 @@ fn only_a_window_in_use_grows() {
             ..hand.full(1)
         };
         hand.take(&feedback);
-        assert_eq!(hand.size() > 10.0, grows, "{outstanding} on their way");
+        assert_eq!(hand.size() > 10.0, grows, "{outstanding} in flight");
     }
 }
 
-/// `tcp_update_pacing_rate` of Linux: twice the window per round trip below half of the threshold, and 1.2 times above.
+/// Compares with `tcp_update_pacing_rate` of Linux: the pacing rate is twice the window per round trip below half of
+/// the threshold, and 1.2 times above.
 #[test]
 fn the_pace_exceeds_the_window_per_round_trip_by_the_gains() {
     let gains = [("initial_window", 16.0), ("pacing_gain", 1.2), ("pacing_start", 2.0)];
@@ -172,7 +174,7 @@ fn the_window_is_cut_once_per_window_of_marks() {
     close(hand.size(), 8.0, 0.0);
 }
 
-/// RFC 3168, section 6.1.2: neither does a mark count when a loss has just cut the window, nor the reverse.
+/// Verifies that a loss and a mark of the same window cause only one reduction (RFC 3168, section 6.1.2).
 #[test]
 fn a_loss_and_a_mark_of_one_window_count_once() {
     let mut hand = Hand::new(&[("initial_window", 32.0)]);
@@ -243,16 +245,16 @@ fn the_transport_is_as_the_parameters_say() {
     assert_eq!(changed.min_timeout, Duration::from_secs(1));
     assert_eq!(Tcp::<RenoState>::INFO.params[ECN].name, "ecn");
     let without = [("sack", 0.0)];
-    assert_eq!(plain.recovery, Recovery::Selective);
+    assert_eq!(plain.recovery, RecoveryScheme::Selective);
     assert_eq!(
         Tcp::<RenoState>::transport(&params::<RenoState>(&without)).recovery,
-        Recovery::Reno
+        RecoveryScheme::Reno
     );
     let newreno = Tcp::<NewRenoState>::transport(&params::<NewRenoState>(&without));
-    assert_eq!(newreno.recovery, Recovery::NewReno);
+    assert_eq!(newreno.recovery, RecoveryScheme::NewReno);
 }
 
-/// What happens to a sender next.
+/// Next event of a sender.
 #[derive(Debug, Clone)]
 enum Step {
     Send,
@@ -275,8 +277,8 @@ fn steps() -> impl Strategy<Value = std::vec::Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever happens: the window is at least 1 and at most the limit, a loss or mark never makes it larger, it
-    /// falls to half or starts again from 1, and the threshold is at least 2.
+    /// Verifies the bounds under arbitrary events. The window is at least 1 and at most the limit. Losses and marks
+    /// never increase it: it falls to half or restarts from 1. The threshold is at least 2.
     #[test]
     fn a_window_stays_within_its_limits(steps in steps(), limit in 1.0..100.0_f64) {
         let mut hand = Hand::new(&[("initial_window", 30.0), ("window_limit", limit)]);

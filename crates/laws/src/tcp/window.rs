@@ -1,8 +1,8 @@
-//! The window and the round-trip times of one flow.
+//! Window and round-trip times of one flow.
 
 use levelflow_units::Duration;
 
-/// A smaller round-trip time counts as this, s.
+/// Floor of round-trip samples, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
 /// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
@@ -11,12 +11,12 @@ const RTT_GAIN: f64 = 0.125;
 /// Smallest threshold, packets (RFC 5681, eq 4).
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
-/// Congestion window and threshold, in packets and fractions of them.
+/// Congestion window and threshold, in packets, with fractions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Window {
-    /// Most packets on their way.
+    /// Limit on packets in flight.
     pub size: f64,
-    /// Slow start ends here.
+    /// Slow-start threshold.
     pub ssthresh: f64,
 }
 
@@ -27,14 +27,14 @@ impl Window {
         self.size = (self.size + packets).min(self.ssthresh);
     }
 
-    /// Sets the threshold, and the window to it if it is larger.
+    /// Sets the threshold, and reduces a larger window to it.
     pub(super) fn cut(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         self.size = self.size.min(self.ssthresh);
     }
 
-    /// Sets the window to `size` if it is larger; a threshold below three quarters of it rises to that, if it `may_rise`
-    /// (`tcp_current_ssthresh` of Linux).
+    /// Reduces the window to at most `size`. If `may_rise`, the threshold is first raised to at least three quarters of
+    /// the window (`tcp_current_ssthresh` of Linux).
     pub(super) fn rest(&mut self, size: f64, may_rise: bool) {
         if may_rise {
             self.ssthresh = self.ssthresh.max(0.75 * self.size);
@@ -50,13 +50,13 @@ impl Window {
         self.size = 1.0;
     }
 
-    /// Whole packets.
+    /// Returns the window in whole packets, rounded down, at least 1.
     #[inline]
     pub(super) fn packets(&self) -> u32 {
         (self.size as u32).max(1)
     }
 
-    /// Whole packets and the one begun.
+    /// Returns the window in whole packets, rounded up.
     #[inline]
     pub(super) fn packets_begun(&self) -> u32 {
         libm::ceil(self.size) as u32
@@ -66,16 +66,16 @@ impl Window {
 /// Round-trip times in seconds; all 0 before the first ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rtt {
-    /// Of the latest ACK.
+    /// Sample of the latest ACK.
     pub last: f64,
     /// Moving average with weight 1/8 (RFC 6298).
     pub smooth: f64,
-    /// Smallest so far; that of the handshake only until data have been acknowledged.
+    /// Smallest sample so far. The sample of the handshake counts only until data is acknowledged.
     pub min: f64,
 }
 
 impl Rtt {
-    /// The first ACK for data: the handshake's packets were smaller.
+    /// Adds the sample of the first ACK for data. It replaces the minimum, since packets of the handshake are smaller.
     pub(super) fn take_first(&mut self, sample: Duration) {
         self.min = f64::INFINITY;
         self.take(sample);

@@ -5,36 +5,37 @@ use core::iter;
 use super::equation::loss_rate;
 use crate::bytes::before;
 
-/// Closed intervals that count.
-const INTERVALS: usize = 8;
+/// Number of closed loss intervals in the average.
+const MAX_LOSS_INTERVALS: usize = 8;
 
-/// Weights, newest first (section 5.4).
-const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
+/// Weights of the loss intervals, newest first (section 5.4).
+const LOSS_INTERVAL_WEIGHTS: [f64; MAX_LOSS_INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// The loss events of a flow.
+/// Loss intervals of a flow.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LossHistory {
-    /// Packets from one event to the next, newest first.
-    closed: [f64; INTERVALS],
-    /// How many of them there are.
+    /// Lengths of the closed loss intervals, in packets, newest first.
+    closed: [f64; MAX_LOSS_INTERVALS],
+    /// Number of closed intervals.
     count: usize,
-    /// First packet lost in the latest event.
+    /// Number of the first packet lost in the latest loss event.
     start: u32,
-    /// First packet sent after it was noticed, a round-trip time later. Older ones belong to the event.
+    /// Number of the first packet sent after the latest loss event was detected. Losses of earlier packets belong to
+    /// that event.
     end: u32,
 }
 
 impl LossHistory {
     pub fn new() -> Self {
         Self {
-            closed: [0.0; INTERVALS],
+            closed: [0.0; MAX_LOSS_INTERVALS],
             ..Self::default()
         }
     }
 
-    /// A packet is lost, and `next` will be sent next. Returns whether it begins a loss event. The interval before the
-    /// first event is the one that explains the most packets that were received in a round-trip time, `best`; half a
-    /// packet if there were none (section 6.3.1).
+    /// Records the loss of packet `number`; `next` is the number of the next packet to be sent. Returns true if the
+    /// loss begins a loss event. The first interval is computed from `best`, the largest number of packets received in
+    /// a round-trip time, or half a packet if none was received (section 6.3.1).
     pub fn lose(&mut self, number: u32, next: u32, best: f64) -> bool {
         if before(number, self.end) {
             return false;
@@ -46,13 +47,14 @@ impl LossHistory {
         };
         self.closed.rotate_right(1);
         self.closed[0] = interval;
-        self.count = (self.count + 1).min(INTERVALS);
+        self.count = (self.count + 1).min(MAX_LOSS_INTERVALS);
         self.start = number;
         self.end = next;
         true
     }
 
-    /// The loss event rate `p`, where `latest` is the latest packet that arrived; `None` before the first loss.
+    /// Returns the loss event rate `p`; `None` before the first loss. `latest` is the number of the latest packet that
+    /// arrived.
     pub fn rate(&self, latest: u32) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -70,10 +72,10 @@ impl LossHistory {
         Some(1.0 / mean.max(1.0))
     }
 
-    /// Weighted sum of as many values as there are closed intervals.
+    /// Returns the weighted sum of `values`, of which only as many are used as there are closed intervals.
     fn weigh(&self, values: impl Iterator<Item = f64>) -> f64 {
         values
-            .zip(WEIGHTS)
+            .zip(LOSS_INTERVAL_WEIGHTS)
             .take(self.count)
             .map(|(value, weight)| value * weight)
             .sum()

@@ -1,20 +1,20 @@
-//! Rates at which packets arrived, and the limit that they set: `X_recv_set` of RFC 5348, section 4.3.
+//! Receive rates and the limit derived from them: `X_recv_set` of RFC 5348, section 4.3.
 
-/// Longest time between two packets, s: `t_mbi` of section 4.3.
+/// Longest inter-packet time, in seconds: `t_mbi` of section 4.3.
 pub(super) const LONGEST_GAP: f64 = 64.0;
-/// Factor on the received rate of an application-limited flow that lost packets.
+/// Factor on the receive rate of an application-limited flow that has lost packets.
 const LOSSY_LIMIT_FACTOR: f64 = 0.85;
 
-/// `X_recv_set`, bit/s.
+/// `X_recv_set`, in bit/s.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReceiveRates {
-    /// Those of the last two round-trip times, infinite before the first, 0 where there is none.
+    /// Receive rates of the last two round-trip times; infinite before the first, 0 if there is no measurement.
     recent: [f64; 2],
-    /// `recv_limit` is this many times the larger one.
+    /// Ratio of `recv_limit` to the larger receive rate.
     factor: f64,
-    /// True if an application-limited flow lost packets in this round-trip time.
+    /// True if the flow lost packets in this round-trip time while it was application-limited.
     lossy: bool,
-    /// The largest so far.
+    /// Largest receive rate so far.
     pub most: f64,
 }
 
@@ -28,22 +28,22 @@ impl ReceiveRates {
         }
     }
 
-    /// The larger of the two.
+    /// Returns the larger of the two receive rates.
     pub fn largest(&self) -> f64 {
         self.recent[0].max(self.recent[1])
     }
 
-    /// `recv_limit`.
+    /// Returns `recv_limit`.
     pub fn limit(&self) -> f64 {
         self.factor * self.largest()
     }
 
-    /// A round-trip time ends in which packets arrived at this rate. If the application `limited` all of them, the rate says
-    /// little about the path, and a larger one before still counts.
-    pub fn on_round(&mut self, received: f64, limited: bool) {
+    /// Processes the receive rate at the end of a round-trip time. If the flow was `app_limited` throughout, this rate
+    /// does not reflect the path, so a larger earlier rate is kept.
+    pub fn on_round(&mut self, received: f64, app_limited: bool) {
         self.most = self.most.max(received);
         let old = self.recent.map(|rate| if rate.is_finite() { rate } else { 0.0 });
-        self.recent = if limited {
+        self.recent = if app_limited {
             let counts = if self.lossy {
                 LOSSY_LIMIT_FACTOR * received
             } else {
@@ -56,13 +56,13 @@ impl ReceiveRates {
         (self.factor, self.lossy) = (2.0, false);
     }
 
-    /// A loss event in a round-trip time in which the application limited the flow so far.
+    /// Processes a loss event in a round-trip time in which the flow has been application-limited so far.
     pub fn on_limited_loss(&mut self) {
         self.recent = self.recent.map(|rate| 0.5 * rate);
         (self.factor, self.lossy) = (1.0, true);
     }
 
-    /// `Update_Limits` of section 4.4: nothing received before allows more than `limit`.
+    /// Implements `Update_Limits` of section 4.4: lowers the receive rates so that they permit at most `limit`.
     pub fn bound(&mut self, limit: f64, packet_bits: f64) {
         let limit = limit.max(packet_bits / LONGEST_GAP);
         self.recent = [0.5 * limit, 0.0];

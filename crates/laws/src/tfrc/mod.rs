@@ -1,6 +1,7 @@
-//! TFRC: TCP-friendly rate control. The rate that the TCP throughput equation gives for the measured rate of loss events.
+//! TFRC: TCP-friendly rate control. The sending rate is given by the TCP throughput equation for the measured loss
+//! event rate.
 //!
-//! Source: RFC 5348, in the sender-based form of its section 7.
+//! Source: RFC 5348, in the sender-based variant of its section 7.
 
 mod equation;
 mod history;
@@ -10,8 +11,8 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use params::TfrcParams;
-pub use sender::TfrcSender;
+pub use params::Params;
+pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 
@@ -20,13 +21,13 @@ use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transpo
 pub struct Tfrc;
 
 impl Protocol for Tfrc {
-    type Params = TfrcParams;
+    type Params = Params;
     type Header = NoHeader;
-    type Sender = TfrcSender;
-    type Router = NoRouter<TfrcParams, NoHeader>;
+    type Sender = Sender;
+    type Router = NoRouter<Params, NoHeader>;
     type Receiver = ();
 
-    fn transport(params: &TfrcParams) -> Transport {
+    fn transport(params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -45,6 +46,6 @@ impl Law for Tfrc {
         "RFC 5348",
         Signal::Loss,
         false,
-        &TfrcParams::TABLE,
+        &Params::TABLE,
     );
 }

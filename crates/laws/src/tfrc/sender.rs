@@ -1,8 +1,8 @@
-//! Sender: one update per round-trip time, per loss event, and per expiration of the nofeedback timer.
+//! Sender: updates its rate once per round-trip time, loss event and expiration of the nofeedback timer.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::TfrcParams;
+use super::Params;
 use super::equation::packets_per_rtt;
 use super::history::LossHistory;
 use super::limits::{LONGEST_GAP, ReceiveRates};
@@ -10,71 +10,72 @@ use crate::bytes::before;
 use crate::random::Draws;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Weight of one sample in the round-trip time, `1 - q` of section 4.3.
+/// Weight of a new sample in the round-trip time, `1 - q` of section 4.3.
 const RTT_GAIN: f64 = 0.1;
-/// A shorter time counts as this, s.
-const SHORTEST: f64 = 1e-6;
-/// What the initial window is derived from, bytes (section 4.2).
+/// Shortest round-trip time used, in seconds.
+const MIN_RTT_S: f64 = 1e-6;
+/// Number of bytes from which the initial window is derived (section 4.2).
 const INITIAL_WINDOW: f64 = 4380.0;
-/// Nofeedback timer before the first round-trip time, s (section 4.2).
+/// Nofeedback timer before the first round-trip time sample, in seconds (section 4.2).
 const FIRST_TIMEOUT: f64 = 2.0;
 
-/// One flow. Rates are in bit/s.
+/// Sender state of one flow. Rates are in bit/s.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TfrcSender {
+pub struct Sender {
     packet_size: Bytes,
-    /// `X`.
+    /// Allowed sending rate, `X`.
     rate: f64,
-    /// `R`, s; 0 before the first sample.
+    /// Smoothed round-trip time `R`, in seconds; 0 before the first sample.
     rtt: f64,
-    /// Nofeedback timer.
+    /// Duration of the nofeedback timer.
     nofeedback: Duration,
     pub(super) received: ReceiveRates,
-    /// Number of the next packet.
+    /// Number of the next packet to be sent.
     next: u32,
-    /// Latest packet that was acknowledged.
+    /// Number of the latest acknowledged packet.
     latest: u32,
-    /// An ACK for this packet or a later one ends the round-trip time.
+    /// Lowest packet number whose ACK ends the current round-trip time.
     round: u32,
-    /// Start of that round-trip time, and packets delivered since.
+    /// Start of the current round-trip time, and packets delivered since then.
     since: Option<(Time, u32)>,
-    /// True if the application limited all of them; none if unknown.
-    limited: Option<bool>,
+    /// True if the application limited every packet delivered in this round-trip time; `None` if unknown.
+    app_limited: Option<bool>,
     losses: LossHistory,
     draws: Draws,
-    /// Gap before the next packet, as a part of that of `X`.
+    /// Inter-packet time before the next packet, as a multiple of the one at rate `X`.
     gap: f64,
 }
 
-impl TfrcSender {
+impl Sender {
     fn bits(&self) -> f64 {
         self.packet_size.as_bits_f64()
     }
 
-    /// `W_init / R` of section 4.2, which is the `recover_rate` of section 4.4, too.
+    /// Returns `W_init / R` of section 4.2, which is also the `recover_rate` of section 4.4.
     fn initial_rate(&self) -> f64 {
         let size = self.packet_size.get() as f64;
         8.0 * (2.0 * size).max(INITIAL_WINDOW).min(4.0 * size) / self.rtt
     }
 
-    /// `X_Bps`; none before the first loss.
+    /// Returns the rate of the throughput equation, `X_Bps`; `None` before the first loss.
     fn equation(&self) -> Option<f64> {
         let p = self.losses.rate(self.latest)?;
         Some(packets_per_rtt(p) * self.bits() / self.rtt)
     }
 
-    /// Without a round-trip time there is no rate to compute.
+    /// Records a loss. Ignores it before the first round-trip time sample, since a rate cannot be computed.
     fn lose(&mut self, number: u32, next: u32) {
         let best = self.received.most * self.rtt / self.bits();
         if self.rtt > 0.0 && self.losses.lose(number, next, best) {
-            if self.limited == Some(true) {
+            if self.app_limited == Some(true) {
                 self.received.on_limited_loss();
             }
             self.update();
         }
     }
 
-    /// Sets `X`, at least a packet in 64 s, and the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps 4 and 6).
+    /// Sets `X`, to at least one packet in 64 s, and the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps 4 and
+    /// 6).
     fn allow(&mut self, rate: f64) {
         self.rate = rate.max(self.bits() / LONGEST_GAP);
         let two_packets = 2.0 * self.bits() / self.rate;
@@ -82,7 +83,7 @@ impl TfrcSender {
         self.nofeedback = Duration::from_secs_f64(round_trips.max(two_packets)).unwrap_or(Duration::MAX);
     }
 
-    /// Section 4.3, step 4.
+    /// Updates the rate by section 4.3, step 4.
     fn update(&mut self) {
         let limit = self.received.limit();
         let rate = match self.equation() {
@@ -94,20 +95,20 @@ impl TfrcSender {
 
     fn end_round(&mut self, now: Time, sample: f64) {
         if let Some((since, packets)) = self.since {
-            let elapsed = now.since(since).as_secs_f64().max(SHORTEST);
-            // One packet at least arrived within the last round-trip time.
+            let elapsed = now.since(since).as_secs_f64().max(MIN_RTT_S);
+            // Lower bound: at least one packet has arrived in the last round-trip time.
             let received = (f64::from(packets) / elapsed).max(1.0 / self.rtt);
             self.received
-                .on_round(received * self.bits(), self.limited == Some(true));
+                .on_round(received * self.bits(), self.app_limited == Some(true));
             self.rtt += RTT_GAIN * (sample - self.rtt);
             self.update();
         }
         self.since = Some((now, 0));
-        self.limited = None;
+        self.app_limited = None;
         self.round = self.next;
     }
 
-    /// Halves the rate, since the nofeedback timer expired: section 4.4, step 1.
+    /// Halves the rate at the expiration of the nofeedback timer: section 4.4, step 1.
     fn halve(&mut self) {
         let rate = match self.equation().filter(|_| self.rtt > 0.0) {
             None => 0.5 * self.rate,
@@ -125,7 +126,8 @@ impl TfrcSender {
         self.allow(rate);
     }
 
-    /// Returns true if an idle sender keeps its rate when its nofeedback timer expires: below about `recover_rate`.
+    /// Returns true if an idle sender keeps its rate when the nofeedback timer expires, because its rate is below about
+    /// `recover_rate`.
     fn recovers(&self) -> bool {
         let recover = self.initial_rate();
         match self.equation() {
@@ -135,11 +137,11 @@ impl TfrcSender {
     }
 }
 
-impl SenderLaw for TfrcSender {
-    type Params = TfrcParams;
+impl SenderLaw for Sender {
+    type Params = Params;
     type Header = NoHeader;
 
-    fn new(_params: &TfrcParams, flow: &FlowInfo) -> Self {
+    fn new(_params: &Params, flow: &FlowInfo) -> Self {
         let mut sender = Self {
             packet_size: flow.packet_size,
             rate: 0.0,
@@ -150,7 +152,7 @@ impl SenderLaw for TfrcSender {
             latest: 0,
             round: 0,
             since: None,
-            limited: None,
+            app_limited: None,
             losses: LossHistory::new(),
             draws: Draws::new(flow.seed),
             gap: 1.0,
@@ -175,21 +177,21 @@ impl SenderLaw for TfrcSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &TfrcParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, params: &TfrcParams, _now: Time, packet: &Outgoing) -> NoHeader {
+    fn on_send(&mut self, params: &Params, _now: Time, packet: &Outgoing) -> NoHeader {
         self.next = packet.number.wrapping_add(1);
         if params.dither > 0.0 {
-            self.gap = (1.0 + params.dither * (2.0 * self.draws.unit() - 1.0)).max(SHORTEST);
+            self.gap = (1.0 + params.dither * (2.0 * self.draws.unit() - 1.0)).max(MIN_RTT_S);
         }
         NoHeader
     }
 
-    fn on_feedback(&mut self, params: &TfrcParams, now: Time, feedback: &Feedback<NoHeader>) {
-        let sample = feedback.rtt.as_secs_f64().max(SHORTEST);
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<NoHeader>) {
+        let sample = feedback.rtt.as_secs_f64().max(MIN_RTT_S);
         if self.rtt == 0.0 {
             self.rtt = sample;
             self.allow(self.initial_rate());
@@ -204,7 +206,7 @@ impl SenderLaw for TfrcSender {
             *packets = packets.saturating_add(feedback.acked);
         }
         if let Some(delivery) = &feedback.delivery {
-            self.limited = Some(self.limited.unwrap_or(true) && delivery.limited);
+            self.app_limited = Some(self.app_limited.unwrap_or(true) && delivery.app_limited);
         }
         if feedback.marked && params.ecn {
             self.lose(feedback.number, self.next);
@@ -214,12 +216,12 @@ impl SenderLaw for TfrcSender {
         }
     }
 
-    /// The nofeedback timer ran while the sender was idle.
-    fn on_restart(&mut self, _params: &TfrcParams, _now: Time, restart: &Restart) {
-        if !restart.limited || self.rtt == 0.0 {
+    /// Applies the expirations of the nofeedback timer that occurred while the sender was idle.
+    fn on_restart(&mut self, _params: &Params, _now: Time, restart: &Restart) {
+        if !restart.app_limited || self.rtt == 0.0 {
             return;
         }
-        // The latest ACK, which set it, came a round-trip time after the latest packet had left.
+        // The latest ACK set the timer, one round-trip time after the latest packet was sent.
         let mut idle = restart.idle.as_secs_f64() - self.rtt - self.nofeedback.as_secs_f64();
         while idle >= 0.0 && !self.recovers() {
             self.halve();
@@ -227,11 +229,11 @@ impl SenderLaw for TfrcSender {
         }
     }
 
-    fn on_loss(&mut self, _params: &TfrcParams, _now: Time, loss: &Loss) {
+    fn on_loss(&mut self, _params: &Params, _now: Time, loss: &Loss) {
         self.lose(loss.number, loss.next);
     }
 
-    fn on_timeout(&mut self, _params: &TfrcParams, _now: Time, _next: u32) {
+    fn on_timeout(&mut self, _params: &Params, _now: Time, _next: u32) {
         self.halve();
     }
 }

@@ -2,7 +2,7 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::equation::{loss_rate, packets_per_rtt};
 use super::history::LossHistory;
-use super::{Tfrc, TfrcParams, TfrcSender};
+use super::{Params, Sender, Tfrc};
 use crate::testing::{Network, close};
 use crate::{Delivery, Feedback, FlowInfo, Kind, NoHeader, Outgoing, Parameters, Restart, SenderLaw};
 
@@ -10,7 +10,7 @@ const SIZE: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
 const RTT: Duration = Duration::from_ms(100);
 
-/// Section 3.1 term by term, in bytes and seconds.
+/// Computes the equation of section 3.1 term by term, in bytes and seconds.
 fn throughput(s: f64, r: f64, p: f64) -> f64 {
     let (b, t_rto) = (1.0, 4.0 * r);
     s / (r * (2.0 * b * p / 3.0).sqrt() + t_rto * (3.0 * (3.0 * b * p / 8.0).sqrt() * p * (1.0 + 32.0 * p.powi(2))))
@@ -23,16 +23,16 @@ fn the_equation_is_that_of_section_3_1() {
         close(loss_rate(packets_per_rtt(p)), p, 1e-6);
     }
     close(packets_per_rtt(1e-7), (1.5e7_f64).sqrt(), 1e-5);
-    // Linux, net/dccp/ccids/lib/loss_interval.c: half a packet per round-trip time stands for 20.64 %.
+    // Linux, net/dccp/ccids/lib/loss_interval.c: half a packet per round-trip time corresponds to 20.64 %.
     close(loss_rate(0.5), 0.2064, 1e-3);
 }
 
-/// Section 5.4 by hand: weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2, whose sum is 6.
+/// Section 5.4, computed by hand: weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2, whose sum is 6.
 #[test]
 fn the_average_interval_is_that_of_section_5_4() {
     let mut history = LossHistory::new();
     assert_eq!(history.rate(500), None);
-    // The first interval is the one that explains 10 packets per round-trip time.
+    // The first interval has the loss event rate at which the equation yields 10 packets per round-trip time.
     assert!(history.lose(40, 50, 10.0));
     let first = 1.0 / loss_rate(10.0);
     close(1.0 / history.rate(60).unwrap(), first, 1e-12);
@@ -65,14 +65,14 @@ fn losses_within_a_round_trip_time_are_one_event() {
     assert!(history.lose(100, 150, 5.0));
     assert!((101..150).all(|number| !history.lose(number, 200, 5.0)));
     assert!(history.lose(150, 200, 5.0));
-    assert!(!history.lose(120, 200, 5.0), "an old packet, seen late");
+    assert!(!history.lose(120, 200, 5.0), "an old packet, detected late");
 }
 
-fn params(ecn: bool, dither: f64) -> TfrcParams {
-    TfrcParams::read(&[f64::from(u8::from(ecn)), dither]).unwrap()
+fn params(ecn: bool, dither: f64) -> Params {
+    Params::read(&[f64::from(u8::from(ecn)), dither]).unwrap()
 }
 
-/// A path on which each packet is acknowledged after `RTT`, after the handshake.
+/// Returns a path after the handshake, on which each packet is acknowledged after one `RTT`.
 fn open(ecn: bool) -> Network<Tfrc> {
     let mut path = Network::new(params(ecn, 0.0), &[1.0]);
     path.flow(SIZE, &[0], RTT, Time::ZERO);
@@ -81,7 +81,7 @@ fn open(ecn: bool) -> Network<Tfrc> {
     path
 }
 
-/// Runs until so many more packets have left.
+/// Runs until `packets` more packets have been sent.
 fn send(path: &mut Network<Tfrc>, packets: u32) {
     let next = path.flows[0].next + packets;
     while path.flows[0].next < next {
@@ -115,12 +115,12 @@ fn without_losses_the_rate_doubles_and_never_exceeds_twice_what_arrives() {
     }
     assert!(
         path.now < Time::ZERO + RTT * 25,
-        "after the handshake, 8 doublings take two round-trip times each, as what arrives lags: {:?}",
+        "after the handshake, 8 doublings take two round-trip times each, as the receive rate lags: {:?}",
         path.now
     );
 }
 
-/// Section 6.3.1: the first loss leaves about the rate that arrived.
+/// Section 6.3.1: after the first loss, the rate is about the receive rate.
 #[test]
 fn the_first_loss_event_keeps_the_received_rate() {
     let mut path = open(false);
@@ -147,7 +147,8 @@ fn a_timeout_halves_the_rate_down_to_a_packet_in_64_seconds() {
     close(flow.rate(), BITS / 64.0, 1e-12);
 }
 
-/// Section 4.4 step by step. The equation allows `x_bps`, and packets arrived at `received`, all as multiples of `s`.
+/// Returns the rates after successive expirations of the nofeedback timer, by section 4.4. The equation permits
+/// `x_bps`, and the receive rate is `received`. All rates are in packets per second.
 fn halvings(x_bps: f64, mut received: f64, times: usize) -> std::vec::Vec<f64> {
     let mut rates = std::vec::Vec::new();
     for _ in 0..times {
@@ -177,7 +178,7 @@ fn the_nofeedback_timer_does_what_section_4_4_says() {
     }
 }
 
-/// The rate is halved while the sender is idle, but not below about its initial one.
+/// Expirations of the nofeedback timer during an idle time halve the rate, but not below about the initial rate.
 #[test]
 fn an_idle_time_takes_no_more_than_slow_start_gives() {
     for (idle, halvings) in [(0.1, 0), (0.45, 0), (0.55, 1), (0.95, 2), (1000.0, 8)] {
@@ -190,7 +191,7 @@ fn an_idle_time_takes_no_more_than_slow_start_gives() {
         let restart = Restart {
             idle: Duration::from_secs_f64(idle).unwrap(),
             timeout: Duration::from_ms(300),
-            limited: true,
+            app_limited: true,
         };
         flow.sender.on_restart(params, now, &restart);
         close(flow.rate(), before / f64::from(1 << halvings), 1e-12);
@@ -198,10 +199,10 @@ fn an_idle_time_takes_no_more_than_slow_start_gives() {
     }
 }
 
-/// Section 4.3: what arrives of a flow that the application limits does not limit its rate.
+/// Section 4.3: the receive rate does not limit the rate of an application-limited flow.
 #[test]
 fn an_application_that_sends_little_keeps_the_rate() {
-    for limited in [false, true] {
+    for app_limited in [false, true] {
         let mut path = open(false);
         while path.flows[0].rate() < 1000.0 * BITS / 0.1 {
             send(&mut path, 1);
@@ -221,7 +222,7 @@ fn an_application_that_sends_little_keeps_the_rate() {
                 total: number,
                 prior: number - 1,
                 interval: RTT,
-                limited,
+                app_limited,
             });
             let ack = Feedback {
                 delivery,
@@ -230,7 +231,7 @@ fn an_application_that_sends_little_keeps_the_rate() {
             flow.sender.on_feedback(params, now, &ack);
             number += 1;
         }
-        if limited {
+        if app_limited {
             assert!(flow.rate() >= before, "{} bit/s", flow.rate());
         } else {
             close(flow.rate(), 4.0 * BITS / 0.1, 1e-9);
@@ -246,7 +247,7 @@ fn gaps_are_dithered_about_those_of_the_rate() {
     };
     let gaps = |dither, seed| {
         let params = params(false, dither);
-        let mut sender = TfrcSender::new(&params, &info(seed));
+        let mut sender = Sender::new(&params, &info(seed));
         let gap = |number| {
             let packet = Outgoing {
                 number,
@@ -261,7 +262,7 @@ fn gaps_are_dithered_about_those_of_the_rate() {
     assert!(gaps(0.0, 1).iter().all(|gap| *gap == 1.0));
     let some: std::vec::Vec<f64> = (0..16).flat_map(|seed| gaps(0.1, seed)).collect();
     assert!(some.iter().all(|gap| (0.9..=1.1).contains(gap)));
-    // Five standard deviations of this mean.
+    // Tolerance: five standard deviations of the mean.
     let count = some.len() as f64;
     close(some.iter().sum::<f64>(), count, 5.0 * 0.1 / (3.0 * count).sqrt());
     assert_ne!(gaps(0.1, 1), gaps(0.1, 2));

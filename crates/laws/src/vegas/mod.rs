@@ -1,54 +1,56 @@
-//! TCP Vegas: keeps a few packets of its own in the queue, which it counts by the round-trip time.
+//! TCP Vegas: keeps a few packets of each flow in the queue. Their number is estimated from the round-trip time.
 //!
-//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8), 1995),
-//! section III.
+//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC
+//! 13(8), 1995), section III.
 
 #[cfg(test)]
 mod tests;
 
 use crate::params::{Unit, parameters};
-use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Vegas = Tcp<VegasState>;
 
 parameters! {
-    /// Validated parameters of Vegas alone, in packets.
-    pub struct VegasParams {
-        alpha: f64 = Unit::Number, 2.0, PACKETS,
-            "with fewer packets in the queue the window grows",
+    /// Validated parameters that only Vegas has, in packets.
+    pub struct Params {
+        alpha: f64 = Unit::Number, 2.0, PACKET_RANGE,
+            "queued packets below which the window grows",
             "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3";
-        beta: f64 = Unit::Number, 4.0, PACKETS,
-            "with more packets in the queue the window shrinks",
+        beta: f64 = Unit::Number, 4.0, PACKET_RANGE,
+            "queued packets above which the window shrinks",
             "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3";
-        gamma: f64 = Unit::Number, 1.0, PACKETS,
-            "with more packets in the queue slow start ends",
+        gamma: f64 = Unit::Number, 1.0, PACKET_RANGE,
+            "queued packets above which slow start ends",
             "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C";
     } where {
         beta: beta >= alpha, "must be at least alpha";
     }
 }
 
-const TABLE: [ParamSpec; ROWS + VegasParams::TABLE.len()] = table(VegasParams::TABLE);
+const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
-const PACKETS: (f64, f64) = (0.0, 1e6);
+const PACKET_RANGE: (f64, f64) = (0.0, 1e6);
 
-/// What Vegas remembers besides its window.
+/// State of Vegas in addition to its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VegasState {
-    /// Whether slow start grows in this round trip: only in every other one, so that the next shows what came of it.
+    /// True if slow start grows the window in this round trip. It grows in every other round trip, so that the
+    /// following one shows the effect.
     grows: bool,
 }
 
-/// Packets of a window that wait: the difference of expected and actual throughput, times the shortest round-trip time.
-/// `ack` is the one that ends a round trip; its packet was the first one of it, the distinguished segment.
-fn waiting(ack: &Ack, window: &Window) -> f64 {
+/// Returns the number of queued packets: the difference of expected and actual throughput, times the smallest
+/// round-trip time. `ack` must end a round trip, and acknowledge the first packet of that round trip (the distinguished
+/// segment).
+fn waiting(ack: &AckEvent, window: &Window) -> f64 {
     window.size * (1.0 - ack.rtt.min / ack.rtt.last)
 }
 
 impl Variant for VegasState {
-    type Params = VegasParams;
+    type Params = Params;
     const INFO: LawInfo = LawInfo {
         signal: Signal::Delay,
         ..info(
@@ -59,13 +61,14 @@ impl Variant for VegasState {
         )
     };
 
-    fn on_ack(&mut self, _params: &VegasParams, ack: &Ack, _window: &mut Window) {
+    fn on_ack(&mut self, _params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.grows ^= ack.round;
     }
 
-    fn slow_start(&mut self, params: &VegasParams, ack: &Ack, window: &mut Window) {
+    fn slow_start(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if ack.round && waiting(ack, window) > params.gamma {
-            // What fits the pipe, and one packet: the rest of the window only waits.
+            // The new window contains the packets in the pipe plus one. All further packets of the old window are
+            // queued.
             window.size = window.size.min(window.size * ack.rtt.min / ack.rtt.last + 1.0);
             window.ssthresh = window.size;
         } else if self.grows {
@@ -73,7 +76,7 @@ impl Variant for VegasState {
         }
     }
 
-    fn avoid(&mut self, params: &VegasParams, ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if !ack.round {
             return;
         }
@@ -82,12 +85,12 @@ impl Variant for VegasState {
             window.size += 1.0;
         } else if waiting > params.beta {
             window.size -= 1.0;
-            // A window below the threshold would be in slow start.
+            // Prevents slow start, which begins if the window is below the threshold.
             window.ssthresh = window.ssthresh.min(window.size);
         }
     }
 
-    fn reduce(&mut self, _params: &VegasParams, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &Params, congestion: &Congestion) -> f64 {
         congestion.window / 2.0
     }
 }

@@ -1,18 +1,18 @@
-use super::{Vegas, VegasParams, VegasState};
+use super::{Params, Vegas, VegasState};
 use crate::Law;
 use crate::Parameters;
 use crate::tcp::testing::{Path, ack, at, close};
-use crate::tcp::{Ack, ROWS, Rtt, Variant, Window};
+use crate::tcp::{AckEvent, ROWS, Rtt, Variant, Window};
 
-const PARAMS: VegasParams = VegasParams {
+const PARAMS: Params = Params {
     alpha: 2.0,
     beta: 4.0,
     gamma: 1.0,
 };
 
-/// The ACK that ends a round trip of `rtt` on a path of 100 ms.
-fn end(rtt: f64) -> Ack {
-    Ack {
+/// Returns an ACK that ends a round trip of `rtt` seconds, on a path with a smallest round-trip time of 100 ms.
+fn end(rtt: f64) -> AckEvent {
+    AckEvent {
         round: true,
         rtt: Rtt {
             last: rtt,
@@ -25,7 +25,7 @@ fn end(rtt: f64) -> Ack {
 
 #[test]
 fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
-    // A window of 50 on a path of 100 ms: 50 (1 - 0.1/rtt) packets wait.
+    // Expected number of queued packets for a window of 50 on a path of 100 ms: 50 (1 - 0.1/rtt).
     for (rtt, change) in [
         (0.1, 1.0),
         (0.103, 1.0),
@@ -57,8 +57,8 @@ fn slow_start_doubles_in_every_other_round_trip() {
     }
 }
 
-/// Section III-C: what a doubling has put into the queue is seen before the next one, so slow start ends below twice the
-/// pipe.
+/// Section III-C: the queue caused by doubling the window is measured before the next doubling. Slow start thus ends
+/// with a window of less than two bandwidth-delay products.
 #[test]
 fn slow_start_ends_before_the_pipe_is_filled_twice() {
     for capacity in [510.0, 640.0, 900.0, 1270.0] {
@@ -73,7 +73,8 @@ fn slow_start_ends_before_the_pipe_is_filled_twice() {
     }
 }
 
-/// Brakmo and Peterson 1995, section III-B: in equilibrium between alpha and beta packets wait, and the link is full.
+/// Brakmo and Peterson 1995, section III-B: in equilibrium, the link is full and between alpha and beta packets are
+/// queued.
 #[test]
 fn alpha_to_beta_packets_wait() {
     for (alpha, beta) in [(2.0, 4.0), (1.0, 3.0), (10.0, 12.0)] {
@@ -85,8 +86,8 @@ fn alpha_to_beta_packets_wait() {
             let before = path.flows[0].delivered;
             path.watch(at(120.0), |path| {
                 let waiting = path.window() - capacity * delay;
-                assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets wait");
-                // The one or two packets that the ACK permits have not left yet.
+                assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets queued");
+                // One or two packets that the ACK permits have not been sent yet.
                 let queue = path.ports[0].queue() as f64;
                 assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
             });
@@ -105,9 +106,7 @@ fn beta_below_alpha_is_refused() {
     let mut values: std::vec::Vec<f64> = Vegas::INFO.params.iter().map(|row| row.default).collect();
     values[ROWS] = 5.0;
     assert_eq!(
-        crate::tcp::TcpParams::<super::VegasParams>::read(&values)
-            .unwrap_err()
-            .name,
+        crate::tcp::TcpParams::<super::Params>::read(&values).unwrap_err().name,
         "beta"
     );
 }

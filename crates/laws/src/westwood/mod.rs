@@ -1,6 +1,8 @@
-//! TCP Westwood+: Reno that after a loss sets its threshold to what the path delivered.
+//! TCP Westwood+: a variant of Reno that sets the slow-start threshold after a loss to the estimated bandwidth-delay
+//! product.
 //!
-//! Source: L. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control" (2004).
+//! Source: L. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
+//! congestion control" (2004).
 
 #[cfg(test)]
 mod tests;
@@ -8,7 +10,7 @@ mod tests;
 use levelflow_units::Time;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec};
 
 /// The law; see the [module](self).
@@ -16,15 +18,15 @@ pub type Westwood = Tcp<WestwoodState>;
 
 const TABLE: [ParamSpec; ROWS] = table([]);
 
-/// Weight of one sample in the estimate.
-const GAIN: f64 = 0.125;
+/// Weight of a new sample in the bandwidth estimate.
+const SAMPLE_WEIGHT: f64 = 0.125;
 
-/// What one flow remembers.
+/// Bandwidth estimate of one flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WestwoodState {
-    /// The present round trip: when it began, packets that have arrived in it. None before the first ACK.
+    /// Start of the current round trip, and packets acknowledged in it; `None` before the first ACK.
     round: Option<(Time, f64)>,
-    /// `BWE`: estimate of what the path delivers, packets per second; 0 if not known.
+    /// `BWE`, the estimated delivery rate, packets per second; 0 if unknown.
     bandwidth: f64,
 }
 
@@ -37,7 +39,7 @@ impl Variant for WestwoodState {
         &TABLE,
     );
 
-    fn on_ack(&mut self, _params: &(), ack: &Ack, _window: &mut Window) {
+    fn on_ack(&mut self, _params: &(), ack: &AckEvent, _window: &mut Window) {
         let Some((began, arrived)) = &mut self.round else {
             self.round = Some((ack.now, 0.0));
             return;
@@ -48,14 +50,14 @@ impl Variant for WestwoodState {
             self.bandwidth = if self.bandwidth == 0.0 {
                 sample
             } else {
-                self.bandwidth + GAIN * (sample - self.bandwidth)
+                self.bandwidth + SAMPLE_WEIGHT * (sample - self.bandwidth)
             };
             self.round = Some((ack.now, 0.0));
         }
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &(), ack: &AckEvent, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 

@@ -1,15 +1,15 @@
 use super::WestwoodState;
 use crate::reno::RenoState;
 use crate::tcp::testing::{Path, ack, at, close, loss};
-use crate::tcp::{Ack, Variant, Window};
+use crate::tcp::{AckEvent, Variant, Window};
 
-/// A round trip of 0.1 s that ends at `now`, with so many packets.
+/// Runs one round trip of 0.1 s that ends at `now`, in which `acked` packets are acknowledged.
 fn round(state: &mut WestwoodState, now: f64, acked: u32) {
     let mut window = Window {
         size: 10.0,
         ssthresh: 2.0,
     };
-    let ack = Ack {
+    let ack = AckEvent {
         acked,
         round: true,
         ..ack(now, 0.1)
@@ -47,7 +47,7 @@ fn a_loss_leaves_what_the_empty_path_holds() {
 fn delivered<V: Variant>() -> f64 {
     let mut state = 1_u32;
     let mut path = Path::<V>::open(&[("initial_ssthresh", 100.0)], 1000.0, 0.1).losing(move |_, _| {
-        // Numerical Recipes' generator: one packet in 500 is lost on the wire.
+        // Random generator of Numerical Recipes: one packet in 500 is lost on the wire.
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state < u32::MAX / 500
     });
@@ -56,11 +56,12 @@ fn delivered<V: Variant>() -> f64 {
     f64::from(path.flows[0].delivered) / 200.0
 }
 
-/// Grieco and Mascolo 2004, section 5: losses that are no sign of a queue cost Reno its window, and Westwood+ little.
+/// Grieco and Mascolo 2004, section 5: losses without a queue reduce the throughput of Reno, but hardly that of
+/// Westwood+.
 #[test]
 fn random_losses_leave_the_link_in_use() {
     let (westwood, reno) = (delivered::<WestwoodState>(), delivered::<RenoState>());
     assert!(westwood > 800.0, "{westwood} packets per second of 1000");
-    // The square-root law has Reno at 27 packets per 0.1 s.
+    // By the square-root law, Reno sends 27 packets per 0.1 s.
     assert!(reno < 400.0, "{reno}");
 }

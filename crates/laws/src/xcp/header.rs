@@ -1,23 +1,23 @@
-//! Twenty bytes: what does not change, then floats.
+//! The 20-byte header: constant fields, then floats.
 
 use crate::header::{Values, header};
 
 const CHANGE: Values = Values::float(f32::MIN, f32::INFINITY, "any number but minus infinity");
 
 header! {
-    /// What an XCP packet carries, in the order of draft-falk-xcp-spec-03, section 3.2, with floats.
-    pub struct XcpHeader after [
+    /// Fields of an XCP packet, in the order of draft-falk-xcp-spec-03, section 3.2, with floats.
+    pub struct Header after [
         protocol: 0 "next protocol: none is modelled",
-        length: 20 "of this header",
+        length: 20 "length of this header",
         format: 0x33 "version 3 of the draft; format 3, which it leaves free: numbers are floats",
         unused: 0 ""
     ] {
         gap: f32 = Values::TIME, Sender,
-            "`X = H_rtt s / H_cwnd`: time between two packets of the flow as its window has it, s; 0 while there is no round-trip time";
-        rtt: f32 = Values::TIME, Sender, "`H_rtt`: smoothed round-trip time, s; 0 while there is none";
-        reverse_feedback: f32 = CHANGE, Receiver, "what the packet that is acked was granted, byte/s";
+            "`X = H_rtt s / H_cwnd`: time between two packets of the flow at its window, s; 0 before the first round-trip time";
+        rtt: f32 = Values::TIME, Sender, "`H_rtt`: smoothed round-trip time, s; 0 before the first";
+        reverse_feedback: f32 = CHANGE, Receiver, "grant of the acknowledged packet, byte/s";
         delta_throughput: f32 = CHANGE, Router,
-            "`H_feedback / H_rtt`: by how much throughput may change, byte/s; senders ask for infinity, routers lower it";
+            "`H_feedback / H_rtt`: allowed change of throughput, byte/s; senders request infinity, routers lower it";
     }
 
     zero together: gap, rtt;
@@ -27,8 +27,8 @@ header! {
     }
 }
 
-impl XcpHeader {
-    /// The header of the ACK.
+impl Header {
+    /// Returns the header of the ACK for this packet.
     #[inline]
     #[must_use]
     pub fn reflected(&self) -> Self {

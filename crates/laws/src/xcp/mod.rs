@@ -1,5 +1,5 @@
-//! XCP: explicit control protocol. Each packet carries its flow's round-trip time and gap to routers, and brings back by how much the
-//! flow's throughput may change.
+//! XCP: explicit control protocol. Each packet carries its flow's round-trip time and inter-packet time to routers. It
+//! returns the permitted change of the flow's throughput.
 //!
 //! Source: D. Katabi, M. Handley, C. Rohrs, "Congestion control for high bandwidth-delay product networks" (SIGCOMM
 //! 2002), sections 3.1-3.5, in the form of A. Falk, Y. Pryadkin, D. Katabi, draft-falk-xcp-spec-03 (2007).
@@ -12,27 +12,27 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::XcpHeader;
-pub use params::{RttEstimate, XcpParams};
-pub use router::XcpRouter;
-pub use sender::XcpSender;
+pub use header::Header;
+pub use params::{Params, RttEstimate};
+pub use router::Router;
+pub use sender::Sender;
 
 use levelflow_units::Duration;
 
-use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Xcp;
 
 impl Protocol for Xcp {
-    type Params = XcpParams;
-    type Header = XcpHeader;
-    type Sender = XcpSender;
-    type Router = XcpRouter;
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
     type Receiver = ();
 
-    fn transport(_params: &XcpParams) -> Transport {
+    fn transport(_params: &Params) -> Transport {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
@@ -42,7 +42,7 @@ impl Protocol for Xcp {
     }
 
     #[inline]
-    fn reflect(_params: &XcpParams, _receiver: &mut (), _arrived: &Arrived, header: &XcpHeader) -> XcpHeader {
+    fn reflect(_params: &Params, _receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
         header.reflected()
     }
 }
@@ -55,13 +55,13 @@ impl Law for Xcp {
         signal: Signal::Change,
         cost: "6 additions, 3 multiplications, 10 comparisons",
         number: 5,
-        header: XcpHeader::LAYOUT,
+        header: Header::LAYOUT,
         routers: RouterInfo {
             kernel: Some(Counting::Locked),
             interval: None,
             utilisation: None,
         },
         scale_invariant: true,
-        params: &XcpParams::TABLE,
+        params: &Params::TABLE,
     };
 }

@@ -1,18 +1,19 @@
-//! Words for a data path: remaining feedback and that per packet, positive and negative; the
-//! queue that packets find, bytes; how long the smallest queue is looked for after such a packet, ps; 1 for the largest
-//! round-trip time, 0 for the mean; the longest one that counts.
+//! Words shared with an external data path: remaining feedback and feedback per packet, positive and negative; queue
+//! found by packets, bytes; time to search for the smallest queue after such a packet, ps; 1 for the largest round-trip
+//! time, 0 for the mean; limit on round-trip times.
 //!
-//! Counted: bytes; sum of gaps; sum of gaps times round-trip times, or the largest of these. And what is kept from interval to
-//! interval: persistent queue; smallest queue since; when the search for that ends, ps.
+//! The data path counts bytes, the sum of inter-packet times, and either the sum of inter-packet time times round-trip
+//! time or the largest round-trip time. It keeps across intervals: the persistent queue; the smallest queue since the
+//! search began; the end of the search, ps.
 
 use levelflow_units::{Bytes, Time};
 
 use super::router::PersistentQueue;
-use super::{RttEstimate, XcpParams, XcpRouter};
+use super::{Params, Router, RttEstimate};
 use crate::offload::{Counts, Offload, Words};
 
-impl Offload for XcpRouter {
-    fn words(&self, params: &XcpParams, queue: Bytes) -> Words {
+impl Offload for Router {
+    fn words(&self, params: &Params, queue: Bytes) -> Words {
         [
             self.pools.positive.left.to_bits(),
             self.pools.positive.per_unit.to_bits(),
@@ -25,7 +26,7 @@ impl Offload for XcpRouter {
         ]
     }
 
-    fn absorb(&mut self, params: &XcpParams, counted: &Counts) {
+    fn absorb(&mut self, params: &Params, counted: &Counts) {
         let &[bytes, gaps, third, last, least, until, ..] = counted;
         self.arrived = Bytes::new(bytes);
         self.gaps = f64::from_bits(gaps);

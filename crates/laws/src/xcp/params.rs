@@ -6,18 +6,18 @@ use crate::header::LONGEST_TIME;
 use crate::params::{Unit, choices, parameters};
 
 choices! {
-    /// Which round-trip time a router computes with.
+    /// Round-trip time used in a router's control equations.
     pub enum RttEstimate {
-        /// `d`, the mean over flows, each weighted by its rate's share of packets.
+        /// `d`, the mean round-trip time over flows. A flow's weight is its fraction of the packets.
         Mean = "mean",
-        /// `D_max`, the largest within a control interval.
+        /// `D_max`, the largest round-trip time within a control interval.
         Max = "max",
     }
 }
 
 parameters! {
     /// Validated parameters.
-    pub struct XcpParams {
+    pub struct Params {
         alpha: f64 = Unit::Number, 0.4, (0.0, 1.0),
             "gain on spare bandwidth",
             "Katabi et al. 2002, section 3.5";
@@ -25,13 +25,13 @@ parameters! {
             "gain on the persistent queue; alpha^2 sqrt 2 by the stability condition",
             "Katabi et al. 2002, section 3.5";
         gamma: f64 = Unit::Number, 0.1, (0.0, 1.0),
-            "share of the traffic that is shuffled among flows when nothing else changes",
+            "share of the traffic that is redistributed among flows in equilibrium",
             "Katabi et al. 2002, section 3.5";
         rtt: RttEstimate = RttEstimate::UNIT, 0.0, RttEstimate::RANGE,
             "round-trip time in the control equations: mean over flows, or the largest of a control interval",
             "Katabi et al. 2002, section 3.5; max: Zhang 2008, section VI.3.4";
         initial_interval: Duration = Unit::Duration, 0.05, (1e-6, LONGEST_TIME as f64),
-            "control interval of a router that has heard of no round-trip time",
+            "control interval of a router that has received no round-trip time",
             "the authors' code in ns-2";
         shortest_interval: Duration = Unit::Duration, 0.001, (1e-6, LONGEST_TIME as f64),
             "shortest control interval",

@@ -1,54 +1,55 @@
-//! Router half: the efficiency controller, the fairness controller, and what of their grants is left.
+//! Router half: the efficiency controller, the fairness controller, and the feedback left to be granted.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{RttEstimate, XcpHeader, XcpParams};
+use super::{Header, Params, RttEstimate};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// A queue that drains within this time is not persistent, seconds (`ALLOWED_QUEUE` of draft-falk-xcp-spec-03, section
+/// Drain time below which a queue is not persistent, in seconds (`ALLOWED_QUEUE` of draft-falk-xcp-spec-03, section
 /// 4.2.5).
 const ALLOWED_QUEUE: f64 = 0.002;
 
-/// Shortest round-trip time a router computes with, seconds: what it grants must stay finite.
+/// Shortest round-trip time used by a router, in seconds, so that grants are finite.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Sum of the gaps that a router assumes when no packet has told one, seconds (code of the draft in ns-2 2.35).
+/// Sum of inter-packet times assumed after an interval without any, in seconds (the draft's code in ns-2 2.35).
 const UNTOLD_GAPS: f64 = 1.0;
 
-/// One output port. Per packet: three additions and a multiplication on arrival, three and two on departure.
+/// Router state of one output port. Cost per packet: three additions and one multiplication on arrival, three additions
+/// and two multiplications on departure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct XcpRouter {
-    /// Byte/s.
+pub struct Router {
+    /// Capacity, byte/s.
     capacity: f64,
     pub(super) arrived: Bytes,
-    /// Sum of the gaps `X` that packets told in this interval, seconds.
+    /// Sum of the inter-packet times `X` in the headers of this interval, in seconds.
     pub(super) gaps: f64,
-    /// Sum of gap times round-trip time, square seconds; with [`RttEstimate::Max`], unused.
+    /// Sum of inter-packet time times round-trip time, in square seconds; unused with [`RttEstimate::Max`].
     pub(super) gap_rtts: f64,
-    /// Largest round-trip time of this interval, seconds.
+    /// Largest round-trip time in this interval, in seconds.
     pub(super) longest: f64,
-    /// `d` or `D_max` of the last interval, seconds.
+    /// Round-trip time `d` or `D_max` of the last interval, in seconds.
     pub(super) rtt: f64,
-    /// Aggregate feedback `phi` of the last interval, bytes.
+    /// Aggregate feedback `phi` computed for the last interval, bytes.
     phi: f64,
-    /// What may still be granted and still has to be taken back in this interval, byte/s.
+    /// Increases and reductions left to be granted in this interval, byte/s.
     pub(super) pools: Pools,
     pub(super) queue: PersistentQueue,
 }
 
-/// Positive and negative side of the fairness controller.
+/// Positive and negative feedback of the fairness controller.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Pools {
     pub positive: Pool,
     pub negative: Pool,
 }
 
-/// One side: what is left, and how much of it a packet gets.
+/// Feedback of one sign: the remaining amount, and the amount per unit of traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Pool {
-    /// Byte/s.
+    /// Remaining amount, byte/s.
     pub left: f64,
-    /// Byte/s per second of gap on the positive side, per byte on the negative one.
+    /// Amount per second of inter-packet time if positive, or per byte if negative, byte/s.
     pub per_unit: f64,
 }
 
@@ -74,7 +75,7 @@ impl Pool {
     }
 }
 
-/// `Q`: the smallest queue that a packet found within about half the propagation delay.
+/// Persistent queue `Q`: the smallest queue found by a packet within about half the propagation delay.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PersistentQueue {
     pub last: Bytes,
@@ -89,7 +90,7 @@ impl PersistentQueue {
         until: Time::ZERO,
     };
 
-    /// How long to look for the smallest queue after a packet that found this one.
+    /// Returns the time to search for the smallest queue after a packet has found `queue` bytes.
     fn window(queue: Bytes, rtt: f64, capacity: f64) -> Duration {
         let window = ((rtt - queue.get() as f64 / capacity) / 2.0).max(ALLOWED_QUEUE);
         Duration::from_secs_f64(window).unwrap_or(Duration::ZERO)
@@ -107,17 +108,18 @@ impl PersistentQueue {
     }
 }
 
-/// The round-trip time that a router computes with, and the longest gap: a window has at least one packet.
+/// Returns the round-trip time used by a router. It also limits inter-packet times, since a window has at least one
+/// packet.
 #[inline]
-fn counted_rtt(params: &XcpParams, header: &XcpHeader) -> f64 {
+fn counted_rtt(params: &Params, header: &Header) -> f64 {
     f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_interval)
 }
 
-impl RouterLaw for XcpRouter {
-    type Params = XcpParams;
-    type Header = XcpHeader;
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(params: &XcpParams, port: &PortInfo) -> Self {
+    fn new(params: &Params, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity.bps() / 8.0,
             arrived: Bytes::ZERO,
@@ -131,12 +133,12 @@ impl RouterLaw for XcpRouter {
         }
     }
 
-    fn on_capacity(&mut self, _params: &XcpParams, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
         self.capacity = capacity.bps() / 8.0;
     }
 
     #[inline]
-    fn on_arrival(&mut self, params: &XcpParams, packet: &Arriving, header: Option<&mut XcpHeader>) {
+    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         self.queue.see(packet, self.rtt, self.capacity);
         let Some(header) = header else { return };
@@ -156,7 +158,7 @@ impl RouterLaw for XcpRouter {
     }
 
     #[inline]
-    fn on_departure(&mut self, params: &XcpParams, size: Bytes, header: &mut XcpHeader) {
+    fn on_departure(&mut self, params: &Params, size: Bytes, header: &mut Header) {
         if header.rtt == 0.0 {
             header.delta_throughput = 0.0;
             return;
@@ -177,11 +179,11 @@ impl RouterLaw for XcpRouter {
         negative.take(reclaimed);
     }
 
-    fn interval(&self, params: &XcpParams) -> Duration {
+    fn interval(&self, params: &Params) -> Duration {
         Duration::from_secs_f64(self.rtt).map_or(params.initial_interval, |rtt| rtt.max(params.shortest_interval))
     }
 
-    fn on_interval(&mut self, params: &XcpParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -208,14 +210,15 @@ impl RouterLaw for XcpRouter {
     }
 }
 
-impl XcpRouter {
-    /// How long a packet that finds this queue makes the router look for the smallest one.
+impl Router {
+    /// Returns the time to search for the smallest queue after a packet has found `queue` bytes.
     pub(super) fn queue_window(&self, queue: Bytes) -> Duration {
         PersistentQueue::window(queue, self.rtt, self.capacity)
     }
 
-    /// Section 3.5: `phi = alpha d S - beta Q`, here per second, and what is shuffled, `h = max(0, gamma y - |phi|)`.
-    fn grant(&mut self, params: &XcpParams, elapsed: f64) {
+    /// Computes the feedback of section 3.5, `phi = alpha d S - beta Q`, here per second, and the redistributed
+    /// traffic, `h = max(0, gamma y - |phi|)`.
+    fn grant(&mut self, params: &Params, elapsed: f64) {
         let arrived = self.arrived.get() as f64;
         let y = arrived / elapsed;
         let phi = params.alpha * (self.capacity - y) - params.beta * self.queue.last.get() as f64 / self.rtt;

@@ -1,46 +1,47 @@
-//! Sender half: a window that changes by the feedback of each ACK.
+//! Sender half: a congestion window changed by the feedback of each ACK.
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{XcpHeader, XcpParams};
+use super::{Header, Params};
 use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw};
 
-/// First window in packets, as ns-2 has it; RFC 5681, section 3.1, allows 2 to 4.
+/// Initial window in packets, from ns-2. RFC 5681, section 3.1, permits 2 to 4.
 const INITIAL_WINDOW: f64 = 2.0;
 
-/// Shortest round-trip time a sender computes with, seconds.
+/// Shortest round-trip time used by a sender, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Round-trip time assumed for [`SenderLaw::rate`] before the first sample, seconds (the first timeout of RFC 6298).
+/// Round-trip time assumed by [`SenderLaw::rate`] before the first sample, in seconds (initial timeout of RFC 6298).
 const UNKNOWN_RTT: f64 = 1.0;
 
-/// One flow.
+/// Sender state of one flow.
 #[derive(Debug, Clone, PartialEq)]
-pub struct XcpSender {
+pub struct Sender {
     packet_size: Bytes,
-    /// `cwnd`, bytes.
+    /// Congestion window `cwnd`, bytes.
     window: f64,
-    /// Smoothed round-trip time in seconds, 0 before the first sample.
+    /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
-    /// Losses of packets sent before this number have been acknowledged.
+    /// Number of the first packet sent after the last reduction. Losses of earlier packets do not reduce the window
+    /// again.
     recovered: Option<u32>,
 }
 
-impl XcpSender {
-    /// Sets the window to so many bytes, at least one packet.
+impl Sender {
+    /// Sets the window to `bytes`, at least one packet.
     fn resize(&mut self, bytes: f64) {
         let packet = self.packet_size.get() as f64;
         self.window = bytes.clamp(packet, packet * f64::from(u32::MAX));
     }
 }
 
-impl SenderLaw for XcpSender {
-    type Params = XcpParams;
-    type Header = XcpHeader;
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
 
-    fn new(_params: &XcpParams, flow: &FlowInfo) -> Self {
+    fn new(_params: &Params, flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             window: INITIAL_WINDOW * flow.packet_size.get() as f64,
@@ -64,13 +65,13 @@ impl SenderLaw for XcpSender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &XcpParams) -> Bytes {
+    fn packet_size(&self, _params: &Params) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &XcpParams, _now: Time, _packet: &Outgoing) -> XcpHeader {
-        XcpHeader {
+    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> Header {
+        Header {
             gap: (self.srtt / f64::from(self.window())) as f32,
             rtt: self.srtt as f32,
             reverse_feedback: 0.0,
@@ -79,7 +80,7 @@ impl SenderLaw for XcpSender {
     }
 
     #[inline]
-    fn on_feedback(&mut self, params: &XcpParams, _now: Time, feedback: &Feedback<XcpHeader>) {
+    fn on_feedback(&mut self, params: &Params, _now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().clamp(SHORTEST_RTT, LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample
@@ -92,15 +93,15 @@ impl SenderLaw for XcpSender {
         }
     }
 
-    /// As TCP: the window halves once per window (section 3.2).
-    fn on_loss(&mut self, _params: &XcpParams, _now: Time, loss: &Loss) {
+    /// Halves the window at most once per window of data, as in TCP (section 3.2).
+    fn on_loss(&mut self, _params: &Params, _now: Time, loss: &Loss) {
         if self.recovered.is_none_or(|number| !before(loss.number, number)) {
             self.resize(self.window / 2.0);
             self.recovered = Some(loss.next);
         }
     }
 
-    fn on_timeout(&mut self, _params: &XcpParams, _now: Time, next: u32) {
+    fn on_timeout(&mut self, _params: &Params, _now: Time, next: u32) {
         self.resize(0.0);
         self.recovered = Some(next);
     }

@@ -1,4 +1,4 @@
-//! XCP against the equations of its paper, in the terms of the paper: windows, and feedback to windows.
+//! Comparison of XCP with the equations of its paper, in the paper's terms: windows, and feedback that changes windows.
 
 mod closed_loop;
 
@@ -7,37 +7,37 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-use super::{Xcp, XcpHeader, XcpParams, XcpRouter, XcpSender};
+use super::{Header, Params, Router, Sender, Xcp};
 use crate::params::Problem;
 use crate::{
-    Arriving, Feedback, FlowInfo, Header, Kind, Loss, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
+    Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
     RouterLaw, SenderLaw,
 };
 
-/// 1.25 MB/s.
+/// Capacity of the link in bit/s, equal to 1.25 MB/s.
 const C: f64 = 10e6;
 const CAPACITY: f64 = C / 8.0;
 
-fn try_params(changes: &[(&str, f64)]) -> Result<XcpParams, crate::ParamError> {
+fn try_params(changes: &[(&str, f64)]) -> Result<Params, crate::ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = XcpParams::TABLE
+    let values: Vec<f64> = Params::TABLE
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| XcpParams::TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
     );
-    XcpParams::read(&values)
+    Params::read(&values)
 }
 
-fn params(changes: &[(&str, f64)]) -> XcpParams {
+fn params(changes: &[(&str, f64)]) -> Params {
     try_params(changes).unwrap()
 }
 
-fn router(params: &XcpParams) -> XcpRouter {
-    XcpRouter::new(
+fn router(params: &Params) -> Router {
+    Router::new(
         params,
         &PortInfo {
             id: 1,
@@ -53,20 +53,20 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A flow in the terms of the paper.
+/// A flow in the paper's terms.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
-    /// `rtt_i`, seconds.
+    /// Round-trip time `rtt_i`, in seconds.
     rtt: f64,
-    /// `cwnd_i`, bytes.
+    /// Congestion window `cwnd_i`, bytes.
     cwnd: f64,
-    /// `s_i`, bytes.
+    /// Packet size `s_i`, bytes.
     size: u64,
 }
 
 impl Flow {
-    fn header(&self) -> XcpHeader {
-        XcpHeader {
+    fn header(&self) -> Header {
+        Header {
             gap: (self.rtt * self.size as f64 / self.cwnd) as f32,
             rtt: self.rtt as f32,
             reverse_feedback: 0.0,
@@ -78,13 +78,13 @@ impl Flow {
         self.cwnd / self.rtt
     }
 
-    /// Packets that it sends in some time.
+    /// Returns the number of packets sent in `time` seconds.
     fn packets(&self, time: f64) -> u32 {
         (self.rate() * time / self.size as f64).round() as u32
     }
 }
 
-/// Flows with whole numbers of packets in the 0.1 s that their mean round-trip time is.
+/// Returns flows that send these numbers of packets in 0.1 s, which is the flows' mean round-trip time.
 fn mix(loads: [u32; 3]) -> [Flow; 3] {
     let flow = |rtt: f64, packets: u32, size: u64| Flow {
         rtt,
@@ -98,18 +98,19 @@ fn mix(loads: [u32; 3]) -> [Flow; 3] {
     ]
 }
 
-/// `d`: each flow's `rtt s / cwnd` adds up to the interval, whatever its rate.
+/// Mean round-trip time `d`, which is also the control interval. The sum of `rtt s / cwnd` over a flow's packets in
+/// that time is `d`, for any rate.
 const MEAN: f64 = 0.1;
 
-/// A router that flows go through, interval by interval.
+/// A router with arrivals in successive control intervals.
 struct Desk {
-    params: XcpParams,
-    router: XcpRouter,
+    params: Params,
+    router: Router,
     now: Time,
 }
 
 impl Desk {
-    /// A router that has seen two intervals of these flows, and a queue all along.
+    /// Returns a router after two control intervals with these flows and a constant queue.
     fn settled(flows: &[Flow], queue: u64) -> Self {
         let params = params(&[]);
         let mut desk = Self {
@@ -124,7 +125,7 @@ impl Desk {
         desk
     }
 
-    /// Every packet that the flows send in `time` comes and goes; gives what each is granted, flow by flow.
+    /// Passes every packet sent in `time` seconds, and its ACK, through the router. Returns the grants to each flow.
     fn pass(&mut self, flows: &[Flow], time: f64, queue: u64) -> Vec<Vec<f64>> {
         let each = |flow: &Flow| (0..flow.packets(time)).map(|_| self.cross(flow, queue)).collect();
         flows.iter().map(each).collect()
@@ -159,8 +160,9 @@ fn aggregate_feedback_is_that_of_section_3_5() {
     close(desk.router.signal(), phi, 1e-6);
 }
 
-/// `xi_p = (h + max(phi, 0)) / (d sum(rtt s / cwnd))`, `p_i = xi_p rtt^2 s / cwnd`, `xi_n = (h + max(-phi, 0)) / (d sum s)`,
-/// `n_i = xi_n rtt s`, and a window changes by `p_i - n_i`.
+/// Verifies `xi_p = (h + max(phi, 0)) / (d sum(rtt s / cwnd))`, `p_i = xi_p rtt^2 s / cwnd`,
+/// `xi_n = (h + max(-phi, 0)) / (d sum s)` and `n_i = xi_n rtt s`. Each packet changes its flow's window by
+/// `p_i - n_i`.
 #[test]
 fn each_packet_gets_the_feedback_of_section_3_5() {
     for (loads, queue) in [([40, 20, 10], 0), ([100, 60, 20], 0), ([100, 50, 20], 30_000)] {
@@ -201,7 +203,7 @@ proptest! {
 
 #[test]
 fn a_full_link_shuffles_a_tenth_of_its_traffic_and_gives_every_flow_the_same() {
-    // 125 kB in 0.1 s: the capacity.
+    // Load of 125 kB in 0.1 s, which is the capacity.
     let flows = mix([100, 60, 10]);
     let mut desk = Desk::settled(&flows, 0);
     close(desk.router.signal(), 0.0, 1e-6);
@@ -229,7 +231,7 @@ fn what_another_router_withholds_stays_in_the_pool() {
     let Desk { params, mut router, .. } = Desk::settled(&flows, 0);
     let before = router.pools;
     assert!(before.positive.left > 0.0 && before.negative.left == 0.0);
-    let mut header = XcpHeader {
+    let mut header = Header {
         delta_throughput: 10.0,
         ..flows[0].header()
     };
@@ -238,7 +240,7 @@ fn what_another_router_withholds_stays_in_the_pool() {
     close(before.positive.left - router.pools.positive.left, 10.0, 1e-9);
 }
 
-/// Up to twice what this router takes itself: a header may lie.
+/// Another router's reduction counts only up to twice this router's own reduction, since a header may be forged.
 #[test]
 fn what_another_router_takes_back_leaves_the_negative_pool() {
     let flows = mix([100, 60, 30]);
@@ -266,14 +268,14 @@ fn what_another_router_takes_back_leaves_the_negative_pool() {
 fn a_packet_without_a_round_trip_time_counts_as_traffic_and_gets_nothing() {
     let params = params(&[]);
     let mut router = router(&params);
-    let unknown = XcpHeader {
+    let unknown = Header {
         gap: 0.0,
         rtt: 0.0,
         ..mix([1, 1, 1])[0].header()
     };
     let mut header = unknown;
     let interval = router.interval(&params);
-    assert_eq!(interval, Duration::from_ms(50), "before anything is known");
+    assert_eq!(interval, Duration::from_ms(50), "before the first round-trip time");
     router.on_arrival(&params, &Arriving::alone(Bytes::new(62_500)), Some(&mut header));
     router.on_interval(&params, interval, &PortView::IDLE);
     close(router.signal(), 0.0, 1e-9);
@@ -296,7 +298,7 @@ fn interval_after(changes: &[(&str, f64)], told: &[(f64, f64)]) -> f64 {
     let params = params(changes);
     let mut router = router(&params);
     for (gap, rtt) in told {
-        let mut header = XcpHeader {
+        let mut header = Header {
             gap: *gap as f32,
             rtt: *rtt as f32,
             ..mix([1, 1, 1])[0].header()
@@ -330,7 +332,8 @@ fn limits_of_the_interval_have_an_order() {
     }
 }
 
-/// Queues that packets find, every 5 ms from time zero on; gives the persistent queue by way of `phi`.
+/// Returns the persistent queue, derived from `phi`, if packets that arrive every 5 ms from time zero find these
+/// queues.
 fn persistent(queues: &[u64]) -> f64 {
     let params = params(&[("alpha", 0.0), ("beta", 1.0), ("gamma", 0.0)]);
     let mut router = router(&params);
@@ -348,9 +351,9 @@ fn persistent(queues: &[u64]) -> f64 {
 
 #[test]
 fn the_persistent_queue_is_the_smallest_of_half_a_round_trip() {
-    // 50 ms without queue: windows of 25 ms.
+    // Without a queue, the round-trip time is 50 ms and search windows take 25 ms.
     close(persistent(&[0, 0, 9000, 9000, 9000, 9000]), 0.0, 1e-9);
-    // 12.5 kB take 10 ms: windows of 20 ms.
+    // A queue of 12.5 kB drains in 10 ms, so search windows take 20 ms.
     let standing = [12_500, 14_000, 13_000, 15_000, 12_500];
     close(persistent(&standing), 12_500.0, 1e-9);
     let drained = [12_500, 14_000, 0, 15_000, 12_500];
@@ -359,11 +362,11 @@ fn the_persistent_queue_is_the_smallest_of_half_a_round_trip() {
     close(persistent(&refilled), 9000.0, 1e-9);
 }
 
-fn sender(params: &XcpParams) -> XcpSender {
-    XcpSender::new(params, &FlowInfo::of(Bytes::new(1000)))
+fn sender(params: &Params) -> Sender {
+    Sender::new(params, &FlowInfo::of(Bytes::new(1000)))
 }
 
-fn send(sender: &mut XcpSender, params: &XcpParams) -> XcpHeader {
+fn send(sender: &mut Sender, params: &Params) -> Header {
     let packet = Outgoing {
         number: 1,
         size: Bytes::new(1000),
@@ -372,8 +375,8 @@ fn send(sender: &mut XcpSender, params: &XcpParams) -> XcpHeader {
     sender.on_send(params, Time::ZERO, &packet)
 }
 
-fn ack(sender: &mut XcpSender, params: &XcpParams, rtt_ms: u64, reverse_feedback: f32) {
-    let header = XcpHeader {
+fn ack(sender: &mut Sender, params: &Params, rtt_ms: u64, reverse_feedback: f32) {
+    let header = Header {
         gap: 0.0,
         rtt: 0.0,
         reverse_feedback,
@@ -400,7 +403,7 @@ fn a_window_grows_by_the_feedback_of_a_round_trip_and_keeps_a_packet() {
     ack(&mut sender, &params, 200, 1_001.0);
     assert_eq!(sender.window(), 4);
     ack(&mut sender, &params, 200, f32::INFINITY);
-    assert_eq!(sender.window(), 4, "no router spoke");
+    assert_eq!(sender.window(), 4, "no router on the path");
     ack(&mut sender, &params, 200, -1e9);
     assert_eq!(sender.window(), 1);
     ack(&mut sender, &params, 280, 0.0);
@@ -424,7 +427,7 @@ fn losses_halve_the_window_once_per_window_and_a_timeout_leaves_one_packet() {
     };
     let next = 3;
     assert_eq!(lose(u32::MAX, next), 5, "numbers wrap");
-    assert_eq!(lose(2, 8), 5, "of the same window");
+    assert_eq!(lose(2, 8), 5, "same window");
     assert_eq!(lose(3, 8), 2);
     sender.on_timeout(&params, Time::ZERO, 20);
     assert_eq!(sender.window(), 1);
@@ -432,7 +435,7 @@ fn losses_halve_the_window_once_per_window_and_a_timeout_leaves_one_packet() {
 
 #[test]
 fn the_wire_layout_is_that_of_the_draft() {
-    let header = XcpHeader {
+    let header = Header {
         gap: 0.25,
         rtt: 0.5,
         reverse_feedback: -2.0,
@@ -444,7 +447,7 @@ fn the_wire_layout_is_that_of_the_draft() {
         0, 20, 0x33, 0, 0x3e, 0x80, 0, 0, 0x3f, 0, 0, 0, 0xc0, 0, 0, 0, 0x7f, 0x80, 0, 0,
     ];
     assert_eq!(wire, expected);
-    assert_eq!(XcpHeader::decode(&wire), Ok(header));
+    assert_eq!(Header::decode(&wire), Ok(header));
     for (at, bad) in [
         (0, 0x0014_3200_u32),
         (4, 0x7fc0_0000),
@@ -456,7 +459,7 @@ fn the_wire_layout_is_that_of_the_draft() {
     ] {
         let mut wire = expected;
         wire[at..at + 4].copy_from_slice(&bad.to_be_bytes());
-        assert!(XcpHeader::decode(&wire).is_err(), "{bad:x} at byte {at}");
+        assert!(Header::decode(&wire).is_err(), "{bad:x} at byte {at}");
     }
     let back = header.reflected();
     assert_eq!((back.reverse_feedback, back.rtt, back.gap), (f32::INFINITY, 0.0, 0.0));

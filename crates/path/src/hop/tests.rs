@@ -1,4 +1,4 @@
-//! Worked examples; packets are conserved and keep their order.
+//! Worked examples of a hop. Property tests verify that packets are conserved and stay in order.
 
 use proptest::prelude::*;
 
@@ -6,13 +6,13 @@ use levelflow_units::Duration;
 
 use super::*;
 use crate::fifo::Backlog;
-use crate::wire::Loss;
+use crate::wire::WireLoss;
 
 fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// 1000 bytes take 1 ms.
+/// Returns settings with which 1000 bytes take 1 ms.
 fn settings() -> Settings {
     Settings {
         rate: Rate::new(8e6),
@@ -62,7 +62,7 @@ fn without_a_rate_packets_only_travel() {
     assert_eq!(drain(&mut hop), [(us(5003), 1), (us(5003), 2)]);
 }
 
-/// A law that looks at the queue once.
+/// A law that reads the backlog once, at the given time.
 struct Look(Option<Time>, Backlog);
 
 impl HopLaw<u32> for Look {
@@ -105,9 +105,12 @@ fn a_full_buffer_drops_what_comes_and_room_includes_the_packet_in_service() {
         assert_eq!(hop.backlog(us(0)), (Bytes::new(3000), 3));
         assert!(
             hop.handle_input(us(999), Bytes::new(1000), 9).is_err(),
-            "the first is still being sent"
+            "the first is in service"
         );
-        assert!(hop.handle_input(us(1000), Bytes::new(1000), 5).is_ok(), "it has left");
+        assert!(
+            hop.handle_input(us(1000), Bytes::new(1000), 5).is_ok(),
+            "the first has departed"
+        );
         assert_eq!(hop.counters().dropped, 3);
         assert_eq!(hop.counters().peak, 3000);
     }
@@ -119,7 +122,7 @@ fn a_new_rate_holds_for_what_is_left() {
     for name in 1..=3 {
         hop.handle_input(us(0), Bytes::new(1000), name).unwrap();
     }
-    // Half of the first is sent; the rest goes at a quarter of the rate.
+    // Half of the first packet is sent; the other half continues at a quarter of the rate.
     hop.set(
         us(500),
         Settings {
@@ -174,7 +177,7 @@ fn a_shorter_way_does_not_overtake_unless_it_may() {
 fn losses_are_as_frequent_as_asked_and_the_same_for_the_same_seed() {
     let count = |seed| {
         let wire = Propagation {
-            loss: Loss::Independent(0.1),
+            loss: WireLoss::Independent(0.1),
             ..Propagation::default()
         };
         let mut hop = Hop::new(
@@ -214,13 +217,13 @@ fn jitter_is_uniform_in_its_range() {
         .map(|&(due, n)| due.since(us(u64::from(n) * 10_000)).as_secs_f64())
         .collect();
     let mean = late.iter().sum::<f64>() / 2000.0;
-    // A uniform variable of width 4 ms has a deviation of 1.155 ms; of the mean of 2000, 26 us.
+    // Uniform jitter of 4 ms has a standard deviation of 1.155 ms, and the mean of 2000 samples has one of 26 us.
     assert!((mean - 2e-3).abs() < 1.1e-4, "{mean}");
     assert!(late.iter().all(|&late| (0.0..=4e-3).contains(&late)));
 }
 
 proptest! {
-    /// Whatever arrives, is set and is polled: packets are conserved and in order, and none is early.
+    /// Packets are conserved, in order and never early, for any arrivals, settings and polling times.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         steps in prop::collection::vec((0u64..3000, 64u64..1500, 0u8..8, 1u64..50), 1..200),
@@ -228,7 +231,7 @@ proptest! {
         jitter in 0u64..5000,
     ) {
         let with = |delay| Settings {
-            wire: Propagation { loss: Loss::Independent(loss), jitter: Duration::from_us(jitter), ..after(delay) },
+            wire: Propagation { loss: WireLoss::Independent(loss), jitter: Duration::from_us(jitter), ..after(delay) },
             buffer: Buffer::Packets(8),
             ..settings()
         };
@@ -249,7 +252,7 @@ proptest! {
                 }
             }
             let c = hop.counters();
-            prop_assert_eq!(c.arrived, c.dropped + c.lost + c.delivered + hop.under_way() as u64);
+            prop_assert_eq!(c.arrived, c.dropped + c.lost + c.delivered + hop.in_flight() as u64);
             prop_assert_eq!(c.delivered, delivered);
             prop_assert!(hop.backlog(now).1 <= 8);
         }

@@ -1,4 +1,5 @@
-//! The two queues of `DualPI2`, and weighted round robin between them by credit (RFC 9332, section 2.5.2.1; Linux).
+//! The two queues of `DualPI2`, L (low latency) and C (classic), and weighted round robin between them by credit (RFC
+//! 9332, section 2.5.2.1; Linux).
 
 use levelflow_laws::aqm::Verdict;
 use levelflow_laws::aqm::dualpi2::{DualPi2, DualPi2Params, Leaving};
@@ -8,17 +9,17 @@ use levelflow_units::{Bytes, Duration, Time};
 use super::Store;
 use super::pool::{List, Pool, Queued};
 
-/// What the credit begins with is that of a packet of this size: L goes first.
-const LARGEST: f64 = 1514.0;
+/// Packet size from which the initial credit is computed, so that L is served first, bytes.
+const MAX_PACKET_BYTES: f64 = 1514.0;
 
-/// Both queues and their controller.
+/// The queues L and C with their controller.
 #[derive(Debug)]
 pub struct Dual {
     params: DualPi2Params,
     pi: DualPi2,
     low_latency: List,
     classic: List,
-    /// Bytes that C has to get before L goes on, if above zero.
+    /// Bytes that C may send before L continues, if positive.
     credit: f64,
 }
 
@@ -35,9 +36,9 @@ impl Dual {
         dual
     }
 
-    /// Both queues are empty.
+    /// Resets the credit; called when both queues are empty.
     pub fn rest(&mut self) {
-        self.credit = LARGEST * (2.0 * self.params.share - 1.0);
+        self.credit = MAX_PACKET_BYTES * (2.0 * self.params.share - 1.0);
     }
 
     pub fn probability(&self) -> f64 {
@@ -52,7 +53,7 @@ impl Dual {
         store.push(list, queued);
     }
 
-    /// The next packet, and whether it is to be marked.
+    /// Removes and returns the next packet, and true if it must be marked.
     pub fn dequeue<T>(&mut self, store: &mut Store<T>, now: Time, stream: &mut Stream) -> Option<(Queued<T>, bool)> {
         loop {
             let (l, c) = (!self.low_latency.is_empty(), !self.classic.is_empty());
@@ -88,7 +89,7 @@ impl Dual {
         }
     }
 
-    /// The controller looks at the heads.
+    /// Updates the controller with the queueing delays of the head packets.
     pub fn update<T>(&mut self, pool: &Pool<T>, now: Time) {
         let waits = |list| pool.head(list).map_or(Duration::ZERO, |head| now.since(head.came));
         self.pi

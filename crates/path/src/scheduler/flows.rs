@@ -1,6 +1,6 @@
-//! A queue per flow under CoDel, served by deficit round robin with a list of new queues (DRR++, RFC 8290).
+//! One queue per flow, each under CoDel, served by deficit round robin with a list of new queues (DRR++, RFC 8290).
 
-use levelflow_laws::aqm::cake::{CakeParams, Isolation, WAYS};
+use levelflow_laws::aqm::cake::{CakeParams, Isolation, SET_ASSOCIATIVITY};
 use levelflow_laws::aqm::codel::{Codel, CodelParams};
 use levelflow_laws::aqm::fq_codel::FqCodelParams;
 use levelflow_laws::aqm::{Queue, Verdict};
@@ -8,21 +8,21 @@ use levelflow_laws::{PortInfo, PortView};
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::pool::{List, Queued};
-use super::{Class, Store};
+use super::{FlowKey, Store};
 
-/// No queue.
+/// Index that denotes no queue.
 const NONE: u32 = u32::MAX;
 
-/// Deficits are counted in this part of a byte, so that a quantum can be divided.
+/// Deficit units per byte. Fractions of a byte allow a quantum to be divided.
 const FRACTION: i64 = 1 << 16;
 
-/// Places in the tables of hosts.
-const HOSTS: usize = 1024;
+/// Number of entries in each host table.
+const HOST_TABLE_SIZE: usize = 1024;
 
-/// Where a queue stands.
+/// List that currently contains a flow queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In no list.
+    /// Idle queue, in no list.
     Idle,
     New,
     Old,
@@ -32,17 +32,17 @@ enum Place {
 struct FlowQueue {
     packets: List,
     codel: Codel,
-    /// Bytes that it may still send in its turn, in parts of [`FRACTION`].
+    /// Remaining deficit of the queue's turn, in units of 1/[`FRACTION`] byte.
     deficit: i64,
     place: Place,
-    /// The queue behind it in its list.
+    /// Index of the next queue in the list.
     next: u32,
-    /// Who came to it last, while it is not idle.
+    /// Flow of the packet that activated the queue; valid while the queue is in a list.
     flow: u32,
     hosts: [u16; 2],
 }
 
-/// Queues in the order of their turns.
+/// List of queues in service order.
 #[derive(Debug, Clone, Copy)]
 struct Turns {
     first: u32,
@@ -81,21 +81,22 @@ pub struct Flows {
     salt: u64,
     quantum: i64,
     codel: CodelParams,
-    /// Packets that are dropped at once, at most.
+    /// Limit on packets dropped in one batch.
     batch: u32,
-    /// Queues that a flow may take.
+    /// Associativity: number of queues in a flow's set.
     ways: u32,
-    /// Queues that are listed, by place of their source and of their destination; empty without fairness between hosts.
+    /// Active queues per source host and per destination host; empty without fairness between hosts.
     hosts: [Vec<u16>; 2],
 }
 
 impl Flows {
-    /// Those of FQ-CoDel.
+    /// Creates the queues of FQ-CoDel.
     pub fn fq_codel(params: &FqCodelParams, salt: u64) -> Self {
         Self::new(params.queues, params.quantum, params.codel, params.batch, salt)
     }
 
-    /// Those of the CAKE-like shaper, whose quantum is that of `sch_cake`: a 4096th of the bytes of a second at its rate.
+    /// Creates the queues of the CAKE-like shaper. Its quantum is that of `sch_cake`: the bytes sent in one second at
+    /// the shaper's rate, divided by 4096.
     pub fn cake(params: &CakeParams, salt: u64) -> Self {
         let at_rate = if params.rate > Rate::ZERO {
             (params.rate.bps() / 8.0 / 4096.0).clamp(300.0, 1514.0)
@@ -103,10 +104,10 @@ impl Flows {
             1514.0
         };
         let mut flows = Self::new(params.queues, Bytes::new(at_rate as u64), params.codel, 1, salt);
-        flows.ways = WAYS;
+        flows.ways = SET_ASSOCIATIVITY;
         let counts = [Isolation::Sources, Isolation::Destinations].map(|end| {
             let counted = params.isolation == end || params.isolation == Isolation::Triple;
-            if counted { vec![0; HOSTS] } else { Vec::new() }
+            if counted { vec![0; HOST_TABLE_SIZE] } else { Vec::new() }
         });
         flows.hosts = counts;
         flows
@@ -140,18 +141,18 @@ impl Flows {
         }
     }
 
-    /// Queues that are in one of the lists.
+    /// Returns the number of active queues.
     pub fn listed(&self) -> u32 {
         self.listed
     }
 
-    /// Bytes of memory held beside the packets.
+    /// Returns the memory used in addition to the packets, bytes.
     pub fn memory(&self) -> usize {
         self.queues.capacity() * size_of::<FlowQueue>()
             + self.hosts.iter().map(|hosts| 2 * hosts.capacity()).sum::<usize>()
     }
 
-    /// A packet joins the queue of its flow.
+    /// Enqueues a packet in the queue of its flow.
     pub fn enqueue<T>(&mut self, store: &mut Store<T>, queued: Queued<T>) {
         let index = self.find(&queued.class);
         let largest = Bytes::new(queued.size.into());
@@ -162,7 +163,8 @@ impl Flows {
         if queue.place == Place::Idle {
             queue.place = Place::New;
             queue.flow = class.flow;
-            queue.hosts = [class.source, class.destination].map(|host| (mix(self.salt, host) % HOSTS as u64) as u16);
+            queue.hosts =
+                [class.source, class.destination].map(|host| (mix(self.salt, host) % HOST_TABLE_SIZE as u64) as u16);
             self.listed += 1;
             self.count_hosts(index, 1);
             let quantum = self.quantum_of(index);
@@ -171,8 +173,9 @@ impl Flows {
         }
     }
 
-    /// The queue of a flow: with one way, where its hash says; else the one that it has in its set, or an idle one there.
-    fn find(&self, class: &Class) -> u32 {
+    /// Returns the queue of a flow. With one way, the hash selects it. Otherwise it is the flow's active queue in its
+    /// set, or else an idle queue of the set, or else a queue of the set selected by the hash.
+    fn find(&self, class: &FlowKey) -> u32 {
         let sets = self.queues.len() as u32 / self.ways;
         let hash = mix(self.salt, class.flow);
         let set = (hash % u64::from(sets)) as u32 * self.ways;
@@ -192,7 +195,8 @@ impl Flows {
         }
     }
 
-    /// What a queue may send per turn: less if its source or its destination has several.
+    /// Returns the quantum of a queue. It is divided by the number of active queues of the queue's source or
+    /// destination host, whichever is larger.
     fn quantum_of(&self, index: u32) -> i64 {
         let places = self.queues[index as usize].hosts;
         let busy = self
@@ -203,7 +207,7 @@ impl Flows {
         self.quantum / i64::from(busy.copied().max().unwrap_or(1).max(1))
     }
 
-    /// The next packet, and whether it is to be marked.
+    /// Removes and returns the next packet, and true if it must be marked.
     pub fn dequeue<T>(&mut self, store: &mut Store<T>, now: Time) -> Option<(Queued<T>, bool)> {
         loop {
             let is_new = self.new.first != NONE;
@@ -228,7 +232,7 @@ impl Flows {
         }
     }
 
-    /// The queue whose turn it was becomes the last of the old ones.
+    /// Moves the served queue to the end of the list of old queues.
     fn becomes_last(&mut self, was_new: bool) {
         let list = if was_new { &mut self.new } else { &mut self.old };
         let index = list.first;
@@ -237,7 +241,7 @@ impl Flows {
         self.old.push(&mut self.queues, index);
     }
 
-    /// The queue whose turn it was is empty.
+    /// Removes the served queue from its list. The queue is empty.
     fn leaves(&mut self, was_new: bool) {
         let list = if was_new { &mut self.new } else { &mut self.old };
         let index = list.first;
@@ -247,7 +251,7 @@ impl Flows {
         self.count_hosts(index, -1);
     }
 
-    /// The first packet of a queue that CoDel lets pass.
+    /// Removes and returns the first packet that CoDel does not drop, and true if it must be marked.
     fn take<T>(&mut self, index: u32, store: &mut Store<T>, now: Time) -> Option<(Queued<T>, bool)> {
         let queue = &mut self.queues[index as usize];
         loop {
@@ -267,7 +271,7 @@ impl Flows {
         }
     }
 
-    /// The queue of most bytes loses half of them from its head, or `batch` packets.
+    /// Evicts packets from the head of the longest queue: half of its bytes, but at most `batch` packets.
     pub fn shed<T>(&mut self, store: &mut Store<T>) {
         let fattest = self.queues.iter_mut().reduce(|most, queue| {
             if queue.packets.bytes > most.packets.bytes {
@@ -291,7 +295,7 @@ impl Flows {
     }
 }
 
-/// Every bit of the salt and the number changes every bit of the hash: the finaliser of `SplitMix64`.
+/// Mixes salt and number so that every input bit affects every output bit (finaliser of `SplitMix64`).
 fn mix(salt: u64, number: u32) -> u64 {
     let mut z = salt.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,8 @@
-//! A line of finite rate behind a [`Scheduler`], with the methods of [`Fifo`](crate::Fifo).
+//! A transmitter behind a [`Scheduler`], with the methods of [`Fifo`](crate::Fifo).
 
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
-use super::{Class, Classes, Next, Overflow, Queued, Scheduler};
+use super::{Classes, FlowKey, Next, Overflow, Queued, Scheduler};
 use crate::fifo::{Backlog, Departure};
 
 /// The packet in service.
@@ -11,29 +11,30 @@ struct Service<T> {
     queued: Queued<T>,
     marked: bool,
     waited: Duration,
-    /// When it will have been sent; never on a dead line.
+    /// End of the transmission; `NEVER` while the link is down.
     done: Time,
-    /// Bytes that were left when the line died.
+    /// Remaining bytes of the packet when the link went down.
     stalled: Option<f64>,
 }
 
-/// Queues in front of a transmitter, which decide at the departure of a packet who is next.
+/// A scheduler and its transmitter. The next packet is selected when the previous one departs.
 ///
-/// Callers poll all output up to now before they hand in more. At rate zero the line is dead, and what it holds waits.
+/// Callers poll all output up to now before they add a packet. A rate of zero means that the link is down: packets stay
+/// queued.
 #[derive(Debug)]
 pub struct Scheduled<T> {
     scheduler: Scheduler<T>,
     rate: Option<Rate>,
     limit: Buffer,
     service: Option<Service<T>>,
-    /// When a shaper lets the next packet go.
+    /// Time at which the shaper releases the next packet.
     opens: Option<Time>,
-    /// When the scheduler's interval ends.
+    /// End of the current interval of the scheduler.
     update: Option<Time>,
 }
 
 impl<T> Scheduled<T> {
-    /// An idle line; without a rate, packets take no time to send.
+    /// Creates an idle transmitter. Without a rate, transmission takes no time.
     #[must_use]
     pub fn new(scheduler: Scheduler<T>, rate: Option<Rate>, limit: Buffer) -> Self {
         Self {
@@ -46,11 +47,11 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// Takes a packet. Others, or it itself, may be dropped for it: they are for [`poll_dropped`](Self::poll_dropped).
+    /// Queues a packet. The scheduler may drop this packet or evict others; see [`poll_dropped`](Self::poll_dropped).
     ///
     /// # Errors
-    /// Gives it back if it does not fit.
-    pub fn handle_input(&mut self, now: Time, size: Bytes, class: Class, packet: T) -> Result<(), T> {
+    /// Returns the packet if it does not fit into the queue.
+    pub fn handle_input(&mut self, now: Time, size: Bytes, class: FlowKey, packet: T) -> Result<(), T> {
         let in_service = self.in_service();
         let fits = self.limit.admits(self.bytes().get(), self.packets() as u64, size.get());
         let alone = self
@@ -73,25 +74,25 @@ impl<T> Scheduled<T> {
         Ok(())
     }
 
-    /// What the discipline says of itself.
+    /// Returns the signal of the queue discipline.
     #[must_use]
     pub fn signal(&self) -> f64 {
         self.scheduler.signal()
     }
 
-    /// Classes of service.
+    /// Returns the service classes of the scheduler.
     #[must_use]
     pub fn classes(&self) -> Classes {
         self.scheduler.classes()
     }
 
-    /// A packet that was dropped after it had been taken.
+    /// Returns a packet that the scheduler has dropped, and its size.
     pub fn poll_dropped(&mut self) -> Option<(Bytes, T)> {
         let queued = self.scheduler.poll_dropped()?;
         Some((Bytes::new(queued.size.into()), queued.packet))
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let done = self
@@ -106,7 +107,7 @@ impl<T> Scheduled<T> {
             .min()
     }
 
-    /// The next packet, if it has left by now, and whether it is to be marked.
+    /// Returns the next packet that has departed by now, and true if it must be marked.
     pub fn poll_output(&mut self, now: Time) -> Option<(Departure<T>, bool)> {
         loop {
             let done = self.service.as_ref().map_or(Time::NEVER, |service| service.done);
@@ -137,7 +138,7 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// The transmitter takes the next packet, if it is free.
+    /// Starts the next transmission if the transmitter is idle.
     fn serve(&mut self, now: Time) {
         if self.service.is_some() || self.opens.is_some() || self.rate == Some(Rate::ZERO) {
             return;
@@ -158,12 +159,12 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// Changes the limit; packets that no longer fit stay.
+    /// Changes the queue limit. Queued packets stay, even if they exceed the new limit.
     pub fn set_limit(&mut self, limit: Buffer) {
         self.limit = limit;
     }
 
-    /// Changes the rate: the packet in service goes on at the new one.
+    /// Changes the line rate. The packet in service continues at the new rate.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
         let before = std::mem::replace(&mut self.rate, rate);
         if rate == before {
@@ -175,7 +176,7 @@ impl<T> Scheduled<T> {
         if let Some(service) = &mut self.service {
             let size = f64::from(service.queued.size);
             let left = match before {
-                // As the simulator does, to the bit.
+                // Bit-identical to the computation of the simulator.
                 Some(line) if line > Rate::ZERO => (service.done.since(now).as_ps() as f64 / pace(before)).min(size),
                 _ => service.stalled.unwrap_or(0.0),
             };
@@ -187,25 +188,25 @@ impl<T> Scheduled<T> {
         self.serve(now);
     }
 
-    /// Whether nothing waits and nothing is in service.
+    /// Returns true if no packet is queued or in service.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packets() == 0
     }
 
-    /// Bytes that wait or are in service.
+    /// Returns the number of bytes queued or in service.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.scheduler.bytes() + self.in_service()
     }
 
-    /// Packets that wait or are in service.
+    /// Returns the number of packets queued or in service.
     #[must_use]
     pub fn packets(&self) -> usize {
         self.scheduler.packets() as usize + usize::from(self.service.is_some())
     }
 
-    /// Both, and the packet in service.
+    /// Returns the queue content.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {
@@ -219,13 +220,13 @@ impl<T> Scheduled<T> {
         Bytes::new(self.service.as_ref().map_or(0, |service| service.queued.size.into()))
     }
 
-    /// To the nearest picosecond, as in the simulator.
+    /// Returns the transmission time, rounded to the nearest picosecond as in the simulator.
     fn transmission(&self, bytes: f64) -> Duration {
         Duration::from_ps((bytes * pace(self.rate) + 0.5) as u64)
     }
 }
 
-/// Picoseconds to send a byte.
+/// Returns the transmission time per byte, ps.
 fn pace(rate: Option<Rate>) -> f64 {
     rate.filter(|&rate| rate > Rate::ZERO)
         .map_or(0.0, |rate| 8e12 / rate.bps())

@@ -1,8 +1,8 @@
-//! Several queues in front of one transmitter, and which of them it serves: FQ-CoDel, DualPI2, the CAKE-like shaper.
+//! Packet schedulers: FQ-CoDel, DualPI2 and the CAKE-like shaper. Each serves several queues with one transmitter.
 //!
-//! A [`Scheduler`] is pure: time is an argument, random numbers come from the stream that it is made with, and all memory
-//! is asked for when it is made. The simulator's links and [`Hop`](crate::Hop) run it. Packets of type `T` carry a
-//! [`Class`], what such a queue reads in their headers.
+//! A [`Scheduler`] is pure: time is an argument, and random numbers are drawn from the stream passed to its
+//! constructor. The constructor allocates all memory. The simulator's links and [`Hop`](crate::Hop) use schedulers.
+//! Packets of type `T` carry a [`FlowKey`], the header fields that queues read.
 
 mod dual;
 mod flows;
@@ -22,22 +22,23 @@ pub use pool::Queued;
 use pool::{List, Pool};
 use single::Single;
 
-/// What a packet says of congestion: the ECN field of its IP header (RFC 3168; RFC 9331).
+/// Congestion information of a packet: the ECN field of its IP header (RFC 3168; RFC 9331).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Its sender does not understand marks.
+    /// Not-ECT: the sender does not support marks.
     #[default]
     NotCapable,
-    /// A classic sender does: ECT(0).
+    /// ECT(0), from a classic sender.
     Classic,
-    /// A scalable sender does: ECT(1).
+    /// ECT(1), from a scalable sender.
     Scalable,
-    /// It was marked: CE.
+    /// CE: the packet has been marked.
     Marked,
 }
 
 impl Ecn {
-    /// Queue of `DualPI2` for a packet (RFC 9332, section 2.3): 0, low latency, for ECT(1) and CE; 1, classic, else.
+    /// Returns the `DualPI2` queue of a packet (RFC 9332, section 2.3): 0 (low latency) for ECT(1) and CE, 1 (classic)
+    /// otherwise.
     #[must_use]
     pub fn latency_class(self) -> usize {
         match self {
@@ -46,28 +47,28 @@ impl Ecn {
         }
     }
 
-    /// Whether queues may mark the packet.
+    /// Returns true if queues may mark the packet.
     #[must_use]
     pub fn is_capable(self) -> bool {
         self != Self::NotCapable
     }
 }
 
-/// Classes of service of a scheduler; delays are counted by class.
+/// Service classes of a scheduler. Queueing delays are recorded per class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Classes {
     /// A single queue.
     #[default]
     One,
-    /// The two queues of `DualPI2`, by [`Ecn::latency_class`].
+    /// The two queues of `DualPI2`, selected by [`Ecn::latency_class`].
     Latency,
-    /// A queue for each flow.
+    /// One queue per flow.
     Flows,
 }
 
 impl Classes {
-    /// Name of the class with this index; `entry` returns the name of a flow entry. In flow queues, the data of entry `i` has
-    /// index `2 i`, and its ACKs `2 i + 1`.
+    /// Returns the name of the service class `index`; `entry` returns the name of a flow entry. With flow queues, the
+    /// data of entry `i` has index `2 i`, and its ACKs have index `2 i + 1`.
     pub fn name<'a>(self, index: usize, entry: impl Fn(usize) -> &'a str) -> String {
         match (self, index % 2) {
             (Self::Flows, 0) => entry(index / 2).to_owned(),
@@ -78,31 +79,31 @@ impl Classes {
     }
 }
 
-/// What queues know of a packet.
+/// Header fields of a packet that queues read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Class {
-    /// The same for all packets of a flow in one direction, another one for other flows.
+pub struct FlowKey {
+    /// Identifier of the flow, different in each direction.
     pub flow: u32,
-    /// The same for all packets of a host.
+    /// Source host identifier.
     pub source: u32,
-    /// The same for all packets to a host.
+    /// Destination host identifier.
     pub destination: u32,
-    /// What it says of congestion.
+    /// ECN field.
     pub ecn: Ecn,
 }
 
-/// What the transmitter sends next.
+/// Next action of an idle transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next<T> {
-    /// This packet, which is marked now if the flag is set.
+    /// Send this packet; the flag is true if the packet must be marked.
     Packet(Queued<T>, bool),
-    /// Nothing before this time: a shaper holds packets back.
+    /// Wait until this time: the shaper delays all packets.
     Shut(Time),
-    /// Nothing waits.
+    /// No packet is queued.
     Nothing,
 }
 
-/// What waits, without what was dropped and waits to be taken.
+/// Number and bytes of queued packets, without dropped packets that have not been collected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Waiting {
     packets: u32,
@@ -121,15 +122,15 @@ impl Waiting {
     }
 }
 
-/// The packets, those that wait and those that were dropped: what all disciplines work on.
+/// Queued and dropped packets: the data of all disciplines.
 #[derive(Debug)]
 struct Store<T> {
     pool: Pool<T>,
     waiting: Waiting,
     dropped: List,
-    /// Bytes of the packet in service, where the owner of the scheduler says.
+    /// Size of the packet in service, bytes; zero if the owner of the scheduler does not report it.
     in_service: u32,
-    /// Whether packets are marked instead of dropped, where they can be.
+    /// True if ECN-capable packets are marked instead of dropped.
     ecn: bool,
 }
 
@@ -149,7 +150,7 @@ impl<T> Store<T> {
         self.pool.push(&mut self.dropped, queued);
     }
 
-    fn can_mark(&self, class: &Class) -> bool {
+    fn can_mark(&self, class: &FlowKey) -> bool {
         self.ecn && class.ecn.is_capable()
     }
 }
@@ -161,16 +162,16 @@ enum Discipline {
     Single(Box<Single>),
 }
 
-/// The gate of a shaper.
+/// Gate of a shaper.
 #[derive(Debug)]
 struct Gate {
-    /// Picoseconds per byte.
+    /// Transmission time per byte, ps.
     pace: f64,
-    /// Shut until then.
+    /// Time at which the gate opens.
     opens: Time,
 }
 
-/// Queues and the order in which they are served.
+/// Queues and their service order.
 #[derive(Debug)]
 pub struct Scheduler<T> {
     store: Store<T>,
@@ -183,13 +184,13 @@ pub struct Scheduler<T> {
     stream: Stream,
 }
 
-/// Packets that wait in a single queue, at most: what a [`Hop`](crate::Hop) asks memory for.
-const MOST: u32 = 100_000;
-/// No packet of a real line is smaller, bytes.
-const SMALLEST: u64 = 60;
+/// Limit on packets in a single queue, for which a [`Hop`](crate::Hop) allocates memory.
+const MAX_QUEUED_PACKETS: u32 = 100_000;
+/// Smallest packet on a real link, bytes.
+const MIN_PACKET_BYTES: u64 = 60;
 
 impl<T> Scheduler<T> {
-    /// Empty queues; none for a discipline that has a single queue.
+    /// Creates an empty scheduler; returns `None` for a discipline with a single queue.
     #[must_use]
     pub fn new(params: &AnyQueueParams, mut stream: Stream) -> Option<Self> {
         let mut salt = || (stream.unit() * (1_u64 << 53) as f64) as u64;
@@ -210,17 +211,17 @@ impl<T> Scheduler<T> {
         Some(Self::with(params, discipline, (limit, memory), rate, stream))
     }
 
-    /// Empty queues of any discipline in front of a line of this capacity with this room; none for drop-tail, which is
-    /// [`Fifo`](crate::Fifo).
+    /// Creates an empty scheduler for any discipline, line rate and queue limit `room`. Returns `None` for drop-tail,
+    /// which is implemented by [`Fifo`](crate::Fifo).
     #[must_use]
     pub fn of(params: &AnyQueueParams, capacity: Rate, room: Buffer, stream: Stream) -> Option<Self> {
         if params.schedules() {
             return Self::new(params, stream);
         }
         let limit = match room {
-            Buffer::Unlimited => MOST,
-            Buffer::Packets(packets) => packets.min(MOST.into()) as u32,
-            Buffer::Bytes(bytes) => (1 + bytes.get() / SMALLEST).min(MOST.into()) as u32,
+            Buffer::Unlimited => MAX_QUEUED_PACKETS,
+            Buffer::Packets(packets) => packets.min(MAX_QUEUED_PACKETS.into()) as u32,
+            Buffer::Bytes(bytes) => (1 + bytes.get() / MIN_PACKET_BYTES).min(MAX_QUEUED_PACKETS.into()) as u32,
         };
         let discipline = Discipline::Single(Box::new(Single::new(params, capacity)));
         let memory = Bytes::new(u64::MAX);
@@ -237,7 +238,7 @@ impl<T> Scheduler<T> {
     ) -> Self {
         Self {
             store: Store {
-                // One more: a packet joins before another makes room for it.
+                // One additional slot: a packet is enqueued before another one is evicted.
                 pool: Pool::new(limit + 1),
                 waiting: Waiting::default(),
                 dropped: List::EMPTY,
@@ -257,8 +258,8 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// A packet comes. What is dropped for it, perhaps itself, is for [`poll_dropped`](Self::poll_dropped), which callers empty
-    /// before the next packet.
+    /// Enqueues a packet. The scheduler may drop this packet or evict others. Callers collect every dropped packet with
+    /// [`poll_dropped`](Self::poll_dropped) before the next call.
     pub fn enqueue(&mut self, queued: Queued<T>) {
         if let Some(gate) = self.gate.as_mut().filter(|_| self.store.waiting.packets == 0) {
             gate.opens = gate.opens.max(queued.came);
@@ -276,7 +277,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Drops, of what waits, what [`Overflow`] says.
+    /// Evicts queued packets as defined by [`Overflow`].
     pub fn shed(&mut self) {
         match &mut self.discipline {
             Discipline::Flows(flows) => flows.shed(&mut self.store),
@@ -285,18 +286,18 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Who makes room if there is none.
+    /// Returns the rule for arrivals at a full buffer.
     #[must_use]
     pub fn overflow(&self) -> Overflow {
         self.overflow
     }
 
-    /// A packet that was dropped, to be discarded.
+    /// Returns a dropped packet for the caller to discard.
     pub fn poll_dropped(&mut self) -> Option<Queued<T>> {
         self.store.pool.pop(&mut self.store.dropped)
     }
 
-    /// The transmitter is free: the packet that it sends, if any. Packets may be dropped before it.
+    /// Removes and returns the next packet for an idle transmitter. Packets in front of it may be dropped.
     pub fn dequeue(&mut self, now: Time) -> Next<T> {
         if self.store.waiting.packets == 0 {
             if let Discipline::Dual(dual) = &mut self.discipline {
@@ -322,13 +323,13 @@ impl<T> Scheduler<T> {
         Next::Packet(queued, marked)
     }
 
-    /// Time between two calls of [`handle_interval`](Self::handle_interval), if any.
+    /// Returns the time between calls of [`handle_interval`](Self::handle_interval); `None` if it need not be called.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         self.interval
     }
 
-    /// An interval ends.
+    /// Ends a control interval of the discipline.
     pub fn handle_interval(&mut self, now: Time) {
         match &mut self.discipline {
             Discipline::Dual(dual) => dual.update(&self.store.pool, now),
@@ -337,7 +338,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Classes of service.
+    /// Returns the service classes of the scheduler.
     #[must_use]
     pub fn classes(&self) -> Classes {
         match &self.discipline {
@@ -347,7 +348,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// What the discipline says of itself.
+    /// Returns the signal of the queue discipline.
     #[must_use]
     pub fn signal(&self) -> f64 {
         match &self.discipline {
@@ -357,36 +358,36 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// The line has another rate, above zero.
+    /// Changes the line rate, which must be above zero.
     pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
         if let Discipline::Single(single) = &mut self.discipline {
             single.set_capacity(now, capacity);
         }
     }
 
-    /// The transmitter has a packet of so many bytes; zero: none.
+    /// Sets the size of the packet in service, bytes; zero if no packet is in service.
     fn set_in_service(&mut self, size: u32) {
         self.store.in_service = size;
     }
 
-    /// Packets that wait.
+    /// Returns the number of queued packets.
     #[must_use]
     pub fn packets(&self) -> u32 {
         self.store.waiting.packets
     }
 
-    /// Bytes that wait.
+    /// Returns the number of queued bytes.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes::new(self.store.waiting.bytes)
     }
 
-    /// The packets that wait, in no order that means anything.
+    /// Returns the queued packets in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<T>> {
         self.store.pool.iter()
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory used, bytes.
     #[must_use]
     pub fn memory_held(&self) -> usize {
         let queues = match &self.discipline {

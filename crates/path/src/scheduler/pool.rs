@@ -1,21 +1,21 @@
-//! The packets of several queues in one piece of memory, which is asked for once.
+//! Memory shared by the packets of several queues, allocated once.
 
 use levelflow_units::Time;
 
-use super::Class;
+use super::FlowKey;
 
-/// No slot.
+/// Index that denotes no slot.
 const NONE: u32 = u32::MAX;
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued<T> {
-    /// When it came.
+    /// Arrival time.
     pub came: Time,
-    /// Its size, bytes.
+    /// Size, bytes.
     pub size: u32,
-    /// What queues know of it.
-    pub class: Class,
+    /// Header fields that queues read.
+    pub class: FlowKey,
     /// The packet.
     pub packet: T,
 }
@@ -48,7 +48,7 @@ struct Slot<T> {
     queued: Option<Queued<T>>,
 }
 
-/// Room for so many packets.
+/// Memory for a fixed number of packets.
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<Slot<T>>,
@@ -56,7 +56,7 @@ pub struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// All free.
+    /// Creates a pool with `packets` free slots.
     pub fn new(packets: u32) -> Self {
         let slot = |i: u32| Slot {
             next: if i + 1 < packets { i + 1 } else { NONE },
@@ -68,7 +68,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Puts a packet behind the others of a queue. There must be room.
+    /// Appends a packet to a queue. The pool must have a free slot.
     pub fn push(&mut self, list: &mut List, queued: Queued<T>) {
         let place = self.free;
         let slot = &mut self.slots[place as usize];
@@ -81,7 +81,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Takes the first packet of a queue.
+    /// Removes and returns the first packet of a queue.
     pub fn pop(&mut self, list: &mut List) -> Option<Queued<T>> {
         let place = list.head;
         let slot = self.slots.get_mut(place as usize)?;
@@ -95,17 +95,17 @@ impl<T> Pool<T> {
         Some(queued)
     }
 
-    /// The first packet of a queue.
+    /// Returns the first packet of a queue.
     pub fn head(&self, list: &List) -> Option<&Queued<T>> {
         self.slots.get(list.head as usize)?.queued.as_ref()
     }
 
-    /// All packets, in no order that means anything.
+    /// Returns all packets of the pool in arbitrary order.
     pub fn iter(&self) -> impl Iterator<Item = &Queued<T>> {
         self.slots.iter().filter_map(|slot| slot.queued.as_ref())
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory used, bytes.
     pub fn memory(&self) -> usize {
         self.slots.capacity() * size_of::<Slot<T>>()
     }

@@ -1,4 +1,5 @@
-//! One queue under a discipline that drops or marks: what the simulator's links do themselves, for [`Hop`](crate::Hop).
+//! A single queue whose discipline drops or marks packets, for [`Hop`](crate::Hop). The simulator's links have their
+//! own implementation.
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView};
@@ -14,7 +15,7 @@ pub struct Single {
     law: AnyQueue,
     params: AnyQueueParams,
     packets: List,
-    /// When the running interval began, and bytes dropped in it.
+    /// Start of the current control interval; `dropped` counts the bytes dropped in it.
     since: Time,
     dropped: u64,
 }
@@ -30,7 +31,7 @@ impl Single {
         }
     }
 
-    /// The line has another rate.
+    /// Changes the line rate.
     pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
         self.law.on_capacity(&self.params, now, capacity);
     }
@@ -69,7 +70,7 @@ impl Single {
         store.push(&mut self.packets, queued);
     }
 
-    /// The next packet, and whether it is to be marked.
+    /// Removes and returns the next packet, and true if it must be marked.
     pub fn dequeue<T>(&mut self, store: &mut Store<T>, now: Time) -> Option<(Queued<T>, bool)> {
         loop {
             let queued = store.pop(&mut self.packets)?;
@@ -88,7 +89,7 @@ impl Single {
         }
     }
 
-    /// Drops the packet that has waited longest.
+    /// Evicts the packet at the head of the queue.
     pub fn shed<T>(&mut self, store: &mut Store<T>) {
         if let Some(queued) = store.pop(&mut self.packets) {
             self.drop(store, queued);

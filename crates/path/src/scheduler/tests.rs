@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A discipline with its defaults except for these parameters, in base units.
+/// Returns the default parameters of a discipline with these changes, in base units.
 fn params(name: &str, changes: &[(&str, f64)]) -> AnyQueueParams {
     let info = levelflow_laws::aqm::QUEUES.iter().find(|q| q.name == name).unwrap();
     assert!(
@@ -32,8 +32,8 @@ fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-fn flow(flow: u32) -> Class {
-    Class {
+fn flow(flow: u32) -> FlowKey {
+    FlowKey {
         flow,
         source: flow,
         destination: 0,
@@ -41,7 +41,7 @@ fn flow(flow: u32) -> Class {
     }
 }
 
-fn packet(came: Time, size: u32, class: Class, packet: u32) -> Queued<u32> {
+fn packet(came: Time, size: u32, class: FlowKey, packet: u32) -> Queued<u32> {
     Queued {
         came,
         size,
@@ -57,12 +57,12 @@ fn take(scheduler: &mut Scheduler<u32>, now: Time) -> Option<(Queued<u32>, bool)
     }
 }
 
-/// Nothing is ever late.
+/// CoDel target so large that no packet exceeds it, in seconds.
 const PATIENT: (&str, f64) = ("target", 100.0);
 
 proptest! {
-    /// While flows wait, what two of them have sent differs by at most a quantum and two of the largest packets (Shreedhar
-    /// and Varghese 1995, theorem 2).
+    /// Verifies fairness between backlogged flows: any two flows have sent the same number of bytes, to within one
+    /// quantum and two maximum-size packets (Shreedhar and Varghese 1995, theorem 2).
     #[test]
     fn flows_that_wait_send_the_same_within_a_quantum(
         sizes in list(list(60_u32..1514, 300), 2..6), quantum in 300.0..3000.0_f64, name in prop::sample::select(vec!["fq_codel", "cake"]),
@@ -73,7 +73,7 @@ proptest! {
         for (i, sizes) in sizes.iter().enumerate() {
             sizes.iter().for_each(|&size| queues.enqueue(packet(us(0), size, flow(i as u32), 0)));
         }
-        prop_assume!(queues.signal() as usize == sizes.len()); // no two share a queue
+        prop_assume!(queues.signal() as usize == sizes.len()); // each flow has its own queue
         let quantum = if name == "fq_codel" { quantum } else { 1514.0 };
         let mut sent = vec![(0_u32, 0_usize); sizes.len()];
         while sent.iter().zip(&sizes).all(|(sent, sizes)| sent.1 < sizes.len()) {
@@ -85,7 +85,8 @@ proptest! {
         }
     }
 
-    /// What comes either leaves, is dropped or waits, in the order in which it came to its flow, and counts are right.
+    /// Every arriving packet is sent, dropped or queued; the packets of a flow stay in order; and the counters are
+    /// correct.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         steps in list((0..9_u32, 60..1514_u32, 0..2000_u64, 0..4_u8, any::<bool>()), 1..400),
@@ -100,7 +101,7 @@ proptest! {
             let ecn = [Ecn::NotCapable, Ecn::Classic, Ecn::Scalable, Ecn::Marked][usize::from(ecn)];
             if arrives {
                 inside.insert(next, size);
-                queues.enqueue(packet(now, size, Class { ecn, ..flow(of) }, next));
+                queues.enqueue(packet(now, size, FlowKey { ecn, ..flow(of) }, next));
                 next += 1;
             } else {
                 if gap % 3 == 0 {
@@ -121,10 +122,10 @@ proptest! {
             prop_assert_eq!((queues.packets() as usize, queues.bytes().get()), (inside.len(), u64::from(bytes)));
             prop_assert!(inside.len() <= limit as usize && queues.iter().count() == inside.len());
         }
-        prop_assert_eq!(queues.memory_held(), held, "memory is asked for once");
+        prop_assert_eq!(queues.memory_held(), held, "memory is allocated once");
     }
 
-    /// With one flow, FQ-CoDel is a queue under CoDel, packet by packet.
+    /// FQ-CoDel with one flow is equivalent to a single CoDel queue, packet by packet.
     #[test]
     fn one_flow_is_under_codel(steps in list((0_u64..30_000, 60_u64..1514, any::<bool>()), 1..600), ecn in any::<bool>()) {
         let changes = [("ecn", f64::from(u8::from(ecn))), ("interval", 0.03)];
@@ -139,7 +140,7 @@ proptest! {
                 codel.on_arrival(&params, &Arriving::alone(Bytes::new(size)), 0.0);
                 alone.push_back((now, size, i as u32));
                 bytes += size;
-                let class = Class { ecn: Ecn::Classic, ..flow(3) };
+                let class = FlowKey { ecn: Ecn::Classic, ..flow(3) };
                 queues.enqueue(packet(now, size as u32, class, i as u32));
                 continue;
             }
@@ -160,7 +161,8 @@ proptest! {
         }
     }
 
-    /// In any time, the shaper lets its rate pass and a packet more; while packets wait, no less than that less one.
+    /// The shaper never sends more than its rate allows plus one packet. While packets are queued, it sends at least
+    /// what its rate allows less two packets.
     #[test]
     fn a_shaper_lets_its_rate_pass(sizes in list(60_u64..1514, 20..200), mbps in 1_u32..50) {
         let rate = f64::from(mbps) * 1e6;
@@ -179,16 +181,17 @@ proptest! {
         }
     }
 
-    /// However many flows a host has, it gets what others get, as a source and as a destination.
+    /// Two hosts send the same number of bytes, regardless of their numbers of flows, as sources or as destinations.
     #[test]
     fn hosts_get_the_same_whatever_flows_they_have(many in 2_u32..12, sources in any::<bool>(), triple in any::<bool>()) {
         let isolation = if triple { 3.0 } else if sources { 1.0 } else { 2.0 };
         let mut queues = scheduler("cake", &[PATIENT, ("queues", 64.0), ("memory", 1e9), ("isolation", isolation)]);
-        // Flow 0 is that of a host of its own, the others are those of another; at the other end, each has its own if that counts.
+        // Flow 0 belongs to the first host, all other flows to the second. With triple isolation, each flow has its own
+        // host at the opposite end.
         let class = |i: u32| {
             let (shared, own) = (u32::from(i > 0), if triple { 100 + i } else { 7 });
             let (source, destination) = if sources { (shared, own) } else { (own, shared) };
-            Class { source, destination, ..flow(i) }
+            FlowKey { source, destination, ..flow(i) }
         };
         for i in 0..=many {
             (0..400).for_each(|_| queues.enqueue(packet(us(0), 1000, class(i), 0)));
@@ -203,13 +206,13 @@ proptest! {
         prop_assert!((spread - 1.0).abs() < 0.03, "{sent:?}");
     }
 
-    /// While both wait, C gets its share of the bytes within a packet or two, and L the rest.
+    /// Backlogged queues: C receives its configured fraction of the bytes, to within two packets, and L the rest.
     #[test]
     fn classic_gets_its_share_beside_low_latency(share in 0.02..0.98_f64, sizes in list(60_u32..1514, 400)) {
         let mut queues = scheduler("dualpi2", &[("share", share), ("step", 100.0)]);
         for (i, &size) in sizes.iter().enumerate() {
             for ecn in [Ecn::Scalable, Ecn::NotCapable] {
-                queues.enqueue(packet(us(0), size, Class { ecn, ..flow(0) }, i as u32));
+                queues.enqueue(packet(us(0), size, FlowKey { ecn, ..flow(0) }, i as u32));
             }
         }
         let (mut sent, mut counts) = ([0.0_f64; 2], [0; 2]);
@@ -223,7 +226,7 @@ proptest! {
     }
 }
 
-/// A packet of a flow that has nothing else waits for the one in service, and for a turn of each flow that is new as well.
+/// A packet of a sparse flow waits for the packet in service and for one turn of each other new flow.
 #[test]
 fn a_sparse_flow_waits_for_the_packet_in_service_only() {
     for name in ["fq_codel", "cake"] {
@@ -237,7 +240,7 @@ fn a_sparse_flow_waits_for_the_packet_in_service_only() {
                 }
             }
             while line.poll_dropped().is_some() {}
-            // 1500 bytes take 1 ms: the bulk is twice what the line sends.
+            // A packet of 1500 bytes takes 1 ms, so the bulk flows send at twice the line rate.
             for _ in 0..2 {
                 line.handle_input(us(1000 * ms), Bytes::new(1500), flow(0), 0).unwrap();
             }
@@ -249,7 +252,7 @@ fn a_sparse_flow_waits_for_the_packet_in_service_only() {
     }
 }
 
-/// RFC 8290, section 4.1: the queue of most bytes loses half of them, at most 64 packets.
+/// RFC 8290, section 4.1: the queue with the most bytes loses half of them, at most 64 packets.
 #[test]
 fn the_longest_queue_loses_half_of_it_or_a_batch() {
     let lost = |bulk: u32| {
@@ -268,7 +271,7 @@ fn the_longest_queue_loses_half_of_it_or_a_batch() {
     assert_eq!((lost(20), lost(100), lost(300)), (10, 50, 64));
 }
 
-/// Eight flows that a hash puts into one set have a queue each.
+/// Eight flows in the same hash set have one queue each.
 #[test]
 fn a_set_has_room_for_eight_flows() {
     let mut queues = scheduler("cake", &[("queues", 8.0)]);
@@ -278,12 +281,12 @@ fn a_set_has_room_for_eight_flows() {
     assert_eq!(queues.signal(), 8.0);
 }
 
-/// ECT(1) and CE go to L, whatever waits in C; L is marked after the step.
+/// ECT(1) and CE packets are enqueued in L, for any backlog of C. L is marked above the step threshold.
 #[test]
 fn what_says_ect1_goes_first_and_is_marked_after_the_step() {
     let mut queues = scheduler("dualpi2", &[]);
     for ecn in [Ecn::NotCapable, Ecn::Classic, Ecn::Scalable, Ecn::Marked] {
-        queues.enqueue(packet(us(0), 1000, Class { ecn, ..flow(0) }, 0));
+        queues.enqueue(packet(us(0), 1000, FlowKey { ecn, ..flow(0) }, 0));
     }
     let mut left = || take(&mut queues, us(1500)).map(|(queued, marked)| (queued.class.ecn, marked));
     assert_eq!(left(), Some((Ecn::Scalable, true)));
@@ -293,7 +296,7 @@ fn what_says_ect1_goes_first_and_is_marked_after_the_step() {
     assert_eq!(left(), None);
 }
 
-/// The packet in service goes on at a new rate, and waits while the line is dead.
+/// The packet in service continues at the new rate, and waits while the link is down.
 #[test]
 fn a_line_changes_its_rate() {
     let mut line = Scheduled::new(scheduler("fq_codel", &[]), Rate::new(8e6), Buffer::Unlimited);

@@ -1,31 +1,33 @@
-//! The life of a flow: it arrives, opens, sends at its law's pace, waits for ACKs, and ends.
+//! Life of a flow: arrival, opening, sending at the law's pace, waiting for ACKs, and end.
 
 use std::cmp::Reverse;
 
 use levelflow_laws::{FlowInfo, Opening, Protocol, SenderLaw};
-use levelflow_path::scheduler::{Class, Ecn};
+use levelflow_path::scheduler::{Ecn, FlowKey};
 use levelflow_transport::ENDLESS;
 use levelflow_units::Time;
 
 use super::Sim;
 use crate::ackdelay::AckDelay;
 use crate::alarm::{Alarm, Fired};
-use crate::entry::{Entry, LIMITS};
+use crate::entry::{FlowEntry, LIMITS};
 use crate::events::Target;
 use crate::flow::{Flow, NO_SESSION, Phase, Writes};
 use crate::host::Host;
-use crate::limit::packets_beside;
+use crate::limit::max_packets;
 use levelflow_random::Stream;
 use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, RoundTrip};
 
-/// What tells the flows of an entry apart: an odd number, so that none of 2^32 are the same.
-const APART: u32 = 0x9e37_79b1;
+/// Multiplier that makes the class numbers of an entry's flows distinct. It is odd, so the numbers of 2^32 flows all
+/// differ.
+const FLOW_SEED_STEP: u32 = 0x9e37_79b1;
 
 impl<P: Protocol> Sim<P> {
-    /// An ACK may have changed rate or window, or brought something to send again, or been the last.
+    /// Continues after an ACK, which may have changed the rate or congestion window, shown losses, or been the last
+    /// ACK.
     #[inline]
-    pub(super) fn pump(&mut self, i: u32) {
+    pub(super) fn try_send(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         if !flow.sender.law().paces() {
             return self.fill_window(i);
@@ -44,8 +46,8 @@ impl<P: Protocol> Sim<P> {
         self.wait(i);
     }
 
-    /// Sends now, a packet or what the window allows.
-    fn resume(&mut self, i: u32) {
+    /// Sends now: one packet if the law paces, or all packets that the congestion window allows.
+    fn send_now(&mut self, i: u32) {
         if self.flows[i as usize].sender.law().paces() {
             self.transmit(i);
         } else {
@@ -53,20 +55,20 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Sends what the window allows.
+    /// Sends all packets that the congestion window allows.
     fn fill_window(&mut self, i: u32) {
         while self.flows[i as usize].sender.may_send() && !self.is_full() {
             if !self.send_data(i) {
                 return self.idle(i);
             }
             if self.flows[i as usize].sender.law().paces() {
-                return self.pump(i); // from now on: it has been idle
+                return self.try_send(i); // the flow has been idle, and its law paces from now on
             }
         }
         self.wait(i);
     }
 
-    /// The pace allows a packet: sends it and sets the time of the one after it.
+    /// Sends a packet that pacing allows now, and sets the time of the next one.
     pub(super) fn transmit(&mut self, i: u32) {
         if !self.flows[i as usize].sender.may_send() {
             return self.wait(i);
@@ -79,13 +81,13 @@ impl<P: Protocol> Sim<P> {
             self.schedule(at, Target::Send(i));
         }
         let flow = &self.flows[i as usize];
-        // In this order, a flow without a timer needs four cache lines.
+        // In this order, a flow without a timer touches only four cache lines.
         if flow.incoming.is_some() && !flow.timer.is_set() {
             self.set_timer(i);
         }
     }
 
-    /// Sends the next piece; false if there is none.
+    /// Sends the next chunk; returns false if there is none.
     #[inline(always)] // per packet
     fn send_data(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
@@ -101,7 +103,7 @@ impl<P: Protocol> Sim<P> {
         true
     }
 
-    /// Sets the time at which a sender that keeps track of its packets gives up waiting for an ACK, if one is to come.
+    /// Sets the retransmission timer of a sender that tracks its packets, if an ACK is expected.
     #[inline]
     fn wait(&mut self, i: u32) {
         if self.flows[i as usize].incoming.is_some() {
@@ -119,7 +121,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Nothing to send now: wait for ACKs, or end.
+    /// Handles a flow without data to send: it waits for ACKs, or ends.
     fn idle(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         if flow.sender.is_done(self.now) {
@@ -134,7 +136,7 @@ impl<P: Protocol> Sim<P> {
         self.await_write(i);
     }
 
-    /// Sets the time at which an application writes, or its flow stops.
+    /// Sets the time of the next write of an application, or of its flow's stop.
     fn await_write(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         let Some(writes) = &mut flow.writes else { return };
@@ -144,7 +146,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// An application may have something to send.
+    /// Handles a possible write of an application.
     pub(super) fn write(&mut self, i: u32) {
         self.events.pop(Target::Write(i));
         let flow = &mut self.flows[i as usize];
@@ -156,7 +158,7 @@ impl<P: Protocol> Sim<P> {
                 }
                 self.await_write(i);
                 if self.flows[i as usize].sender.is_open() {
-                    self.pump(i);
+                    self.try_send(i);
                 }
             }
             Fired::Later(at) => self.schedule(at, Target::Write(i)),
@@ -185,7 +187,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// No ACK came in time.
+    /// Handles a timeout.
     pub(super) fn timeout(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         if flow.phase != Phase::Live {
@@ -197,12 +199,12 @@ impl<P: Protocol> Sim<P> {
         let rules = self.entries[flow.entry as usize].rules.lend();
         flow.sender.handle_timeout(&rules, self.now);
         if flow.sender.law().timeout().is_some() {
-            return self.pump(i); // at its pace
+            return self.try_send(i); // at the pace of the law
         }
-        self.resume(i);
+        self.send_now(i);
     }
 
-    /// Sends the packet that opens a flow, or gives up after the flow's stop.
+    /// Sends the packet that opens a flow, or ends the flow after its stop time.
     fn open(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         let rules = self.entries[flow.entry as usize].rules.lend();
@@ -215,7 +217,7 @@ impl<P: Protocol> Sim<P> {
         self.launch(i, packet);
     }
 
-    /// An entry starts flows and says when it will do so again.
+    /// Starts the flows of an entry that arrive now, and schedules the next arrival.
     pub(super) fn arrival(&mut self, i: u32) {
         let entry = &mut self.entries[i as usize];
         let next = entry.schedule.next(&entry.spec);
@@ -236,13 +238,13 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// One more flow of an entry, which may be part of a session.
+    /// Starts a flow of an entry, which may be part of a session.
     pub(super) fn start_flow(&mut self, e: u32, session: u32) {
         let entry = &mut self.entries[e as usize];
         let member = entry.counters.started as u32;
         let [at_first, now] = [0, entry.plan].map(|plan| entry.delays[entry.path(plan, member)]);
         let hop = entry.hop(member);
-        let Entry { spec, schedule, .. } = entry;
+        let FlowEntry { spec, schedule, .. } = entry;
         let drawn = schedule.flow(spec, self.now);
         let rtt = RoundTrip::new(drawn.rtt, at_first);
         let recovers = spec.reliable || entry.rules.transport.tracks_losses;
@@ -294,16 +296,16 @@ impl<P: Protocol> Sim<P> {
         self.await_write(i);
         match opening {
             Opening::Handshake => self.open(i),
-            Opening::Immediate => self.resume(i),
+            Opening::Immediate => self.send_now(i),
         }
     }
 
-    /// Sets the class of the packets of a flow, from which queue disciplines choose its queue.
+    /// Sets the class of the packets of a flow, by which queue disciplines choose its queue.
     fn classify(&mut self, flow: u32, e: u32, member: u32) {
         let entry = &self.entries[e as usize];
         let [source, destination] = entry.spec.ends;
-        let class = Class {
-            flow: entry.identity.wrapping_add(member.wrapping_mul(APART)),
+        let class = FlowKey {
+            flow: entry.identity.wrapping_add(member.wrapping_mul(FLOW_SEED_STEP)),
             source,
             destination,
             ecn: Ecn::NotCapable,
@@ -311,15 +313,15 @@ impl<P: Protocol> Sim<P> {
         self.packets.set_class(flow, e, class);
     }
 
-    /// Puts a flow into the first slot that its own entry left, or a new one, so that the order of simultaneous events does not
-    /// depend on other entries.
+    /// Stores a flow in the first free slot of its own entry, or in a new slot. The order of simultaneous events then
+    /// does not depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> u32 {
         if let Some(Reverse(i)) = self.entries[flow.entry as usize].free_flows.pop() {
             self.flows[i as usize] = flow;
             return i;
         }
         self.flows.push(flow);
-        self.most_packets = packets_beside(self.flows.len(), self.memory_limit);
+        self.most_packets = max_packets(self.flows.len(), self.memory_limit);
         (self.flows.len() - 1) as u32
     }
 
@@ -355,7 +357,7 @@ impl<P: Protocol> Sim<P> {
         self.entries[flow.entry as usize].free_flows.push(Reverse(i));
     }
 
-    /// A flow no longer counts as active, since it ended so.
+    /// Makes a flow inactive and counts its outcome.
     pub(super) fn no_longer_active(&mut self, i: u32, outcome: Outcome) {
         let flow = &mut self.flows[i as usize];
         if std::mem::take(&mut flow.active) {
@@ -369,7 +371,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A receiver has everything.
+    /// Completes a transfer: its receiver has everything.
     pub(super) fn complete(&mut self, i: u32) {
         let flow = &self.flows[i as usize];
         let fct = (self.now - flow.started) + flow.host_delay;
@@ -382,7 +384,7 @@ impl<P: Protocol> Sim<P> {
         self.object_is_there(i);
     }
 
-    /// The row of a transfer that goes on, with the retransmissions of its sender, if that is here.
+    /// Returns the row of an unfinished transfer, with the retransmissions of its sender, if this part has the sender.
     fn transfer(&self, i: u32) -> TransferRow {
         let flow = &self.flows[i as usize];
         let entry = &self.entries[flow.entry as usize];
@@ -417,12 +419,13 @@ impl<P: Protocol> Sim<P> {
         parts[0].recorder.transfer(&row);
     }
 
-    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    /// Records the transfers still in progress at the end of the run, which must not continue then.
     pub fn record_end(&mut self) {
         Self::record_end_of(std::slice::from_mut(self));
     }
 
-    /// The same for a simulation in several parts; in order of entries and starts.
+    /// Records the transfers still in progress at the end of a run in several parts, in order of entries and start
+    /// times.
     pub(crate) fn record_end_of(parts: &mut [Self]) {
         Self::close_flows(parts);
         Self::release(parts);

@@ -1,4 +1,4 @@
-//! What packets do at links, and links by themselves.
+//! Packets at links, and events of links.
 
 use levelflow_laws::{Protocol, RouterLaw};
 use levelflow_units::{Duration, Time};
@@ -11,10 +11,10 @@ use crate::packet::PacketId;
 use crate::pipe::NO_PIPE;
 use crate::prefetch::prefetch;
 use crate::trace::Fate;
-use levelflow_results::Books;
+use levelflow_results::PacketCounts;
 
 impl<P: Protocol> Sim<P> {
-    /// Asks for what deliveries to come need, so that it comes from memory while other work goes on.
+    /// Prefetches packets and flows of upcoming deliveries.
     #[inline]
     pub(super) fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
         if let Some([next, later]) = ahead {
@@ -47,10 +47,10 @@ impl<P: Protocol> Sim<P> {
         self.reach_far_end(i, id);
     }
 
-    /// The same for a link that is not first in, first out, or to which packets of hosts have come.
+    /// Handles a delivery of a link that is not a plain FIFO, or at which packets of hosts have arrived.
     #[inline(never)]
     fn special_link_delivers(&mut self, i: u32) {
-        self.let_in(i);
+        self.admit_pending(i);
         let link = &mut self.links[i as usize];
         if !link.is_due(self.now) {
             let next = link.next_delivery();
@@ -69,7 +69,7 @@ impl<P: Protocol> Sim<P> {
         self.reach_far_end(i, id);
     }
 
-    /// A packet reaches the far end of a link.
+    /// Moves a packet from the far end of a link to its next hop.
     #[inline(always)] // per delivery
     fn reach_far_end(&mut self, i: u32, id: PacketId) {
         if self.capture.is_some() {
@@ -84,7 +84,7 @@ impl<P: Protocol> Sim<P> {
         self.move_on(id, hop, flow);
     }
 
-    /// A packet that reaches the far end of a link goes into the capture.
+    /// Adds a packet at the far end of a link to the capture.
     #[cold]
     fn captured(&mut self, link: u32, id: PacketId) {
         let packet = &self.packets[id];
@@ -100,13 +100,13 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Moves a packet on to where its path says.
+    /// Moves a packet to the next hop of its path.
     pub(super) fn forward(&mut self, id: PacketId) {
         let packet = &self.packets[id];
         self.move_on(id, packet.hop, packet.flow);
     }
 
-    /// See [`forward`](Self::forward): for deliveries, most of whose time it is.
+    /// Same as [`forward`](Self::forward), inlined for deliveries, which spend most of their time here.
     #[inline(always)]
     pub(super) fn move_on(&mut self, id: PacketId, hop: u32, flow: u32) {
         match self.hops[hop as usize] {
@@ -131,7 +131,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A link has decided on a packet that came to it.
+    /// Handles the admission of a packet at a link: schedules an event or drops the packet, if needed.
     #[inline(always)] // per hop
     fn admitted(&mut self, link: u32, id: PacketId, admission: Admission) {
         match admission {
@@ -142,21 +142,21 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A packet comes to a link, after those of hosts that came before it.
+    /// Offers a packet to a link, after packets of hosts that arrived earlier.
     #[inline(never)]
     fn offer_in_turn(&mut self, link: u32, id: PacketId) {
-        self.let_in(link);
+        self.admit_pending(link);
         self.offer(link, self.now, id);
     }
 
-    /// A packet comes to a link.
+    /// Offers a packet to a link.
     fn offer(&mut self, link: u32, at: Time, id: PacketId) {
         if let Some(trace) = &mut self.trace {
             trace.arrives(at, id);
         }
         let to = &mut self.links[link as usize];
         if to.is_plain() {
-            // Nothing is evicted. Packets of hosts with a processing time come this way.
+            // A plain link evicts no packet. Packets of hosts with a processing time take this branch.
             let admission = to.offer_plain(at, id, &mut self.packets);
             return self.admitted(link, id, admission);
         }
@@ -165,26 +165,26 @@ impl<P: Protocol> Sim<P> {
         self.drop_evicted(link);
     }
 
-    /// Packets of hosts come to a link, up to now: before anything else looks at it.
+    /// Admits packets of hosts that have arrived at a link by now; called before the link is read.
     #[inline(never)]
-    pub(super) fn let_in(&mut self, link: u32) {
+    pub(super) fn admit_pending(&mut self, link: u32) {
         while let Some((at, id)) = self.links[link as usize].entered(self.now) {
             self.offer(link, at, id);
         }
     }
 
-    /// A host is done with a packet, which comes to a link.
+    /// Admits packets of hosts to a link, and schedules the next such arrival.
     pub(super) fn enter(&mut self, link: u32) {
-        self.let_in(link);
+        self.admit_pending(link);
         if let Some(at) = self.links[link as usize].next_entry() {
-            self.events.push(at, Target::Entry(link));
+            self.events.push(at, Target::FlowEntry(link));
         }
     }
 
-    /// A link changes.
+    /// Handles a change of a link.
     #[cold]
     pub(super) fn change(&mut self, i: u32) {
-        self.let_in(i);
+        self.admit_pending(i);
         let link = &mut self.links[i as usize];
         let (done, next) = (link.change(self.now, &mut self.packets), link.next_change());
         self.reschedule(next, Target::Change(i));
@@ -195,12 +195,12 @@ impl<P: Protocol> Sim<P> {
         self.enter(i);
     }
 
-    /// A transmitter is done with a packet.
+    /// Handles the end of a transmission.
     pub(super) fn transmitted(&mut self, i: u32) {
         if !self.links[i as usize].has_sent(self.now) {
             return self.events.pop(Target::Transmitter(i));
         }
-        self.let_in(i);
+        self.admit_pending(i);
         let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
         self.reschedule(done, Target::Transmitter(i));
         if let Some(at) = first {
@@ -210,7 +210,7 @@ impl<P: Protocol> Sim<P> {
         self.enter(i);
     }
 
-    /// Discards the packets that a queue dropped after they had joined it.
+    /// Counts and frees the packets that a queue has evicted.
     #[inline]
     fn drop_evicted(&mut self, link: u32) {
         while let Some(packet) = self.links[link as usize].next_evicted() {
@@ -218,13 +218,13 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A packet is dropped or lost at a link.
+    /// Counts and frees a packet that a link has dropped, evicted or lost.
     #[cold]
     fn discard(&mut self, link: u32, id: PacketId, fate: Fate) {
         if self.trace.is_some() {
             self.traced(link, id, fate);
         }
-        let count = |books: &mut Books| match fate {
+        let count = |books: &mut PacketCounts| match fate {
             Fate::Lost => books.lost += 1,
             _ => books.dropped += 1,
         };
@@ -242,7 +242,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     pub(super) fn close_interval(&mut self, i: u32) {
-        self.let_in(self.routers[i as usize].link);
+        self.admit_pending(self.routers[i as usize].link);
         let router = &mut self.routers[i as usize];
         let link = &mut self.links[router.link as usize];
         link.catch_up(self.now, &mut self.packets);
@@ -254,7 +254,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     pub(super) fn close_queue_interval(&mut self, i: u32) {
-        self.let_in(i);
+        self.admit_pending(i);
         let link = &mut self.links[i as usize];
         link.catch_up(self.now, &mut self.packets);
         link.close_queue_interval(self.now);
@@ -263,7 +263,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     pub(super) fn size_buffer(&mut self, i: u32) {
-        self.let_in(i);
+        self.admit_pending(i);
         let link = &mut self.links[i as usize];
         link.catch_up(self.now, &mut self.packets);
         link.size_buffer(self.now);

@@ -1,4 +1,4 @@
-//! Memories that buffers share: after each decision of an algorithm, its memory is divided anew.
+//! Memories shared by buffers: a memory is divided anew after each decision of one of its buffer-sizing algorithms.
 
 use levelflow_laws::Protocol;
 use levelflow_laws::buffers::memory::{Share, divide};
@@ -6,7 +6,7 @@ use levelflow_laws::buffers::memory::{Share, divide};
 use super::Sim;
 use levelflow_scenario::MemorySpec;
 
-/// By link, the memory that its buffer shares.
+/// Returns the index of the shared memory of each link.
 pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usize>> {
     let mut of = vec![None; links];
     for (m, memory) in memories.iter().enumerate() {
@@ -16,9 +16,9 @@ pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usiz
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Divides a memory among its links by the requests of their algorithms.
+    /// Divides a memory among its links according to the requests of their algorithms.
     pub(super) fn share_memory(&mut self, m: usize) {
-        (0..self.memories[m].links.len()).for_each(|k| self.let_in(self.memories[m].links[k].0));
+        (0..self.memories[m].links.len()).for_each(|k| self.admit_pending(self.memories[m].links[k].0));
         let memory = &self.memories[m];
         let mut shares = Vec::with_capacity(memory.links.len());
         for &(i, unit) in &memory.links {
@@ -29,7 +29,7 @@ impl<P: Protocol> Sim<P> {
                 least: unit,
                 wanted: unit * link.wanted_packets().unwrap_or(1.0),
                 held: unit * link.queue_packets() as f64,
-                // Before the start, none is in force.
+                // Before the start, no limit applies.
                 limit: unit
                     * if self.processed == 0 {
                         0.0

@@ -1,4 +1,4 @@
-//! The simulator: events in order of time, and what each of them does.
+//! Simulator: events in order of time, and their handlers.
 
 mod flows;
 mod links;
@@ -20,11 +20,11 @@ use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
 use crate::capture::Capture;
 use crate::cut::Cut;
-use crate::entry::Entry;
+use crate::entry::FlowEntry;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::interner::Interner;
-use crate::limit::{MemoryExceeded, packets_beside};
+use crate::limit::{MemoryExceeded, max_packets};
 use crate::link::Link;
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::Pipes;
@@ -40,12 +40,12 @@ use share::Share;
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
 const NO_DELAY: u32 = u32::MAX;
-/// Events between two looks at the memory, less one: a power of two.
+/// Number of events between two checks of the memory limit, less one. The number is a power of two.
 const MEMORY_EVERY: u64 = (1 << 8) - 1;
-/// So many packets, 512 KiB, are in a processor's second cache anyway.
+/// Number of packets (512 KiB) that fit a processor's second-level cache, so that prefetching is needless.
 const IN_CACHE: usize = 8192;
 
-/// A router that closes its interval now and then.
+/// Router with a periodic control interval.
 #[derive(Debug)]
 struct Router {
     link: u32,
@@ -53,7 +53,7 @@ struct Router {
     since: Time,
 }
 
-/// A simulation under way.
+/// Simulation in progress.
 #[derive(Debug)]
 pub struct Sim<P: Protocol> {
     now: Time,
@@ -63,45 +63,45 @@ pub struct Sim<P: Protocol> {
     events: EventList,
     processed: u64,
     memory_limit: Bytes,
-    /// Packets that the memory holds beside the flows that are there.
+    /// Limit on packets, so that they fit the memory limit in addition to the existing flows.
     most_packets: usize,
     packets: Slab<P::Header>,
-    /// Whether a link tells flows apart.
+    /// True if a link classifies packets by flow.
     classifies: bool,
     specs: Vec<LinkSpec<P>>,
     links: Vec<Link<P>>,
     memories: Vec<MemorySpec>,
-    /// By link, the index of the memory that its buffer shares.
+    /// Index of the shared memory of each link's buffer; none if the buffer shares no memory.
     memory_of: Vec<Option<usize>>,
-    /// Every path: links forward, [`RECEIVER`], links back, [`SENDER`].
+    /// Hops of all paths: links forward, [`RECEIVER`], links back, [`SENDER`].
     hops: Vec<u32>,
     pipes: Pipes,
     ack_delays: Vec<AckDelay>,
     routers: Vec<Router>,
-    entries: Vec<Entry<P>>,
+    entries: Vec<FlowEntry<P>>,
     flows: Vec<Flow<P>>,
-    /// Flows that send nothing more, some packets of which may be on their way; their slots are free from the next sample on.
+    /// Flows that send nothing more but may have packets in flight; their slots become free at the next sample.
     ended: Vec<u32>,
     sessions: Vec<Session>,
     last_sample: Time,
-    /// What is to be known of the rest of the network, if this is a part of it.
+    /// State shared with other parts, if the network is cut.
     share: Option<Box<Share<P::Header>>>,
-    /// What is to be captured on the way.
+    /// Packet capture, if requested.
     pub capture: Option<Box<Capture<P>>>,
-    /// The stays of packets at links, if they are to be recorded.
+    /// Record of the stays of packets at links, if requested.
     pub trace: Option<Box<Trace>>,
-    /// What has been recorded and not yet taken.
+    /// Recorded results that the caller has not yet taken.
     pub recorder: Recorder,
 }
 
 impl<P: Protocol> Sim<P> {
-    /// A simulation at time zero.
+    /// Creates a simulation at time zero.
     #[must_use]
     pub fn new(network: Network<P>) -> Self {
         Self::of(network, None)
     }
 
-    /// The n-th part of a simulation.
+    /// Creates part `number` of a simulation.
     pub(crate) fn part(network: Network<P>, cut: &Arc<Cut>, number: usize) -> Self {
         Self::of(network, Some(Box::new(Share::new(Arc::clone(cut), number))))
     }
@@ -130,7 +130,7 @@ impl<P: Protocol> Sim<P> {
             events: EventList::new(specs.len()),
             processed: 0,
             memory_limit,
-            most_packets: packets_beside(0, memory_limit),
+            most_packets: max_packets(0, memory_limit),
             packets: Slab::default(),
             classifies: specs.iter().any(|spec| spec.queue.schedules()),
             memory_of: memory::of_links(&memories, specs.len()),
@@ -163,7 +163,7 @@ impl<P: Protocol> Sim<P> {
         sim
     }
 
-    /// Adds an event unless it is after the end.
+    /// Adds an event unless it is after the end of the run.
     #[inline]
     fn schedule(&mut self, at: Time, target: Target) {
         if at <= self.end {
@@ -177,7 +177,7 @@ impl<P: Protocol> Sim<P> {
         self.now
     }
 
-    /// The law of the n-th flow as it is now; none of a flow that there is not, or not yet.
+    /// Returns the current law of a flow; none if the flow does not exist yet.
     #[must_use]
     pub fn law(&self, flow: usize) -> Option<&P::Sender> {
         self.flows.get(flow).map(|flow| flow.sender.law())
@@ -189,12 +189,12 @@ impl<P: Protocol> Sim<P> {
         self.processed
     }
 
-    /// Packets that came to each link.
+    /// Packets that arrived at each link.
     pub(crate) fn loads(&self) -> impl Iterator<Item = u64> + '_ {
         self.links.iter().map(|link| link.counters.arrived)
     }
 
-    /// Packets times links they crossed so far.
+    /// Links crossed by packets so far, summed over packets.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
         self.links.iter().map(|l| l.counters.delivered + l.counters.lost).sum()
@@ -208,10 +208,10 @@ impl<P: Protocol> Sim<P> {
         links + flows + self.packets.memory() + self.pipes.memory() + self.hops.capacity() * size_of::<u32>()
     }
 
-    /// Goes on until `until` or for at most `budget` events; true when the end of the run is reached.
+    /// Continues until `until` or for at most `budget` events; returns true at the end of the run.
     ///
     /// # Errors
-    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
+    /// When flows and packets exceed the memory limit. Results up to that point can still be recorded and summarised.
     pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
         let until = until.min(self.end);
         let after = until.saturating_add(Duration::from_ps(1));
@@ -220,7 +220,7 @@ impl<P: Protocol> Sim<P> {
             if self.is_full() {
                 return Err(Self::exceeded(std::slice::from_ref(self)));
             }
-            // Whatever the budget, memory is looked at after the same events.
+            // Memory is checked after the same events for any budget.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
             while self.processed < next {
                 let Some((at, target)) = self.next_event(after) else {
@@ -239,7 +239,7 @@ impl<P: Protocol> Sim<P> {
         Ok(false)
     }
 
-    /// The next event before then; asks for flows that are to send soon.
+    /// Returns the next event before `before`; prefetches flows that will send soon.
     #[inline(always)] // per event
     fn next_event(&mut self, before: Time) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
@@ -250,13 +250,13 @@ impl<P: Protocol> Sim<P> {
         })
     }
 
-    /// Whether flows and packets take as much memory as they may.
+    /// True if flows and packets exceed the memory limit.
     #[inline]
     fn is_full(&self) -> bool {
         self.packets.most() > self.most_packets
     }
 
-    /// Blames the entry with the most packets on their way.
+    /// Returns an error that names the entry with the most packets in flight.
     #[cold]
     fn exceeded(parts: &[Self]) -> MemoryExceeded {
         let Self {
@@ -326,8 +326,8 @@ impl<P: Protocol> Sim<P> {
                 self.events.pop(target);
                 self.next_page(i);
             }
-            Target::Entry(i) => {
-                self.processed -= 1; // A link between two parts has none of these.
+            Target::FlowEntry(i) => {
+                self.processed -= 1; // not counted, since a link between two parts has no such events
                 self.events.pop(target);
                 self.enter(i);
             }
@@ -342,7 +342,7 @@ impl<P: Protocol> Sim<P> {
         self.schedule(self.now + self.sample, Target::Sample);
     }
 
-    /// Turns the event being handled into the next one of its kind.
+    /// Replaces the event being handled by the next one of its kind.
     #[inline(always)] // per event
     fn reschedule(&mut self, next: Option<Time>, target: Target) {
         match next {
@@ -351,14 +351,14 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A packet of this flow is no longer in flight.
+    /// Counts a packet of this flow as no longer in flight.
     #[inline]
     fn left_network(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         flow.in_flight = flow.in_flight.wrapping_sub(1);
     }
 
-    /// An ACK reaches its sender.
+    /// Delivers an ACK to its sender.
     fn feedback(&mut self, id: PacketId) {
         let Packet {
             flow: i,
@@ -396,13 +396,13 @@ impl<P: Protocol> Sim<P> {
                     self.schedule(at, Target::Send(i));
                 }
             } else {
-                self.pump(i);
+                self.try_send(i);
             }
         }
         self.left_network(i);
     }
 
-    /// Puts a packet on its way.
+    /// Sends a packet.
     #[inline(always)]
     fn launch(&mut self, i: u32, packet: Transmit<P::Header>) {
         let flow = &mut self.flows[i as usize];
@@ -427,9 +427,9 @@ impl<P: Protocol> Sim<P> {
             None => self.move_on(id, first_hop, i),
             Some(host) => {
                 let (link, at) = (self.hops[first_hop as usize], host.departure(self.now));
-                self.let_in(link);
+                self.admit_pending(link);
                 if let Some(at) = self.links[link as usize].expect(at, id) {
-                    self.events.push(at, Target::Entry(link));
+                    self.events.push(at, Target::FlowEntry(link));
                 }
             }
         }

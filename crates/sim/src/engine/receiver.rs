@@ -1,4 +1,4 @@
-//! The receiving end of a flow: takes data, reports complete transfers, sends ACKs.
+//! Receivers of flows: they accept data, report complete transfers, and send ACKs.
 
 use levelflow_laws::{Arrived, Kind, Protocol};
 use levelflow_transport::Chunk;
@@ -10,7 +10,7 @@ use crate::events::Target;
 use crate::packet::PacketId;
 
 impl<P: Protocol> Sim<P> {
-    /// A packet reaches its receiver, which turns it into its ACK.
+    /// Handles a packet at its receiver, which turns it into its ACK.
     pub(super) fn receive(&mut self, id: PacketId) {
         let packet = &mut self.packets[id];
         let (i, kind) = (packet.flow, packet.label.kind());
@@ -74,7 +74,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Delayed ACKs: the receiver has one more ACK, which may wait unless it is urgent.
+    /// Delayed ACKs: sends an ACK, or holds it if it may wait.
     fn hold_or_ack(&mut self, i: u32, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i as usize];
         let transport = self.entries[flow.entry as usize].rules.transport;
@@ -101,7 +101,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// The timer of a delayed ACK expires.
+    /// Handles the timer of a delayed ACK.
     pub(super) fn delayed_ack(&mut self, i: u32) {
         let Some(incoming) = self.flows[i as usize].incoming.as_mut() else {
             return;
@@ -130,7 +130,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Delayed ACKs that receivers hold.
+    /// Delayed ACKs held by receivers.
     pub(super) fn held_acks(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.flows.iter().filter_map(|f| f.incoming.as_ref()?.delayed)
     }

@@ -1,18 +1,18 @@
-//! What a run tells: samples on a timer, and counters whose books must balance.
+//! Results of a run: samples on a timer, and counters that must conserve packets.
 
 use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
-use super::{Entry, Sim};
+use super::{FlowEntry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::counters::{EntryWindow, LinkEnd, Violation};
 use crate::flow::Phase;
 use levelflow_results::{FlowRow, LinkRow, LinkSummary, MemberRow, Summary};
 use levelflow_scenario::{Arrivals, FlowSpec};
 
-/// Flows of a group up to which each has rows of its own.
+/// Limit on the size of a group in which each flow has rows of its own.
 const LARGEST_GROUP: u32 = 1000;
 
-/// Whether the entry is a group of unlimited flows that is small enough for a row each.
+/// True if the entry is a group of unlimited flows that is small enough for one row each.
 fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
     spec.size.is_none()
         && matches!(
@@ -63,15 +63,15 @@ impl<P: Protocol> Sim<P> {
         Self::record_links(parts, t, elapsed);
     }
 
-    /// Brings everything up to now: what hosts have sent has come to the links, and flows have completed.
+    /// Brings all links and flows up to date: packets of hosts arrive at links, and flows complete.
     fn settle(parts: &mut [Self]) {
         for part in &mut *parts {
-            (0..part.links.len()).for_each(|link| part.let_in(link as u32));
+            (0..part.links.len()).for_each(|link| part.admit_pending(link as u32));
         }
         Self::close_flows(parts);
     }
 
-    /// Adds the rates, proposals and windows of the senders here to those of their entries.
+    /// Adds the rates, proposals and windows of the senders in this part to those of their entries.
     fn add_up(&self, sums: &mut [(f64, f64, f64, Bottleneck)]) {
         for flow in self
             .flows
@@ -91,7 +91,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// What happened to an entry since the last sample, in all parts.
+    /// Takes the activity of an entry since the latest sample, summed over all parts.
     fn entry_window(parts: &mut [Self], i: usize) -> EntryWindow {
         let mut sum = EntryWindow::default();
         for part in parts {
@@ -159,15 +159,15 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Counters up to now.
+    /// Returns the counters up to now.
     ///
     /// # Errors
-    /// When a packet was counted twice or not at all: the simulator is wrong.
+    /// When a packet was counted twice or not at all, which is an error of the simulator.
     pub fn summary(&mut self) -> Result<Summary, Violation> {
         Self::summarise(std::slice::from_mut(self))
     }
 
-    /// Counters up to now, of a simulation in several parts.
+    /// Returns the counters up to now of a simulation in several parts.
     pub(crate) fn summarise(parts: &mut [Self]) -> Result<Summary, Violation> {
         Self::settle(parts);
         let mut in_flight = vec![[0u64; 2]; parts[0].entries.len()];
@@ -179,7 +179,7 @@ impl<P: Protocol> Sim<P> {
                 let counted = parts[other].entries[i].counters.taken();
                 parts[home].entries[i].counters.absorb(&counted);
             }
-            let Entry { spec, counters, .. } = &parts[home].entries[i];
+            let FlowEntry { spec, counters, .. } = &parts[home].entries[i];
             balance(&spec.name, counters.data.outstanding(), found[0])?;
             balance(&spec.name, counters.acks.outstanding(), found[1])?;
             flows.push(counters.summary(&spec.name, found[0]));
@@ -195,7 +195,7 @@ impl<P: Protocol> Sim<P> {
         })
     }
 
-    /// Counts data and ACKs on their way, by entry.
+    /// Counts data and ACKs in flight, by entry.
     fn find_packets(&self, in_flight: &mut [[u64; 2]]) -> Result<(), Violation> {
         let mut everywhere = 0;
         let on_links = self.links.iter().flat_map(|link| link.packets().chain(link.entering()));

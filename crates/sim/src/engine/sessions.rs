@@ -1,5 +1,5 @@
-//! Users who read pages: the objects of a page are flows that start together; when all are there the user thinks, then
-//! asks for the next page.
+//! Users who read pages. The objects of a page are flows that start together. When all have arrived, the user thinks,
+//! then requests the next page.
 
 use levelflow_laws::Protocol;
 use levelflow_units::Duration;
@@ -8,18 +8,18 @@ use super::Sim;
 use crate::events::Target;
 use crate::flow::NO_SESSION;
 
-/// One user.
+/// Session of one user.
 #[derive(Debug)]
 pub struct Session {
     entry: u32,
-    /// Pages still to come.
+    /// Pages not yet requested.
     pages: u64,
-    /// Objects of the page that are still on their way.
+    /// Objects of the page still in progress.
     objects: u64,
 }
 
 impl<P: Protocol> Sim<P> {
-    /// A user arrives and asks for the first page.
+    /// Starts the session of a user, who requests the first page.
     pub(super) fn start_session(&mut self, entry: u32) {
         let e = &mut self.entries[entry as usize];
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
@@ -29,7 +29,7 @@ impl<P: Protocol> Sim<P> {
             pages,
             objects: 0,
         };
-        // As flows do, sessions take slots that their own entry left.
+        // Like flows, sessions reuse free slots of their own entry.
         let id = if let Some(id) = e.free_sessions.pop() {
             self.sessions[id as usize] = session;
             id
@@ -40,7 +40,7 @@ impl<P: Protocol> Sim<P> {
         self.next_page(id);
     }
 
-    /// A user asks for the next page.
+    /// Requests the next page.
     pub(super) fn next_page(&mut self, id: u32) {
         let session = &mut self.sessions[id as usize];
         let entry = session.entry;
@@ -61,7 +61,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A receiver has a flow in full; if that completes a page, its user thinks, or leaves after the last one.
+    /// Handles a complete flow. If it completes a page, the user thinks, or leaves after the last page.
     pub(super) fn object_is_there(&mut self, flow: u32) {
         let id = std::mem::replace(&mut self.flows[flow as usize].session, NO_SESSION);
         if id == NO_SESSION {

@@ -1,4 +1,4 @@
-//! What happens before time zero: routers get their phases and flow entries their paths and streams.
+//! Setup before time zero: phases of routers, and paths and random streams of flow entries.
 
 use std::collections::BinaryHeap;
 
@@ -7,14 +7,14 @@ use levelflow_units::Time;
 
 use super::{RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
-use crate::entry::{Entry, SharedRules};
+use crate::entry::{FlowEntry, SharedRules};
 use crate::events::Target;
 use crate::interner::Interner;
 use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, IdealPath, Schedule};
 
 impl<P: Protocol> Sim<P> {
-    /// Each router's first interval ends at a random phase of it.
+    /// Schedules the end of each router's first interval at a random phase.
     pub(super) fn start_routers(&mut self) {
         for (i, link) in self.links.iter().enumerate() {
             let mut stream = Stream::new(self.seed, "phase", &self.specs[i].name);
@@ -63,7 +63,7 @@ impl<P: Protocol> Sim<P> {
         let handshake = rules.transport.opening == Opening::Handshake;
         let ideal = |path| IdealPath::new(&self.specs, path, spec.control, handshake);
         let paths = spec.routes.paths.iter().filter(|_| spec.size.is_some());
-        let entry = Entry {
+        let entry = FlowEntry {
             ideal: paths.map(ideal).collect(),
             rules,
             info: FlowInfo::of(spec.packet),
@@ -88,15 +88,15 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Waits for the next change of routes.
+    /// Schedules the next change of routes.
     pub(super) fn await_routes(&mut self) {
-        let later = self.entries.iter().filter_map(Entry::next_plan);
+        let later = self.entries.iter().filter_map(FlowEntry::next_plan);
         if let Some(at) = later.min() {
             self.schedule(at, Target::Routes);
         }
     }
 
-    /// Packets that hosts send from now on take the new routes; those under way keep theirs.
+    /// Changes routes. Packets sent from now on take the new routes; packets in flight keep the old ones.
     pub(super) fn change_routes(&mut self) {
         self.events.pop(Target::Routes);
         for entry in &mut self.entries {

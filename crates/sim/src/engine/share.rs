@@ -1,8 +1,8 @@
-//! A simulation that is one part of a network: what it hands to the other parts, and what they settle together.
+//! A simulation that is one part of a network: packets sent to other parts, and decisions made for all parts.
 //!
-//! Every part has all links, entries and flows, and starts every flow, so that their numbers are the same everywhere. But
-//! it handles only the events of the queues, senders and receivers that are its own. What parts would have to know of each
-//! other at once, they settle when they have come to the same time.
+//! Every part has all links, entries and flows, and starts every flow, so that numbers are the same in all parts. A
+//! part handles only the events of its own queues, senders and receivers. Decisions that depend on several parts are
+//! made when all parts have reached the same time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use crate::events::Target;
 use crate::limit::MemoryExceeded;
 use crate::packet::Packet;
 
-/// What is to be known of the rest of the network.
+/// State that links a part to the rest of the network.
 #[derive(Debug)]
 pub struct Share<H> {
     cut: Arc<Cut>,
     number: usize,
     /// The event being handled.
     handling: Target,
-    /// Flows that ended here, to be settled, in order of time.
+    /// Flows that ended in this part since the latest decision for all parts, in order of time.
     closings: Vec<Closing>,
-    /// Retransmissions of the senders here since flows were last settled, in order of time.
+    /// Retransmissions by senders in this part since the latest decision for all parts, in order of time.
     retransmissions: Vec<(Place, u32)>,
-    /// Links from here to other parts.
+    /// Links that lead to other parts.
     exits: Vec<u32>,
     /// Packets that have left for each part.
     outbox: Vec<Vec<Crossing<H>>>,
 }
 
-/// The place of an event in the order of all.
+/// Place of an event in the global order: time, and code of the target.
 type Place = (Time, u32);
 
-/// A receiver has everything, or a sender has stopped.
+/// End of a flow: its receiver has everything, or its sender has stopped.
 #[derive(Debug)]
 struct Closing {
     place: Place,
@@ -45,14 +45,14 @@ struct Closing {
     completion: Option<TransferRow>,
 }
 
-/// A packet on a link from one part to another.
+/// Packet on a link from one part to another.
 #[derive(Debug)]
 pub struct Crossing<H> {
-    /// When it reaches the far end.
+    /// Arrival time at the far end.
     deliver: Time,
     link: u32,
     packet: Packet<H>,
-    /// Of an ACK, if its flow keeps track of packets.
+    /// History of an ACK, if its flow tracks packets.
     history: u128,
 }
 
@@ -71,52 +71,52 @@ impl<H> Share<H> {
 }
 
 impl<P: Protocol> Sim<P> {
-    /// The part that has the queue of a link.
+    /// Part that holds the queue of a link.
     pub(super) fn queue_of(&self, link: u32) -> usize {
         self.share.as_ref().map_or(0, |share| share.cut.queue(link))
     }
 
-    /// The parts that have the senders and the receivers of an entry.
+    /// Parts that hold the senders and the receivers of an entry.
     pub(super) fn ends(&self, entry: u32) -> [usize; 2] {
         self.share.as_ref().map_or([0, 0], |share| share.cut.ends(entry))
     }
 
-    /// Whether the queue of a link is here.
+    /// True if this part holds the queue of a link.
     pub(super) fn has_queue(&self, link: u32) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.queue(link) == share.number)
     }
 
-    /// Whether the senders of an entry are here.
+    /// True if this part holds the senders of an entry.
     pub(super) fn sends(&self, entry: u32) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.ends(entry)[0] == share.number)
     }
 
-    /// Whether this part counts what all parts know.
+    /// True for the part that counts events common to all parts.
     pub(super) fn is_first(&self) -> bool {
         self.share.as_ref().is_none_or(|share| share.number == 0)
     }
 
-    /// Nothing more happens here before this time.
-    pub(crate) fn come_to(&mut self, time: Time) {
+    /// Advances the clock to a time before which this part has no more events.
+    pub(crate) fn advance_to(&mut self, time: Time) {
         self.now = self.now.max(time);
     }
 
-    /// When the run ends, and how often it is sampled.
+    /// Returns the end of the run and the sampling interval.
     pub(crate) fn times(&self) -> (Time, Duration) {
         (self.end, self.sample)
     }
 
-    /// Samples a simulation whose parts have come to the same time.
+    /// Samples a simulation whose parts have reached the same time.
     pub(crate) fn take_sample(parts: &mut [Self]) {
         parts[0].processed += 1;
         Self::record(parts);
     }
 
-    /// Samples what is left at the end of the run.
+    /// Takes the last sample at the end of the run, unless it has been taken.
     pub(crate) fn finish(parts: &mut [Self]) {
         if parts[0].last_sample < parts[0].end {
             Self::record(parts);
@@ -124,7 +124,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// # Errors
-    /// When flows and packets of all parts take more memory than they may.
+    /// When flows and packets of all parts exceed the memory limit.
     pub(crate) fn check_memory(parts: &[Self]) -> Result<(), MemoryExceeded> {
         let packets: usize = parts.iter().map(|part| part.packets.len()).sum();
         if packets > parts[0].most_packets {
@@ -133,7 +133,7 @@ impl<P: Protocol> Sim<P> {
         Ok(())
     }
 
-    /// Tells links to other parts that they are.
+    /// Marks the links that lead to other parts.
     pub(super) fn lead_elsewhere(&mut self) {
         let Some(share) = &self.share else { return };
         share
@@ -142,7 +142,7 @@ impl<P: Protocol> Sim<P> {
             .for_each(|&link| self.links[link as usize].lead_elsewhere());
     }
 
-    /// Handles the events before `end`, at most the shortest delay to another part after the first that any part has.
+    /// Handles the events before `end`, which is at most one time window after the earliest event of all parts.
     pub(crate) fn run_before(&mut self, end: Time) {
         while let Some((at, target)) = self.next_event(end) {
             self.now = at;
@@ -154,17 +154,17 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Collects the packets that left for other parts before `end`; gives the earliest time at which something happens after
-    /// that, here or where they arrive.
+    /// Collects the packets that left for other parts before `end`. Returns the time of the earliest later event, in
+    /// this part or at the far ends of the links that those packets cross.
     pub(crate) fn depart(&mut self, end: Time) -> Time {
         let mut next = self.next_event(Time::NEVER).map_or(Time::NEVER, |(at, _)| at);
         let last = Time::from_ps(end.as_ps() - 1);
-        self.come_to(last);
+        self.advance_to(last);
         let Some(mut share) = self.share.take() else {
             return next;
         };
         for &i in &share.exits {
-            self.let_in(i);
+            self.admit_pending(i);
             let link = &mut self.links[i as usize];
             link.catch_up(last, &mut self.packets);
             while let Some((deliver, id)) = link.pass_on() {
@@ -189,12 +189,12 @@ impl<P: Protocol> Sim<P> {
         next
     }
 
-    /// What has left for another part.
+    /// Packets that have left for another part.
     pub(crate) fn outbox(&mut self, part: usize) -> Option<&mut Vec<Crossing<P::Header>>> {
         self.share.as_mut().map(|share| &mut share.outbox[part])
     }
 
-    /// Packets have left another part for this one, in order of time by link.
+    /// Accepts packets that have left another part for this one, in order of time by link.
     pub(crate) fn accept(&mut self, crossings: &mut Vec<Crossing<P::Header>>) {
         for Crossing {
             deliver,
@@ -220,7 +220,7 @@ impl<P: Protocol> Sim<P> {
         (self.now, handling)
     }
 
-    /// A sender sent something again.
+    /// Records a retransmission of a sender.
     #[cold]
     pub(super) fn note_retransmission(&mut self, flow: u32) {
         let place = self.here();
@@ -229,7 +229,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A flow is no longer active, unless another part has found that before.
+    /// Records that a flow has become inactive, unless this part already did.
     pub(super) fn close(&mut self, flow: u32, completion: Option<TransferRow>) {
         let place = self.here();
         let active = std::mem::take(&mut self.flows[flow as usize].active);
@@ -242,7 +242,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Settles which flows are no longer active, in the order in which that came about.
+    /// Makes flows inactive in all parts, in the order of the events that ended the flows.
     pub(super) fn close_flows(parts: &mut [Self]) {
         let shares = parts.iter_mut().filter_map(|part| part.share.as_mut());
         let mut closings: Vec<_> = shares.flat_map(|share| share.closings.drain(..)).collect();
@@ -273,7 +273,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// What a sender here had sent again before an event.
+    /// Returns the number of a flow's retransmissions before an event. This part must have the flow's sender.
     fn retransmitted_before(&self, flow: u32, place: Place) -> u32 {
         let later = self.share.iter().flat_map(|share| share.retransmissions.iter().rev());
         let later = later.take_while(|&&(other, _)| other > place);

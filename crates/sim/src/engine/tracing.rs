@@ -1,4 +1,4 @@
-//! Where packets are, if the page asks.
+//! Trace of packets at links, if requested.
 
 use levelflow_laws::Protocol;
 use levelflow_units::Time;
@@ -8,7 +8,7 @@ use crate::packet::PacketId;
 use crate::trace::{Fate, Stay, Trace};
 
 impl<P: Protocol> Sim<P> {
-    /// The stay of a packet at a link ends now.
+    /// Records the stay of a packet at a link. The stay ends now.
     #[cold]
     pub(super) fn traced(&mut self, link: u32, id: PacketId, fate: Fate) {
         let Some(trace) = &self.trace else { return };
@@ -23,7 +23,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// The packets that are at links now, of those that came since the trace began.
+    /// Stays of the packets that are at links now and arrived since the trace began.
     #[must_use]
     pub fn present(&self) -> Vec<Stay> {
         let Some(trace) = &self.trace else { return Vec::new() };

@@ -9,7 +9,7 @@ use super::served::Served;
 use crate::packet::{PacketId, Slab};
 
 impl Served {
-    /// Counts the queueing delay of the packet that was in service in that of its class.
+    /// Counts the queueing delay of the packet in service for the packet's class.
     pub(super) fn count_class(&mut self) {
         let Some(class) = self.class else { return };
         if self.classes.len() <= class {
@@ -20,7 +20,7 @@ impl Served {
 }
 
 impl<P: Protocol> Link<P> {
-    /// Notes the class of service of the packet of several queues that the transmitter takes.
+    /// Records the class of service of a packet that enters service from the scheduler.
     pub(super) fn classify(&mut self, queued: &Queued<PacketId>, packets: &Slab<P::Header>) {
         let Some(served) = self.served.as_deref_mut() else {
             return;
@@ -47,7 +47,7 @@ impl<P: Protocol> Link<P> {
         classes.filter(|class| class.queueing_delay_s.is_some()).collect()
     }
 
-    /// Bytes held for delays by class.
+    /// Memory held for delays by class, bytes.
     pub(super) fn classes_memory(&self) -> usize {
         let classes = self.served.iter().flat_map(|served| &served.classes);
         classes.map(|delays| size_of::<Delays>() + delays.memory()).sum()

@@ -1,4 +1,4 @@
-//! Links with several queues, those of a [`Scheduler`], in front of the transmitter.
+//! Links with the queues of a [`Scheduler`] in front of the transmitter.
 
 use levelflow_laws::Protocol;
 use levelflow_path::Scheduler;
@@ -10,7 +10,7 @@ use super::served::Waiting;
 use crate::packet::{PacketId, Slab};
 
 impl<P: Protocol> Link<P> {
-    /// A packet joins one of several queues, one of which may then have to make room.
+    /// Enqueues a packet, after which one of the queues may have to make room.
     pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
         let most = self.backlog_max;
         let _ = self.account::<false>(now, size);
@@ -37,7 +37,7 @@ impl<P: Protocol> Link<P> {
         self.served.as_mut()?.scheduler.as_deref_mut().map(act)
     }
 
-    /// Takes what a scheduler has dropped, and counts it.
+    /// Evicts the packets that a scheduler has dropped, and counts them.
     fn evict_dropped(&mut self, now: Time, count: fn(&mut Self, u64)) {
         while let Some(dropped) = self.with_scheduler(Scheduler::poll_dropped).flatten() {
             self.evict(
@@ -52,7 +52,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Whether there is more than the buffer has room for.
+    /// True if the buffer holds more than its limit.
     fn is_overfull(&self) -> bool {
         match self.buffer {
             Buffer::Unlimited => false,
@@ -61,8 +61,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Lets the transmitter take the next packet of several queues; gives the time when it will be done with it, or the shaper
-    /// will let it have one.
+    /// Starts the service of the scheduler's next packet. Returns the time at which it ends, or at which the shaper
+    /// releases a packet.
     pub(super) fn serve_scheduled(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
         if self.served.as_ref()?.opens.is_some() {
             return None;
@@ -90,7 +90,7 @@ impl<P: Protocol> Link<P> {
         Some(self.begin(now, next))
     }
 
-    /// Packets that wait in one of several queues.
+    /// Packets waiting in the scheduler's queues.
     pub(super) fn scheduled(&self) -> impl Iterator<Item = PacketId> + '_ {
         let scheduler = self.scheduler().into_iter();
         scheduler.flat_map(|scheduler| scheduler.iter().map(|queued| queued.packet))

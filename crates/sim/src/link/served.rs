@@ -1,5 +1,5 @@
-//! Links whose transmitter says when it is done with a packet, since a queue drops from its front or decides on departure, has
-//! several queues, or the link changes.
+//! Links whose transmitter has events of its own: links whose queue drops from its front or decides on departure, links
+//! with several queues, and links that change.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,7 +14,7 @@ use super::wire::Overtaking;
 use super::{Admission, COUNTED, Link, Transit, pace};
 use crate::packet::{PacketId, Slab};
 
-/// A packet that waits for the transmitter.
+/// Packet waiting for the transmitter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) since: Time,
@@ -22,29 +22,29 @@ pub(super) struct Waiting {
     pub(super) size: u32,
 }
 
-/// The queue in front of a transmitter that says when it is done.
+/// Queue in front of a transmitter that has events of its own.
 #[derive(Debug, Default)]
 pub(super) struct Served {
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) in_service: Option<Waiting>,
-    /// Several queues, instead of `waiting`.
+    /// Scheduler of several queues, used instead of `waiting`.
     pub(super) scheduler: Option<Box<Scheduler<PacketId>>>,
-    /// When a shaper lets the next packet go; there is an event then.
+    /// Time at which a shaper releases the next packet; there is an event at this time.
     pub(super) opens: Option<Time>,
-    /// Packets that were dropped after they had joined the queue, to be discarded.
+    /// Evicted packets that are not yet freed.
     pub(super) evicted: Vec<PacketId>,
-    /// Packets on the wire that overtake others.
+    /// Packets on the wire that overtake other packets.
     pub(super) overtaking: BinaryHeap<Reverse<Overtaking>>,
     pub(super) overtaken: u64,
     /// Queueing delay of the packet in service, and its class of service.
     pub(super) delay: Duration,
     pub(super) class: Option<usize>,
-    /// Queueing delays by class of service, where the discipline has classes.
+    /// Queueing delays by class of service, if the discipline has classes.
     pub(super) classes: Vec<Delays>,
 }
 
 impl Served {
-    /// Nothing waits, in one queue or in those of a scheduler.
+    /// Creates an empty queue, or the empty queues of a scheduler.
     pub(super) fn with(scheduler: Option<Box<Scheduler<PacketId>>>) -> Self {
         Self {
             scheduler,
@@ -61,7 +61,7 @@ impl Served {
 }
 
 impl<P: Protocol> Link<P> {
-    /// A packet waits for the transmitter, which takes it at once if it is free.
+    /// Enqueues a packet for the transmitter, which serves it at once if it is free.
     #[inline(never)]
     pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
         match &mut self.served {
@@ -83,7 +83,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// The transmitter takes a packet; gives the time when it will be done with it.
+    /// Starts the service of a packet; returns the time at which it ends.
     pub(super) fn begin(&mut self, now: Time, next: Waiting) -> Time {
         if let Some(served) = &mut self.served {
             served.in_service = Some(next);
@@ -98,7 +98,7 @@ impl<P: Protocol> Link<P> {
         done
     }
 
-    /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
+    /// Starts the service of the next packet, if the transmitter is free; returns the time at which it ends.
     pub(super) fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
         let served = self.served.as_mut()?;
         if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
@@ -135,8 +135,9 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// The transmitter is done with a packet, which goes on the wire, and takes the next one. Gives the time of delivery
-    /// if nothing else is on the wire, and the time when it will be done again. Or a shaper lets it have a packet.
+    /// Handles the end of a transmission, or the release of a packet by a shaper. A transmitted packet goes on the
+    /// wire, and the next service starts. Returns the delivery time if this packet is delivered next, and the end of
+    /// the next service.
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         if served.opens == Some(now) && served.in_service.is_none() {
@@ -165,7 +166,8 @@ impl<P: Protocol> Link<P> {
         (first.then_some(deliver), self.serve(now, packets))
     }
 
-    /// Whether the packet in service has been sent: a link that changes may have put that off.
+    /// True if the packet in service has been sent, or a shaper releases a packet. False if a change of the link has
+    /// made the event obsolete.
     pub fn has_sent(&self, now: Time) -> bool {
         let served = |holds: fn(&Served, Time) -> bool| self.served.as_ref().is_some_and(|served| holds(served, now));
         let opens = || served(|served, now| served.opens == Some(now));
@@ -175,12 +177,12 @@ impl<P: Protocol> Link<P> {
             .is_none_or(|changing| opens() || (changing.is_done(now) && serves()))
     }
 
-    /// When capacity, delay or loss change next.
+    /// Time of the next change of capacity, delay or loss.
     pub fn next_change(&self) -> Option<Time> {
         self.changing.as_ref().and_then(|changing| changing.due())
     }
 
-    /// Capacity, delay and loss change; gives the time when the transmitter will be done with what it has or now takes.
+    /// Changes capacity, delay and loss; returns the end of the current service, or of one that can start now.
     pub fn change(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
         let changing = self.changing.as_mut()?;
         let (same, notified) = (changing.capacity(), changing.notifies());
@@ -204,7 +206,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// The queue discipline and, if they do not measure it, router laws learn of another capacity.
+    /// Notifies the queue discipline of a new capacity, and the router laws, too, if `laws`.
     fn notify(&mut self, now: Time, capacity: Rate, laws: bool) {
         for port in self.ports.iter_mut().filter(|_| laws) {
             port.law.on_capacity(&port.params, capacity);
@@ -214,13 +216,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// A packet that was dropped after it had joined the queue, to be discarded.
+    /// Returns an evicted packet, which the caller frees.
     #[inline]
     pub fn next_evicted(&mut self) -> Option<PacketId> {
         self.served.as_mut()?.evicted.pop()
     }
 
-    /// Drops a packet that waits.
+    /// Evicts a waiting packet.
     pub(super) fn evict(&mut self, now: Time, packet: Waiting) {
         let size = u64::from(packet.size);
         self.backlog -= size;
@@ -234,7 +236,8 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// Whether `size` more bytes fit once nothing waits but the packet in service, where what waits makes room.
+    /// True if waiting packets may be evicted for a new one, and `size` more bytes fit once only the packet in service
+    /// is left.
     pub(super) fn can_make_room(&self, size: u64) -> bool {
         let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;
@@ -247,12 +250,12 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
-    /// for another.
+    /// Evicts packets from the front until `size` more bytes fit. With a limit in packets, at most one packet is
+    /// evicted, even if the limit has been lowered.
     pub(super) fn make_room(&mut self, now: Time, size: u64) {
         while !self.fits(size, self.queue_packets() as u32) {
             let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
-            let packet = waiting.expect("there is room without those that wait");
+            let packet = waiting.expect("without waiting packets there is room");
             self.evict(now, packet);
             self.drop_for_lack_of_room(u64::from(packet.size));
             if matches!(self.buffer, Buffer::Packets(_)) {

@@ -1,4 +1,4 @@
-//! The wire of a link, in its own part of the network or towards another, and what reaches the far end.
+//! Wire of a link, within a part of the network or to another part, and deliveries at the far end.
 
 use std::cmp::Reverse;
 
@@ -9,21 +9,22 @@ use super::{COUNTED, Link, Transit};
 use crate::packet::{PacketId, Slab};
 use crate::prefetch::ahead;
 
-/// When a packet that overtakes others reaches the far end, which of those that did so it is, and its index.
+/// Packet that overtakes other packets: delivery time, running number, and packet index.
 pub(super) type Overtaking = (Time, u64, PacketId);
 
-/// A packet at the far end of a link.
+/// Packet at the far end of a link.
 #[derive(Debug)]
 pub struct Delivery {
     pub packet: PacketId,
-    /// The wire lost it.
+    /// True if the wire lost the packet.
     pub lost: bool,
-    /// When the next one is due.
+    /// Time of the next delivery.
     pub next: Option<Time>,
 }
 
 impl<P: Protocol> Link<P> {
-    /// A packet has left, and may overtake others; gives whether it is the next to reach the far end.
+    /// Puts a departed packet on the wire, where it may overtake other packets. Returns true if this packet is
+    /// delivered next.
     pub(super) fn put_on_wire(&mut self, transit: Transit) -> bool {
         let first = self.next_delivery().is_none_or(|next| transit.deliver < next);
         let overtakes = self.transit.back().is_some_and(|last| last.deliver > transit.deliver);
@@ -41,7 +42,7 @@ impl<P: Protocol> Link<P> {
         first
     }
 
-    /// When the next packet reaches the far end.
+    /// Time of the next delivery.
     pub fn next_delivery(&self) -> Option<Time> {
         let served = self.served.as_ref();
         let overtaking = served
@@ -51,7 +52,7 @@ impl<P: Protocol> Link<P> {
         overtaking.into_iter().chain(in_order).min()
     }
 
-    /// The next packet at the far end, if it has overtaken another.
+    /// Takes the next packet to be delivered, if it has overtaken another.
     fn take_overtaking(&mut self) -> Option<PacketId> {
         let overtaking = &mut self.served.as_mut()?.overtaking;
         let &Reverse((deliver, _, packet)) = overtaking.peek()?;
@@ -62,14 +63,14 @@ impl<P: Protocol> Link<P> {
         Some(packet)
     }
 
-    /// The packet that is due reaches the far end.
+    /// Delivers the packet that is due.
     #[inline(always)] // per delivery
     pub fn deliver_in_order(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
         self.next_in_order::<true>(packets)
     }
 
-    /// The same for any link.
+    /// Delivers the packet that is due, on any link.
     #[inline(never)]
     pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
         let overtaking = self.take_overtaking();
@@ -87,7 +88,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Takes the first packet, which leaves the queue if it has not.
+    /// Removes the first packet on the link. If the packet is still in the queue, it leaves the queue now.
     #[inline(always)]
     fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
         let (transit, next) = self.transit.pop_front().expect("an event per packet");
@@ -102,7 +103,7 @@ impl<P: Protocol> Link<P> {
         (packet, next.map(|next| next.deliver))
     }
 
-    /// A packet is no longer here: its queueing delay counts unless it has been counted.
+    /// Counts the queueing delay of a packet that leaves the link, unless it has been counted.
     #[inline(always)]
     fn count_delay(&mut self, delay: Duration) {
         if delay != COUNTED {
@@ -110,18 +111,18 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Packets to ask for: see [`ahead`].
+    /// Packets to prefetch; see [`ahead`].
     #[inline]
     pub fn ahead(&self) -> Option<[PacketId; 2]> {
         ahead(&self.transit, |t| t.packet)
     }
 
-    /// Its far end is in another part of the network.
+    /// Marks the far end as being in another part of the network.
     pub fn lead_elsewhere(&mut self) {
         self.leads_elsewhere = true;
     }
 
-    /// The next packet that has left for another part, and when it reaches the far end.
+    /// Takes the next packet that has left for another part, with its delivery time.
     pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
         self.departed = self.departed.checked_sub(1)?;
         let (transit, _) = self.transit.pop_front()?;
@@ -129,13 +130,13 @@ impl<P: Protocol> Link<P> {
         Some((transit.deliver, transit.packet))
     }
 
-    /// When the next packet leaves for another part, if no event is due then.
+    /// Departure time of the next packet to another part, for which there is no event.
     pub fn next_departure(&self) -> Option<Time> {
         let next = self.transit.get(self.departed as usize)?;
         Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
     }
 
-    /// A packet has left in another part; gives whether it is the only one here.
+    /// Adds a packet that has left another part; returns true if it is the only packet on this link.
     pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
         self.transit.push_back(Transit {
             deliver,
@@ -147,13 +148,13 @@ impl<P: Protocol> Link<P> {
         self.transit.len() == 1
     }
 
-    /// Whether a packet is due at the far end: one that has overtaken others may leave an event behind that nothing is due at.
+    /// True if a delivery is due; false for an obsolete event, which an overtaking packet may leave behind.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
     }
 
-    /// Packets on the wire that overtake others, and when each reaches the far end.
+    /// Packets on the wire that overtake other packets, with their delivery times.
     pub(super) fn overtaking(&self) -> impl Iterator<Item = (PacketId, Time)> + '_ {
         let served = self.served.iter();
         served.flat_map(|served| {

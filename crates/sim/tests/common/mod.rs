@@ -1,4 +1,4 @@
-//! What the integration tests share: from the text of a scenario to its counters and tables.
+//! Helpers shared by the integration tests: from the text of a scenario to its counters and tables.
 
 use levelflow_results::{Column, Outcome, Summary, Table};
 use levelflow_scenario::{Network, Resolved, Scenario, ScenarioError};
@@ -6,10 +6,10 @@ use levelflow_sim::{Any, Division, Sim, Stay, Threads, Trace};
 use levelflow_units::Time;
 use serde_json::Value;
 
-/// More events than any run here has, unless a law sends without bound.
+/// Event limit above that of any run here, unless a law sends without bound.
 pub const NO_LIMIT: u64 = 4_000_000;
 
-/// A finished run.
+/// Results of a finished run.
 pub struct Run {
     pub summary: Summary,
     pub flows: Table,
@@ -20,7 +20,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The tables and counters of a run that has come to its end.
+    /// Collects the tables and counters of a finished run.
     pub fn of(summary: Summary, tables: [(&'static str, Table); 4]) -> Self {
         let [(_, flows), _, (_, links), (_, transfers)] = tables;
         Self {
@@ -33,7 +33,7 @@ impl Run {
     }
 }
 
-/// The rows of transfers that finished.
+/// Returns the rows of transfers that finished.
 fn only_finished(transfers: &Table) -> Table {
     let finished = f64::from(Outcome::Finished.code());
     let keep: Vec<bool> = column(transfers, "outcome")
@@ -58,8 +58,8 @@ fn only_finished(transfers: &Table) -> Table {
     }
 }
 
-/// A scenario with the ideal hosts of the profile `paper`, unless it names another: closed forms have neither processing times
-/// nor clocks that differ.
+/// Resolves a scenario with the ideal hosts of the profile `paper`, unless it names another one. Closed forms have
+/// neither processing times nor clock errors.
 fn resolve(scenario: &Value) -> Result<Resolved, ScenarioError> {
     let mut scenario = scenario.clone();
     if let Some(keys) = scenario.as_object_mut() {
@@ -68,7 +68,7 @@ fn resolve(scenario: &Value) -> Result<Resolved, ScenarioError> {
     Scenario::from_value(&scenario)?.resolve()
 }
 
-/// What is wrong with a scenario, or its simulation at time zero.
+/// Returns the simulation of a scenario at time zero, or the error in the scenario.
 pub fn try_start(scenario: &Value) -> Result<Sim<Any>, String> {
     resolve(scenario)
         .map(|r| Sim::new(r.network))
@@ -91,8 +91,8 @@ pub fn network_of(scenario: &Value) -> Network<Any> {
     resolve(scenario).unwrap().network
 }
 
-/// The same on several threads, if the network can be cut into as many parts, and on the engine of its only law, if that has
-/// one; and whether it could be cut.
+/// Runs a scenario on several threads, if its network can be cut into as many parts. A network with a single law runs
+/// on the engine of that law, if there is one. Also returns true if the network was cut.
 pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
     let mut run = levelflow_sim::start(network_of(scenario), Threads::Exactly(threads));
     let end = levelflow_units::Time::from_ps(u64::MAX);
@@ -114,7 +114,7 @@ pub fn run(text: &str) -> Run {
     finish(start(text))
 }
 
-/// One column of a table as numbers.
+/// Returns a column of a table as numbers.
 pub fn column(table: &Table, name: &str) -> Vec<f64> {
     let (_, column) = table.columns.iter().find(|(n, _)| *n == name).expect(name);
     match column {
@@ -125,7 +125,7 @@ pub fn column(table: &Table, name: &str) -> Vec<f64> {
     }
 }
 
-/// The column of one flow or link, named by `key`, at each sample after `after` seconds.
+/// Returns the column of one flow or link, selected by `key`, at each sample after `after` seconds.
 pub fn series(table: &Table, key: &str, index: usize, name: &str, after: f64) -> Vec<f64> {
     let (t, who) = (column(table, "t"), column(table, key));
     let value = column(table, name);
@@ -139,13 +139,16 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Asserts that a quantity of which there are independent estimates has this expectation: the mean of the estimates
-/// is within four of its standard errors, and these are at most a twentieth of it.
+/// Verifies the expectation of a quantity by independent estimates. The mean of the estimates must be within four
+/// standard errors of `expected`, and the standard error at most 5 % of `expected`.
 pub fn assert_expectation(estimates: &[f64], expected: f64) {
     let (n, average) = (estimates.len() as f64, mean(estimates));
     let variance = estimates.iter().map(|x| (x - average).powi(2)).sum::<f64>() / (n - 1.0);
     let error = (variance / n).sqrt();
-    assert!(error < 0.05 * expected, "{error} is no precision for {expected}");
+    assert!(
+        error < 0.05 * expected,
+        "standard error {error} is too large for {expected}"
+    );
     assert!(
         (average - expected).abs() < 4.0 * error,
         "{average} +- {error}, expected {expected}"

@@ -1,5 +1,5 @@
-//! Loss recovery: of a sender whose law sets no window, so that tests decide what leaves when, and of Reno and NewReno without
-//! selective ACKs.
+//! Loss recovery. A sender without a congestion window lets tests choose the order of events. Reno and NewReno run
+//! without SACK.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// A transfer of packets of 100 bytes, and its receiver.
+/// Transfer of packets of 100 bytes, and its receiver.
 struct Transfer {
     params: AnyParams,
     transport: Transport,
@@ -50,7 +50,7 @@ impl Transfer {
         }
     }
 
-    /// The next packet leaves: its number and its place in the transfer.
+    /// Sends the next packet; returns its number and its place in the transfer.
     fn send(&mut self) -> Option<(u32, u64)> {
         let rules = Rules {
             params: &self.params,
@@ -62,7 +62,7 @@ impl Transfer {
         Some((packet.number, packet.offset / 100))
     }
 
-    /// A packet arrives; gives the history in its ACK.
+    /// Delivers a packet; returns the history of its ACK.
     fn arrive(&mut self, (number, place): (u32, u64)) -> u128 {
         self.history.on_arrival(number);
         self.assembly.on_arrival(Chunk {
@@ -89,7 +89,7 @@ impl Transfer {
         self.sender.handle_ack(&rules, Time::ZERO, &ack)
     }
 
-    /// A packet arrives, and so does its ACK.
+    /// Delivers a packet and its ACK.
     fn deliver(&mut self, packet: (u32, u64)) -> Acked {
         let history = self.arrive(packet);
         self.ack(packet.0, history)
@@ -160,12 +160,12 @@ fn what_arrives_after_the_timeout_is_not_sent_again() {
     let mut t = Transfer::new(4);
     let sent: Vec<_> = (0..4).map(|_| t.send().unwrap()).collect();
     t.time_out();
-    assert_eq!((t.deliver(sent[0]).returned, t.deliver(sent[2]).returned), (1, 1));
+    assert_eq!((t.deliver(sent[0]).spurious, t.deliver(sent[2]).spurious), (1, 1));
     assert_eq!((t.send(), t.send(), t.send()), (Some((4, 1)), Some((5, 3)), None));
 }
 
 proptest! {
-    /// Whatever is lost, the sender sends what is missing until the receiver has it all.
+    /// The sender retransmits lost data until the receiver has everything, under any losses.
     #[test]
     fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400), law in 0..3_usize) {
         let params = [with("kelly", &[]), without_sack("reno"), without_sack("newreno")];
@@ -191,7 +191,8 @@ proptest! {
     }
 }
 
-/// What is remembered is bounded on a real network: a sender waits for ACKs, and forgets nothing that is under way.
+/// On a real network the scoreboard is bounded: a full scoreboard makes the sender wait for ACKs, and evicts no packet
+/// in flight.
 #[test]
 fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
     let mut transfer = Transfer::new(1000);
@@ -214,12 +215,13 @@ fn without_sack(law: &str) -> AnyParams {
     )
 }
 
-/// What an ACK brought, or `None` the timer: the place of its packet, the window in thousandths, the places of packets that left.
+/// Effect of an ACK, or of the timer: place of the acknowledged packet (`None` for the timer), congestion window in
+/// thousandths of a packet, and places of the packets sent.
 type Heard = (Option<u64>, u32, Vec<u64>);
 
-/// A window of 8 packets from the start, above the threshold, over a path that keeps order and loses the first packets with these
-/// places, without selective ACKs.
-fn heard(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Heard> {
+/// Runs a flow without SACK over a path that keeps order. The congestion window is 8 packets from the start, above the
+/// slow-start threshold. The path loses one packet for each place in `lost`.
+fn last_ack_at(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Heard> {
     let (mut t, mut path) = (Transfer::under(without_sack(law), 1000), VecDeque::new());
     let mut send = |t: &mut Transfer, path: &mut VecDeque<(u32, u64)>| {
         let sent: Vec<_> = std::iter::from_fn(|| t.sender.may_send().then(|| t.send().unwrap())).collect();
@@ -250,8 +252,9 @@ fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Heard> {
     list.iter().map(step).collect()
 }
 
-/// Worked out by hand: RFC 5681, section 3.2. Two duplicates let new packets out, the third halves 8.248; with 4 + n packets for n
-/// duplicates, 10 on their way leave room from the seventh on; the new ACK ends it and grows the window by 1/4.124.
+/// Computed by hand from RFC 5681, section 3.2. The first two duplicate ACKs let new packets out; the third halves the
+/// congestion window of 8.248. The window is 4 + n packets after n duplicate ACKs, so 10 packets in flight leave room
+/// from the seventh duplicate ACK on. The new ACK ends recovery and adds 1/4.124 to the window.
 #[test]
 fn one_loss_without_selective_acks_is_a_fast_retransmit() {
     let by_hand = steps(&[
@@ -269,8 +272,8 @@ fn one_loss_without_selective_acks_is_a_fast_retransmit() {
         (2, 4367, &[15]),
         (12, 4596, &[16]),
     ]);
-    assert_eq!(heard("reno", vec![2], 13), by_hand);
-    assert_eq!(heard("newreno", vec![2], 13), by_hand);
+    assert_eq!(last_ack_at("reno", vec![2], 13), by_hand);
+    assert_eq!(last_ack_at("newreno", vec![2], 13), by_hand);
 }
 
 const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
@@ -285,8 +288,9 @@ const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
     (10, 4124, &[12]),
 ];
 
-/// Likewise: the ACK of the first retransmission ends Reno's recovery. What was on its way at the loss allows no second fast
-/// retransmit, so the timer has to run out; then all is sent again from one packet on, but what has arrived is not.
+/// Computed by hand: the ACK of the first retransmission ends Reno's recovery. The data in flight at the loss allows no
+/// second fast retransmit, so the timer expires. Everything is then retransmitted from one packet on, except data that
+/// has arrived.
 #[test]
 fn a_second_hole_is_left_to_the_timer_by_reno() {
     let mut by_hand = steps(&TWO_LOSSES);
@@ -298,11 +302,11 @@ fn a_second_hole_is_left_to_the_timer_by_reno() {
     ]));
     by_hand.push((None, 1000, vec![4]));
     by_hand.extend(steps(&[(4, 2000, &[14, 15]), (14, 2183, &[16])]));
-    assert_eq!(heard("reno", vec![2, 4], by_hand.len()), by_hand);
+    assert_eq!(last_ack_at("reno", vec![2, 4], by_hand.len()), by_hand);
 }
 
-/// Likewise, RFC 6582, section 3.2: the ACK of the first retransmission is a partial one. It acknowledges two packets, so the window
-/// is inflated by one less, and has the next hole sent again at once; the ACK of that one ends the recovery.
+/// Computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial one. It acknowledges
+/// two packets, so the inflation shrinks by one, and the next hole is retransmitted at once. Its ACK ends recovery.
 #[test]
 fn a_partial_ack_has_newreno_send_the_next_hole() {
     let mut by_hand = steps(&TWO_LOSSES);
@@ -313,5 +317,5 @@ fn a_partial_ack_has_newreno_send_the_next_hole() {
         (13, 4124, &[16]),
         (4, 4367, &[17]),
     ]));
-    assert_eq!(heard("newreno", vec![2, 4], by_hand.len()), by_hand);
+    assert_eq!(last_ack_at("newreno", vec![2, 4], by_hand.len()), by_hand);
 }

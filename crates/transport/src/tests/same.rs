@@ -1,4 +1,5 @@
-//! The same losses of packets and ACKs: a law hears the same from a trusted ACK, as in the simulator, and from one on the wire.
+//! Flows with the same losses, one with trusted ACKs and one with ACKs from the wire. The law receives the same events
+//! from both forms of ACK.
 
 use std::collections::VecDeque;
 
@@ -17,14 +18,14 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// Both forms of an ACK, and when they arrive.
+/// Both forms of an ACK, and their arrival time.
 struct Pending {
     at: Time,
     trusted: Ack<AnyHeader>,
     wire: Vec<u8>,
 }
 
-/// Sends 300 packets over a path of 20 ms that loses what `lost` says; checks the law after each step.
+/// Sends 300 packets over a 20 ms path with the losses `lost`; compares the laws after each step.
 #[expect(clippy::too_many_lines, reason = "one connection, step by step")]
 fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
     let transport = Any::transport(params);
@@ -98,7 +99,7 @@ fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
             return;
         }
     }
-    panic!("{} does not come to an end", params.law().name);
+    panic!("{} does not finish", params.law().name);
 }
 
 proptest! {

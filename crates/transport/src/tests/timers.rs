@@ -1,4 +1,4 @@
-//! Retransmission timeouts and idle times of every law that waits for them, over a path whose delay the test sets.
+//! Retransmission timeouts and idle times of every law that has them, over a path with a delay set by the test.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -30,7 +30,7 @@ fn sender(params: AnyParams) -> Sender {
     Sender::new(params, FlowInfo::of(PACKET), 77).with_application()
 }
 
-/// A flow over a path of 10 ms there and a time back that can be set.
+/// Creates a flow over a path of 10 ms forward and an adjustable delay back.
 fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
     let mut world = World::new(params.law().name, 1, false).at("10 Gb/s");
     world.senders = vec![sender(params)];
@@ -49,19 +49,19 @@ impl World {
         }
     }
 
-    /// Waits until no data was sent for this number of RTOs, on a path without variation.
+    /// Waits until no data has been sent for this number of RTOs, on a path with constant delay.
     fn idle(&mut self, rtt: Duration, timeouts: f64) {
         let idle = timeouts * (rtt.as_secs_f64() + 0.2) - rtt.as_secs_f64();
         self.respond(0, Duration::from_secs_f64(idle.max(0.0)).unwrap());
     }
 
-    /// Writes a response of `packets` and runs for some time.
+    /// Writes a response of `packets` and runs for the time `then`.
     fn respond(&mut self, packets: u64, then: Duration) {
         self.senders[0].write(packets * PACKET.get());
         self.run((self.now + then).since(Time::ZERO));
     }
 
-    /// Packets of the next response that leave before an ACK can have come back.
+    /// Returns the packets of the next response that leave before an ACK can arrive.
     fn burst(&mut self, packets: u64, rtt: Duration) -> u64 {
         let before = self.senders[0].counters().packets;
         self.respond(packets, rtt.saturating_sub(Duration::from_ms(1)));
@@ -78,7 +78,7 @@ fn laws_with_a_timer_are_those_of_tcp_and_bbr() {
     );
 }
 
-/// An idle time is no starvation: the second packet after it follows at the pace of the law.
+/// Idle time is not starvation: the second packet after it follows at the pace of the law.
 #[test]
 fn an_idle_time_slows_nobody_down() {
     let paced = LAWS.iter().filter(|law| Any::transport(&params(law.name)).acknowledged);
@@ -104,8 +104,8 @@ fn an_idle_time_slows_nobody_down() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A path that becomes longer by less than `min_timeout` lets no timer expire: nothing is declared lost, and nothing is
-    /// sent twice, however long the path is.
+    /// A path delay that grows by less than `min_timeout` causes no timeout: nothing is declared lost or retransmitted,
+    /// at any path length.
     #[test]
     fn a_longer_path_is_no_timeout(
         law in prop::sample::select(timed()), back_ms in 1_u64..2000, step in 0.0..0.99_f64, packets in 1_u64..20,
@@ -129,7 +129,7 @@ proptest! {
         prop_assert!(data.delivered > 0);
     }
 
-    /// RFC 5681, section 4.1: after an idle time of more than an RTO, at most the first window leaves at once.
+    /// RFC 5681, section 4.1: after an idle time of more than an RTO, at most the initial window is sent at once.
     #[test]
     fn an_idle_sender_starts_with_its_first_window(
         law in prop::sample::select(family()), back_ms in 10_u64..300, first in 1_u64..20, more in 0.001..30.0_f64,
@@ -143,7 +143,7 @@ proptest! {
         prop_assert_eq!(world.burst(2000, rtt), first.min(window), "of {}", window);
     }
 
-    /// A pause of less than an RTO leaves the window as it is, whatever the rule.
+    /// A pause of less than an RTO leaves the congestion window unchanged, under any rule.
     #[test]
     fn a_short_pause_keeps_the_window(
         law in prop::sample::select(family()), back_ms in 10_u64..300, rule in 0_u8..4, share in 0.0..0.95_f64,
@@ -155,12 +155,13 @@ proptest! {
         world.idle(rtt, share);
         let window = u64::from(world.senders[0].window());
         let burst = world.burst(2000, rtt);
-        // A paced window takes a smoothed round-trip time, which is a little longer than the path.
+        // A paced window is spread over a smoothed round-trip time, which is slightly longer than the path's round-trip
+        // time.
         let least = if rule == 2 { 0.9 * window as f64 - 1.0 } else { window as f64 };
         prop_assert!(burst <= window && burst as f64 >= least, "{} of {}", burst, window);
     }
 
-    /// Linux: the window is halved once per RTO, down to the first one.
+    /// Linux: the congestion window is halved once per RTO, down to the initial window.
     #[test]
     fn a_window_is_halved_once_per_rto_where_asked(
         law in prop::sample::select(family()), back_ms in 10_u64..300, first in 1_u64..20, timeouts in 0_i32..12,
@@ -173,11 +174,11 @@ proptest! {
         let window = world.senders[0].window();
         let halved = (f64::from(window) / 2_f64.powi(timeouts)).max(first.min(u64::from(window)) as f64);
         let burst = world.burst(2000, rtt);
-        // The window has a fraction of a packet, too.
+        // The window may include a fraction of a packet.
         prop_assert!(burst as f64 >= halved.floor() && burst as f64 <= halved + 1.0, "{} of {}", burst, window);
     }
 
-    /// RFC 9002, section 7.7: a window that is kept leaves over a round trip, packet by packet.
+    /// RFC 9002, section 7.7: a congestion window kept after an idle time is paced over a round trip.
     #[test]
     fn a_window_is_paced_where_asked(
         law in prop::sample::select(family()), back_ms in 10_u64..300, timeouts in 0.0..30.0_f64,

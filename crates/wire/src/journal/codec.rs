@@ -1,8 +1,8 @@
-//! Records as bytes. Whatever the bytes are, a record is one that could have been written, or is refused.
+//! Encoding of log records. Decoding accepts only records that an encoder can have written.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{LONGEST, MOST_PARAMS, Record, Role, Stamped, Start};
+use super::{MAX_RECORD_BYTES, MOST_PARAMS, Record, Role, Stamped, Start};
 use levelflow_laws::LAWS;
 use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Counts;
@@ -10,13 +10,13 @@ use levelflow_laws::{
     Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
 };
 
-/// Times and durations above this, 53 days, are refused, so that laws can add some of them.
+/// Largest accepted time or duration, 53 days. Laws can add several of them without overflow.
 const LONGEST_PS: u64 = 1 << 62;
-/// Sizes and queues above this are refused, for the same reason.
+/// Largest accepted size or backlog. Laws can add many of them without overflow.
 const MOST_BYTES: u64 = 1 << 48;
-/// Stands for the length of a header that is not there.
+/// Length byte that denotes a missing header.
 const NO_HEADER: u8 = 0xff;
-/// Bits of a feedback's flags.
+/// Bits of the flags byte of a [`Feedback`].
 const MARKED: u8 = 1;
 const GAP: u8 = 2;
 const DELIVERY: u8 = 4;
@@ -27,9 +27,9 @@ pub(super) fn refused<T>(name: &'static str, allowed: &'static str) -> Result<T>
     Err(DecodeError::Field { name, allowed })
 }
 
-/// What is written.
+/// Output buffer.
 pub(super) struct Out<'o> {
-    pub bytes: &'o mut [u8; LONGEST],
+    pub bytes: &'o mut [u8; MAX_RECORD_BYTES],
     pub at: usize,
 }
 
@@ -40,7 +40,7 @@ impl Out<'_> {
     }
 }
 
-/// What is read.
+/// Input bytes.
 pub(super) struct In<'a> {
     pub bytes: &'a [u8],
     pub at: usize,
@@ -62,13 +62,13 @@ impl<'a> In<'a> {
     }
 }
 
-/// What records are made of.
+/// Encoding of one field of a record.
 pub(super) trait Coded<'a>: Sized {
     fn put(&self, out: &mut Out<'_>);
     fn get(input: &mut In<'a>) -> Result<Self>;
 }
 
-/// Little-endian.
+/// Implements little-endian encoding of integers and floats.
 macro_rules! numbers {
     ($($type:ident)+) => {
         $(impl Coded<'_> for $type {
@@ -86,7 +86,7 @@ macro_rules! numbers {
 }
 numbers!(u8 u32 u64 f64);
 
-/// Numbers in a range.
+/// Implements encoding of quantities with a limited range.
 macro_rules! quantities {
     ($($type:ident: $from:ident, $to:ident, $most:ident, $name:literal, $allowed:literal;)+) => {
         $(impl Coded<'_> for $type {
@@ -109,7 +109,7 @@ quantities! {
     Bytes: new, get, MOST_BYTES, "bytes", "at most 2^48";
 }
 
-/// Structs, field after field.
+/// Implements encoding of structs, field by field.
 macro_rules! structs {
     ($($type:ident { $($field:ident),+ })+) => {
         $(impl Coded<'_> for $type {
@@ -126,9 +126,9 @@ macro_rules! structs {
 structs! {
     Outgoing { number, size, kind }
     Loss { number, next, outstanding }
-    Delivery { total, prior, interval, limited }
-    Flight { number, outstanding, lost, limited }
-    Restart { idle, timeout, limited }
+    Delivery { total, prior, interval, app_limited }
+    Flight { number, outstanding, lost, app_limited }
+    Restart { idle, timeout, app_limited }
     Arrived { now, kind, size }
     Arriving { now, size, queue, packets }
     PortView { queue, packets, in_service, dropped }
@@ -162,7 +162,7 @@ impl Coded<'_> for Kind {
     }
 }
 
-/// Its length, then itself.
+/// Encodes the length in one byte, then the bytes.
 impl<'a> Coded<'a> for &'a [u8] {
     fn put(&self, out: &mut Out<'_>) {
         assert!(self.len() <= 64, "a header has {} bytes", self.len());
@@ -178,7 +178,7 @@ impl<'a> Coded<'a> for &'a [u8] {
     }
 }
 
-/// Both have the same length.
+/// Encodes two headers of equal length.
 impl<'a> Coded<'a> for Stamped<'a> {
     fn put(&self, out: &mut Out<'_>) {
         let (before, after) = (self.before, self.after);
@@ -229,7 +229,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     fn put(&self, out: &mut Out<'_>) {
         let flag = |on, bit| if on { bit } else { 0 };
         let flags = flag(self.marked, MARKED) | flag(self.gap, GAP) | flag(self.delivery.is_some(), DELIVERY);
-        [self.number, self.acked, self.returned, self.outstanding]
+        [self.number, self.acked, self.spurious, self.outstanding]
             .iter()
             .for_each(|n| n.put(out));
         self.kind.put(out);
@@ -240,7 +240,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 
     fn get(input: &mut In<'a>) -> Result<Self> {
-        let (number, acked, returned, outstanding) = (input.get()?, input.get()?, input.get()?, input.get()?);
+        let (number, acked, spurious, outstanding) = (input.get()?, input.get()?, input.get()?, input.get()?);
         let kind = input.get()?;
         let flags: u8 = input.get()?;
         if flags & !(MARKED | GAP | DELIVERY) != 0 {
@@ -253,7 +253,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
             header: input.get()?,
             marked: flags & MARKED != 0,
             acked,
-            returned,
+            spurious,
             outstanding,
             gap: flags & GAP != 0,
             delivery: (flags & DELIVERY != 0).then(|| input.get()).transpose()?,
@@ -261,7 +261,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 }
 
-/// Parameters that the law has now and had not when the log was written have their defaults.
+/// Decoding assigns defaults to parameters that the log lacks because an older version of the law did not have them.
 impl Coded<'_> for Start {
     fn put(&self, out: &mut Out<'_>) {
         self.law.name.as_bytes().put(out);
@@ -352,7 +352,7 @@ impl Coded<'_> for Role {
     }
 }
 
-/// Each record's number, and its fields in the order of the log.
+/// Defines the number of each record type, and its fields in the order of encoding.
 macro_rules! records {
     ($($tag:literal => $name:ident { $($field:tt $(as $own:ident)?),+ })+) => {
         impl<'a> Record<'a> {

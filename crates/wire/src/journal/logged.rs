@@ -5,19 +5,19 @@ use core::ops::Deref;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{LONGEST, Record, Stamped, Start, digest};
+use super::{MAX_RECORD_BYTES, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
 use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, Loss, Outgoing, PortInfo, PortView};
 use levelflow_laws::{Protocol, Restart, RouterLaw, SenderLaw};
 
-/// Where records go.
+/// Destination of log records.
 pub trait Sink {
-    /// Takes one whole record.
+    /// Writes one whole record.
     fn write(&mut self, record: &[u8]);
 }
 
-/// The part of a log that is about one instance.
+/// Writer of the log records of one instance.
 #[derive(Debug)]
 pub struct Log<S: Sink> {
     sink: S,
@@ -27,8 +27,9 @@ pub struct Log<S: Sink> {
 }
 
 impl<S: Sink> Log<S> {
-    /// Writes that an instance begins. `instance` is unique in its log. After each `every`-th interval or ACK, and at the
-    /// end, the log holds a digest of the state, which takes a few microseconds; 0: at the end only.
+    /// Writes the start record of an instance. `instance` must be unique in the log. The log contains a digest of the
+    /// state after every `every` control intervals or ACKs, and at the end; 0 selects only the end. A digest takes a
+    /// few microseconds.
     #[must_use]
     pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
         let due = every;
@@ -43,7 +44,7 @@ impl<S: Sink> Log<S> {
     }
 
     fn put(&mut self, record: &Record<'_>) {
-        let mut wire = [0; LONGEST];
+        let mut wire = [0; MAX_RECORD_BYTES];
         let length = record.encode(self.instance, &mut wire);
         self.sink.write(&wire[..length]);
     }
@@ -53,7 +54,7 @@ impl<S: Sink> Log<S> {
         self.put(&Record::State { digest });
     }
 
-    /// Something happened after which states are compared.
+    /// Writes a digest of the state if one is due.
     fn tick(&mut self, state: &impl Debug) {
         self.due = self.due.saturating_sub(1);
         if self.due == 0 && self.every > 0 {
@@ -63,7 +64,7 @@ impl<S: Sink> Log<S> {
     }
 }
 
-/// A header as on the wire.
+/// Encoded header, and its length in bytes.
 struct Wire([u8; 64], usize);
 
 impl Wire {
@@ -83,7 +84,7 @@ impl Wire {
     }
 }
 
-/// Half of a law that logs its inputs, if it has a log. It reads as the law in it.
+/// Half of a law with an optional log of its inputs. Dereferences to the law.
 pub struct Logged<L: Debug, S: Sink> {
     law: L,
     log: Option<Log<S>>,
@@ -97,7 +98,7 @@ impl<L: Debug, S: Sink> Deref for Logged<L, S> {
     }
 }
 
-/// As the law alone.
+/// Prints only the law.
 impl<L: Debug, S: Sink> Debug for Logged<L, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.law.fmt(f)
@@ -112,17 +113,17 @@ impl<L: Debug, S: Sink> Drop for Logged<L, S> {
     }
 }
 
-/// A sender that logs its inputs, if it has a log. It reads as the [`AnySender`] in it.
+/// Sender with an optional log of its inputs. Dereferences to its [`AnySender`].
 pub type LoggedSender<S> = Logged<AnySender, S>;
 
 impl<S: Sink> Logged<AnySender, S> {
-    /// As [`SenderLaw::new`]; the log was started with the same parameters.
+    /// Calls [`SenderLaw::new`]. `log` must have been started with the same parameters.
     pub fn new(params: &AnyParams, flow: &FlowInfo, log: Option<Log<S>>) -> Self {
         let law = AnySender::new(params, flow);
         Self { law, log }
     }
 
-    /// As [`SenderLaw::on_send`].
+    /// Calls and logs [`SenderLaw::on_send`].
     pub fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
         let header = self.law.on_send(params, now, packet);
         if let Some(log) = &mut self.log {
@@ -135,7 +136,7 @@ impl<S: Sink> Logged<AnySender, S> {
         header
     }
 
-    /// As [`SenderLaw::on_feedback`].
+    /// Calls and logs [`SenderLaw::on_feedback`].
     pub fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
         self.law.on_feedback(params, now, feedback);
         let Some(log) = &mut self.log else { return };
@@ -145,7 +146,7 @@ impl<S: Sink> Logged<AnySender, S> {
         log.tick(&self.law);
     }
 
-    /// As [`SenderLaw::on_flight`].
+    /// Calls and logs [`SenderLaw::on_flight`].
     pub fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
         self.law.on_flight(params, now, flight);
         if let Some(log) = &mut self.log {
@@ -153,7 +154,7 @@ impl<S: Sink> Logged<AnySender, S> {
         }
     }
 
-    /// As [`SenderLaw::on_restart`].
+    /// Calls and logs [`SenderLaw::on_restart`].
     pub fn on_restart(&mut self, params: &AnyParams, now: Time, restart: &Restart) {
         self.law.on_restart(params, now, restart);
         if let Some(log) = &mut self.log {
@@ -161,7 +162,7 @@ impl<S: Sink> Logged<AnySender, S> {
         }
     }
 
-    /// As [`SenderLaw::on_loss`].
+    /// Calls and logs [`SenderLaw::on_loss`].
     pub fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
         self.law.on_loss(params, now, loss);
         if let Some(log) = &mut self.log {
@@ -169,7 +170,7 @@ impl<S: Sink> Logged<AnySender, S> {
         }
     }
 
-    /// As [`SenderLaw::on_timeout`].
+    /// Calls and logs [`SenderLaw::on_timeout`].
     pub fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
         self.law.on_timeout(params, now, next);
         if let Some(log) = &mut self.log {
@@ -178,17 +179,17 @@ impl<S: Sink> Logged<AnySender, S> {
     }
 }
 
-/// A router that logs its inputs, if it has a log. It reads as the [`AnyRouter`] in it.
+/// Router with an optional log of its inputs. Dereferences to its [`AnyRouter`].
 pub type LoggedRouter<S> = Logged<AnyRouter, S>;
 
 impl<S: Sink> Logged<AnyRouter, S> {
-    /// As [`RouterLaw::new`]; the log was started with the same parameters.
+    /// Calls [`RouterLaw::new`]. `log` must have been started with the same parameters.
     pub fn new(params: &AnyParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
         let law = AnyRouter::new(params, port);
         Self { law, log }
     }
 
-    /// As [`RouterLaw::on_arrival`].
+    /// Calls and logs [`RouterLaw::on_arrival`].
     pub fn on_arrival(&mut self, params: &AnyParams, packet: &Arriving, mut header: Option<&mut AnyHeader>) {
         let Some(log) = &mut self.log else {
             return self.law.on_arrival(params, packet, header);
@@ -204,7 +205,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
         });
     }
 
-    /// As [`RouterLaw::on_departure`].
+    /// Calls and logs [`RouterLaw::on_departure`].
     pub fn on_departure(&mut self, params: &AnyParams, size: Bytes, header: &mut AnyHeader) {
         let Some(log) = &mut self.log else {
             return self.law.on_departure(params, size, header);
@@ -216,7 +217,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
         log.put(&Record::Departure { size, header });
     }
 
-    /// As [`Offload::absorb`].
+    /// Calls and logs [`Offload::absorb`].
     pub fn absorb(&mut self, params: &AnyParams, counted: &Counts) {
         self.law.absorb(params, counted);
         if let Some(log) = &mut self.log {
@@ -224,7 +225,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
         }
     }
 
-    /// As [`RouterLaw::on_capacity`].
+    /// Calls and logs [`RouterLaw::on_capacity`].
     pub fn on_capacity(&mut self, params: &AnyParams, capacity: Rate) {
         self.law.on_capacity(params, capacity);
         if let Some(log) = &mut self.log {
@@ -232,7 +233,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
         }
     }
 
-    /// As [`RouterLaw::on_interval`].
+    /// Calls and logs [`RouterLaw::on_interval`].
     pub fn on_interval(&mut self, params: &AnyParams, elapsed: Duration, port: &PortView) {
         self.law.on_interval(params, elapsed, port);
         if let Some(log) = &mut self.log {
@@ -242,11 +243,11 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 }
 
-/// A receiver's state for a flow, which logs its inputs, if it has a log.
+/// Receiver state of a flow, with an optional log of its inputs.
 pub type LoggedReceiver<S> = Logged<AnyReceiver, S>;
 
 impl<S: Sink> Logged<AnyReceiver, S> {
-    /// Before the first packet.
+    /// Creates the receiver state before the first packet.
     pub fn new(log: Option<Log<S>>) -> Self {
         Self {
             law: AnyReceiver::default(),
@@ -254,7 +255,7 @@ impl<S: Sink> Logged<AnyReceiver, S> {
         }
     }
 
-    /// As [`Protocol::reflect`].
+    /// Calls and logs [`Protocol::reflect`].
     pub fn reflect(&mut self, params: &AnyParams, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
         let ack = Any::reflect(params, &mut self.law, arrived, header);
         if let Some(log) = &mut self.log {

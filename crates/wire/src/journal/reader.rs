@@ -1,10 +1,10 @@
-//! Reads logs.
+//! Reader of logs.
 
 use super::codec::{In, refused};
 use super::{MAGIC, Record};
 use levelflow_laws::bytes::DecodeError;
 
-/// Records of a log, one after the other.
+/// Iterator over the records of a log.
 #[derive(Debug, Clone)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -12,10 +12,10 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins to read a log.
+    /// Creates a reader at the first record of a log.
     ///
     /// # Errors
-    /// When the bytes are no log of this version.
+    /// Returns an error if the bytes are not a log of this version.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let (name, version) = MAGIC.split_at(3);
         if !bytes.starts_with(name) {
@@ -30,16 +30,18 @@ impl<'a> Reader<'a> {
         Ok(Self { bytes, at: MAGIC.len() })
     }
 
-    /// Where the next record begins, bytes from the start of the log.
+    /// Returns the offset of the next record from the start of the log, bytes.
     #[must_use]
     pub fn position(&self) -> usize {
         self.at
     }
 
-    /// The next record and its instance; `None` at the end. After an error, the position is that of the bad record.
+    /// Returns the next record and the number of its instance; `None` at the end of the log. After an error, the
+    /// position is the start of the invalid record.
     ///
     /// # Errors
-    /// [`DecodeError::Short`] when the log ends within the record, [`DecodeError::Field`] when nobody writes such a record.
+    /// Returns [`DecodeError::Short`] if the log ends within the record, and [`DecodeError::Field`] if no writer can
+    /// have created the record.
     pub fn next_record(&mut self) -> Result<Option<(u32, Record<'a>)>, DecodeError> {
         if self.at == self.bytes.len() {
             return Ok(None);

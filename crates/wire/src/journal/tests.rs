@@ -71,14 +71,14 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                     header: before,
                     marked,
                     acked,
-                    returned: acked / 2,
+                    spurious: acked / 2,
                     outstanding,
                     gap,
                     delivery: measured.then_some(Delivery {
                         total: acked,
                         prior: number,
                         interval: rtt,
-                        limited: gap,
+                        app_limited: gap,
                     }),
                 },
             }
@@ -91,19 +91,23 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 outstanding
             },
         }),
-        (times(), words, any::<bool>()).prop_map(|(now, [number, outstanding, lost], limited)| Record::Flight {
+        (times(), words, any::<bool>()).prop_map(|(now, [number, outstanding, lost], app_limited)| Record::Flight {
             now,
             flight: Flight {
                 number,
                 outstanding,
                 lost,
-                limited
+                app_limited
             },
         }),
-        (times(), durations(), durations(), any::<bool>()).prop_map(|(now, idle, timeout, limited)| {
+        (times(), durations(), durations(), any::<bool>()).prop_map(|(now, idle, timeout, app_limited)| {
             Record::Restart {
                 now,
-                restart: Restart { idle, timeout, limited },
+                restart: Restart {
+                    idle,
+                    timeout,
+                    app_limited,
+                },
             }
         }),
         (times(), any::<u32>()).prop_map(|(now, next)| Record::Timeout { now, next }),
@@ -155,7 +159,7 @@ proptest! {
         let mut log = MAGIC.to_vec();
         let mut ends = std::vec![log.len()];
         for (instance, record) in &all {
-            let mut wire = [0; LONGEST];
+            let mut wire = [0; MAX_RECORD_BYTES];
             let length = record.encode(*instance, &mut wire);
             log.extend_from_slice(&wire[..length]);
             ends.push(log.len());
@@ -189,7 +193,7 @@ proptest! {
         log.extend(bytes);
         let mut reader = Reader::new(&log).unwrap();
         while let Ok(Some((instance, record))) = reader.next_record() {
-            let mut wire = [0; LONGEST];
+            let mut wire = [0; MAX_RECORD_BYTES];
             let length = record.encode(instance, &mut wire);
             let mut again = MAGIC.to_vec();
             again.extend_from_slice(&wire[..length]);
@@ -218,12 +222,12 @@ fn a_start_of_any_law_has_room() {
     for law in LAWS {
         let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
         let start = Record::Start(Start::new(law, Role::Receiver, &values));
-        let length = start.encode(0, &mut [0; LONGEST]);
-        assert!(length < LONGEST / 2, "{}: {length} bytes", law.name);
+        let length = start.encode(0, &mut [0; MAX_RECORD_BYTES]);
+        assert!(length < MAX_RECORD_BYTES / 2, "{}: {length} bytes", law.name);
     }
 }
 
-/// Published values of FNV-1a.
+/// Published test vectors of FNV-1a.
 #[test]
 fn digests_are_those_of_fnv_1a() {
     struct Text(&'static str);

@@ -21,7 +21,7 @@ fn at(probability: f64) -> DualPi2 {
 
 const LONG: Bytes = Bytes::new(1_000_000);
 
-/// How often each verdict falls over a grid of draws.
+/// Returns the frequency of each verdict over a grid of draws.
 fn frequencies(probability: f64, low_latency: bool, behind: Bytes) -> [f64; 3] {
     const GRID: u32 = 400;
     let packet = Leaving {
@@ -41,7 +41,7 @@ fn frequencies(probability: f64, low_latency: bool, behind: Bytes) -> [f64; 3] {
     counts.map(|count| f64::from(count) / f64::from(GRID * GRID))
 }
 
-/// RFC 9332, section 2.1: `p_C = p'^2` and `p_CL = k p'`.
+/// Verifies `p_C = p'^2` and `p_CL = k p'` (RFC 9332, section 2.1).
 #[test]
 fn the_classic_probability_is_the_square_and_the_coupled_one_a_multiple() {
     for p in [0.0, 0.05, 0.25, 0.5] {
@@ -52,7 +52,7 @@ fn the_classic_probability_is_the_square_and_the_coupled_one_a_multiple() {
     }
 }
 
-/// Where marks do not help any more, both lose `p'^2`, and the rest of L is marked.
+/// Verifies that at overload both queues drop with probability `p'^2`, and the remaining packets of L are marked.
 #[test]
 fn overload_drops_in_both_queues() {
     for p in [0.505, 0.75, 1.0] {
@@ -81,7 +81,7 @@ fn next_to_nothing_behind_is_left_alone_but_for_the_step() {
     assert_eq!(at(0.0).judge(&params(), &classic, [0.5; 2]), Verdict::Pass);
 }
 
-/// One update by hand: 25 ms now, none before: 41/256 * 10 ms + 819/256 * 25 ms.
+/// Compares with one update computed by hand, from no delay to 25 ms: 41/256 * 10 ms + 819/256 * 25 ms.
 #[test]
 fn an_update_is_that_of_the_rfc() {
     let (params, mut pi) = (params(), DualPi2::default());
@@ -92,12 +92,13 @@ fn an_update_is_that_of_the_rfc() {
     pi.update(&params, Duration::from_ms(15));
     assert!(
         (pi.probability() - (41.0 * 0.010 + 819.0 * 0.015) / 256.0).abs() < 1e-12,
-        "it stands still at the target"
+        "it is constant at the target"
     );
 }
 
 proptest! {
-    /// Until it meets an end of its range, the probability is the integral of the distance and the change of the delay.
+    /// Verifies that, within its range, the probability sums the changes of the delay and its distances from the
+    /// target.
     #[test]
     fn the_controller_adds_up(delays in prop::collection::vec(14_000..16_000_u64, 1..60)) {
         let (params, mut pi) = (params(), at(0.5));

@@ -21,7 +21,7 @@ fn params(ecn: bool) -> PieParams {
     PieParams::read(&values).unwrap()
 }
 
-/// At 8 Mb/s, where a millisecond is a packet of 1000 bytes.
+/// Returns PIE at 8 Mb/s, where a packet of 1000 bytes takes a millisecond.
 fn pie(params: &PieParams) -> Pie {
     let capacity = Rate::clamped(8e6);
     let mut pie = Pie::new(params, &PortInfo { id: 1, capacity });
@@ -29,7 +29,7 @@ fn pie(params: &PieParams) -> Pie {
     pie
 }
 
-/// An interval ends with this queueing delay.
+/// Ends an interval with this queueing delay.
 fn tick(pie: &mut Pie, params: &PieParams, delay_ms: u64) {
     let packets = delay_ms as u32;
     let port = PortView {
@@ -49,8 +49,8 @@ fn arrive(pie: &mut Pie, params: &PieParams, waiting: u64, draw: f64) -> Verdict
     pie.on_arrival(params, &packet, draw)
 }
 
-/// From a delay of 0 to 35 ms: alpha 0.125 times 20 ms and beta 1.25 times 35 ms, then alpha alone, each by the scale of
-/// section 4.2 for the probability before.
+/// Steps the delay from 0 to 35 ms. The first update adds alpha, 0.125, times 20 ms and beta, 1.25, times 35 ms; later
+/// ones add only alpha's term. Each change is scaled by the previous probability as in section 4.2.
 #[test]
 fn the_probability_moves_as_in_section_4_2() {
     let params = params(false);
@@ -75,7 +75,7 @@ fn the_probability_moves_as_in_section_4_2() {
     assert!(pie.signal() > 0.5);
 }
 
-/// Without a queue, the probability shrinks by 2 % in each interval beside what the controller takes.
+/// Verifies that without a queue the probability decays by 2 % per interval, in addition to the controller's change.
 #[test]
 fn without_a_queue_the_probability_decays() {
     let params = params(false);
@@ -85,7 +85,7 @@ fn without_a_queue_the_probability_decays() {
     assert!((pie.signal() - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
 }
 
-/// A delay beyond 250 ms adds 2 % at a time, and a jump no more than 2 % where the probability is large.
+/// Verifies that a delay beyond 250 ms adds 2 % per update, and a jump at most 2 % if the probability is large.
 #[test]
 fn steps_are_bounded_where_the_probability_is_large() {
     let params = params(false);
@@ -98,7 +98,7 @@ fn steps_are_bounded_where_the_probability_is_large() {
     assert!((pie.signal() - (0.02 + 0.125 * 0.285 / 2048.0)).abs() < 1e-12);
 }
 
-/// A burst passes for 150 ms after a quiet time, ten intervals of 15 ms.
+/// Verifies that a burst passes for 150 ms after a quiet time: ten intervals of 15 ms.
 #[test]
 fn a_burst_passes_after_a_quiet_time() {
     let params = params(false);
@@ -113,7 +113,7 @@ fn a_burst_passes_after_a_quiet_time() {
     assert_eq!(passed, 10);
 }
 
-/// Short queues and small delays spare packets; above a probability of 0.1, marks turn into drops.
+/// Verifies that short queues and small delays prevent drops, and that marks become drops above a probability of 0.1.
 #[test]
 fn few_packets_are_spared_and_marks_end() {
     let params = params(true);
@@ -129,8 +129,8 @@ fn few_packets_are_spared_and_marks_end() {
     assert_eq!(arrive(&mut pie, &params, 30, 0.0), Verdict::Drop);
 }
 
-/// From drop to drop, probabilities add up to 0.85 at least and 8.5 at most: with 1/16 each, 13 packets pass, then one in 16
-/// is dropped.
+/// Verifies that the probabilities between two drops sum to at least 0.85 and at most 8.5. With a probability of 1/16,
+/// 13 packets pass, then one in 16 is dropped.
 #[test]
 fn drops_are_neither_close_nor_far() {
     let params = params(false);
@@ -149,7 +149,7 @@ fn drops_are_neither_close_nor_far() {
     assert!((mean - (13.0 + 16.0)).abs() < 0.7, "{mean}");
 }
 
-/// Uniform numbers on [0, 1) (a linear congruential generator).
+/// Returns a generator of uniform numbers on [0, 1) (linear congruential).
 fn uniform_numbers(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {
@@ -158,7 +158,7 @@ fn uniform_numbers(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// In a dead line, packets that wait have an endless delay, and nothing is wrong with the numbers.
+/// Verifies that the probability stays finite on a link that is down, where the queueing delay has no bound.
 #[test]
 fn a_dead_line_keeps_numbers() {
     let params = params(false);

@@ -8,7 +8,7 @@ use crate::params::ParamError;
 use crate::{Arriving, Parameters, PortInfo};
 
 const PACKET: Bytes = Bytes::new(1000);
-/// A packet takes 1 ms.
+/// Capacity in bit/s, at which a packet takes 1 ms.
 const CAPACITY: f64 = 8e6;
 
 fn try_params(changes: &[(&str, f64)]) -> Result<RedParams, ParamError> {
@@ -62,10 +62,10 @@ fn the_average_shrinks_once_per_packet_that_could_have_been_sent_while_idle() {
     red.on_arrival(&params, &found(0, 0), 0.5);
     red.on_arrival(&params, &found(1, 0), 0.5);
     close(red.signal(), 0.1);
-    // Two packets are gone at 2 ms. Ten more could have been sent by 12 ms, and the new one finds an empty queue, too.
+    // Two packets have left by 2 ms. Ten more could have been sent by 12 ms. The new packet finds an empty queue, too.
     red.on_arrival(&params, &found(0, 12), 0.5);
     close(red.signal(), 0.1 * 0.9_f64.powi(11));
-    // That one is gone at 13 ms.
+    // The new packet has left by 13 ms.
     red.on_arrival(&params, &found(0, 13), 0.5);
     close(red.signal(), 0.1 * 0.9_f64.powi(12));
 }
@@ -75,7 +75,7 @@ fn a_packet_that_was_dropped_instead_of_marked_does_not_lengthen_the_busy_time_f
     let params = params(&[("weight", 0.1)]);
     let mut red = red(&params);
     red.on_arrival(&params, &found(0, 0), 0.5);
-    // Three packets at once, each as if those before it had been dropped.
+    // Three packets at the same time, each as if the previous ones had been dropped.
     for _ in 0..3 {
         red.on_arrival(&params, &found(1, 0), 0.5);
     }
@@ -105,7 +105,7 @@ fn the_probability_is_that_of_the_papers() {
     close(steep.probability(15.0), 1.0);
 }
 
-/// The hazard of a uniform distribution on `1, ..., m` at `n` is `1 / (m + 1 - n)`.
+/// Compares with the hazard rate at `n` of a uniform distribution on `1, ..., m`, `1 / (m + 1 - n)`.
 #[test]
 fn distances_from_mark_to_mark_are_uniform() {
     // The average is the queue, 5 packets; p_b = 0.1 * 5 / 10 = 1/20.

@@ -48,7 +48,7 @@ fn the_price_is_that_of_the_paper() {
         tick(&mut rem, &params, queue);
         close(rem.signal(), price, 1e-15);
     }
-    // 0.001 (0.1 (0 - 50) + 0 - 65) takes it below 0.
+    // 0.001 (0.1 (0 - 50) + 0 - 65) would make the price negative.
     tick(&mut rem, &params, 0);
     close(rem.signal(), 0.0005, 1e-15);
     tick(&mut rem, &params, 0);
@@ -77,8 +77,8 @@ fn a_queue_at_its_target_keeps_its_price() {
     close(rem.signal(), price, 0.0);
 }
 
-/// Senders whose rate is that of TCP, `x = c sqrt(p_0 / p)`, over a link that sends `c` packets per second from a queue
-/// of at most 200: in equilibrium the queue is `b*` and the price `-ln(1 - p_0) / ln phi`.
+/// Closes the loop with TCP-like senders, `x = c sqrt(p_0 / p)`, and a link of `c` packets per second with a queue of
+/// at most 200. In equilibrium the queue is `b*` and the price `-ln(1 - p_0) / ln phi`.
 #[test]
 fn in_a_closed_loop_the_queue_is_the_target() {
     let params = params();

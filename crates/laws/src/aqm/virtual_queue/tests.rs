@@ -7,17 +7,17 @@ use crate::Parameters;
 use crate::aqm::{Queue, Verdict};
 use crate::law::{Arriving, PortInfo};
 
-/// 1000 packets a second.
+/// Capacity: 1000 packets per second.
 const C: f64 = 8e6;
 const SIZE: u64 = 1000;
 
-struct Port {
+struct TestPort {
     params: super::VirtualQueueParams,
     queue: VirtualQueue,
     now: Time,
 }
 
-impl Port {
+impl TestPort {
     fn new(changes: &[(&str, f64)]) -> Self {
         let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
         let values: Vec<f64> = VirtualQueueParams::TABLE
@@ -41,7 +41,7 @@ impl Port {
         }
     }
 
-    /// A packet arrives `gap` seconds after the last; returns whether it is marked.
+    /// Sends a packet `gap` seconds after the last one; returns true if it is marked.
     fn packet(&mut self, gap: f64) -> bool {
         self.now += Duration::from_secs_f64(gap).unwrap();
         let packet = Arriving {
@@ -55,7 +55,7 @@ impl Port {
         }
     }
 
-    /// Fraction marked of packets at `load` times the capacity, evenly spaced, after the virtual queue has filled.
+    /// Returns the marked fraction of evenly spaced packets at `load` times the capacity, with a full virtual queue.
     fn marked(&mut self, load: f64) -> f64 {
         let gap = SIZE as f64 * 8.0 / (load * C);
         (0..10_000).for_each(|_| {
@@ -80,7 +80,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
 #[test]
 fn a_smooth_load_is_marked_by_its_excess() {
     for level in [0.5, 0.9, 1.0] {
-        let mut port = Port::new(&[("level", level)]);
+        let mut port = TestPort::new(&[("level", level)]);
         close(port.level(), level, 1e-12);
         for load in [0.3, 0.49, 0.6, 0.95, 1.2, 3.0] {
             let excess: f64 = (load - level) / load;
@@ -91,16 +91,16 @@ fn a_smooth_load_is_marked_by_its_excess() {
 
 #[test]
 fn a_burst_is_marked_from_where_it_overflows() {
-    let mut port = Port::new(&[("buffer", 40.0 * SIZE as f64)]);
+    let mut port = TestPort::new(&[("buffer", 40.0 * SIZE as f64)]);
     assert!((0..40).all(|_| !port.packet(0.0)));
     assert!((0..10).all(|_| port.packet(0.0)));
 }
 
-/// Gibbens and Kelly mark until their virtual queue is empty; this one stops as soon as a packet fits.
+/// Verifies that marking stops as soon as a packet fits. Gibbens and Kelly mark until the virtual queue is empty.
 #[test]
 fn marking_stops_at_once() {
     let level = 0.5;
-    let mut port = Port::new(&[("level", level), ("buffer", 10.0 * SIZE as f64)]);
+    let mut port = TestPort::new(&[("level", level), ("buffer", 10.0 * SIZE as f64)]);
     let (mut queue, mut marking) = (0.0_f64, false);
     let mut gibbens_kelly = |gap: f64| {
         queue = (queue - level * C / 8.0 * gap).max(0.0);
@@ -119,8 +119,9 @@ fn marking_stops_at_once() {
     assert_eq!(theirs, [[false; 10].as_slice(), &[true; 10]].concat());
 }
 
-/// In equilibrium, `n` log users send `C~ + n/beta`, and the excess is marked (section V-A), in the units of `C`.
-fn settle(port: &mut Port, users: f64) -> f64 {
+/// Returns the equilibrium load of users with logarithmic utility, in units of `C`. `n` users send `C~ + n/beta`, and
+/// the excess is marked (section V-A).
+fn settle(port: &mut TestPort, users: f64) -> f64 {
     let mut load = 0.0;
     for _ in 0..200_000 {
         load = port.level() + users;
@@ -129,13 +130,13 @@ fn settle(port: &mut Port, users: f64) -> f64 {
     load
 }
 
-/// Proposition 3 with equality on one link: `C~ = gamma C - n/beta`.
+/// Verifies proposition 3 with equality on one link: `C~ = gamma C - n/beta`.
 #[test]
 fn an_adaptive_level_brings_the_load_to_its_target() {
     for adapt in [1.0, 2.0] {
         for gamma in [0.9, 1.0] {
             let changes = [("adapt", adapt), ("gamma", gamma), ("level", 0.5), ("every", 100.0)];
-            let mut port = Port::new(&changes);
+            let mut port = TestPort::new(&changes);
             close(settle(&mut port, 0.2), gamma, 1e-3);
             close(port.level(), gamma - 0.2, 1e-3);
         }
@@ -145,10 +146,10 @@ fn an_adaptive_level_brings_the_load_to_its_target() {
 #[test]
 fn an_adaptive_level_stays_in_its_range() {
     for (adapt, highest) in [(1.0, 0.9), (2.0, 1.0)] {
-        let mut port = Port::new(&[("adapt", adapt), ("gamma", 0.9), ("level", 0.5), ("every", 100.0)]);
+        let mut port = TestPort::new(&[("adapt", adapt), ("gamma", 0.9), ("level", 0.5), ("every", 100.0)]);
         settle(&mut port, 1.5);
         close(port.level(), 0.0, 1e-12);
-        assert_eq!(port.marked(1.0), 1.0, "nothing drains at level 0");
+        assert_eq!(port.marked(1.0), 1.0, "the virtual queue does not drain at level 0");
         (0..1000).for_each(|_| {
             port.packet(10.0);
         });
@@ -156,11 +157,11 @@ fn an_adaptive_level_stays_in_its_range() {
     }
 }
 
-/// `C~' = a (gamma C - x)`: with no feedback from the level to the load, the level is a ramp.
+/// Verifies `C~' = a (gamma C - x)`: without feedback from `C~` to the load, `C~` is a ramp.
 #[test]
 fn the_step_size_is_per_second() {
     for adapt in [1.0, 2.0] {
-        let mut port = Port::new(&[("adapt", adapt), ("level", 0.1), ("step", 0.2), ("every", 10.0)]);
+        let mut port = TestPort::new(&[("adapt", adapt), ("level", 0.1), ("step", 0.2), ("every", 10.0)]);
         (0..1000).for_each(|_| {
             port.packet(SIZE as f64 * 8.0 / (0.5 * C));
         });

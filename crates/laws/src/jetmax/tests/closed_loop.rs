@@ -1,4 +1,4 @@
-//! JetMax in a closed loop over one router, law only: no queue, no lost packets.
+//! JetMax in a closed loop over one router, without queue and losses.
 
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -27,7 +27,7 @@ fn one_percent_takes_six_steps_at_any_capacity() {
         let steps = 1 + changes
             .iter()
             .position(|change| change.1 >= 0.99 * capacity)
-            .expect("it gets there");
+            .expect("it converges");
         assert_eq!(steps, 6, "{capacity}: {changes:?}");
         let periods = changes[..6]
             .windows(2)
@@ -55,7 +55,7 @@ fn flows_of_any_rtt_share_alike_and_never_overload() {
     assert!(wire.peak < 1.02e7, "{}", wire.peak);
 }
 
-/// Figure 34(b): a joiner takes its share before the others release it.
+/// Reproduces figure 34(b): a joining flow takes its share before the other flows release it.
 #[test]
 fn without_proposals_a_joiner_overloads_the_link_by_half() {
     let mut wire = network(&[("propose", 0.0)], 1e7);
@@ -67,7 +67,7 @@ fn without_proposals_a_joiner_overloads_the_link_by_half() {
     assert!((price(wire.peak, 1e7) - 0.33).abs() < 0.02, "{}", wire.peak);
 }
 
-/// Figure 33(b): a flow that turns responsive late in an interval counts as a fraction of one.
+/// Reproduces figure 33(b): a flow that becomes responsive late in an interval counts as a fraction of a flow.
 #[test]
 fn without_the_ignore_rule_a_flow_alone_overshoots() {
     let peak = |ignore: f64, phase: u64| {
@@ -92,7 +92,7 @@ fn per_switch_steps_once_per_interval() {
     let steps = 1 + changes
         .iter()
         .position(|change| change.1 >= 0.99e9)
-        .expect("it gets there");
+        .expect("it converges");
     assert_eq!(steps, 6, "{changes:?}");
     let lasted = (changes[5].0 - changes[0].0).as_secs_f64();
     assert!((lasted - 0.5).abs() < 0.01, "{changes:?}");

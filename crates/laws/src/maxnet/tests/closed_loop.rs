@@ -1,16 +1,16 @@
-//! Fluid flows with delayed prices over one link.
+//! Fluid model of flows over one link, with delayed prices.
 
 use super::*;
 
-/// Runs flows with these round-trip times for `time` seconds in steps of 1 ms, each sending at its target rate; gives
-/// their rates and the queue, bytes.
-fn settle(params: &MaxNetParams, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
+/// Runs one flow per round-trip time in `taus` for `time` seconds, in steps of 1 ms. Each flow sends at its target
+/// rate. Returns the rates of the flows and the queue, bytes.
+fn settle(params: &Params, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
     let mut router = router(params, C);
     let mut senders: Vec<_> = taus.iter().map(|_| sender(params)).collect();
     let mut prices: Vec<u32> = Vec::new();
     let mut queue = 0.0_f64;
     for ms in 0..(time * 1000.0) as usize {
-        let mut header = MaxNetHeader { echo: 0, price: 0 };
+        let mut header = Header { echo: 0, price: 0 };
         router.on_arrival(params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
         prices.push(header.price);
         let mut load = 0.0;

@@ -1,4 +1,4 @@
-//! The dynamics of eq 10, in both arithmetics.
+//! Tests of the dynamics of eq 10, in both arithmetics.
 
 use super::*;
 
@@ -9,15 +9,9 @@ fn demand(price: f64) -> f64 {
     X_MAX * (-price / T).exp()
 }
 
-/// ACKs with price `code` every `every` seconds, from `start` to `end`; gives the target rate after each.
-fn feed(
-    params: &MaxNetParams,
-    sender: &mut MaxNetSender,
-    code: u32,
-    tau: f64,
-    (start, end): (f64, f64),
-    every: f64,
-) -> Vec<f64> {
+/// Feeds the sender an ACK with price `code` every `every` seconds, from `start` to `end`. Returns the target rate
+/// after each ACK.
+fn feed(params: &Params, sender: &mut Sender, code: u32, tau: f64, (start, end): (f64, f64), every: f64) -> Vec<f64> {
     let steps = ((end - start) / every).round() as u32;
     let mut rates = Vec::new();
     for step in 1..=steps {
@@ -50,8 +44,8 @@ fn every_flow_comes_to_the_common_demand_curve() {
     }
 }
 
-/// After a step of the price the rate is `e^(-alpha dq/tau)` of what it was, and the logarithm of its distance from
-/// the demand falls to 1/e in `tau^2/(alpha eta T)`.
+/// A step of the price multiplies the rate by `e^(-alpha dq/tau)`. The logarithm of the ratio of rate to demand then
+/// decays with time constant `tau^2/(alpha eta T)`.
 #[test]
 fn xi_has_the_time_constant_of_eq_6() {
     for (tau, constant) in [(0.029, 0.0531), (0.179, 2.0228)] {
@@ -105,7 +99,7 @@ fn xi_never_passes_its_equilibrium() {
     }
 }
 
-/// Integers against double precision, over prices that wander through the whole range of rates.
+/// Compares integer arithmetic with double precision, for prices that cover the whole range of rates.
 #[test]
 fn integers_give_the_window_of_double_precision() {
     let (float, fixed) = (params(&[]), params(&[("arithmetic", 1.0)]));
@@ -135,7 +129,7 @@ fn integers_hold_whatever_the_times_and_parameters() {
     for bits in 0..16_u32 {
         let mut changes = std::vec![("arithmetic", 1.0)];
         for (i, name) in ["x_max", "t", "alpha", "eta"].into_iter().enumerate() {
-            let row = MaxNetParams::TABLE.iter().find(|row| row.name == name).unwrap();
+            let row = Params::TABLE.iter().find(|row| row.name == name).unwrap();
             changes.push((name, corner(row.range, bits >> i & 1 == 1)));
         }
         let params = params(&changes);
@@ -145,7 +139,7 @@ fn integers_hold_whatever_the_times_and_parameters() {
         ] {
             let mut sender = sender(&params);
             let mut now = Time::ZERO;
-            for code in [1, LARGEST, 1, LARGEST] {
+            for code in [1, MAX_CODE, 1, MAX_CODE] {
                 sender.on_feedback(&params, now, &ack(Kind::Data, code, rtt));
                 let rate = sender.proposal().bps();
                 assert!(
@@ -185,7 +179,7 @@ fn a_paced_sender_spaces_packets_by_the_rate() {
     assert!(sender.paces());
     assert_eq!(sender.window(), 1);
     close(sender.rate().bps() / demand(header::price(code)), 1.0, 1e-9);
-    sender.on_feedback(&params, at(2.0), &ack(Kind::Data, LARGEST, seconds(0.03)));
+    sender.on_feedback(&params, at(2.0), &ack(Kind::Data, MAX_CODE, seconds(0.03)));
     close(sender.rate().bps(), 1200.0, 1e-9);
 }
 

@@ -1,11 +1,11 @@
-//! MaxStart (section IV-B).
+//! Tests of MaxStart (section IV-B).
 
 use super::*;
 
 const TAU: f64 = 0.029;
 
-/// The opening packet's field after a router that has had `load` for 20 ms.
-fn start_code(params: &MaxNetParams, loads: &[f64]) -> u32 {
+/// Returns the field of an opening packet that has crossed one router per load. Each router has had its load for 20 ms.
+fn start_code(params: &Params, loads: &[f64]) -> u32 {
     let mut header = sender(params).on_send(params, Time::ZERO, &outgoing(Kind::Syn));
     for load in loads {
         let mut router = router(params, C);
@@ -19,7 +19,7 @@ fn start_code(params: &MaxNetParams, loads: &[f64]) -> u32 {
     header.price
 }
 
-fn start_rate(params: &MaxNetParams, loads: &[f64]) -> f64 {
+fn start_rate(params: &Params, loads: &[f64]) -> f64 {
     let mut sender = sender(params);
     sender.on_feedback(
         params,
@@ -41,8 +41,8 @@ fn a_flow_starts_at_the_least_spare_capacity() {
     close(start_rate(&self::params(&[("mu", 0.8)]), &[0.0]) / C, 0.85, 1e-5);
 }
 
-/// What counts is what the link sends: first nothing arrives, but a queue is being sent; then all that arrives is
-/// dropped.
+/// Spare capacity depends on the bytes sent by the link. In the first part no packet arrives while a queue drains; in
+/// the second part all arrivals are dropped.
 #[test]
 fn a_link_spares_what_it_does_not_send() {
     let params = params(&[]);
@@ -76,7 +76,7 @@ fn without_max_start_a_flow_starts_at_the_price() {
     close(start_rate(&params, &[0.9]) / C, 1.0, 1e-5);
 }
 
-/// The rate rises along a line, in at most 16 steps in a round-trip time, to the price rate after two.
+/// The rate rises linearly to the price rate within two round-trip times, in at most 16 steps per round-trip time.
 #[test]
 fn the_ramp_takes_two_round_trip_times() {
     let params = params(&[]);
@@ -119,7 +119,8 @@ fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
     close(sender.proposal().bps() / params.demand(header::price(code)), 1.0, 1e-9);
 }
 
-/// Four round-trip times after the last step a line down would be far below the price, and nothing would lead back.
+/// The price falls four round-trip times after the last step. A linear decrease would then end far below the price rate
+/// and never recover.
 #[test]
 fn a_price_that_falls_below_the_ramp_ends_it() {
     let params = params(&[]);
@@ -135,7 +136,7 @@ fn a_price_that_falls_below_the_ramp_ends_it() {
     close(sender.proposal().bps() / params.demand(header::price(high)), 1.0, 1e-3);
 }
 
-/// Of a new capacity, a link spares what its load of before leaves.
+/// After a capacity change, the spare capacity is the new capacity less the previous load.
 #[test]
 fn a_link_that_changes_spares_what_its_load_leaves() {
     let params = params(&[]);
@@ -151,7 +152,7 @@ fn a_link_that_changes_spares_what_its_load_leaves() {
     for (capacity, spare) in [(0.5, 0.2125), (0.2, 0.0), (2.0, 1.6)] {
         router.on_capacity(&params, Rate::new(capacity * C).unwrap());
         let found = header::price(router.spare_code & !MAX_START);
-        let found = if router.spare_code == MAX_START | LARGEST {
+        let found = if router.spare_code == MAX_START | MAX_CODE {
             0.0
         } else {
             params.demand(found) / C

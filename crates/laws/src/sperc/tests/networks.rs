@@ -1,4 +1,4 @@
-//! Networks drawn at random, in rounds: in each, every flow asks each of its hops once.
+//! Networks drawn at random, simulated in rounds: each flow updates each of its hops once per round.
 
 use std::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::sperc::{Header, Params, Router, Sender};
 use crate::testing::{max_min, port};
 
 const ROUND: Duration = Duration::from_ms(10);
-/// Rounds until all flows count everywhere: the opening packet asks one hop.
+/// Rounds until all hops count all flows; the opening packet updates only one hop.
 const OPENING: usize = 2;
 
 struct Flow {
@@ -25,7 +25,7 @@ struct Rounds {
     routers: Vec<Router>,
     flows: Vec<Flow>,
     now: Time,
-    /// Whether ACKs wait for the end of the round.
+    /// True if ACKs arrive at the end of the round.
     late: bool,
 }
 
@@ -56,7 +56,8 @@ impl Rounds {
         }
     }
 
-    /// A round; `loses` draws whether the next packet is lost behind a hop of its path, or its ACK.
+    /// Runs a round. `loses` draws the hop of the path behind which the next packet or its ACK is lost; `None` for no
+    /// loss.
     fn round(&mut self, mut loses: impl FnMut() -> Option<usize>) {
         let mut acks: Vec<(usize, Feedback<Header>)> = Vec::new();
         for index in 0..self.flows.len() {
@@ -102,7 +103,7 @@ impl Rounds {
         lost.is_none().then_some(ack)
     }
 
-    /// Largest relative distance of a rate.
+    /// Returns the largest relative error of a rate.
     fn distance(&self, fair: &[f64]) -> f64 {
         let rates = self.flows.iter().map(|flow| flow.sender.rate().bps());
         rates
@@ -144,8 +145,8 @@ proptest! {
         }
     }
 
-    /// Sums are right two epochs of four timeouts after the last loss, and MaxSat two timeouts later. Rounds with losses are long,
-    /// and timeouts with them.
+    /// Verifies that sums are exact two epochs of four timeouts after the last loss, and MaxSat two timeouts later.
+    /// Losses lengthen rounds and therefore timeouts.
     #[test]
     fn losses_leave_nothing_behind(
         (targets, paths) in networks(),

@@ -1,4 +1,4 @@
-//! Windows, a queue and a router in a closed loop.
+//! Tests of windows, a queue and a router in a closed loop.
 
 use std::vec::Vec;
 
@@ -21,7 +21,7 @@ fn network(capacity: f64, rtts_ms: &[u64]) -> Network<Xcp> {
     link
 }
 
-/// Runs on; returns the rates of the flows in that time, bit/s.
+/// Continues the run for `time`. Returns the mean rates of the flows in that time, bit/s.
 fn rates(link: &mut Network<Xcp>, time: Duration) -> Vec<f64> {
     let before: Vec<_> = link.flows.iter().map(|flow| flow.delivered).collect();
     link.run(link.now + time);
@@ -38,7 +38,7 @@ fn rates(link: &mut Network<Xcp>, time: Duration) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Sections 3.3 and 3.4: the link is full, its queue is short, and the rates are equal whatever the round-trip times.
+    /// Sections 3.3 and 3.4: the link is full, the queue is short, and rates are equal for all round-trip times.
     #[test]
     fn flows_of_any_round_trip_times_get_equal_rates(
         capacity in 5e6..50e6, rtts_ms in [40_u64..120, 120_u64..240],
@@ -52,7 +52,7 @@ proptest! {
         for rate in &rates {
             prop_assert!((rate / (capacity / 2.0) - 1.0).abs() < 0.1, "{rates:?} of {capacity}");
         }
-        prop_assert!(link.ports[0].deepest < 30, "{} packets waited", link.ports[0].deepest);
+        prop_assert!(link.ports[0].deepest < 30, "{} packets queued", link.ports[0].deepest);
     }
 }
 

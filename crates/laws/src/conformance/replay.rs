@@ -1,0 +1,210 @@
+//! Replay tests: the outputs of a law depend only on its parameters and inputs.
+
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::collection::vec as list;
+use proptest::prelude::*;
+
+use super::{CAPACITY, ack, assert_alive, assert_round_trip, check, defaults, encoded, new_router, new_sender};
+use crate::{Arriving, Bottleneck, Header, Kind, Law, Loss, Opening, Outgoing, PortView, RouterLaw, SenderLaw};
+
+/// Generates headers that decode: slightly changed headers of senders, and random bytes.
+fn headers<L: Law>() -> BoxedStrategy<L::Header> {
+    let params = defaults::<L>();
+    let mut sender = new_sender::<L>(&params);
+    let sent = Outgoing {
+        number: 0,
+        size: Bytes::new(1000),
+        kind: Kind::Data,
+    };
+    let plain = encoded(&sender.on_send(&params, Time::ZERO, &sent));
+    let near = list((0..L::Header::WIRE.max(1), any::<u8>()), 0..6).prop_map(move |changes| {
+        let mut wire = plain.clone();
+        for (at, byte) in changes.into_iter().filter(|_| !plain.is_empty()) {
+            wire[at] = byte;
+        }
+        wire
+    });
+    prop_oneof![3 => near, 1 => list(any::<u8>(), L::Header::WIRE)]
+        .prop_filter_map("not a header", |wire| L::Header::decode(&wire).ok())
+        .boxed()
+}
+
+#[derive(Debug, Clone)]
+enum TestPort<H> {
+    Arrival(u32, Option<H>),
+    Departure(H),
+    Interval { us: u32, queue: u32, dropped: u32 },
+}
+
+fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<TestPort<L::Header>>> {
+    let input = prop_oneof![
+        4 => (any::<u32>(), proptest::option::weighted(0.8, headers::<L>())).prop_map(|(s, h)| TestPort::Arrival(s, h)),
+        1 => headers::<L>().prop_map(TestPort::Departure),
+        1 => (1_u32..10_000_000, any::<u32>(), any::<u32>())
+            .prop_map(|(us, queue, dropped)| TestPort::Interval { us, queue, dropped }),
+    ];
+    list(input, 0..60)
+}
+
+/// Observable output of a router: the header that it wrote, if any, its target and its signal.
+type Seen<H> = (Option<H>, Rate, f64);
+
+fn drive_port<L: Law>(
+    router: &mut L::Router,
+    params: &L::Params,
+    inputs: &[TestPort<L::Header>],
+) -> Vec<Seen<L::Header>> {
+    let step = |input: &TestPort<L::Header>| {
+        let mut left = None;
+        match *input {
+            TestPort::Arrival(size, header) => {
+                left = header;
+                router.on_arrival(params, &Arriving::alone(Bytes::new(size.into())), left.as_mut());
+            }
+            TestPort::Departure(header) => router.on_departure(params, Bytes::new(1000), left.insert(header)),
+            TestPort::Interval { us, queue, dropped } => {
+                let port = PortView {
+                    queue: Bytes::new(queue.into()),
+                    packets: queue / 1000,
+                    in_service: Bytes::new((queue % 1000).into()),
+                    dropped: Bytes::new(dropped.into()),
+                };
+                router.on_interval(params, Duration::from_us(us.into()), &port);
+            }
+        }
+        left.iter().for_each(assert_round_trip);
+        assert!(!router.signal().is_nan(), "{router:?}");
+        (left, router.target(), router.signal())
+    };
+    inputs.iter().map(step).collect()
+}
+
+/// Verifies that logged inputs, including hostile headers, reproduce outputs and state, from the start and from a copy
+/// made halfway.
+pub fn router_replay<L: Law>() {
+    let params = defaults::<L>();
+    check(port_inputs::<L>(), |inputs| {
+        let mut whole = new_router::<L>(&params, CAPACITY);
+        let mut half = whole.clone();
+        let seen = drive_port::<L>(&mut whole, &params, &inputs);
+        let (first, second) = inputs.split_at(inputs.len() / 2);
+        let mut again = drive_port::<L>(&mut half, &params, first);
+        let mut copy = half.clone();
+        again.extend(drive_port::<L>(&mut copy, &params, second));
+        drive_port::<L>(&mut half, &params, second);
+        assert_eq!(again, seen);
+        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
+    });
+}
+
+#[derive(Debug, Clone)]
+enum Flow<H> {
+    Send {
+        after_us: u32,
+        size: u32,
+    },
+    Ack {
+        after_us: u32,
+        age: u32,
+        rtt_us: u32,
+        header: H,
+    },
+    Lost {
+        age: u32,
+    },
+    TimedOut,
+}
+
+fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
+    let send = (0_u32..2_000_000, 1_u32..).prop_map(|(after_us, size)| Flow::Send { after_us, size });
+    let ack = (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
+        Flow::Ack {
+            after_us,
+            age,
+            rtt_us,
+            header,
+        }
+    });
+    let lost = (0_u32..8).prop_map(|age| Flow::Lost { age });
+    let trouble = prop_oneof![4 => lost, 1 => Just(Flow::TimedOut)];
+    list(prop_oneof![4 => send, 4 => ack, 1 => trouble], 0..60)
+}
+
+/// Observable output of a sender: the header that it wrote, if any, its rate, proposal and bottleneck.
+type Observed<H> = (Option<H>, Rate, Rate, Bottleneck);
+
+/// Applies inputs, with packet numbers from `*next` on and times from `*now` on.
+fn drive_flow<L: Law>(
+    (sender, next, now): &mut (L::Sender, u32, Time),
+    params: &L::Params,
+    inputs: &[Flow<L::Header>],
+) -> Vec<Observed<L::Header>> {
+    let opens = L::transport(params).opening == Opening::Handshake;
+    let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
+    let step = |input: &Flow<L::Header>| {
+        let mut wrote = None;
+        match *input {
+            Flow::Send { after_us, size } => {
+                *now += Duration::from_us(after_us.into());
+                let sent = Outgoing {
+                    number: *next,
+                    size: Bytes::new(size.into()),
+                    kind: kind(*next),
+                };
+                *next += 1;
+                assert_round_trip(wrote.insert(sender.on_send(params, *now, &sent)));
+            }
+            Flow::Ack {
+                after_us,
+                age,
+                rtt_us,
+                header,
+            } => {
+                *now += Duration::from_us(after_us.into());
+                let number = next.saturating_sub(age);
+                let sent = Outgoing {
+                    number,
+                    size: Bytes::ZERO,
+                    kind: kind(number),
+                };
+                sender.on_feedback(
+                    params,
+                    *now,
+                    &ack::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
+                );
+            }
+            Flow::Lost { age } => {
+                let loss = Loss {
+                    number: next.saturating_sub(age),
+                    next: *next,
+                    outstanding: age,
+                };
+                sender.on_loss(params, *now, &loss);
+            }
+            Flow::TimedOut => sender.on_timeout(params, *now, *next),
+        }
+        assert_alive::<L>(params, sender, input);
+        (wrote, sender.rate(), sender.proposal(), sender.bottleneck())
+    };
+    inputs.iter().map(step).collect()
+}
+
+/// Verifies that logged inputs reproduce outputs and state of a sender, as [`router_replay`] does for a router.
+pub fn sender_replay<L: Law>() {
+    let params = defaults::<L>();
+    check(flow_inputs::<L>(), |inputs| {
+        let sender = new_sender::<L>(&params);
+        let mut whole = (sender, 0, Time::ZERO);
+        let mut half = whole.clone();
+        let told = drive_flow::<L>(&mut whole, &params, &inputs);
+        let (first, second) = inputs.split_at(inputs.len() / 2);
+        let mut again = drive_flow::<L>(&mut half, &params, first);
+        let mut copy = half.clone();
+        again.extend(drive_flow::<L>(&mut copy, &params, second));
+        drive_flow::<L>(&mut half, &params, second);
+        assert_eq!(again, told);
+        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
+    });
+}
