@@ -1,4 +1,4 @@
-//! Compiles the kernel's part of the router, if clang is there; without it, `router --dev` says what is missing.
+//! Compiler of the router's kernel part. If clang is missing, `router --dev` reports it.
 
 use std::env;
 use std::fmt::{self, Write};
@@ -30,13 +30,13 @@ fn main() {
     match compile.status() {
         Ok(status) if status.success() => println!("cargo::rustc-cfg=kernel_router"),
         Ok(_) => println!(
-            "cargo::error={clang} does not compile bpf/router.bpf.c, as it says above; CLANG=none builds without `router --dev`"
+            "cargo::error={clang} cannot compile bpf/router.bpf.c (errors above); CLANG=none builds without `router --dev`"
         ),
         Err(e) => println!("cargo::warning={clang}: {e}; `router --dev` is left out (install clang to have it)"),
     }
 }
 
-/// A header file of the laws that the kernel can route.
+/// Generates the C header with the laws that have a kernel form.
 fn laws() -> Result<String, fmt::Error> {
     let laws: Vec<&LawInfo> = LAWS.iter().filter(|law| law.routers.kernel.is_some()).collect();
     let mut text = String::new();
@@ -84,7 +84,7 @@ fn switch(laws: &[&LawInfo], head: &str, case: impl Fn(&LawInfo) -> String) -> R
     Ok(text)
 }
 
-/// What the law's reader demands of the words of a header, in C.
+/// Returns the C conditions for a valid header of the law.
 fn checks(law: &LawInfo) -> Vec<String> {
     let mut checks = Vec::new();
     let mut at = 0;
@@ -105,7 +105,7 @@ fn checks(law: &LawInfo) -> Vec<String> {
     checks
 }
 
-/// A field of four bytes.
+/// Returns the C expression of a four-byte field.
 fn word(law: &LawInfo, name: &str) -> String {
     let before = law.header.fields.iter().take_while(|field| field.name != name);
     let at: usize = before.map(|field| field.bytes).sum();

@@ -1,4 +1,4 @@
-//! A buffer-sizing algorithm beside a queue: from the queue's counters to its next limit.
+//! Control of a queue by a buffer-sizing algorithm: from the queue's counters to its next limit.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use levelflow_host::Error;
 use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 
-/// Largest buffer that algorithms may reach by default, in packets: their own default, but no more than the line
-/// sends in [`LONGEST`]. Targets that no buffer meets end there.
-const LARGEST: u64 = 10_000;
-const LONGEST: Duration = Duration::from_ms(1000);
-/// Largest limit of any algorithm, packets.
-const MOST: u64 = 1_000_000_000;
-/// Decisions closer to each other than this would follow noise.
-const SHORTEST: Duration = Duration::from_ms(100);
-/// What options of the command say; `--set` may not.
+/// Default upper bound of the buffer, in packets: the default of the algorithms, limited to the packets that the line
+/// sends in [`MAX_DEFAULT_BUFFER_TIME`]. Algorithms stop there if no buffer meets the targets.
+const MAX_DEFAULT_BUFFER_PACKETS: u64 = 10_000;
+const MAX_DEFAULT_BUFFER_TIME: Duration = Duration::from_ms(1000);
+/// Upper bound of the limits of all algorithms, in packets.
+const MAX_LIMIT_PACKETS: u64 = 1_000_000_000;
+/// Minimum time between two decisions; shorter intervals would follow noise.
+const MIN_INTERVAL: Duration = Duration::from_ms(100);
+/// Parameters with an option of their own, which `--set` may not set.
 const OPTIONS: [(&str, &str); 6] = [
     ("utilisation", "--utilisation"),
     ("loss", "--loss"),
@@ -33,34 +33,34 @@ const OPTIONS: [(&str, &str); 6] = [
     ("largest", "--max"),
 ];
 
-/// What is wanted of every queue.
+/// Targets of every queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     /// Name of the buffer-sizing algorithm.
     pub algorithm: String,
-    /// Share of the line to be used.
+    /// Target utilisation of the line.
     pub utilisation: Option<f64>,
-    /// Share of the bytes that may be dropped.
+    /// Target loss rate: the fraction of bytes that may be dropped.
     pub loss: Option<f64>,
-    /// Longest mean wait.
+    /// Target for the longest mean queueing delay.
     pub delay: Option<Duration>,
     /// Time between two decisions.
     pub every: Duration,
-    /// Further parameters of the algorithm.
+    /// Additional parameters of the algorithm.
     pub sets: BTreeMap<String, Value>,
-    /// Smallest and largest limit.
+    /// Lower bound of each queue's limit, if the user sets it.
     pub least: Option<Limit>,
-    /// See `least`.
+    /// Upper bound of each queue's limit, if the user sets it.
     pub most: Option<Limit>,
-    /// What the limits of all together must not exceed.
+    /// Memory that bounds all limits together.
     pub memory: Option<Memory>,
 }
 
 impl Targets {
-    /// Refuses what no queue can be, whatever its line.
+    /// Rejects targets that no queue can meet, whatever its line.
     ///
     /// # Errors
-    /// With what is allowed.
+    /// When a target is out of range; the message has the allowed values.
     pub fn check(&self) -> Result<(), Error> {
         let known: Vec<&str> = BUFFER_ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
         let Some(algorithm) = BUFFER_ALGORITHMS
@@ -90,7 +90,7 @@ impl Targets {
             ));
         }
         if let Some((name, option)) = OPTIONS.iter().find(|(name, _)| self.sets.contains_key(*name)) {
-            return Err(Error::input(format!("--set {name}: {option} says that")));
+            return Err(Error::input(format!("--set {name}: set by {option}")));
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ impl Targets {
             let most = row.range.1;
             if !(share > 0.0 && share <= most) {
                 return Err(Error::input(format!(
-                    "--{name} {share}: no buffer is sized for that (allowed: above 0, up to {most})"
+                    "--{name} {share}: not a possible target (allowed: above 0, up to {most})"
                 )));
             }
         }
@@ -119,9 +119,9 @@ impl Targets {
             )));
         }
         let longest = longest("interval").unwrap_or(Duration::MAX);
-        if !(SHORTEST..=longest).contains(&self.every) {
+        if !(MIN_INTERVAL..=longest).contains(&self.every) {
             return Err(Error::input(format!(
-                "--every {}: allowed are {SHORTEST} to {longest}",
+                "--every {}: allowed are {MIN_INTERVAL} to {longest}",
                 self.every
             )));
         }
@@ -129,7 +129,7 @@ impl Targets {
         check_size("--max", self.most)
     }
 
-    /// Parameters of the algorithm for a queue, as a scenario writes them.
+    /// Returns the algorithm's parameters for a queue, as a scenario writes them.
     fn table(&self, initial: u64, largest: u64) -> BTreeMap<String, Value> {
         let has = |name: &str| {
             let algorithm = BUFFER_ALGORITHMS
@@ -153,10 +153,10 @@ impl Targets {
     }
 }
 
-/// Decides about one queue.
+/// Control of one queue.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// As a scenario of the simulator writes it: `{ abs_log = { loss = 0.01 } }`.
+    /// Buffer as a scenario of the simulator writes it: `{ abs_log = { loss = 0.01 } }`.
     pub buffer: Value,
     algorithm: AnyBufferAlgorithm,
     port: PortInfo,
@@ -167,10 +167,10 @@ pub struct Control {
 }
 
 impl Control {
-    /// Begins with the limit that the queue has, or with the nearest that is allowed.
+    /// Creates the control of a queue. It starts with the current limit of the queue, or the nearest allowed limit.
     ///
     /// # Errors
-    /// When the line is too slow for the target of delay, the bounds cross, or parameters are out of range.
+    /// When the line is too slow for the delay target, the bounds cross, or parameters are out of range.
     pub fn new(targets: &Targets, place: &SizedQueue) -> Result<Self, Error> {
         check_delay(targets.delay, place.capacity, place.frame)?;
         check_use(place, targets.utilisation)?;
@@ -179,11 +179,11 @@ impl Control {
         check_room("--max", targets.most, frame)?;
         let one = unit.limit(Limit::Packets(1), frame);
         let least = targets.least.map_or(one, |size| unit.limit(size, frame));
-        let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
-        let usual = Limit::Packets(LARGEST.min(sends as u64).max(1));
+        let sends = place.capacity.bps() * MAX_DEFAULT_BUFFER_TIME.as_secs_f64() / 8.0 / f64::from(frame);
+        let usual = Limit::Packets(MAX_DEFAULT_BUFFER_PACKETS.min(sends as u64).max(1));
         let usual = || unit.limit(usual, frame).max(place.limit);
         let most = targets.most.map_or_else(usual, |size| unit.limit(size, frame));
-        let most = most.min(unit.limit(Limit::Packets(MOST), frame));
+        let most = most.min(unit.limit(Limit::Packets(MAX_LIMIT_PACKETS), frame));
         if most < least {
             let (most, least) = (unit.text(most), unit.text(least));
             return Err(Error::input(format!(
@@ -213,13 +213,13 @@ impl Control {
         })
     }
 
-    /// An interval ends; the limit that is wanted for the next, within bounds.
+    /// Ends an interval; returns the requested limit for the next interval, within bounds.
     pub fn decide(&mut self, load: &Load) -> u32 {
         self.algorithm.on_interval(load);
         self.nearest(self.asked())
     }
 
-    /// Sets the queue's limit, and notifies the algorithm if it asked for more or fewer packets.
+    /// Sets the queue's limit. Notifies the algorithm if the limit differs from its request.
     pub fn grant(&mut self, limit: u32) {
         let one = self.unit.limit(Limit::Packets(1), self.frame);
         if limit / one != self.asked() / one {
@@ -227,31 +227,31 @@ impl Control {
         }
     }
 
-    /// The limit that the algorithm requests, regardless of the bounds, in whole packets.
+    /// Returns the limit that the algorithm requests, regardless of the bounds, in whole packets.
     fn asked(&self) -> u32 {
         let packets = Limit::Packets(self.algorithm.packets() as u64);
         self.unit.limit(packets, self.frame)
     }
 
-    /// The limit within bounds that is nearest to another.
+    /// Returns the nearest limit within bounds.
     #[must_use]
     pub fn nearest(&self, limit: u32) -> u32 {
         limit.clamp(self.least, self.most)
     }
 
-    /// The smallest limit.
+    /// Returns the lower bound of the limit.
     #[must_use]
     pub fn least(&self) -> u32 {
         self.least
     }
 
-    /// Share of the line that was used; what a class borrows counts as its own.
+    /// Returns the utilisation of the line. The capacity that a class borrows counts as its own.
     #[must_use]
     pub fn utilisation(&self, load: &Load) -> f64 {
         load.utilisation(&self.port)
     }
 
-    /// Mean time that a packet waited, seconds.
+    /// Returns the mean queueing delay, seconds.
     #[must_use]
     pub fn wait(&self, load: &Load) -> f64 {
         load.queue.as_bits_f64() / self.port.capacity.bps()
@@ -260,11 +260,11 @@ impl Control {
 
 fn check_size(option: &str, size: Option<Limit>) -> Result<(), Error> {
     match size {
-        Some(Limit::Packets(packets)) if packets > MOST => Err(Error::input(format!(
-            "{option} {packets} packets: more than algorithms can use (allowed: up to {MOST} packets)"
+        Some(Limit::Packets(packets)) if packets > MAX_LIMIT_PACKETS => Err(Error::input(format!(
+            "{option} {packets} packets: more than algorithms can use (allowed: up to {MAX_LIMIT_PACKETS} packets)"
         ))),
         Some(Limit::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
-            "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",
+            "{option} {}: above the largest limit of a queue (allowed: up to {} bytes)",
             Bytes::new(bytes),
             u32::MAX
         ))),

@@ -1,4 +1,5 @@
-//! Sizes queues of a device in real time: reads counters, runs algorithms, sets limits, and restores them at the end.
+//! Sizes the queues of a device in real time: reads counters, runs algorithms, sets limits, and restores them at the
+//! end.
 
 use std::time::{Duration as Span, Instant};
 
@@ -18,41 +19,42 @@ use levelflow_host::qdisc::{Device, Queue};
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
 
-/// Readings of what waits in an interval, and the shortest and longest time between two of them.
-const SAMPLES: u32 = 5;
-const SOONEST: Span = Span::from_millis(20);
-const LATEST: Span = Span::from_millis(200);
+/// Number of backlog readings per interval, and shortest and longest time between two readings.
+const SAMPLES_PER_INTERVAL: u32 = 5;
+const MIN_SAMPLE_GAP: Span = Span::from_millis(20);
+const MAX_SAMPLE_GAP: Span = Span::from_millis(200);
 
-/// A queue, and who decides about it.
+/// Queue with its control.
 #[derive(Debug)]
-pub struct Port {
+pub struct SizedPort {
     /// The queue.
     pub place: SizedQueue,
-    /// Who decides.
+    /// Control of the queue.
     pub control: Control,
-    /// Sums over the run.
+    /// Totals over the run.
     pub total: Total,
     meter: Option<Meter>,
-    /// The limit in force.
+    /// Current limit.
     limit: u32,
-    /// The latest reading.
+    /// Latest reading.
     queue: Queue,
 }
 
-/// All queues that are sized, at one device. They get their limits back when it is dropped, if not before.
+/// Daemon that sizes the queues of a device. Dropping it restores the original limits, unless they have been restored
+/// already.
 #[derive(Debug)]
 pub struct Daemon {
     device: Device,
-    ports: Vec<Port>,
+    ports: Vec<SizedPort>,
     targets: Targets,
-    /// `None`: nothing is set.
+    /// Saved limits; `None` if the daemon has set no limits.
     undo: Option<SavedState>,
-    /// Not [`Time`](levelflow_units::Time), which ends after 213 days.
+    /// Start of the run. A [`Time`](levelflow_units::Time) would overflow after 213 days.
     began: Instant,
 }
 
 impl Daemon {
-    /// Finds the queues and checks everything; changes nothing.
+    /// Finds the queues and checks all options; changes nothing.
     ///
     /// # Errors
     /// When a queue cannot be sized, or the targets do not fit it.
@@ -63,13 +65,13 @@ impl Daemon {
             let found = queues.iter().map(|at| queue::find(&mut device, Some(*at), capacity));
             found.collect::<Result<Vec<_>, _>>()?
         };
-        let mut ports: Vec<Port> = Vec::new();
+        let mut ports: Vec<SizedPort> = Vec::new();
         for place in places {
             if ports.iter().any(|port| port.place.handle == place.handle) {
                 return Err(Error::input(format!("--qdisc {}: named twice", place.handle)));
             }
             let (control, limit) = (Control::new(&targets, &place)?, place.limit);
-            ports.push(Port {
+            ports.push(SizedPort {
                 place,
                 control,
                 total: Total::default(),
@@ -90,28 +92,29 @@ impl Daemon {
         })
     }
 
-    /// The queues.
+    /// Returns the queues.
     #[must_use]
-    pub fn ports(&self) -> &[Port] {
+    pub fn ports(&self) -> &[SizedPort] {
         &self.ports
     }
 
-    /// The memory that they share.
+    /// Returns the memory that the queues share.
     #[must_use]
     pub fn memory(&self) -> Option<Memory> {
         self.targets.memory
     }
 
-    /// Takes control: sets each queue to the first limit of its algorithm, which is its own limit if the bounds allow that.
+    /// Sets each queue to the initial limit of its algorithm: the current limit of the queue, or the nearest limit
+    /// within bounds.
     ///
     /// # Errors
-    /// Without privileges; then nothing has changed.
+    /// When privileges are missing. No limit has changed then.
     pub fn arm(&mut self) -> Result<(), Error> {
         let places: Vec<SizedQueue> = self.ports.iter().map(|port| port.place.clone()).collect();
         self.undo = Some(SavedState::begin(&self.device, &places)?);
         for index in 0..places.len() {
             self.read(index)?;
-            // Unchanged: without permission to set it, this fails now, not at the first decision.
+            // Sets even an unchanged limit, so that a missing permission shows now and not at the first decision.
             self.set(index, self.ports[index].limit)?;
         }
         let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
@@ -119,10 +122,11 @@ impl Daemon {
         self.grant(&first).map(|_| ())
     }
 
-    /// Decides until told to stop, or for so long; `see` gets each decision and the number of its queue.
+    /// Runs the control loop until stopped, or for a duration. `see` receives each decision with the number of its
+    /// queue.
     ///
     /// # Errors
-    /// When the device or a queue is gone, or another process set a limit.
+    /// When the device or a queue is gone, or another process has set a limit.
     pub fn run(
         &mut self,
         stop: &Stop,
@@ -131,7 +135,7 @@ impl Daemon {
     ) -> Result<(), Error> {
         self.began = Instant::now();
         let every = span(self.targets.every);
-        let gap = (every / SAMPLES).clamp(SOONEST, LATEST);
+        let gap = (every / SAMPLES_PER_INTERVAL).clamp(MIN_SAMPLE_GAP, MAX_SAMPLE_GAP);
         let end = time.map(|time| self.began + span(time));
         let mut decision = self.began + every;
         self.look(false, &mut see)?;
@@ -154,7 +158,7 @@ impl Daemon {
         }
     }
 
-    /// Reads every queue, and at the end of an interval decides.
+    /// Reads every queue. If `decides` is true, ends the interval and decides on the limits.
     fn look(&mut self, decides: bool, see: &mut impl FnMut(usize, &Reading)) -> Result<(), Error> {
         let mut readings = Vec::new();
         for index in 0..self.ports.len() {
@@ -225,9 +229,10 @@ impl Daemon {
         }
     }
 
-    /// Sets the limit that each algorithm requests, or its share of the memory, notifies the algorithms, and returns the limits.
+    /// Sets each queue to the limit that its algorithm requests, or to its share of the memory. Notifies the
+    /// algorithms; returns the limits.
     fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
-        // Only what is certain to be free is given away: those that shrink come first, and are read again.
+        // Memory is granted only once it is free: limits that shrink are set first, and their queues are read again.
         for (index, limit) in self.divide(wanted).into_iter().enumerate() {
             if limit < self.ports[index].limit {
                 self.set(index, limit)?;
@@ -243,7 +248,8 @@ impl Daemon {
             if self.undo.is_some() || limit == port.limit {
                 port.control.grant(limit);
             } else {
-                // Nothing is set, so it would add up the same step over and over.
+                // If limits are only computed and not set, a continuing algorithm would repeat the same step in each
+                // interval.
                 port.control = Control::new(&self.targets, &port.place)?;
             }
         }
@@ -281,7 +287,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Gives the queues their limits back; says what became of each, and the first refusal of the kernel.
+    /// Restores the limits of all queues; returns the outcome of each, and the first error of the kernel.
     pub fn restore(&mut self) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let undo = self.undo.take();
         undo.map_or((Vec::new(), Ok(())), |undo| undo.restore(&mut self.device))
@@ -294,7 +300,8 @@ impl Drop for Daemon {
     }
 }
 
-/// When to decide next. After a pause of the machine not at once: an interval of a moment says nothing.
+/// Returns the time of the next decision. After a pause of the machine, a whole interval passes first, because a very
+/// short interval contains no information.
 fn following(decision: Instant, every: Span, now: Instant) -> Instant {
     let next = decision + every;
     if next < now + every / 2 { now + every } else { next }

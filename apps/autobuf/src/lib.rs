@@ -1,9 +1,10 @@
-//! Sizes the buffers of live interfaces: counters of a kernel queue go into a buffer-sizing algorithm, whose result becomes the
-//! queue's limit.
+//! Sizes the buffers of live interfaces: a buffer-sizing algorithm computes a queue's limit from the counters of the
+//! kernel.
 //!
-//! [`queue`] finds the queue and [`line`] its line; [`meter`] makes loads of counters, [`control`] decides, and [`memory`] divides
-//! what several queues share, all without clock or socket. [`restore`] keeps the limits that were found, and [`origin`] tells
-//! whether their device still exists. [`daemon`] runs it in real time, [`log`] writes decisions down, [`notes`] warns of misfits.
+//! [`queue`] finds the queue and [`line`] its line. [`meter`] converts counters into loads, [`control`] decides on
+//! limits, and [`memory`] divides the memory of several queues. These three use neither clock nor socket. [`restore`]
+//! saves the original limits, and [`origin`] detects whether their device still exists. [`daemon`] runs all this in
+//! real time, [`log`] records decisions, and [`notes`] warns of misfits.
 
 pub mod control;
 pub mod daemon;
@@ -21,7 +22,7 @@ mod trouble;
 
 use levelflow_host::pid_file::Service;
 
-/// Programs that size buffers: one per device.
+/// Service that sizes buffers: one process per device.
 pub const ABS: Service = Service {
     name: "abs",
     noun: "buffer-sizing daemon",

@@ -1,4 +1,4 @@
-//! The line behind a queue: its rate, and what it counts of a packet.
+//! Line behind a queue: its rate, and its extra bytes per packet.
 
 use levelflow_units::Rate;
 
@@ -8,19 +8,19 @@ use levelflow_host::limit::{Spec, spec_of};
 use levelflow_host::qdisc::Device;
 use levelflow_host::tc::{Found, Handle};
 
-/// What Ethernet sends with each frame and queues do not count: preamble, checksum and the gap between two frames.
-const FRAMING: u32 = 24;
+/// Bytes that Ethernet sends with each frame and queues do not count: preamble, checksum and inter-frame gap.
+const FRAMING_BYTES: u32 = 24;
 
-/// What the kernel says of a line.
+/// Line as reported by the kernel.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Line {
-    /// Its rate; `None`: nobody says.
+    /// Rate; `None` if unknown.
     pub rate: Option<Rate>,
-    /// What it can be lent; the rate itself where nobody lends.
+    /// Largest rate with borrowed capacity; equal to `rate` if the class cannot borrow.
     pub most: Option<Rate>,
-    /// Bytes of each packet that count at its rate, and that the queue does not count.
+    /// Extra bytes per packet, which the line counts and the queue does not.
     pub extra: u32,
-    /// Whether it counts cells (`linklayer atm`), not bytes.
+    /// True if the line counts cells (`linklayer atm`), not bytes.
     pub cells: bool,
 }
 
@@ -40,7 +40,7 @@ impl Line {
             rate,
             most: rate,
             extra: if rate.is_some() && device.is_ethernet() {
-                FRAMING
+                FRAMING_BYTES
             } else {
                 0
             },
@@ -48,7 +48,7 @@ impl Line {
         }
     }
 
-    /// Its rate and the most that it can be lent, in bytes as the queue counts them, for frames of that size.
+    /// Returns the rate and the largest rate for frames of this size, counting bytes as the queue does.
     #[must_use]
     pub fn payload(&self, frame: u32) -> Option<(f64, f64)> {
         let share = f64::from(frame) / f64::from(frame.saturating_add(self.extra));
@@ -56,10 +56,10 @@ impl Line {
     }
 }
 
-/// The line of a queue: its own, that of the filter or class that it hangs at, or that of the hardware.
+/// Returns the line of a queue: its own, that of its parent filter or class, or that of the hardware.
 ///
 /// # Errors
-/// When device, queue or class are gone.
+/// When the device, the queue or the class is gone.
 pub fn behind(device: &mut Device, found: &Found) -> Result<Line, Error> {
     if let Some(rate) = found.queue.rate {
         return Ok(Line::shaped(rate, rate, spec_of(&found.options)));
@@ -89,7 +89,7 @@ mod tests {
         let card = Line {
             rate: Rate::new(1e9),
             most: Rate::new(1e9),
-            extra: FRAMING,
+            extra: FRAMING_BYTES,
             cells: false,
         };
         let percent = |frame| (card.payload(frame).unwrap().1 * 1e-7 * 100.0).round() / 100.0;

@@ -1,4 +1,5 @@
-//! `--log FILE`: inputs and decisions of algorithms, one line of JSON each. docs/reference/abs.md names the fields.
+//! Log of `--log FILE`: inputs and decisions of algorithms, one line of JSON each. docs/reference/abs.md defines the
+//! fields.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -14,26 +15,27 @@ use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::terminal::warn;
 
-/// Begins every log.
-const FIRST: &str = "{\"device\":";
+/// Prefix by which a file is recognised as a log.
+const LOG_PREFIX: &str = "{\"device\":";
 
-/// Every decision, in a file. A full disk ends the log, not the work.
+/// Log of every decision in a file. A full disk ends the log, but not the run.
 #[derive(Debug)]
 pub struct Log {
     path: PathBuf,
     file: Option<File>,
-    /// Nothing was there before, and nothing has begun.
+    /// True if the file was created by this run and nothing has been written.
     unused: bool,
 }
 
 impl Log {
-    /// A log that is there keeps what it holds until [`begin`](Self::begin), and one that is new goes again without that.
+    /// Opens a log. An existing log keeps its contents until [`begin`](Self::begin); a new file that was never begun is
+    /// removed.
     ///
     /// # Errors
-    /// When the file holds something that is no log, another run writes it, or it cannot be written.
+    /// When the file is not a log, another run writes it, or it is not writable.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
-        // Before it is opened: to open a pipe or a device may take for ever, or do something.
+        // Checked before opening: to open a pipe or a device may block, or have side effects.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
         }
@@ -48,9 +50,9 @@ impl Log {
             other => other.map_err(|e| wrong(&e))?,
         }
         let mut first = Vec::new();
-        let read = (&file).take(FIRST.len() as u64).read_to_end(&mut first);
+        let read = (&file).take(LOG_PREFIX.len() as u64).read_to_end(&mut first);
         read.map_err(|e| wrong(&e))?;
-        if !first.is_empty() && first != FIRST.as_bytes() {
+        if !first.is_empty() && first != LOG_PREFIX.as_bytes() {
             return Err(wrong(
                 &"holds something else (allowed: a new file, or a log to replace)",
             ));
@@ -62,7 +64,7 @@ impl Log {
         })
     }
 
-    /// The first line describes the queue, and the algorithm as in a scenario of the simulator.
+    /// Writes the first line, which describes the queues, and the algorithm as in a scenario of the simulator.
     #[must_use]
     pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
         self.unused = false;
@@ -78,7 +80,7 @@ impl Log {
         self
     }
 
-    /// One more line.
+    /// Writes a line.
     pub fn write(&mut self, line: &Value) {
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write_all(format!("{line}\n").as_bytes()) {
@@ -87,13 +89,13 @@ impl Log {
     }
 
     fn end(&mut self, why: &io::Error) {
-        warn(format!("--log {}: {why}; it ends here", self.path.display()));
+        warn(format!("--log {}: {why}; the log ends here", self.path.display()));
         self.file = None;
     }
 }
 
 impl Drop for Log {
-    /// A run that was refused leaves no log.
+    /// Removes the log of a rejected run.
     fn drop(&mut self) {
         if self.unused {
             let _ = std::fs::remove_file(&self.path);
@@ -127,7 +129,7 @@ mod tests {
 
     const REFERENCE: &str = include_str!("../../../docs/reference/abs.md");
 
-    /// Names in the table of a section.
+    /// Returns the names in the table of a section.
     fn named(section: &str) -> Vec<&'static str> {
         let text = REFERENCE.split("\n## ").find(|text| text.starts_with(section)).unwrap();
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
@@ -170,9 +172,13 @@ mod tests {
         assert!(refused.contains("another run writes it"), "{refused}");
         drop(first);
         assert!(!path.exists(), "nothing was written");
-        std::fs::write(&path, FIRST).unwrap();
+        std::fs::write(&path, LOG_PREFIX).unwrap();
         drop(Log::open(&path).unwrap());
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), FIRST, "an earlier one stays");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            LOG_PREFIX,
+            "the earlier log stays"
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! One memory that the queues of a device share, divided by the rule of the simulator's `[[memory]]`
-//! ([`levelflow_laws::buffers::memory`]): what limits allow, and what is held beyond them, is never above the total.
+//! Memory shared by the queues of a device, divided by the rule of the simulator's `[[memory]]`
+//! ([`levelflow_laws::buffers::memory`]). The sum of all limits, plus backlog in excess of them, never exceeds the
+//! total.
 
 use levelflow_laws::buffers::memory::{Share, divide};
 
@@ -9,31 +10,31 @@ use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
-/// A total, which counts packets or bytes, whatever the limits of its queues count. Where one counts packets and the other bytes, a
-/// packet stands for as many as the largest has.
+/// Total size, in packets or bytes, whatever the unit of the queues' limits. If the units differ, a packet counts as
+/// the bytes of the largest packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory(pub Limit);
 
-/// A queue that shares.
+/// Queue that shares the memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Sharer<'a> {
     /// The queue.
     pub place: &'a SizedQueue,
-    /// The limit that it has in any case.
+    /// Lower bound of the limit, which the queue always has.
     pub least: u32,
-    /// The limit that its algorithm requests.
+    /// Limit that the queue's algorithm requests.
     pub wanted: u32,
-    /// The limit in force.
+    /// Current limit.
     pub limit: u32,
-    /// Its latest reading.
+    /// Latest reading of the queue.
     pub queue: &'a Queue,
 }
 
 impl Memory {
-    /// Refuses a total with less than the least of each queue.
+    /// Rejects a total that is smaller than the sum of the smallest limits.
     ///
     /// # Errors
-    /// With what is needed.
+    /// When the total is too small; the message has the needed size.
     pub fn check<'a>(self, ports: impl Iterator<Item = (&'a SizedQueue, u32)>) -> Result<(), Error> {
         let needed: f64 = ports.map(|(place, least)| self.of(place) * f64::from(least)).sum();
         if self.total() >= needed {
@@ -44,12 +45,12 @@ impl Memory {
             Limit::Packets(_) => Limit::Packets(needed.ceil() as u64),
         };
         Err(Error::input(format!(
-            "--memory {}: must have room for a packet, or what --min says, of each queue (allowed: {needed} or more)",
+            "--memory {}: must have room for a packet, or the --min, of each queue (allowed: {needed} or more)",
             self.0
         )))
     }
 
-    /// The limit of each queue from now on. A queue that is to grow does so as far as the others have drained.
+    /// Returns the next limit of each queue. A limit grows only as far as other queues have drained.
     #[must_use]
     pub fn divide(self, ports: &[Sharer<'_>]) -> Vec<u32> {
         let share = |port: &Sharer<'_>| {
@@ -65,7 +66,8 @@ impl Memory {
         let mut shares: Vec<Share> = ports.iter().map(share).collect();
         divide(self.total(), &mut shares);
         let limit = |(share, port): (&Share, &Sharer<'_>)| {
-            // A rounding error less than a whole number is that number; any other fraction has no room for a packet.
+            // A rounding error may leave a value just below a whole number; it is rounded up. Other fractions have no
+            // room for a packet.
             let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
             whole.clamp(port.least, port.wanted.max(port.least))
         };
@@ -78,7 +80,7 @@ impl Memory {
         }
     }
 
-    /// What one unit of a queue's limit takes of the total.
+    /// Returns the part of the total that one unit of a queue's limit takes.
     fn of(self, place: &SizedQueue) -> f64 {
         match (self.0, place.unit) {
             (Limit::Bytes(_), Unit::Bytes) | (Limit::Packets(_), Unit::Packets) => 1.0,
@@ -87,7 +89,8 @@ impl Memory {
         }
     }
 
-    /// What waits, as the limit of its queue counts it, or in bytes if that is more: parts of streams can be larger than a packet.
+    /// Returns the backlog in the unit of the total. Counts bytes if that is more, because GSO packets can exceed the
+    /// largest frame.
     fn held(self, port: &Sharer<'_>) -> f64 {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {
@@ -156,7 +159,7 @@ mod tests {
             };
             Memory(total).divide(&[sharer(&places[0], 1), sharer(&places[1], 1514)])
         };
-        // One packet each, and of the other 40 three quarters to the line that is three times as fast.
+        // Each queue gets one packet. The line that is three times as fast gets three quarters of the other 40.
         assert_eq!(divide(Limit::Packets(42)), [31, 11 * 1514]);
         assert_eq!(divide(Limit::Bytes(42 * 1514)), [31, 11 * 1514]);
     }
@@ -186,7 +189,7 @@ mod tests {
                 place(if port.0 { Unit::Packets } else { Unit::Bytes }, port.1)
             }).collect();
             let least = |place: &SizedQueue| place.unit.limit(Limit::Packets(1), 1514);
-            // What is in force fits to begin with.
+            // The current limits fit at the start.
             let room = (total / 1514) as u32 / ports.len() as u32;
             let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {
                 place.unit.limit(Limit::Packets((port.3 % room + 1).into()), 1514)

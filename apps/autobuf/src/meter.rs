@@ -1,4 +1,4 @@
-//! What a queue did in an interval, from its counters: they count packets and bytes since it was set up.
+//! Load of a queue in an interval, computed from its total counters of packets and bytes.
 
 use std::time::{Duration as Span, Instant};
 
@@ -9,33 +9,34 @@ use super::queue::SizedQueue;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
-/// What a queue did in an interval.
+/// Measurement of a queue in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Input of algorithms, in bytes as the line counts them; the mean queue is that of readings, weighted by time.
+    /// Input of algorithms, in bytes as the line counts them. The mean queue is the time-weighted mean of readings.
     pub load: Load,
     /// Packets dropped.
     pub drops: u32,
 }
 
-/// Counters of a queue, and what waited in it since the last interval ended.
+/// Counters of a queue, and its backlog since the last interval ended.
 #[derive(Debug, Clone)]
 pub struct Meter {
     unit: Unit,
     frame: u32,
-    /// Bytes of each packet that the line counts and the queue does not.
+    /// Extra bytes per packet, which the line counts and the queue does not.
     extra: u32,
-    /// The latest reading, and those when this interval began.
+    /// Latest reading, and the first reading of this interval.
     last: (Instant, Queue),
     first: (Instant, Queue),
-    /// Bytes waiting times seconds.
+    /// Integral of the backlog over time, bytes times seconds.
     waiting: f64,
-    /// Mean size of waiting packets, while they are larger than any on the wire: parts of a stream that a card will cut.
+    /// Mean size of queued packets if they exceed the largest frame, as GSO packets do until the card splits them;
+    /// otherwise 0.
     large: f64,
 }
 
 impl Meter {
-    /// Begins the first interval.
+    /// Starts the first interval.
     #[must_use]
     pub fn new(place: &SizedQueue, now: Instant, queue: Queue) -> Self {
         let at = (now, queue);
@@ -50,7 +51,7 @@ impl Meter {
         }
     }
 
-    /// A reading within an interval.
+    /// Adds a reading within an interval.
     pub fn sample(&mut self, now: Instant, queue: Queue) {
         let (then, before) = &self.last;
         let mean = self.waits(before).midpoint(self.waits(&queue)) as f64;
@@ -68,7 +69,7 @@ impl Meter {
         let (begin, first) = std::mem::replace(&mut self.first, (end, last.clone()));
         let waiting = std::mem::take(&mut self.waiting);
         let elapsed = length(end.saturating_duration_since(begin));
-        // Set up anew, it counts from zero.
+        // The counters of a new queue start at zero.
         let first = if last.sent_bytes < first.sent_bytes {
             Queue::default()
         } else {
@@ -89,7 +90,7 @@ impl Meter {
         Measured { load, drops }
     }
 
-    /// Bytes as the line counts them; a part of a stream becomes as many packets as a card will cut it into.
+    /// Returns bytes as the line counts them. A GSO packet counts as the packets into which the card splits it.
     fn counted(&self, bytes: u64, packets: u32) -> u64 {
         let packets = bytes.div_ceil(self.frame.into()).max(packets.into());
         bytes.saturating_add(packets.saturating_mul(self.extra.into()))
@@ -99,7 +100,8 @@ impl Meter {
         self.counted(queue.backlog, queue.packets)
     }
 
-    /// The kernel counts dropped packets, not their bytes: they are taken to be as large as those that were sent.
+    /// Returns the assumed size of dropped packets, because the kernel does not count their bytes. It is the mean size
+    /// of large queued packets, or else the mean size of sent packets, or else the largest frame.
     fn size(&self, sent: u64, packets: u32) -> f64 {
         if self.large > 0.0 {
             self.counted(self.large as u64, 1) as f64
@@ -110,7 +112,7 @@ impl Meter {
         }
     }
 
-    /// What waits, in the packets that limits count.
+    /// Returns the backlog in packets, as limits count them.
     fn packets(&self, queue: &Queue) -> u32 {
         match self.unit {
             Unit::Packets => queue.packets,
@@ -119,7 +121,7 @@ impl Meter {
     }
 }
 
-/// The longest that quantities can hold is half a year.
+/// Converts a time of at most half a year.
 fn length(span: Span) -> Duration {
     let ps = span.as_nanos().saturating_mul(1000);
     Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
@@ -169,7 +171,7 @@ mod tests {
         assert_eq!(
             (load.sent.get(), load.admitted.get()),
             (4000, 8000),
-            "4 packets more wait"
+            "4 more packets are queued"
         );
         assert_eq!(load.dropped.get(), 2000, "as large as those sent");
         assert_eq!(load.queue.get(), 2000, "1000 in the first half, 3000 in the second");
@@ -184,8 +186,8 @@ mod tests {
         let seen = meter.close(at(100), queue((6000, 6), 1, (0, 0)));
         assert_eq!((seen.drops, seen.load.dropped.get()), (2, 2000), "after 2^32");
         let seen = meter.close(at(200), queue((1500, 1), 3, (0, 0)));
-        assert_eq!((seen.load.sent.get(), seen.load.packets), (1500, 0), "set up anew");
-        assert_eq!(seen.drops, 0, "how many of them are new is not known");
+        assert_eq!((seen.load.sent.get(), seen.load.packets), (1500, 0), "a new queue");
+        assert_eq!(seen.drops, 0, "the number of new drops is unknown");
     }
 
     #[test]
@@ -200,7 +202,8 @@ mod tests {
         assert_eq!(seen.load.dropped.get(), 1500);
     }
 
-    /// A card of 1 Gb/s sends 81274 frames of 1514 bytes a second, or 172651 of 700: 24 bytes more each.
+    /// A card of 1 Gb/s sends 81274 frames of 1514 bytes per second, or 172651 frames of 700 bytes. The line adds 24
+    /// bytes to each frame.
     #[test]
     fn a_full_line_of_ethernet_is_used_to_all_of_it() {
         for (size, packets) in [(1514, 8127_u32), (700, 17265)] {
@@ -223,7 +226,7 @@ mod tests {
         assert_eq!(load.dropped.get(), 15_380, "ten frames");
         let mut meter = Meter::new(&place(Unit::Packets, 24), at(0), queue((0, 0), 0, (0, 0)));
         let load = meter.close(at(100), queue((0, 0), 1, (0, 0))).load;
-        assert_eq!(load.dropped.get(), 1538, "the largest frame, as far as is known");
+        assert_eq!(load.dropped.get(), 1538, "assumed to be the largest frame");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Metrics of the latest decisions for Prometheus.
+//! Metrics of the latest decisions, for Prometheus.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::reading::Reading;
 
-/// The latest decision about each queue, and counts since the start. Clones are the same board.
+/// Latest decision about each queue, and counts since the start. Clones share their contents.
 #[derive(Debug, Clone, Default)]
 pub struct Board(Arc<Mutex<Vec<Latest>>>);
 
@@ -40,10 +40,10 @@ const GAUGES: [Row<f64>; 6] = [
         l.reading.utilisation
     }),
     ("levelflow_abs_loss", "Share of the bytes dropped", |l| l.reading.loss),
-    ("levelflow_abs_wait_seconds", "Mean wait of a packet", |l| {
+    ("levelflow_abs_wait_seconds", "Mean queueing delay, s", |l| {
         l.reading.wait
     }),
-    ("levelflow_abs_queue_bytes", "Bytes waiting, mean", |l| {
+    ("levelflow_abs_queue_bytes", "Mean backlog, bytes", |l| {
         l.reading.queue as f64
     }),
 ];
@@ -55,7 +55,7 @@ const COUNTERS: [Row<u64>; 3] = [
 ];
 
 impl Board {
-    /// Puts up a decision.
+    /// Publishes a decision.
     pub fn post(&self, queue: usize, reading: &Reading) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(latest) = all.get_mut(queue) {

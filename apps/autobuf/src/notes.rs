@@ -1,4 +1,4 @@
-//! Warnings before the first decision: where a queue, its line and the targets do not fit well.
+//! Warnings about misfits of queue, line and targets, printed before the first decision.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -7,12 +7,12 @@ use levelflow_host::Error;
 use levelflow_host::format::rate;
 use levelflow_host::limit::burst_of;
 
-/// Shares of the line that make no difference.
-const EQUAL: f64 = 1e-6;
-/// Share of the line that a bucket may add before it is worth a word.
-const WORTH: f64 = 0.01;
+/// Relative difference of rates that is ignored.
+const EQUAL_SHARE: f64 = 1e-6;
+/// Fraction of the line rate that a filled token bucket may add without a warning.
+const NOTABLE_SHARE: f64 = 0.01;
 
-/// All notes about a queue of a device; `given`: the rate of the line is what people said.
+/// Returns all warnings about a queue of a device. `given` is true if the user has set the rate of the line.
 #[must_use]
 pub fn notes(place: &SizedQueue, device: &str, given: bool, every: Duration) -> Vec<String> {
     let borrows = if given { None } else { borrows(place) };
@@ -25,15 +25,15 @@ pub fn notes(place: &SizedQueue, device: &str, given: bool, every: Duration) -> 
         .collect()
 }
 
-/// A use that the line cannot reach is no target.
+/// Rejects a target utilisation that the line cannot reach.
 ///
 /// # Errors
-/// With the largest capacity that fits.
+/// When the target is too high; the message has the largest possible capacity.
 pub fn check_use(place: &SizedQueue, utilisation: Option<f64>) -> Result<(), Error> {
     let (Some(share), Some((_, most))) = (utilisation, place.line.payload(place.frame)) else {
         return Ok(());
     };
-    if share * carried(place) <= most * (1.0 + EQUAL) {
+    if share * carried(place) <= most * (1.0 + EQUAL_SHARE) {
         return Ok(());
     }
     Err(Error::input(format!(
@@ -46,13 +46,13 @@ pub fn check_use(place: &SizedQueue, utilisation: Option<f64>) -> Result<(), Err
     )))
 }
 
-/// The rate in force, as the queue counts bytes.
+/// Returns the capacity of the line, counting bytes as the queue does.
 fn carried(place: &SizedQueue) -> f64 {
     let share = f64::from(place.frame) / f64::from(place.frame.saturating_add(place.extra));
     place.capacity.bps() * share
 }
 
-/// Rounded down, so that it is allowed.
+/// Formats a rate, rounded down so that it is allowed.
 fn below(bps: f64) -> String {
     let step = 10_f64.powf(bps.log10().floor() - 3.0);
     rate((bps / step).floor() * step)
@@ -69,14 +69,14 @@ fn beside(place: &SizedQueue) -> Option<String> {
     let (own, most) = place.line.payload(place.frame)?;
     let carried = carried(place);
     let given = rate(place.capacity.bps());
-    if carried > most * (1.0 + EQUAL) {
+    if carried > most * (1.0 + EQUAL_SHARE) {
         let full = 100.0 * most / carried;
         let (most, framed) = (rate(most), framed(place));
         return Some(format!(
             "its line carries {most} at most{framed}, not {given}: full, it is used to {full:.2} %"
         ));
     }
-    (carried < own * (1.0 - EQUAL)).then(|| {
+    (carried < own * (1.0 - EQUAL_SHARE)).then(|| {
         let framed = framed(place);
         format!(
             "its line carries {}{framed}, not {given}: use may exceed 100 %",
@@ -89,7 +89,7 @@ fn borrows(place: &SizedQueue) -> Option<String> {
     let (own, most) = (place.line.rate?, place.line.most?);
     (most.bps() > own.bps()).then(|| {
         let (own, most) = (rate(own.bps()), rate(most.bps()));
-        format!("its class may borrow up to {most}; what counts is its own {own} (--capacity says otherwise)")
+        format!("its class may borrow up to {most}; utilisation counts its own {own} (unless --capacity is given)")
     })
 }
 
@@ -99,7 +99,7 @@ fn cells(place: &SizedQueue) -> Option<String> {
     })
 }
 
-/// To set the limit of a token bucket filter also fills its bucket.
+/// Returns a warning about a token bucket filter: setting its limit also fills its bucket.
 fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     if place.kind != "tbf" {
         return None;
@@ -107,7 +107,7 @@ fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     let burst = burst_of(&place.options)?;
     let more = f64::from(burst) * 8.0 / every.as_secs_f64();
     let share = more / place.capacity.bps();
-    (share > WORTH).then(|| {
+    (share > NOTABLE_SHARE).then(|| {
         format!(
             "each decision that changes its limit also fills its bucket of {}: up to {} ({:.0} %) more than its rate; a queue \
              of its own ends that: tc qdisc add dev {device} parent {}1 bfifo limit {}",
@@ -147,7 +147,7 @@ mod tests {
             error.contains("10.6 Mb/s") && error.contains("up to 10.52 Mb/s"),
             "{error}"
         );
-        // A card of 1 Gb/s, taken at its word.
+        // A card of 1 Gb/s, with the reported rate.
         let card = place(1e9, 1e9, 1e9, 24);
         let error = check_use(&card, Some(0.99)).unwrap_err().to_string();
         assert!(error.contains("984") && error.contains("24 more"), "{error}");

@@ -1,4 +1,4 @@
-//! Where a file of undo comes from: files outlive the namespaces that they speak of, whose names in the file system are used again.
+//! Origin of an undo file. Files outlive their namespaces, and names of namespaces in the file system are reused.
 
 use std::fs;
 use std::io;
@@ -11,24 +11,25 @@ use serde::{Deserialize, Serialize};
 
 use levelflow_host::sys;
 
-/// A network namespace, for good.
+/// Unique identity of a network namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Which start of the machine.
+    /// Boot identifier of the machine.
     boot: String,
-    /// Network namespace, as in `/proc/thread-self/ns/net`; another one may get that number later.
+    /// Inode of the network namespace, as in `/proc/thread-self/ns/net`; another namespace may get the same number
+    /// later.
     namespace: u64,
-    /// A number that no other namespace gets until the machine starts anew; Linux 5.14 has it.
+    /// Cookie of the namespace, unique until the machine reboots; available since Linux 5.14.
     cookie: Option<u64>,
-    /// Namespace of processes: processes of another one cannot see which are in this network namespace.
+    /// PID namespace. Processes in a different PID namespace cannot see the processes in this network namespace.
     processes: u64,
 }
 
 impl Origin {
-    /// The namespace of this thread.
+    /// Returns the namespace of this thread.
     ///
     /// # Errors
-    /// When the kernel does not say all of it; what is not known must not be taken for another one.
+    /// When the kernel does not report every field. An unknown field must not be confused with a different value.
     pub fn here() -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         let cookie = match sys::namespace_cookie(socket.as_fd()) {
@@ -44,14 +45,14 @@ impl Origin {
         })
     }
 
-    /// Whether both mean the same network namespace: a program in a container and one outside may share it.
+    /// Returns true if both origins are the same network namespace, which a container and its host may share.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.boot, self.namespace, self.cookie) == (&other.boot, other.namespace, other.cookie)
     }
 
-    /// Whether the namespace is gone for certain, seen from `here`: as long as there are processes that this one may not look into,
-    /// only a new start of the machine is certain.
+    /// Returns true if the namespace is certainly gone, as seen from `here`. If `here` cannot inspect some processes,
+    /// only a reboot is proof.
     #[must_use]
     pub fn is_gone(&self, here: &Self) -> bool {
         if self.boot != here.boot {
@@ -64,12 +65,12 @@ impl Origin {
     }
 }
 
-/// Whether a thread is in that network namespace, a process has it open, or it has a name in the file system.
+/// Returns true if a thread is in the network namespace, a process has it open, or it has a name in the file system.
 ///
 /// # Errors
-/// When not all processes can be seen.
+/// When some processes are not visible.
 fn is_somewhere(namespace: u64) -> io::Result<bool> {
-    // Where processes of others are hidden (`hidepid`), the first one is, too.
+    // If `hidepid` hides processes of other users, it also hides process 1.
     fs::read_link("/proc/1/ns/net")?;
     let name = format!("net:[{namespace}]");
     for process in fs::read_dir("/proc")? {
@@ -98,7 +99,7 @@ fn knows(process: &Path, name: &str) -> io::Result<bool> {
     Ok(fs::read_to_string(process.join("mountinfo"))?.contains(name))
 }
 
-/// Who ends while we look knows nothing any more.
+/// Treats a process that ends during the search as a process without references.
 fn unless_ended(found: io::Result<bool>) -> io::Result<bool> {
     match found {
         Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(false),
@@ -131,6 +132,6 @@ mod tests {
             processes: 1,
             ..here.clone()
         };
-        assert!(!elsewhere.is_gone(&here), "nobody here can tell");
+        assert!(!elsewhere.is_gone(&here), "not decidable from here");
     }
 }

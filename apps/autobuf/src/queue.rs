@@ -1,4 +1,4 @@
-//! Which queue of a device is sized, and what is known of its line.
+//! Selection of a device's queue, and the properties of its line.
 
 use std::io;
 
@@ -13,38 +13,38 @@ use levelflow_host::limit::{Unit, limit_of};
 use levelflow_host::qdisc::Device;
 use levelflow_host::tc::{Found, Handle};
 
-/// What Ethernet puts before a packet.
+/// Header that Ethernet puts before a packet, bytes.
 const ETHERNET: u32 = 14;
-/// Where the kernel does not say: that of Ethernet.
+/// MTU assumed if the kernel reports none: that of Ethernet.
 const USUAL_MTU: u32 = 1500;
 
-/// A queue whose limit can be set.
+/// Queue whose limit can be set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizedQueue {
-    /// Its name.
+    /// Handle of the queue.
     pub handle: Handle,
-    /// `pfifo`, `bfifo`, or `tbf` with the queue that it made for itself.
+    /// `pfifo`, `bfifo`, or `tbf` with its built-in queue.
     pub kind: String,
-    /// What its limit counts.
+    /// Unit of the queue's limit.
     pub unit: Unit,
-    /// Largest packet, bytes: what stands for one where limits are in bytes.
+    /// Largest packet, in bytes. A limit in bytes counts packets of this size.
     pub frame: u32,
-    /// Rate of the line behind it.
+    /// Rate of the line behind the queue.
     pub capacity: Rate,
-    /// Bytes of each packet that count at that rate, and that the queue does not count.
+    /// Extra bytes per packet, which the line counts and the queue does not.
     pub extra: u32,
-    /// The limit that was found.
+    /// Original limit.
     pub limit: u32,
-    /// Its options as they were found.
+    /// Original options.
     pub options: Vec<u8>,
-    /// The line, as the kernel states it.
+    /// Line as reported by the kernel.
     pub line: Line,
 }
 
-/// Finds the queue at the root of a device, or the one that is named by its handle or class.
+/// Finds the queue at the root of a device, or the queue with a handle or class.
 ///
 /// # Errors
-/// When there is none, its limit cannot be set, or nobody says what its line carries.
+/// When there is no such queue, its limit cannot be set, or the rate of its line is unknown.
 pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> Result<SizedQueue, Error> {
     let found = match at {
         None => at_root(device)?,
@@ -58,11 +58,11 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
         return Err(unsupported(device, &found));
     };
     let line = line::behind(device, &found)?;
-    // A rate that people give is one of bytes as the queue counts them.
+    // A rate given by the user counts bytes as the queue does.
     let extra = if capacity.is_some() { 0 } else { line.extra };
     let capacity = capacity.or(line.rate).filter(|c| c.bps() > 0.0).ok_or_else(|| {
         Error::input(format!(
-            "--capacity: the kernel does not say what {} can carry; give it, such as \"100 Mb/s\"",
+            "--capacity: the kernel does not report the rate of {}; give it, such as \"100 Mb/s\"",
             device.name
         ))
     })?;
@@ -90,7 +90,7 @@ fn at_root(device: &mut Device) -> Result<Found, Error> {
     })
 }
 
-/// From the list of all: asked for a queue by its handle, the kernel does not say where it hangs.
+/// Finds a queue by its handle in the list of all queues. The kernel reports the parent only in that list.
 fn named(device: &mut Device, handle: Handle) -> Result<Found, Error> {
     let all = device.queues().map_err(|e| failed(device, &e))?;
     let found = all.into_iter().find(|found| found.handle == handle);
@@ -102,14 +102,14 @@ fn at_class(device: &mut Device, class: Handle) -> Result<Found, Error> {
     leaf.ok_or_else(|| {
         let spare = spare(device);
         Error::input(format!(
-            "--qdisc {class}: the queue of this class is the kernel's own, which nobody can change; give it one: \
+            "--qdisc {class}: the queue of this class is the kernel's own and cannot be changed; give it one: \
              tc qdisc add dev {} parent {class} handle {spare}: pfifo limit 1000",
             device.name
         ))
     })
 }
 
-/// A handle that no queue of the device has.
+/// Returns a handle that no queue of the device has.
 fn spare(device: &mut Device) -> String {
     let taken: Vec<u16> = device
         .queues()
@@ -118,7 +118,8 @@ fn spare(device: &mut Device) -> String {
     format!("{:x}", free.unwrap_or(0x10))
 }
 
-/// A token bucket filter that was given a queue keeps its packets there.
+/// Returns the inner queue of a token bucket filter, if an inner queue was attached, because that queue holds the
+/// packets.
 fn inside(device: &mut Device, found: Found) -> Result<Found, Error> {
     if found.queue.kind != "tbf" || found.handle.major == 0 {
         return Ok(found);
@@ -176,7 +177,7 @@ fn unsupported(device: &mut Device, found: &Found) -> Error {
     ))
 }
 
-/// Queues of the device that can be sized, in words.
+/// Describes the device's queues that can be sized.
 fn choices(device: &mut Device) -> Option<String> {
     let all = device.queues().ok()?;
     let settable = all
@@ -190,7 +191,7 @@ fn choices(device: &mut Device) -> Option<String> {
 
 #[cfg(test)]
 impl SizedQueue {
-    /// A pfifo of 100 packets, for tests.
+    /// Returns a pfifo of 100 packets, for tests.
     #[must_use]
     pub fn example() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What people and programs see of a decision: a line of a table, a line of JSON.
+//! Presentation of decisions: a table row for people, a line of JSON for programs.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::meter::Measured;
 use levelflow_host::limit::Unit;
 use levelflow_host::tc::Handle;
 
-/// One decision about one queue.
+/// Decision about one queue.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Reading {
     /// Seconds since the start.
@@ -15,40 +15,40 @@ pub struct Reading {
     pub device: String,
     /// The queue.
     pub qdisc: Handle,
-    /// How long was measured, ns.
+    /// Duration of the measurement, ns.
     pub elapsed_ns: u64,
-    /// Bytes that came into the queue.
+    /// Bytes admitted to the queue.
     pub admitted: u64,
-    /// Bytes dropped, from the number of packets and the mean size.
+    /// Bytes dropped, estimated from the number of packets and their mean size.
     pub dropped: u64,
     /// Bytes sent.
     pub sent: u64,
-    /// Bytes waiting, mean.
+    /// Mean backlog, bytes.
     pub queue: u64,
-    /// Packets waiting at the end.
+    /// Backlog at the end of the interval, in packets.
     pub packets: u32,
     /// Packets dropped.
     pub drops: u32,
-    /// Share of the line used.
+    /// Utilisation of the line.
     pub utilisation: f64,
-    /// Share of the bytes dropped.
+    /// Fraction of bytes dropped.
     pub loss: f64,
-    /// Mean wait, s.
+    /// Mean queueing delay, s.
     pub wait: f64,
-    /// `packets` or `bytes`: what limits count.
+    /// Unit of limits: `packets` or `bytes`.
     pub unit: &'static str,
-    /// The limit until now.
+    /// Limit before the decision.
     pub before: u32,
-    /// The limit that the algorithm requests, within bounds.
+    /// Limit that the algorithm requests, within bounds.
     pub wanted: u32,
-    /// The limit from now on: what is wanted, or less where a memory is shared.
+    /// Limit after the decision: the requested limit, or less if queues share a memory.
     pub limit: u32,
-    /// Whether it was set.
+    /// True if the limit was set.
     pub set: bool,
 }
 
 impl Reading {
-    /// Of what was measured; limits and shares are the caller's.
+    /// Creates a reading from a measurement; the caller fills in limits and utilisation.
     #[must_use]
     pub fn of(measured: &Measured, unit: Unit) -> Self {
         let load = &measured.load;
@@ -69,7 +69,7 @@ impl Reading {
         }
     }
 
-    /// As a line of the table below [`head`].
+    /// Formats a row of the table below [`head`].
     #[must_use]
     pub fn line(&self, which: bool) -> String {
         let unit = match self.unit {
@@ -99,7 +99,7 @@ impl Reading {
     }
 }
 
-/// Heads the table; `which`: there are several queues.
+/// Returns the heading of the table; `which` adds a column for the queue.
 #[must_use]
 pub fn head(which: bool) -> String {
     let name = if which {
@@ -113,7 +113,7 @@ pub fn head(which: bool) -> String {
     )
 }
 
-/// Sums over a whole run, for its last word.
+/// Totals over a run, for the last line of output.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Total {
     seconds: f64,
@@ -124,7 +124,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// One more decision.
+    /// Adds a decision.
     pub fn add(&mut self, reading: &Reading) {
         let seconds = reading.elapsed_ns as f64 * 1e-9;
         self.seconds += seconds;
@@ -134,7 +134,7 @@ impl Total {
         self.waited += reading.wait * seconds;
     }
 
-    /// In words.
+    /// Formats the totals.
     #[must_use]
     pub fn text(&self) -> String {
         let mean = |sum: f64, of: f64| if of > 0.0 { sum / of } else { 0.0 };

@@ -1,4 +1,5 @@
-//! What to restore: kept in a file while limits are not those that were found, so that the next start can, after `kill -9`, too.
+//! Saved limits. They stay in a file while the daemon changes the limits of the queues, so that the next start can
+//! restore them even after `kill -9`.
 
 use std::fs;
 use std::io;
@@ -17,46 +18,46 @@ use levelflow_host::qdisc::Device;
 use levelflow_host::tc::{Found, Handle};
 use levelflow_host::terminal::warn;
 
-/// A queue whose limit was set.
+/// Queue whose limit was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedLimit {
-    /// Its name.
+    /// Handle of the queue.
     pub handle: Handle,
-    /// Its kind.
+    /// Kind of the queue.
     pub kind: String,
-    /// Its options as they were found, in the kernel's bytes.
+    /// Original options, in the kernel's bytes.
     pub options: Vec<u8>,
-    /// The limits that were last set or are about to be: the queue has one of them unless another process set it.
+    /// Last limit set, and next limit to set. The queue has one of these limits unless another process changed it.
     pub ours: [u32; 2],
 }
 
-/// All queues of a device whose limits were set.
+/// Saved limits of all queues of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedState {
     /// Namespace of the device.
     origin: Origin,
-    /// Number of the device, which a new one of the same name does not have.
+    /// Index of the device. A new device with the same name has a different index.
     index: u32,
     queues: Vec<SavedLimit>,
     #[serde(skip)]
     file: PathBuf,
 }
 
-/// What became of a queue when its limit was to be restored.
+/// Outcome of restoring a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has its limit again.
+    /// Limit has been restored.
     Restored,
-    /// It had it.
+    /// Queue had its original limit.
     AsFound,
-    /// Another process replaced or changed it: it was left alone.
+    /// Queue was replaced or changed by another process, and is left as it is.
     Others,
-    /// It is gone.
+    /// Queue is gone.
     Gone,
 }
 
 impl SavedLimit {
-    /// A queue as it was found.
+    /// Saves the current state of a queue.
     #[must_use]
     pub fn of(place: &SizedQueue) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl SavedLimit {
         }
     }
 
-    /// The limit that was found, in words.
+    /// Formats the original limit.
     #[must_use]
     pub fn text(&self) -> String {
         match Unit::of(&self.kind).zip(limit_of(&self.kind, &self.options)) {
@@ -112,10 +113,10 @@ fn is_gone(error: &io::Error) -> bool {
 }
 
 impl SavedState {
-    /// Remembers queues as they were found.
+    /// Saves the current state of queues.
     ///
     /// # Errors
-    /// When the file can't be written.
+    /// When the file is not writable.
     pub fn begin(device: &Device, places: &[SizedQueue]) -> Result<Self, Error> {
         let undo = Self {
             origin: here()?,
@@ -127,10 +128,11 @@ impl SavedState {
         Ok(undo)
     }
 
-    /// What a program that was killed left to restore at that device. Removes what others left that nobody can restore any more.
+    /// Returns the state that a killed run left for this device. Removes files of other runs whose devices or
+    /// namespaces are gone.
     ///
     /// # Errors
-    /// When the kernel does not say which namespace this is.
+    /// When the kernel does not report the current namespace.
     pub fn left(device: &str) -> Result<Option<Self>, Error> {
         let here = here()?;
         sweep(&pid_file::directory(), &here, |index| {
@@ -139,10 +141,10 @@ impl SavedState {
         let file = file(device);
         match Self::read(&file) {
             Ok(undo) if undo.origin.is_same(&here) => return Ok(Some(undo)),
-            Ok(stranger) => stranger.forget(),
+            Ok(foreign) => foreign.forget(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => warn(format!(
-                "{}: cannot be read, so what a run that was killed set at {device} stays: {e}",
+                "{}: cannot be read, so {device} keeps the limits of a killed run: {e}",
                 file.display()
             )),
         }
@@ -155,16 +157,16 @@ impl SavedState {
         Ok(Self { file, ..undo })
     }
 
-    /// The queues.
+    /// Returns the saved queues.
     #[must_use]
     pub fn queues(&self) -> &[SavedLimit] {
         &self.queues
     }
 
-    /// That limit is about to be set.
+    /// Records a limit before it is set.
     ///
     /// # Errors
-    /// When the file can't be written; then the limit must not be set.
+    /// When the file is not writable; the limit must not be set then.
     pub fn about(&mut self, queue: usize, limit: u32) -> Result<(), Error> {
         let ours = &mut self.queues[queue].ours;
         *ours = [ours[1], limit];
@@ -178,8 +180,8 @@ impl SavedState {
         fs::rename(&new, &self.file).map_err(cannot)
     }
 
-    /// Restores all that still have a limit of ours, and forgets them. Says what became of each, and the first refusal of the
-    /// kernel; then the file stays.
+    /// Restores all queues that still have a recorded limit, and removes the file. Returns the outcome of each queue
+    /// and the first error of the kernel; after an error, the file stays.
     pub fn restore(self, device: &mut Device) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let gone = device.index != self.index;
         let one = |was: &SavedLimit| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
@@ -190,17 +192,17 @@ impl SavedState {
         (outcomes, result)
     }
 
-    /// Forgets them as they are.
+    /// Removes the file without restoring anything.
     pub fn forget(self) {
         let _ = fs::remove_file(&self.file);
     }
 }
 
 fn here() -> Result<Origin, Error> {
-    Origin::here().map_err(|e| Error::failed(format!("cannot tell which network namespace this is: {e}")))
+    Origin::here().map_err(|e| Error::failed(format!("cannot identify this network namespace: {e}")))
 }
 
-/// Removes files of namespaces that are gone, and those of this one whose device is.
+/// Removes the files of namespaces that no longer exist, and of devices that no longer exist in this namespace.
 fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for file in entries.map(|entry| entry.path()) {
@@ -216,7 +218,7 @@ fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
     }
 }
 
-/// Tries all, whatever becomes of others; the first error is returned, further ones are warnings.
+/// Restores all queues, even after errors. Returns the first error; further errors are warnings.
 fn each(
     queues: &[SavedLimit],
     mut restore: impl FnMut(&SavedLimit) -> Result<Outcome, Error>,

@@ -1,11 +1,11 @@
-//! What the kernel's errors about a queue mean.
+//! Messages for the kernel's errors about a queue.
 
 use std::io;
 
 use levelflow_host::Error;
 use levelflow_host::qdisc::Device;
 
-/// What ends a run: the device or its queue is gone, or the kernel refuses.
+/// Returns the error that ends a run: the device or its queue is gone, or the kernel rejects a request.
 #[must_use]
 pub fn failed(device: &Device, error: &io::Error) -> Error {
     let name = &device.name;

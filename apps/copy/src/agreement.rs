@@ -1,11 +1,11 @@
-//! From where on a file is sent, when a part of it has arrived before.
+//! Offset from which a file is sent if a part of it has arrived before.
 
 use blake3::Hasher;
 
 use super::message;
 use super::part::hash_prefix;
 
-/// From where on to send, given the part that the other end has: behind it, if it is the beginning of our file.
+/// Returns the offset to send from: the length of the other end's part if our file begins with this part, otherwise 0.
 pub(super) fn agree(
     file: &mut std::fs::File,
     size: u64,

@@ -1,4 +1,4 @@
-//! The end that asks.
+//! Client side of transfers.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,31 +12,32 @@ use super::error::CopyError;
 use super::lanes::{self, lanes_for};
 use super::message::{self, Reply, Request, Start};
 use super::plan::{Job, Listing, Remote};
-use super::root::Entry;
+use super::root::DirectoryEntry;
 use super::transfer::{Progress, receive, send};
 use levelflow_host::Error;
 use levelflow_quic::Connection;
 
-/// Code by which a stream is cut off.
-const CUT: VarInt = VarInt::from_u32(1);
+/// Code of aborted streams.
+const STREAM_RESET_CODE: VarInt = VarInt::from_u32(1);
 
-/// How long to wait for another transfer of the same file to end: somewhat longer than a silent connection lives.
+/// Maximum time to wait for the end of another transfer of the same file; a little above the idle timeout of
+/// connections.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(13);
 
-/// Room for what a server says that it has, bytes: two million names or so.
+/// Limit on the size of a listing from a server, in bytes; about two million names.
 const MOST_LISTED: usize = 256 << 20;
 
-/// A connection to a server of files.
+/// Connection to a file server.
 #[derive(Debug, Clone)]
 pub struct Session {
     connection: Connection,
 }
 
 impl Session {
-    /// Introduces us.
+    /// Opens a session with a token.
     ///
     /// # Errors
-    /// When the server does not want us.
+    /// When the server rejects the token.
     pub async fn open(connection: Connection, token: Option<String>) -> Result<Self, Error> {
         let session = Self { connection };
         let (_, mut receive) = session.ask(&Request::Hello { token }).await?;
@@ -44,13 +45,13 @@ impl Session {
         Ok(session)
     }
 
-    /// The connection.
+    /// Returns the connection.
     #[must_use]
     pub fn connection(&self) -> &Connection {
         &self.connection
     }
 
-    /// Whether the connection is gone.
+    /// Returns true if the connection is closed.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.connection.quic().close_reason().is_some()
@@ -67,7 +68,7 @@ impl Session {
         Ok((send, receive))
     }
 
-    /// The further lanes of a transfer, in their order.
+    /// Opens the lanes of a transfer after the first, in order.
     async fn open_lanes(&self, transfer: u64, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, CopyError> {
         let mut streams = Vec::new();
         for number in 1..lanes {
@@ -76,7 +77,7 @@ impl Session {
         Ok(streams)
     }
 
-    /// As [`list`](Remote::list), up to so many bytes.
+    /// Lists a directory like [`list`](Remote::list), up to `most` bytes.
     pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Listing, CopyError> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::List { path }).await?;
@@ -84,9 +85,9 @@ impl Session {
         loop {
             match answer(&mut receive).await? {
                 Reply::Done => return Ok(listing),
-                Reply::Entry { path, directory, size } => {
-                    bytes += size_of::<Entry>() + path.len();
-                    listing.entries.push(Entry { path, directory, size });
+                Reply::DirectoryEntry { path, directory, size } => {
+                    bytes += size_of::<DirectoryEntry>() + path.len();
+                    listing.entries.push(DirectoryEntry { path, directory, size });
                 }
                 Reply::LeftOut { why } => {
                     bytes += size_of::<String>() + why.len();
@@ -145,14 +146,15 @@ impl Session {
         progress.ruled(&control);
         if own != hash {
             part.discard();
-            return Err(Error::failed("what arrived is not what was sent; copy it again").into());
+            return Err(Error::failed("the received file has a wrong hash; copy it again").into());
         }
         block_in_place(|| part.finish(&info))?;
         progress.files.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Sends a file. A server takes some seconds to notice that a client was killed; its successor waits.
+    /// Sends a file. If an earlier client was killed while it sent this file, waits some seconds until the server
+    /// detects that.
     pub(super) async fn put(&self, job: &Job, progress: &Progress) -> Result<(), CopyError> {
         let start = Instant::now();
         loop {
@@ -194,11 +196,11 @@ impl Session {
             message::write(&mut stream, &finish).await
         };
         if let Err(error) = sent.await {
-            let _ = stream.reset(CUT);
+            let _ = stream.reset(STREAM_RESET_CODE);
             if !matches!(error, CopyError::Lost(_)) {
                 return Err(error);
             }
-            // If the server stopped us, it says why.
+            // If the server aborted the transfer, its reply has the reason.
             let told = answer(&mut answers).await;
             return Err(match told {
                 Err(said @ (CopyError::Busy(_) | CopyError::Remote(_))) => said,
@@ -213,12 +215,12 @@ impl Session {
 }
 
 impl Remote for Session {
-    async fn stat(&self, path: &str) -> Result<Option<Entry>, CopyError> {
+    async fn stat(&self, path: &str) -> Result<Option<DirectoryEntry>, CopyError> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::Stat { path }).await?;
         match answer(&mut receive).await? {
             Reply::Nothing => Ok(None),
-            Reply::Entry { path, directory, size } => Ok(Some(Entry { path, directory, size })),
+            Reply::DirectoryEntry { path, directory, size } => Ok(Some(DirectoryEntry { path, directory, size })),
             other => Err(unasked(&other)),
         }
     }
@@ -230,7 +232,7 @@ impl Remote for Session {
 
 async fn answer(stream: &mut RecvStream) -> Result<Reply, CopyError> {
     match message::read(stream).await? {
-        Reply::Refused { why, busy: true } => Err(CopyError::Busy(format!("the server says: {why}"))),
+        Reply::Refused { why, busy: true } => Err(CopyError::Busy(format!("the server replies: {why}"))),
         Reply::Refused { why, busy: false } => Err(CopyError::Remote(why)),
         reply => Ok(reply),
     }
@@ -244,5 +246,5 @@ async fn expect_done(stream: &mut RecvStream) -> Result<(), CopyError> {
 }
 
 fn unasked(reply: &Reply) -> CopyError {
-    Error::failed(format!("the server answers what was not asked: {reply:?}")).into()
+    Error::failed(format!("unexpected reply of the server: {reply:?}")).into()
 }

@@ -1,26 +1,26 @@
-//! What ends a request, so that the other parts can tell why.
+//! Errors that end a request, by cause.
 
 use derive_more::{Display, From};
 use levelflow_host::Error;
 
-/// What ends a request.
+/// Error that ends a request.
 #[derive(Debug, Display, From)]
 pub(super) enum CopyError {
-    /// Another transfer of the same file is not over; the line names the file.
+    /// Another transfer of the same file is in progress; the text names the file.
     Busy(String),
-    /// The connection or a stream broke, for this reason.
+    /// The connection or a stream failed, for this reason.
     #[display("connection: {_0}")]
     Lost(String),
-    /// The other end refused, in its words.
-    #[display("the server says: {_0}")]
+    /// The other end rejected the request, with this text.
+    #[display("the server replies: {_0}")]
     Remote(String),
-    /// It failed here.
+    /// The request failed at this end.
     #[from]
     Local(Error),
 }
 
 impl CopyError {
-    /// A connection or a stream that broke, with the reason.
+    /// Creates the error of a failed connection or stream, with the reason.
     pub fn lost(error: &dyn std::error::Error) -> Self {
         Self::Lost(error.source().map_or_else(|| error.to_string(), ToString::to_string))
     }

@@ -1,4 +1,4 @@
-//! Which servers have which keys: a file of lines `host:port fingerprint`.
+//! Known hosts: a file of lines `host:port fingerprint`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use levelflow_host::Error;
 use levelflow_quic::Fingerprint;
 
-/// Where the file is: `$XDG_CONFIG_HOME/levelflow/known_hosts`, or below `~/.config`.
+/// Returns the path of the known-hosts file: `$XDG_CONFIG_HOME/levelflow/known_hosts`, or below `~/.config`.
 ///
 /// # Errors
-/// When there is no home.
+/// When there is no home directory.
 pub fn known_hosts() -> Result<PathBuf, Error> {
     folder().map(|folder| folder.join("known_hosts"))
 }
 
-/// Where keys and known hosts are.
+/// Returns the folder of keys and known hosts.
 ///
 /// # Errors
-/// When there is no home.
+/// When there is no home directory.
 pub fn folder() -> Result<PathBuf, Error> {
     let set = |name| {
         std::env::var_os(name)
@@ -30,7 +30,7 @@ pub fn folder() -> Result<PathBuf, Error> {
     Ok(config.join("levelflow"))
 }
 
-/// The lines of the file.
+/// Contents of a known-hosts file.
 #[derive(Debug)]
 pub struct KnownHosts {
     path: PathBuf,
@@ -38,7 +38,7 @@ pub struct KnownHosts {
 }
 
 impl KnownHosts {
-    /// Reads the file; one that is not there is empty.
+    /// Reads a known-hosts file; a missing file counts as empty.
     ///
     /// # Errors
     /// When a line is not a host and a fingerprint.
@@ -65,16 +65,16 @@ impl KnownHosts {
         })
     }
 
-    /// The key of a host.
+    /// Returns the key of a host.
     #[must_use]
     pub fn key(&self, host: &str) -> Option<Fingerprint> {
         self.hosts.iter().find(|(known, _)| known == host).map(|(_, key)| *key)
     }
 
-    /// Remembers a host.
+    /// Adds a host.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file is not writable.
     pub fn add(&mut self, host: &str, key: Fingerprint) -> Result<(), Error> {
         let named = |e: std::io::Error| Error::failed(format!("{}: {e}", self.path.display()));
         if let Some(folder) = self.path.parent() {

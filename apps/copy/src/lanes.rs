@@ -1,7 +1,7 @@
-//! A large file goes over several streams at once, in stripes: a stream alone moves no more than its window per round trip.
+//! Striping of large files over several streams: a single stream moves at most its window per round trip.
 //!
-//! The stream of the request is the first lane. The client opens the others, each with [`Request::Lane`](super::message::Request),
-//! once the server has answered the request.
+//! The stream of the request is the first lane. After the server's reply to the request, the client opens the other
+//! lanes, each with [`Request::Lane`](super::message::Request).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,23 +10,23 @@ use noq::{RecvStream, SendStream};
 use tokio::sync::mpsc;
 
 use levelflow_host::Error;
-use levelflow_quic::STREAM;
+use levelflow_quic::STREAM_WINDOW_BYTES;
 
-/// Bytes that go over one lane before it is the next one's turn.
-pub(super) const STRIPE: usize = 1 << 16;
-/// Most lanes of a file: together they fill the window of a connection.
-pub(super) const MOST: usize = 16;
+/// Bytes that a lane carries before the next lane follows.
+pub(super) const STRIPE_BYTES: usize = 1 << 16;
+/// Limit on lanes per file. Together, this number of lanes fills the flow-control window of a connection.
+pub(super) const MAX_LANES: usize = 16;
 
-/// How many lanes so many bytes get: one for each window, up to the most.
+/// Returns the number of lanes for a file: one per stream window of data, up to the limit.
 pub(super) fn lanes_for(bytes: u64) -> usize {
-    usize::try_from(bytes.div_ceil(STREAM.into())).map_or(MOST, |lanes| lanes.clamp(1, MOST))
+    usize::try_from(bytes.div_ceil(STREAM_WINDOW_BYTES.into())).map_or(MAX_LANES, |lanes| lanes.clamp(1, MAX_LANES))
 }
 
-/// How many lanes the other end says that there are.
+/// Checks the number of lanes that the other end requests.
 pub(super) fn check(lanes: usize) -> Result<usize, Error> {
     match lanes {
-        1..=MOST => Ok(lanes),
-        _ => Err(Error::failed(format!("{lanes} lanes: 1 to {MOST} are allowed"))),
+        1..=MAX_LANES => Ok(lanes),
+        _ => Err(Error::failed(format!("{lanes} lanes: 1 to {MAX_LANES} are allowed"))),
     }
 }
 
@@ -43,9 +43,9 @@ impl Rendezvous {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on lanes may join that transfer.
+    /// Registers a transfer, so that lanes may join it.
     pub fn expect(&self, transfer: u64) -> Expected<'_> {
-        let (sender, arriving) = mpsc::channel(MOST);
+        let (sender, arriving) = mpsc::channel(MAX_LANES);
         self.lock().insert(transfer, sender);
         Expected {
             rendezvous: self,
@@ -54,16 +54,16 @@ impl Rendezvous {
         }
     }
 
-    /// Hands a stream to its transfer; one that nobody expects is dropped, which cuts it off.
+    /// Passes a stream to its transfer. A stream without a registered transfer is dropped, which aborts it.
     pub fn join(&self, transfer: u64, number: usize, lane: Lane) {
         if let Some(sender) = self.lock().get(&transfer) {
-            // A transfer that has all its lanes takes no more.
+            // A transfer that has all its lanes rejects additional lanes.
             let _ = sender.try_send((number, lane));
         }
     }
 }
 
-/// A transfer that waits for lanes, until this is dropped.
+/// Transfer that waits for lanes. The registration ends on drop.
 pub(super) struct Expected<'a> {
     rendezvous: &'a Rendezvous,
     transfer: u64,
@@ -71,7 +71,7 @@ pub(super) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// The lanes after the first, in their order.
+    /// Returns the lanes after the first, in order.
     pub async fn gather(&mut self, lanes: usize) -> Result<Vec<Lane>, Error> {
         let mut slots: Vec<Option<Lane>> = (1..lanes).map(|_| None).collect();
         for _ in 1..lanes {

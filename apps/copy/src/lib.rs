@@ -1,12 +1,13 @@
 //! Copies files over connections whose rate the network sets: `levelflow-net serve` and `levelflow-net copy`.
 //!
-//! One request per stream: a JSON message after its length (4 bytes, big-endian), answers likewise, the bytes of a file between
-//! them as they are. [`message`] has the messages, [`root`] keeps both ends inside their directories, [`part`] has files that are
-//! still arriving. Large files take several streams, see [`lanes`].
+//! Each request has its own stream. The stream carries a JSON message after its length (4 bytes, big-endian), and
+//! replies in the same format. The bytes of a file are sent between these messages without framing. [`message`] defines
+//! the messages, [`root`] confines both ends to their directories, and [`part`] handles incomplete files. Large files
+//! use several streams, see [`lanes`].
 //!
-//! A file arrives as `.NAME.part` beside its place. It is renamed into place when its BLAKE3 is that of what was sent and it is
-//! on the disk; so a reader finds the old file or the new one, whichever process is killed and when. What has arrived is used again if
-//! it is, by its BLAKE3, the beginning of what is to be sent.
+//! A file arrives as `.NAME.part` in its target directory. It is renamed once it is on the disk and its BLAKE3 matches
+//! that of the source. So a reader finds the old file or the new one, even if a process is killed. A part is reused if
+//! its BLAKE3 matches the beginning of the source file.
 
 mod agreement;
 mod client;
@@ -26,7 +27,7 @@ mod transfer;
 pub use client::Session;
 pub use known_hosts::{KnownHosts, folder, known_hosts};
 pub use plan::Location;
-pub use run::{Options, Outcome, Run};
+pub use run::{CopyRun, Options, Outcome};
 pub use server::{Server, ServerOptions};
 pub use transfer::Progress;
 

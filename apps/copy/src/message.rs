@@ -1,4 +1,4 @@
-//! Messages and how they are framed.
+//! Messages and their framing.
 
 use noq::{RecvStream, SendStream};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -6,85 +6,88 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::error::CopyError;
 use levelflow_host::Error;
 
-/// Longest message, bytes. The longest path is shorter.
-const LONGEST: u32 = 1 << 16;
+/// Limit on the length of a message, in bytes; above the longest path.
+const MAX_MESSAGE_BYTES: u32 = 1 << 16;
 
-/// What a client asks, first in a stream.
+/// Request of a client, the first message of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(super) enum Request {
-    /// Shows the token that the server may want; first of all.
+    /// First request of a connection: presents the token that the server may require.
     Hello { token: Option<String> },
-    /// What is at a path: [`Reply::Entry`], or [`Reply::Nothing`].
+    /// Requests the properties of a path. The reply is [`Reply::DirectoryEntry`] or [`Reply::Nothing`].
     Stat { path: String },
-    /// All that is in a directory and below: [`Reply::Entry`] or [`Reply::LeftOut`] for each, then [`Reply::Done`].
+    /// Lists a directory recursively. The replies are [`Reply::DirectoryEntry`] or [`Reply::LeftOut`] for each entry,
+    /// then [`Reply::Done`].
     List { path: String },
-    /// A directory shall be there, and those above it.
+    /// Creates a directory and its parents.
     MakeDirectory { path: String },
-    /// A file: [`Reply::Same`], or [`Reply::File`], its bytes from the offset on, striped over the lanes, and [`Reply::Hash`].
+    /// Fetches a file. The reply is [`Reply::Same`], or else [`Reply::File`], the bytes of the file from the offset on,
+    /// striped over the lanes, and [`Reply::Hash`].
     Get {
         path: String,
         part: Part,
         have: Option<Have>,
     },
-    /// Takes a file: [`Reply::Same`], or [`Reply::Part`]; then the client says [`Start`], sends the bytes from there on,
-    /// striped over the lanes, and [`Finish`]; [`Reply::Done`].
+    /// Sends a file. The reply is [`Reply::Same`] or [`Reply::Part`]. After [`Reply::Part`], the client sends
+    /// [`Start`], the bytes of the file from the offset on, striped over the lanes, and [`Finish`]. The server then
+    /// replies [`Reply::Done`].
     Put { path: String, file: FileInfo },
-    /// This stream is a further lane of the transfer that was asked for in that stream; no answer.
+    /// Makes this stream an additional lane of the transfer whose request used stream `transfer`. There is no reply.
     Lane { transfer: u64, number: usize },
 }
 
-/// The part of a file that has arrived before, and its BLAKE3.
+/// Length and BLAKE3 of the part of a file that has arrived earlier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Part {
     pub length: u64,
     pub hash: String,
 }
 
-/// A file that is in place already; if size and time are those of the source, it is taken for the same.
+/// Size and time of a file that exists at the target. The file is assumed to equal the source if both values are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Have {
     pub size: u64,
-    /// Time of the last change, ns since 1970.
+    /// Modification time, ns since 1970.
     pub modified: i64,
 }
 
-/// A file as it is at its source.
+/// Properties of a file at its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileInfo {
     pub size: u64,
-    /// Time of the last change, ns since 1970.
+    /// Modification time, ns since 1970.
     pub modified: i64,
     /// Permissions.
     pub mode: u32,
 }
 
-/// From where on a client sends, and over how many lanes.
+/// Offset from which a client sends, and number of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Start {
     pub offset: u64,
     pub lanes: usize,
 }
 
-/// BLAKE3 of the whole file, after its last byte.
+/// BLAKE3 of the whole file, sent after its last byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Finish {
     pub hash: String,
 }
 
-/// What a server answers.
+/// Reply of a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reply {
     Done,
     Nothing,
     Same,
-    Entry {
+    DirectoryEntry {
         path: String,
         directory: bool,
         size: u64,
     },
-    /// Something that is there is not served, for this reason.
+    /// Entry that exists but is not served, with the reason.
     LeftOut {
         why: String,
     },
@@ -94,14 +97,14 @@ pub(super) enum Reply {
         lanes: usize,
     },
     Part(Part),
-    /// After the last byte of a file: its BLAKE3, and who set the rate at which it was sent.
+    /// BLAKE3 of a file, sent after its last byte, and the controller of the server's sending rate.
     Hash {
         hash: String,
         control: String,
     },
     Refused {
         why: String,
-        /// Another transfer of the same file is not over: it may be asked for again.
+        /// True if another transfer of the same file is in progress; the client may retry.
         #[serde(default)]
         busy: bool,
     },
@@ -109,7 +112,7 @@ pub(super) enum Reply {
 
 pub(super) async fn write<M: Serialize>(stream: &mut SendStream, message: &M) -> Result<(), CopyError> {
     let body = serde_json::to_vec(message).map_err(Error::failed)?;
-    let length = u32::try_from(body.len()).ok().filter(|l| *l <= LONGEST);
+    let length = u32::try_from(body.len()).ok().filter(|l| *l <= MAX_MESSAGE_BYTES);
     let length = length.ok_or_else(|| Error::failed("message: longer than 64 KiB"))?;
     let mut frame = length.to_be_bytes().to_vec();
     frame.extend(body);
@@ -120,7 +123,7 @@ pub(super) async fn read<M: DeserializeOwned>(stream: &mut RecvStream) -> Result
     let mut length = [0; 4];
     stream.read_exact(&mut length).await.map_err(|e| CopyError::lost(&e))?;
     let length = u32::from_be_bytes(length);
-    if length > LONGEST {
+    if length > MAX_MESSAGE_BYTES {
         return Err(Error::failed("message: longer than 64 KiB").into());
     }
     let mut body = vec![0; length as usize];

@@ -1,4 +1,4 @@
-//! Files that are still arriving: `.NAME.part`, beside where they will be.
+//! Incomplete files: `.NAME.part`, in the target directory.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,20 +20,20 @@ use levelflow_host::Error;
 
 const PREFIX: &[u8] = b".";
 const SUFFIX: &[u8] = b".part";
-/// Longest name, as Linux has it.
-const LONGEST: usize = 255;
-const BLOCK: usize = 1 << 18;
+/// Maximum length of a file name in Linux, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+const BLOCK_BYTES: usize = 1 << 18;
 
-/// Whether a name is that of a part; files of such names are neither listed nor taken.
+/// Returns true for the name of a part; such files are neither listed nor transferred.
 pub(super) fn is_part(name: &[u8]) -> bool {
     name.len() > PREFIX.len() + SUFFIX.len() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// The name of the part; of a name that is too long, one made of its BLAKE3.
+/// Returns the name of a file's part. A file name that is too long is replaced by its BLAKE3.
 fn part_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     let digest;
-    let stem: &[u8] = if bytes.len() + PREFIX.len() + SUFFIX.len() <= LONGEST {
+    let stem: &[u8] = if bytes.len() + PREFIX.len() + SUFFIX.len() <= MAX_NAME_BYTES {
         bytes
     } else {
         digest = blake3::hash(bytes).to_hex();
@@ -42,7 +42,7 @@ fn part_name(name: &OsStr) -> OsString {
     OsString::from_vec([PREFIX, stem, SUFFIX].concat())
 }
 
-/// A file that is arriving. It stays if it is dropped, unless nothing has arrived.
+/// Incomplete file. It stays on the disk when dropped, unless it is empty.
 #[derive(Debug)]
 pub(super) struct Part {
     parent: OwnedFd,
@@ -55,8 +55,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens the part of a file of this name in a directory, or makes it; nobody else may have it open. Messages name the file
-    /// as `shown`.
+    /// Opens or creates the part of a file with this name in a directory, and locks it. Messages name the file as
+    /// `shown`.
     pub fn open(parent: OwnedFd, name: OsString, shown: String) -> Result<Self, CopyError> {
         if is_part(name.as_bytes()) {
             let why = format!("{shown}: names .*.part are for files that are arriving");
@@ -82,7 +82,7 @@ impl Part {
         })
     }
 
-    /// An error that names the file, and says what is kept.
+    /// Returns an error with the name of the file and the number of bytes kept.
     fn failed(&self, e: &io::Error) -> Error {
         let kept = if self.length > 0 {
             format!("; {} bytes are kept for the next try", self.length)
@@ -96,14 +96,14 @@ impl Part {
         Error::failed(format!("{}: {why}{kept}", self.shown))
     }
 
-    /// What has arrived before, hashed.
+    /// Hashes the data that earlier transfers left in the part; returns its length and the hasher.
     pub fn hash(&mut self) -> Result<(u64, Hasher), Error> {
         let length = self.length;
         let hasher = hash_prefix(&mut self.file, length).map_err(|e| self.failed(&e))?;
         Ok((length, hasher))
     }
 
-    /// Goes on at this offset; what lies behind is dropped.
+    /// Continues the part at this offset; removes data after the offset.
     pub fn start(&mut self, offset: u64) -> Result<(), Error> {
         let begin = |file: &mut File| {
             file.set_len(offset)?;
@@ -114,7 +114,7 @@ impl Part {
         Ok(())
     }
 
-    /// Appends.
+    /// Appends data.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -131,7 +131,7 @@ impl Part {
         Ok(())
     }
 
-    /// All has arrived and is what was sent: brings it to the disk, then into place.
+    /// Completes a verified file: syncs it to the disk, then renames it.
     pub fn finish(mut self, info: &FileInfo) -> Result<(), Error> {
         self.place(info).map_err(|e| self.failed(&e.into()))?;
         self.finished = true;
@@ -155,7 +155,7 @@ impl Part {
         fsync(&self.parent)
     }
 
-    /// What arrived is not what was sent: it is of no use.
+    /// Discards the data after a hash mismatch.
     pub fn discard(mut self) {
         self.length = 0;
     }
@@ -164,13 +164,13 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.finished && self.length == 0 {
-            // If it stays, nothing is lost.
+            // A leftover file does no harm.
             let _ = unlinkat(&self.parent, &self.part, AtFlags::empty());
         }
     }
 }
 
-/// Opens and locks the part; again if it was renamed into place in between.
+/// Opens and locks the part; tries again if it was renamed in between.
 fn lock(parent: &OwnedFd, part: &OsStr) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     for _ in 0..10 {
@@ -188,14 +188,14 @@ fn lock(parent: &OwnedFd, part: &OsStr) -> Result<File, Errno> {
     Err(Errno::WOULDBLOCK)
 }
 
-/// Hashes the beginning of a file, and stays behind it.
+/// Hashes the beginning of a file; leaves the file position after the hashed data.
 pub(super) fn hash_prefix(file: &mut File, length: u64) -> io::Result<Hasher> {
     let mut hasher = Hasher::new();
-    let mut block = vec![0; BLOCK];
+    let mut block = vec![0; BLOCK_BYTES];
     let mut left = length;
     file.seek(SeekFrom::Start(0))?;
     while left > 0 {
-        let most = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+        let most = usize::try_from(left).unwrap_or(BLOCK_BYTES).min(BLOCK_BYTES);
         let count = file.read(&mut block[..most])?;
         if count == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,4 +1,4 @@
-//! From where to where: what the words of the command line mean.
+//! Plan of a copy from the sources and the destination on the command line.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::error::CopyError;
-use super::root::{Entry, Found, Root, beside, last_name};
+use super::root::{DirectoryEntry, Found, Root, beside, last_name};
 use levelflow_host::Error;
 
-/// A place here or at a server.
+/// Local or remote path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
-    /// `path`; one that looks like a remote place is written `./path`.
+    /// Local `path`. A local path that looks like a remote path is written `./path`.
     Local(PathBuf),
-    /// `host:port/path`, also with `lf://` before it.
+    /// Remote `host:port/path`, also with the prefix `lf://`.
     Remote {
         /// `host:port`.
         server: String,
-        /// Below the directory that is served; empty for that directory.
+        /// Path below the served directory; empty for this directory.
         path: String,
-        /// It was written with a `/` at its end.
+        /// True if the path was written with a trailing `/`.
         inside: bool,
     },
 }
@@ -55,35 +55,35 @@ impl FromStr for Location {
     }
 }
 
-/// What a server says is below a directory.
+/// Listing of a directory by a server.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Listing {
-    pub entries: Vec<Entry>,
-    /// What is there but not served, with the reason.
+    pub entries: Vec<DirectoryEntry>,
+    /// Entries that exist but are not served, with the reason.
     pub left_out: Vec<String>,
 }
 
-/// The directory of a server, to plan by.
+/// Access to a server's directory for planning.
 pub(super) trait Remote {
-    /// What is at a path, if anything is.
-    async fn stat(&self, path: &str) -> Result<Option<Entry>, CopyError>;
-    /// All that is below a directory.
+    /// Returns the entry at a path, if it exists.
+    async fn stat(&self, path: &str) -> Result<Option<DirectoryEntry>, CopyError>;
+    /// Lists a directory recursively.
     async fn list(&self, path: &str) -> Result<Listing, CopyError>;
 }
 
-/// One file to move, or one directory to make.
+/// File to copy, or directory to create.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
     pub root: Arc<Root>,
-    /// Below `root`.
+    /// Path below `root`.
     pub local: String,
-    /// Below what is served.
+    /// Path below the served directory.
     pub remote: String,
     pub directory: bool,
     pub size: u64,
 }
 
-/// All that is to do, directories before what is in them; and what was left out, with the reason.
+/// Jobs, each directory before its contents, and the entries left out, with the reason.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub jobs: Vec<Job>,
@@ -98,7 +98,7 @@ fn join(directory: &str, name: &str) -> String {
     }
 }
 
-/// Refuses two sources for one place, since only one of them would be left. Directories join.
+/// Rejects two sources with the same target, since one would replace the other. Directories are merged.
 fn check_targets(jobs: &[Job], up: bool) -> Result<(), Error> {
     let mut taken: HashMap<&str, &Job> = HashMap::with_capacity(jobs.len());
     for job in jobs {
@@ -123,7 +123,7 @@ fn clash(one: &Job, other: &Job, up: bool) -> Error {
     ))
 }
 
-/// Uploads: each source becomes the destination itself or, if that is a directory, one of the same name in it.
+/// Plans uploads: each source becomes the destination or, if that is a directory, an entry with the same name in it.
 pub(super) async fn upload(
     session: &impl Remote,
     sources: &[PathBuf],
@@ -189,7 +189,7 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
                 "{}: names .*.part are for files that are arriving",
                 root.show(&path)
             )),
-            Found::Entry(entry) => plan.jobs.push(Job {
+            Found::DirectoryEntry(entry) => plan.jobs.push(Job {
                 root: Arc::clone(&root),
                 remote: join(target, &entry.path),
                 local: entry.path,
@@ -201,7 +201,7 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
     Ok(())
 }
 
-/// Downloads, likewise.
+/// Plans downloads: each source becomes the destination or, if that is a directory, an entry with the same name in it.
 pub(super) async fn download(session: &impl Remote, sources: &[String], destination: &Path) -> Result<Plan, Error> {
     let ends_open = destination.as_os_str().as_encoded_bytes().ends_with(b"/");
     let into = ends_open || sources.len() > 1 || destination.is_dir();
@@ -254,7 +254,7 @@ async fn download_directory(
             "" => Some(entry.path.as_str()),
             source => entry.path.strip_prefix(source).and_then(|rest| rest.strip_prefix('/')),
         };
-        let below = below.ok_or_else(|| Error::failed(format!("the server lists {:?}, unasked", entry.path)))?;
+        let below = below.ok_or_else(|| Error::failed(format!("the server lists {:?}, not requested", entry.path)))?;
         super::root::check(below)?;
         plan.jobs.push(Job {
             root: Arc::clone(root),

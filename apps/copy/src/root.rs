@@ -1,4 +1,4 @@
-//! A directory that nothing leaves: every path is opened below it, whatever names and links say.
+//! Directory that confines paths: every path is opened below it, whatever names and links the path contains.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,39 +15,39 @@ use super::message::{FileInfo, Have};
 use super::part::{self, Part};
 use levelflow_host::Error;
 
-/// Longest path, bytes, as Linux has it.
-const LONGEST: usize = 4095;
-/// Deepest directory that is walked into.
-const DEEPEST: usize = 256;
+/// Maximum length of a path in Linux, in bytes.
+const MAX_PATH_BYTES: usize = 4095;
+/// Limit on the depth of a walk.
+const MAX_DEPTH: usize = 256;
 
-/// What is at a path.
+/// File or directory at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Below the root.
+pub(super) struct DirectoryEntry {
+    /// Path below the root.
     pub path: String,
     pub directory: bool,
     pub size: u64,
 }
 
-/// What a walk finds.
+/// Result of one step of a directory walk.
 #[derive(Debug)]
 pub(super) enum Found {
-    Entry(Entry),
-    /// Something is left out, for this reason.
+    DirectoryEntry(DirectoryEntry),
+    /// Entry that is left out, with the reason.
     LeftOut(String),
-    /// A file with the name of one that is arriving.
+    /// File with the name of a part, that is, of an incomplete file.
     Arriving(String),
 }
 
-/// All files and directories below one, in the order of their names; see [`Root::walk`]. It holds the names of the directories
-/// that it is in, however large the tree is.
+/// Walk over all files and directories below a directory, in the order of their names; see [`Root::walk`]. The memory
+/// of a walk is bounded by the names in the directories on its current path, however large the tree is.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     root: &'a Root,
     levels: Vec<Level>,
 }
 
-/// A directory that a walk is in, and what is left of it.
+/// Directory on the current path of a walk, with its remaining names.
 #[derive(Debug)]
 struct Level {
     path: String,
@@ -61,13 +61,13 @@ pub(super) struct Root {
     shown: PathBuf,
 }
 
-/// Refuses what is no plain path below a directory: `a/b`, or nothing for the directory itself.
+/// Rejects all but plain paths below a directory: `a/b`, or an empty path for the directory itself.
 pub(super) fn check(path: &str) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::failed(format!("path {path:?}: {why}")));
     if path.is_empty() {
         return Ok(());
     }
-    if path.len() > LONGEST {
+    if path.len() > MAX_PATH_BYTES {
         return refuse("longer than 4095 bytes");
     }
     if path.contains('\0') {
@@ -96,14 +96,14 @@ impl Root {
         Ok(Self { directory, shown })
     }
 
-    /// As [`open`](Self::open); messages do not tell where it is.
+    /// Opens a directory like [`open`](Self::open), but messages omit its path.
     pub fn open_unnamed(path: &Path) -> Result<Self, Error> {
         let mut root = Self::open(path)?;
         root.shown = PathBuf::new();
         Ok(root)
     }
 
-    /// How people know a path.
+    /// Returns a path as shown in messages.
     pub fn show(&self, path: &str) -> String {
         if path.is_empty() && self.shown.as_os_str().is_empty() {
             return ".".into();
@@ -120,36 +120,36 @@ impl Root {
         Error::failed(format!("{}: {why}", self.show(path)))
     }
 
-    /// Opens what is at a path below the root; links may not lead out.
+    /// Opens a path below the root. Links must not lead out of the root.
     fn below(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let flags = flags | OFlags::CLOEXEC;
         let mut tries = 0;
         loop {
             match openat2(&self.directory, or_here(path), flags, Mode::empty(), resolve) {
-                // A directory of the path has been renamed since.
+                // A directory of the path was renamed in the meantime.
                 Err(Errno::AGAIN) if tries < 10 => tries += 1,
                 other => return other,
             }
         }
     }
 
-    /// What is at a path, if anything is.
-    pub fn stat(&self, path: &str) -> Result<Option<Entry>, Error> {
+    /// Returns the entry at a path, if it exists.
+    pub fn stat(&self, path: &str) -> Result<Option<DirectoryEntry>, Error> {
         check(path)?;
         let found = match self.below(path, OFlags::PATH) {
             Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
             other => other.map_err(|e| self.failed(path, e))?,
         };
         let stat = rustix::fs::fstat(&found).map_err(|e| self.failed(path, e))?;
-        Ok(Some(Entry {
+        Ok(Some(DirectoryEntry {
             path: path.to_owned(),
             directory: FileType::from_raw_mode(stat.st_mode).is_dir(),
             size: u64::try_from(stat.st_size).unwrap_or(0),
         }))
     }
 
-    /// Size and time of a file, if it is there.
+    /// Returns size and time of a file, if it exists.
     pub fn have(&self, path: &str) -> Option<Have> {
         check(path).ok()?;
         let found = self.below(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
@@ -160,7 +160,7 @@ impl Root {
         })
     }
 
-    /// Opens a plain file for reading. Nothing else is ever opened, since to open a device may do things.
+    /// Opens a regular file for reading. Other files are never opened: to open a device may have side effects.
     pub fn read(&self, path: &str) -> Result<(File, FileInfo), Error> {
         check(path)?;
         let found = self.below(path, OFlags::PATH).map_err(|e| self.failed(path, e))?;
@@ -180,8 +180,8 @@ impl Root {
         Ok((file, info))
     }
 
-    /// All files and directories below a directory, in the order of their names. Links are followed neither into directories
-    /// nor out of the root.
+    /// Returns all files and directories below a directory, in the order of their names. Links to directories, and out
+    /// of the root, are not followed.
     pub fn walk(&self, path: &str) -> Result<Walk<'_>, Error> {
         check(path)?;
         let levels = vec![self.level(path)?];
@@ -205,15 +205,15 @@ impl Root {
         })
     }
 
-    /// What a walk says of what is there; nothing if it went away.
+    /// Returns the result of a walk for a path; `None` if the entry has disappeared.
     fn find(&self, path: &str) -> Option<Found> {
         let left_out = |why: &str| Some(Found::LeftOut(format!("{}: {why}", self.show(path))));
         let is_link = self.is_link(path);
         match self.stat(path) {
             Ok(Some(entry)) if entry.directory && is_link => left_out("a link to a directory"),
-            Ok(Some(entry)) if entry.directory => Some(Found::Entry(entry)),
+            Ok(Some(entry)) if entry.directory => Some(Found::DirectoryEntry(entry)),
             Ok(Some(entry)) if part::is_part(last_name(path).as_bytes()) => Some(Found::Arriving(entry.path)),
-            Ok(Some(entry)) if is_link || self.have(path).is_some() => Some(Found::Entry(entry)),
+            Ok(Some(entry)) if is_link || self.have(path).is_some() => Some(Found::DirectoryEntry(entry)),
             Ok(Some(_)) => left_out("not a plain file"),
             Ok(None) if is_link => left_out("a link to nothing"),
             Ok(None) => None,
@@ -227,7 +227,7 @@ impl Root {
             .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
     }
 
-    /// Makes a directory and those above it, if they are not there.
+    /// Creates a directory and its parents, if they do not exist.
     pub fn make_directory(&self, path: &str) -> Result<(), Error> {
         check(path)?;
         let mut made = String::new();
@@ -251,13 +251,13 @@ impl Root {
             .map_err(|e| self.failed(path, e))
     }
 
-    /// The part of a file to be.
+    /// Opens the part of a file that will be received.
     pub fn part(&self, path: &str) -> Result<Part, CopyError> {
         let (parent, name) = self.split(path)?;
         Part::open(parent, name, self.show(path))
     }
 
-    /// The directory that a path is in, and the last name.
+    /// Opens the parent directory of a path; returns this directory and the last name of the path.
     fn split(&self, path: &str) -> Result<(OwnedFd, OsString), Error> {
         check(path)?;
         if path.is_empty() {
@@ -274,7 +274,7 @@ impl Root {
 }
 
 impl Walk<'_> {
-    /// The next name in the directory where the walk is, and those above it where that is done.
+    /// Returns the result for the next name in the current directory, or in a parent when the directory is finished.
     fn step(&mut self) -> Option<Result<Option<Found>, Error>> {
         let level = self.levels.last_mut()?;
         let Some(name) = level.names.next() else {
@@ -282,7 +282,7 @@ impl Walk<'_> {
             return Some(Ok(None));
         };
         let Ok(name) = String::from_utf8(name) else {
-            let why = format!("{}: holds a name that is not UTF-8", self.root.show(&level.path));
+            let why = format!("{}: contains a name that is not UTF-8", self.root.show(&level.path));
             return Some(Ok(Some(Found::LeftOut(why))));
         };
         let path = match level.path.as_str() {
@@ -290,9 +290,9 @@ impl Walk<'_> {
             above => format!("{above}/{name}"),
         };
         let found = self.root.find(&path);
-        let inside = matches!(&found, Some(Found::Entry(entry)) if entry.directory);
-        if inside && self.levels.len() > DEEPEST {
-            let why = format!("{}: more than {DEEPEST} directories deep", self.root.show(&path));
+        let inside = matches!(&found, Some(Found::DirectoryEntry(entry)) if entry.directory);
+        if inside && self.levels.len() > MAX_DEPTH {
+            let why = format!("{}: more than {MAX_DEPTH} directories deep", self.root.show(&path));
             return Some(Ok(Some(Found::LeftOut(why))));
         }
         if inside {
@@ -323,7 +323,7 @@ fn modified(info: &std::fs::Metadata) -> i64 {
         .saturating_add(info.mtime_nsec())
 }
 
-/// The directory that a local path is in, and its name there.
+/// Opens the parent directory of a local path; returns this directory and the last name of the path.
 pub(super) fn beside(path: &Path) -> Result<(Root, String), Error> {
     let named = |why: &str| Error::input(format!("{}: {why}", path.display()));
     let name = path.file_name().ok_or_else(|| named("a name is needed"))?;

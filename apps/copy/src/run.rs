@@ -1,4 +1,4 @@
-//! Everything that one command moves, over one connection or several.
+//! Run of one copy command, over one connection or several.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,52 +14,52 @@ use super::plan::{self, Job, Location, Plan};
 use super::transfer::Progress;
 use levelflow_host::Error;
 
-/// How a run goes about it.
+/// Options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Files at a time.
+    /// Number of files to copy concurrently.
     pub jobs: usize,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
     /// Files that arrived.
     pub files: u64,
-    /// Files that were there already, with the same size and time.
+    /// Files that existed already, with the same size and time.
     pub skipped: u64,
-    /// Bytes of files that went over the network.
+    /// Bytes of files that were sent over the network.
     pub bytes: u64,
-    /// Bytes that need not be sent, as an earlier run, or a connection that was lost, had brought them.
+    /// Bytes that were not sent because an earlier run or a lost connection had transferred them.
     pub resumed: u64,
-    /// How long it took.
+    /// Duration, s.
     pub seconds: f64,
-    /// Bytes of files over time, bit/s.
+    /// Bytes of files per time, in bit/s.
     pub goodput: f64,
-    /// Who set the rate: of what we sent or, where files came from the server, of what it sent.
+    /// Active controller of the sending end: this program for uploads, the server for downloads.
     pub control: String,
-    /// What was not moved, with the reason.
+    /// Files that were not copied, with the reason.
     pub errors: Vec<String>,
 }
 
-/// What is to be moved, and what has been.
+/// Run with its remaining and finished work.
 #[derive(Debug)]
-pub struct Run {
+pub struct CopyRun {
     start: Instant,
     progress: Arc<Progress>,
     up: bool,
     size: u64,
     left: Vec<Job>,
     errors: Vec<String>,
-    /// Errors of what is left, if the connection was lost.
+    /// Errors of the remaining files, if the connection was lost.
     broken: Vec<String>,
 }
 
-impl Run {
-    /// Finds out what is to do.
+impl CopyRun {
+    /// Plans the run.
     ///
     /// # Errors
-    /// When a source is not there, or the server does not say.
+    /// When a source does not exist, or the server does not describe it.
     pub async fn plan(
         session: &Session,
         sources: &[Location],
@@ -79,22 +79,22 @@ impl Run {
         })
     }
 
-    /// Bytes of all files.
+    /// Returns the size of all files, bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether files go to the server, or come from it.
+    /// Returns true for an upload.
     #[must_use]
     pub fn is_upload(&self) -> bool {
         self.up
     }
 
-    /// Moves what is left. It says false if the connection was lost: what is left then goes over another.
+    /// Copies the remaining files. Returns false if the connection was lost: the rest needs another connection.
     ///
     /// # Errors
-    /// When a directory cannot be made; what goes wrong with single files is in the outcome.
+    /// When a directory cannot be created; errors of single files are in the outcome.
     pub async fn advance(&mut self, session: &Session, options: Options) -> Result<bool, Error> {
         self.progress
             .done
@@ -111,7 +111,7 @@ impl Run {
                     self.broken.push(error.to_string());
                     return Ok(false);
                 }
-                // Without a directory nothing else will do either, and one line says why.
+                // Without a directory, no file in it can be copied, and one message is enough.
                 made => made?,
             }
         }
@@ -127,7 +127,7 @@ impl Run {
         Ok(false)
     }
 
-    /// Moves files, several at a time; gives those that did not arrive, with the reason.
+    /// Copies files, several at a time; returns the files that did not arrive, with the reason.
     async fn move_files(&mut self, session: &Session, jobs: Vec<Job>, options: Options) -> Vec<(Job, String)> {
         let slots = Arc::new(Semaphore::new(options.jobs.max(1)));
         let up = self.up;
@@ -163,7 +163,7 @@ impl Run {
         failed
     }
 
-    /// What came of it, over that connection in the end.
+    /// Returns the result; `session` is the last connection.
     #[must_use]
     pub fn outcome(self, session: &Session) -> Outcome {
         let seconds = self.start.elapsed().as_secs_f64();

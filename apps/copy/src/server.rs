@@ -1,4 +1,4 @@
-//! The serving end.
+//! Server side of transfers.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,26 +15,26 @@ use super::error::CopyError;
 use super::lanes::{self, Expected, Rendezvous, lanes_for};
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
 use super::part;
-use super::root::{Entry, Found, Root, last_name};
+use super::root::{DirectoryEntry, Found, Root, last_name};
 use super::transfer::{Progress, receive, send};
 use levelflow_host::Error;
 use levelflow_quic::{Arrival, Connection, Endpoint};
 
-/// Connections at a time; more are turned away.
+/// Limit on connections; further connections are refused.
 const MOST_CONNECTIONS: usize = 256;
-/// Code by which a stream is cut off.
-const CUT: VarInt = VarInt::from_u32(1);
+/// Code of aborted streams.
+const STREAM_RESET_CODE: VarInt = VarInt::from_u32(1);
 
-/// What a server allows.
+/// Permissions of clients.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// Clients may send files.
+    /// True if clients may send files.
     pub upload: bool,
-    /// What clients must show.
+    /// Token that clients must present.
     pub token: Option<String>,
 }
 
-/// A directory that is served.
+/// Served directory.
 #[derive(Debug)]
 pub struct Server {
     root: Root,
@@ -42,7 +42,7 @@ pub struct Server {
     connections: AtomicUsize,
 }
 
-/// One stream of a connection.
+/// Handler of one stream of a connection.
 struct Talk<'a> {
     server: &'a Server,
     connection: &'a Connection,
@@ -54,10 +54,10 @@ struct Talk<'a> {
 }
 
 impl Server {
-    /// For the files below a directory.
+    /// Creates a server for the files below a directory.
     ///
     /// # Errors
-    /// When it is not there.
+    /// When the directory does not exist.
     pub fn new(directory: &Path, options: ServerOptions) -> Result<Self, Error> {
         Ok(Self {
             root: Root::open_unnamed(directory)?,
@@ -66,7 +66,7 @@ impl Server {
         })
     }
 
-    /// Serves until the endpoint is closed, and reports to `log`.
+    /// Serves until the endpoint is closed; reports to `log`.
     pub async fn run(self: Arc<Self>, endpoint: &Endpoint, log: fn(&str)) {
         while let Some(arrival) = endpoint.accept().await {
             let connections = self.connections.load(Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Server {
                 arrival.refuse();
                 continue;
             }
-            // Clients with spoofed addresses get half of the slots at most.
+            // Clients with spoofed addresses get at most half of the slots.
             if connections >= MOST_CONNECTIONS / 2 && !arrival.is_validated() {
                 arrival.retry();
                 continue;
@@ -134,7 +134,7 @@ impl Talk<'_> {
             Err(error) => {
                 log(&format!("{address}: {error}"));
                 let (why, busy) = (error.to_string(), matches!(error, CopyError::Busy(_)));
-                let _ = self.receive.stop(CUT);
+                let _ = self.receive.stop(STREAM_RESET_CODE);
                 let _ = message::write(&mut self.send, &Reply::Refused { why, busy }).await;
             }
         }
@@ -170,7 +170,7 @@ impl Talk<'_> {
         message::write(&mut self.send, reply).await.map(|()| None)
     }
 
-    /// The further lanes of a transfer; a client that is gone opens none.
+    /// Collects the lanes of a transfer after the first; fails if the client is gone.
     async fn gather(
         &self,
         expected: &mut Expected<'_>,
@@ -187,7 +187,7 @@ impl Talk<'_> {
             // Hashes are compared in constant time.
             let shown = token.map(|token| blake3::hash(token.as_bytes()));
             if shown != Some(blake3::hash(wanted.as_bytes())) {
-                return Err(Error::failed("the token is not the one that the server wants").into());
+                return Err(Error::failed("the token is wrong").into());
             }
             self.admitted.store(true, Ordering::Relaxed);
         }
@@ -200,14 +200,14 @@ impl Talk<'_> {
     }
 
     async fn list(&mut self, path: &str) -> Result<Option<String>, CopyError> {
-        // One at a time for each connection: a walk holds the names of the directories that it is in.
+        // One listing per connection at a time: a walk stores the names of the directories on its path.
         let _turn = self.listing.lock().await;
         let mut walk = block_in_place(|| self.server.root.walk(path))?;
         while let Some(found) = block_in_place(|| walk.next()) {
             let reply = match found? {
-                Found::Entry(entry) => shown(entry),
+                Found::DirectoryEntry(entry) => shown(entry),
                 Found::LeftOut(why) => Reply::LeftOut { why },
-                // It will be there once it has arrived.
+                // An incomplete file is listed once it is complete.
                 Found::Arriving(_) => continue,
             };
             self.reply(&reply).await?;
@@ -246,7 +246,7 @@ impl Talk<'_> {
         let finish = match sent {
             Ok(finish) => finish,
             Err(error) => {
-                let _ = self.send.reset(CUT);
+                let _ = self.send.reset(STREAM_RESET_CODE);
                 return Err(named(&error).into());
             }
         };
@@ -282,7 +282,7 @@ impl Talk<'_> {
         let Finish { hash } = message::read(&mut self.receive).await?;
         if own != hash {
             part.discard();
-            return Err(Error::failed(format!("{path}: what arrived is not what was sent; send it again")).into());
+            return Err(Error::failed(format!("{path}: the received file has a wrong hash; send it again")).into());
         }
         block_in_place(|| part.finish(info))?;
         self.reply(&Reply::Done).await?;
@@ -290,8 +290,8 @@ impl Talk<'_> {
     }
 }
 
-fn shown(entry: Entry) -> Reply {
-    Reply::Entry {
+fn shown(entry: DirectoryEntry) -> Reply {
+    Reply::DirectoryEntry {
         path: entry.path,
         directory: entry.directory,
         size: entry.size,

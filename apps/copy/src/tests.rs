@@ -1,4 +1,4 @@
-//! Files that go up and down, well and badly.
+//! Transfers in both directions, with and without errors.
 
 mod complete;
 mod hostile;
@@ -17,7 +17,7 @@ use levelflow_host::Error;
 use levelflow_net_testing::relay::Router;
 use levelflow_quic::{Config, Connection, Endpoint, Fingerprint, Trust};
 
-/// A server for a directory.
+/// Starts a server for a directory.
 fn start(directory: &Path, options: ServerOptions) -> (SocketAddr, Fingerprint) {
     let local = "127.0.0.1:0".parse().unwrap();
     let server = Endpoint::bind(local, Config::new(PROTOCOL), Some(Trust::Anyone)).unwrap();
@@ -27,7 +27,7 @@ fn start(directory: &Path, options: ServerOptions) -> (SocketAddr, Fingerprint) 
     place
 }
 
-/// A server for a directory, and a connection to it.
+/// Starts a server for a directory, and connects to it.
 async fn serve(directory: &Path, options: ServerOptions) -> (Endpoint, Connection) {
     let (address, key) = start(directory, options);
     connect(address, key).await
@@ -48,7 +48,7 @@ fn uploads() -> ServerOptions {
     }
 }
 
-/// Waits until so much of a file has arrived; gives when.
+/// Waits until a number of bytes of a file has arrived; returns the time.
 async fn arrived(part: &Path, bytes: u64) -> Instant {
     while fs::metadata(part).map_or(0, |m| m.len()) < bytes {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -70,7 +70,7 @@ async fn a_long_path_is_filled_by_one_file() {
     let part = at.join(".file.part");
     let begin = arrived(&part, 1 << 20).await;
     let time = arrived(&part, 20 << 20).await - begin;
-    // One stream would take a round trip of 1 s for each 2 MiB; the line, 2.8 s for all.
+    // One stream would take a round trip of 1 s for each 2 MiB; the line takes 2.8 s for the file.
     assert!(time < Duration::from_secs(6), "{time:?}");
     let done = copying.await.unwrap().unwrap();
     assert_eq!((done.files, done.control.as_str()), (1, "jetmax"), "{done:?}");
@@ -79,12 +79,12 @@ async fn a_long_path_is_filled_by_one_file() {
 async fn copy(session: &Session, from: &str, to: &str) -> Result<Outcome, Error> {
     let places = [from.parse::<Location>()?];
     let options = Options { jobs: 4 };
-    let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
+    let mut run = CopyRun::plan(session, &places, &to.parse()?, Arc::default()).await?;
     run.advance(session, options).await?;
     Ok(run.outcome(session))
 }
 
-/// A directory with all kinds of files.
+/// Fills a directory with all kinds of files.
 fn fill(directory: &Path) {
     fs::create_dir_all(directory.join("a/ü/empty")).unwrap();
     fs::write(directory.join("a/none"), "").unwrap();
@@ -100,7 +100,7 @@ fn fill(directory: &Path) {
     fs::write(directory.join("big"), big).unwrap();
 }
 
-/// Whether two directories hold the same, and nothing is left of the way there.
+/// Asserts that two directories have equal contents, and that no part is left.
 fn assert_same(one: &Path, other: &Path) {
     let compared = std::process::Command::new("diff")
         .arg("-r")
@@ -141,7 +141,7 @@ async fn a_tree_comes_back_as_it_went() {
     let again = copy(&session, "x:1/sub/tree/from/", back.to_str().unwrap())
         .await
         .unwrap();
-    assert_eq!(again.files, 54, "into a directory that is there: {again:?}");
+    assert_eq!(again.files, 54, "into an existing directory: {again:?}");
     fs::write(back.join("from/big"), "changed").unwrap();
     let again = copy(&session, "x:1/sub/tree/from", back.to_str().unwrap())
         .await
@@ -150,7 +150,7 @@ async fn a_tree_comes_back_as_it_went() {
     assert_same(&from, &back.join("from"));
 }
 
-/// A part that is there already, and what then comes over the network of 5 MB.
+/// Copies a file of 5 MB whose part exists already; returns the bytes sent over the network.
 async fn resumed(part: &[u8], up: bool) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let (here, there) = (folder.path().join("here"), folder.path().join("there"));
@@ -322,20 +322,20 @@ async fn a_file_takes_its_place_only_if_it_is_what_was_sent() {
     message::write(&mut send, &Finish { hash }).await.unwrap();
     assert!(matches!(message::read(&mut receive).await, Ok(Reply::Refused { .. })));
     assert_eq!(fs::read(folder.path().join("f")).unwrap(), b"old");
-    assert!(!folder.path().join(".f.part").exists(), "nothing of it is of use");
-    // One that ends too early.
+    assert!(!folder.path().join(".f.part").exists(), "no byte of it is useful");
+    // A transfer that ends too early.
     let (mut send, mut receive) = ask(&connection, &put("f", 1000)).await;
     assert!(matches!(message::read(&mut receive).await, Ok(Reply::Part(_))));
     message::write(&mut send, &Start { offset: 0, lanes: 1 }).await.unwrap();
     send.write_all(b"begin").await.unwrap();
-    // Meanwhile nobody else may write it.
+    // Until the transfer ends, no other client may write the file.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     assert!(refused(&connection, &put("f", 9)).await.contains("another transfer"));
     send.finish().unwrap();
     assert!(matches!(message::read(&mut receive).await, Ok(Reply::Refused { .. })));
     assert_eq!(fs::read(folder.path().join("f")).unwrap(), b"old");
     assert_eq!(fs::read(folder.path().join(".f.part")).unwrap(), b"begin");
-    // Offsets that lie, and messages that are none.
+    // Wrong offsets, and invalid messages.
     for offset in [1, 6, u64::MAX] {
         let (mut send, mut receive) = ask(&connection, &put("f", 1000)).await;
         assert!(matches!(message::read(&mut receive).await, Ok(Reply::Part(_))));
@@ -381,7 +381,7 @@ async fn a_reader_cannot_write_and_a_stranger_can_do_nothing() {
     }
 }
 
-/// A file system of a megabyte, as long as this lives.
+/// File system of 1 MB, which is unmounted on drop.
 struct Small(tempfile::TempDir);
 
 impl Small {

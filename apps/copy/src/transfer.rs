@@ -1,4 +1,4 @@
-//! The bytes of a file: from a file into a stream, and from a stream into a part.
+//! Transfer of a file's bytes: from a file into a stream, and from a stream into a part.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,32 +10,32 @@ use noq::{RecvStream, SendStream};
 use tokio::task::block_in_place;
 
 use super::error::CopyError;
-use super::lanes::STRIPE;
+use super::lanes::STRIPE_BYTES;
 use super::message::{FileInfo, Finish};
 use super::part::Part;
 use levelflow_host::Error;
 
-/// Progress of a run, which the display reads.
+/// Progress of a run, for its display.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Bytes that are where they belong, the skipped and resumed ones too.
+    /// Bytes of files at their target, including skipped and resumed ones.
     pub done: AtomicU64,
-    /// Bytes that went over the network.
+    /// Bytes sent over the network.
     pub sent: AtomicU64,
-    /// Bytes that were there from an earlier try.
+    /// Bytes transferred by an earlier attempt.
     pub resumed: AtomicU64,
     /// Files that arrived.
     pub files: AtomicU64,
-    /// Files that were there already.
+    /// Files that existed already.
     pub skipped: AtomicU64,
-    /// Files that cannot be sent yet, since another transfer of them is not over.
+    /// Files that wait for the end of another transfer of the same file.
     pub waiting: AtomicU64,
-    /// Who set the rate of what the server sent, in its words.
+    /// Controller of the server's sending rate, as the server reports it.
     control: Mutex<Option<String>>,
 }
 
 impl Progress {
-    /// Who set the rate of what the server sent last, if it has sent a whole file.
+    /// Returns the controller that the server reported for the latest complete file.
     #[must_use]
     pub fn control(&self) -> Option<String> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -62,7 +62,7 @@ impl Progress {
     }
 }
 
-/// Sends a file from where it stands, a stripe to each lane in turn; gives the hash of the whole.
+/// Sends a file from its current position, in stripes over the lanes in turn; returns the hash of the whole file.
 pub(super) async fn send(
     file: &mut File,
     offset: u64,
@@ -71,7 +71,7 @@ pub(super) async fn send(
     lanes: &mut [&mut SendStream],
     progress: &Progress,
 ) -> Result<Finish, CopyError> {
-    let mut room = vec![0; STRIPE];
+    let mut room = vec![0; STRIPE_BYTES];
     for (turn, length) in stripes(size - offset) {
         let stripe = &mut room[..length];
         block_in_place(|| file.read_exact(stripe)).map_err(|e| match e.kind() {
@@ -88,17 +88,17 @@ pub(super) async fn send(
     Ok(Finish { hash })
 }
 
-/// Numbers and lengths of the stripes of so many bytes.
+/// Splits a number of bytes into stripes; returns the number and the length of each stripe.
 fn stripes(bytes: u64) -> impl Iterator<Item = (usize, usize)> {
     let mut left = bytes;
     (0..).map_while(move |turn| {
-        let length = usize::try_from(left).unwrap_or(STRIPE).min(STRIPE);
+        let length = usize::try_from(left).unwrap_or(STRIPE_BYTES).min(STRIPE_BYTES);
         left -= length as u64;
         (length > 0).then_some((turn, length))
     })
 }
 
-/// Writes what comes over the lanes to a part, up to the size of the file; gives its hash.
+/// Writes the data of the lanes to a part, up to the size of the file; returns the hash of the whole file.
 pub(super) async fn receive(
     part: &mut Part,
     offset: u64,

@@ -1,4 +1,4 @@
-//! What JavaScript calls. Texts go in through [`input`]; whatever comes out lies at [`output`], of length
+//! Functions for JavaScript. Texts are passed through [`input`]. The output is at [`output`], of length
 //! [`output_length`], until the next call.
 #![expect(
     unsafe_code,
@@ -12,27 +12,27 @@ use levelflow_scenario::{
 };
 use serde_json::{Value, json};
 
-use crate::run::{Progress, Run};
+use crate::run::{LabRun, Progress};
 use crate::{limits, output};
 
 #[derive(Default)]
 struct Page {
     input: Vec<u8>,
     output: Vec<u8>,
-    run: Option<Run>,
+    run: Option<LabRun>,
 }
 
 thread_local! {
     static PAGE: RefCell<Page> = RefCell::default();
 }
 
-/// The call went well; of a run, that it is where it should be.
+/// Success; for a run, the requested time is reached.
 const DONE: u32 = 0;
-/// The output is what is wrong.
+/// Failure; the output is the error message.
 const WRONG: u32 = 1;
-/// The run has more to do.
+/// The run has more to simulate.
 const MORE: u32 = 2;
-/// The run has taken all the events that it may.
+/// The run has reached its limit of events.
 const CUT: u32 = 3;
 
 fn answer<T: Into<Vec<u8>>>(page: &mut Page, found: Result<T, String>) -> u32 {
@@ -53,7 +53,7 @@ fn asked(call: impl FnOnce(&str) -> Result<String, String>) -> u32 {
     })
 }
 
-fn of_run<T: Into<Vec<u8>>>(call: impl FnOnce(&mut Run) -> Result<T, String>) -> u32 {
+fn of_run<T: Into<Vec<u8>>>(call: impl FnOnce(&mut LabRun) -> Result<T, String>) -> u32 {
     PAGE.with_borrow_mut(|page| {
         let found = page
             .run
@@ -64,7 +64,7 @@ fn of_run<T: Into<Vec<u8>>>(call: impl FnOnce(&mut Run) -> Result<T, String>) ->
     })
 }
 
-/// Room for a text of so many bytes.
+/// Allocates room for a text of `length` bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     PAGE.with_borrow_mut(|page| {
@@ -73,19 +73,19 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Where the output is.
+/// Returns the address of the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     PAGE.with_borrow(|page| page.output.as_ptr())
 }
 
-/// How long it is.
+/// Returns the length of the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn output_length() -> usize {
     PAGE.with_borrow(|page| page.output.len())
 }
 
-/// A scenario in TOML to the same structure in JSON.
+/// Converts a scenario from TOML to the same structure in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn parse() -> u32 {
     asked(|text| {
@@ -95,8 +95,8 @@ pub extern "C" fn parse() -> u32 {
     })
 }
 
-/// `scenario` and `files`, texts by name, in JSON, to the scenario with changes in place of the traces that its links name.
-/// A file goes by its name, whatever folder the scenario expects it in.
+/// Replaces each trace file that a link names by the changes in this file. The input is JSON with `scenario`, and with
+/// `files`, a text per name. Files are found by name, regardless of the folder in the scenario.
 #[unsafe(no_mangle)]
 pub extern "C" fn traces() -> u32 {
     asked(|text| {
@@ -115,13 +115,14 @@ pub extern "C" fn traces() -> u32 {
     })
 }
 
-/// A value as typed, in JSON.
+/// Parses a typed value; returns it in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn value() -> u32 {
     asked(|text| Ok(value_of(text).to_string()))
 }
 
-/// The line of a scenario file that an error is about, or nothing; the input is the error, a NUL, and the file.
+/// Returns the line of a scenario file that an error refers to, or nothing. The input is the error, a NUL, and the
+/// file.
 #[unsafe(no_mangle)]
 pub extern "C" fn line() -> u32 {
     asked(|both| {
@@ -130,7 +131,7 @@ pub extern "C" fn line() -> u32 {
     })
 }
 
-/// Laws, queue disciplines and buffer algorithms with their parameter tables, in JSON.
+/// Returns laws, queue disciplines and buffer algorithms with their parameter tables, in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn catalogue() -> u32 {
     asked(|_| {
@@ -139,19 +140,19 @@ pub extern "C" fn catalogue() -> u32 {
     })
 }
 
-/// Begins the run of a scenario in JSON; the output is what it stands for.
+/// Starts the run of a scenario in JSON; the output is the description of its network.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(trace: u32) -> u32 {
     PAGE.with_borrow_mut(|page| {
         page.run = None;
         let input = std::mem::take(&mut page.input);
-        let opened = Run::new(&String::from_utf8_lossy(&input), trace != 0);
+        let opened = LabRun::new(&String::from_utf8_lossy(&input), trace != 0);
         let found = opened.map(|run| page.run.insert(run).resolved.clone());
         answer(page, found)
     })
 }
 
-/// Goes on until a time in seconds, for at most so many events.
+/// Advances to a time in seconds, or by at most `events` events.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(until_s: f64, events: f64) -> u32 {
     let mut progress = Progress::There;
@@ -166,31 +167,31 @@ pub extern "C" fn advance(until_s: f64, events: f64) -> u32 {
     }
 }
 
-/// Simulated time, s; NaN without a run.
+/// Returns the simulated time, s; NaN without a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn now() -> f64 {
-    PAGE.with_borrow(|page| page.run.as_ref().map_or(f64::NAN, Run::now))
+    PAGE.with_borrow(|page| page.run.as_ref().map_or(f64::NAN, LabRun::now))
 }
 
-/// Packets times links they crossed.
+/// Returns the number of link crossings, summed over all packets.
 #[unsafe(no_mangle)]
 pub extern "C" fn packet_hops() -> f64 {
     PAGE.with_borrow(|page| page.run.as_ref().map_or(0.0, |run| run.packet_hops() as f64))
 }
 
-/// What has been recorded since the last call.
+/// Returns rows recorded since the last call.
 #[unsafe(no_mangle)]
 pub extern "C" fn take() -> u32 {
     of_run(|run| Ok(output::tables(&run.take())))
 }
 
-/// Exact counters, in JSON.
+/// Returns exact counters, in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn summary() -> u32 {
-    of_run(Run::summary)
+    of_run(LabRun::summary)
 }
 
-/// The stays of packets that ended since the last call, and those that go on.
+/// Returns the stays of packets at links that ended since the last call, and the stays in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn stays() -> u32 {
     of_run(|run| Ok(output::tables(&[("stays", output::stays(&run.stays()))])))

@@ -1,11 +1,11 @@
-//! The simulator in a web page: scenarios in, columns and the positions of packets out.
+//! Simulator for a web page: scenarios in, columns and positions of packets out.
 //!
-//! [`Run`] is a run within the [limits](limits) of a page. [`exports`] hands it to JavaScript over two byte buffers,
-//! so the module needs no generated glue. Whatever goes wrong comes back as the lines that the command prints.
+//! [`LabRun`] is a run within the [limits](limits) of a page. [`exports`] passes it to JavaScript over two byte buffers,
+//! so the module needs no generated glue. Errors are the lines that the command prints.
 
 pub mod exports;
 pub mod limits;
 mod output;
 mod run;
 
-pub use run::{Progress, Run};
+pub use run::{LabRun, Progress};

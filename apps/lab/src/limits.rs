@@ -1,28 +1,28 @@
-//! What a run in a page may take.
+//! Limits of a run in a web page.
 
 use levelflow_scenario::{Arrivals, Network};
 use levelflow_sim::Any;
 use levelflow_units::Bytes;
 use serde_json::Value;
 
-/// Most memory of flows and packets.
-pub const MEMORY: Bytes = Bytes::new(256_000_000);
+/// Limit on memory for flows and packets.
+pub const MAX_MEMORY: Bytes = Bytes::new(256_000_000);
 
-/// Most rows of all tables.
-pub const ROWS: u64 = 1_000_000;
+/// Limit on the rows of all tables together.
+pub const MAX_ROWS: u64 = 1_000_000;
 
-/// The largest integer that JavaScript keeps apart from its neighbours.
-pub const INTEGER: u64 = (1 << 53) - 1;
+/// Largest integer up to which JavaScript represents every integer exactly.
+pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Most events, some five seconds of work; a run that needs more is cut.
-pub const EVENTS: u64 = 30_000_000;
+/// Limit on events, about five seconds of work; a longer run ends early.
+pub const MAX_EVENTS: u64 = 30_000_000;
 
-/// Refuses a run whose tables would not fit a page, and lowers its limit of memory.
+/// Rejects a run whose tables are too large for a page, and lowers its memory limit.
 ///
 /// # Errors
-/// Says how long a sample must be.
+/// When the sampling interval is too short; the message has the shortest allowed interval.
 pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
-    network.memory_limit = network.memory_limit.min(MEMORY);
+    network.memory_limit = network.memory_limit.min(MAX_MEMORY);
     let members = network.flows.iter().map(|flow| match flow.arrivals {
         Arrivals::Once { count } => 1 + u64::from(count),
         _ => 1,
@@ -30,30 +30,32 @@ pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
     let each = network.links.len() as u64 + members.sum::<u64>();
     let samples = network.duration.as_ps() / network.sample.as_ps().max(1);
     let rows = samples.saturating_mul(each);
-    if rows <= ROWS {
+    if rows <= MAX_ROWS {
         return Ok(());
     }
-    let shortest = network.duration.as_secs_f64() * each as f64 / ROWS as f64;
+    let shortest = network.duration.as_secs_f64() * each as f64 / MAX_ROWS as f64;
     Err(format!(
-        "sample: {} makes {rows} rows of results, and a page holds {ROWS}; allowed here: {shortest:.2} s or more",
+        "sample: {} makes {rows} rows of results, and a page holds {MAX_ROWS}; allowed here: {shortest:.2} s or more",
         network.sample
     ))
 }
 
-/// Refuses numbers that JavaScript would change: integers that it rounds, and what is not finite.
+/// Rejects numbers that JavaScript would change: integers that it rounds, and numbers that are not finite.
 ///
 /// # Errors
-/// Names the first one.
+/// When the scenario has such a number; the error names the first one.
 pub fn exact(scenario: &Value) -> Result<(), String> {
     match scenario {
         Value::Number(number) => {
             let size = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
             match size {
-                Some(size) if size > INTEGER => Err(format!(": {number}; a page rounds integers above {INTEGER}")),
+                Some(size) if size > MAX_SAFE_INTEGER => {
+                    Err(format!(": {number}; a page rounds integers above {MAX_SAFE_INTEGER}"))
+                }
                 _ => Ok(()),
             }
         }
-        // TOML has inf and nan, JSON has not.
+        // TOML has inf and nan; JSON has null in their place.
         Value::Null => Err(": a number must be finite".to_owned()),
         Value::Array(values) => values.iter().try_for_each(exact),
         Value::Object(table) => table.iter().try_for_each(|(key, value)| {
@@ -71,9 +73,9 @@ mod tests {
 
     #[test]
     fn a_number_that_a_page_would_change_is_named() {
-        let fine = json!({ "seed": INTEGER, "flow": [{ "count": 3, "start": 1e300 }] });
+        let fine = json!({ "seed": MAX_SAFE_INTEGER, "flow": [{ "count": 3, "start": 1e300 }] });
         assert_eq!(exact(&fine), Ok(()));
-        let coarse = json!({ "flow": [{ "name": "x", "count": INTEGER + 2 }] });
+        let coarse = json!({ "flow": [{ "name": "x", "count": MAX_SAFE_INTEGER + 2 }] });
         let line = exact(&coarse).expect_err("it is too large");
         assert_eq!(
             exact(&json!({ "link": [{ "loss": null }] })),

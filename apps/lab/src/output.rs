@@ -1,14 +1,14 @@
-//! Columns as one piece of memory: the length of a JSON text, the text, then the values of each column.
+//! Columns in one block of memory: the length of a JSON text, the text, then the values of each column.
 //!
-//! The text has, for each table, its rows and, for each column, its name, its type and where it begins. Numbers are
-//! little-endian, and begin at multiples of eight.
+//! The text lists the rows of each table, and the name, type and offset of each column. Numbers are little-endian, at
+//! multiples of eight bytes.
 
 use levelflow_results::{Column, Table};
 use levelflow_sim::{Fate, Stay};
 use levelflow_units::Time;
 use serde_json::{Map, Value, json};
 
-/// Packs tables.
+/// Packs tables into one block of memory.
 pub fn tables(tables: &[(&'static str, Table)]) -> Vec<u8> {
     let mut values = Vec::new();
     let mut index = Map::new();
@@ -48,7 +48,7 @@ fn append(out: &mut Vec<u8>, column: &Column) -> &'static str {
     }
 }
 
-/// Stays as a table; times in seconds, NaN for never.
+/// Converts stays of packets to a table, with times in seconds; NaN means never.
 pub fn stays(stays: &[Stay]) -> Table {
     let times = |get: fn(&Stay) -> Time| {
         let seconds = |at: Time| if at == Time::NEVER { f64::NAN } else { at.as_secs_f64() };

@@ -1,4 +1,4 @@
-//! A run of a scenario in a page.
+//! Run of a scenario in a web page.
 
 use levelflow_results::Table;
 use levelflow_scenario::Scenario;
@@ -7,31 +7,31 @@ use levelflow_units::{Duration, Time};
 
 use crate::limits;
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// There is more to do.
+    /// More remains to be simulated.
     More,
-    /// It is where it should be.
+    /// The requested time is reached.
     There,
-    /// It has taken all the events that it may.
+    /// The limit of events is reached.
     Cut,
 }
 
-/// A run under way, and what it stands for.
+/// Run in progress, with the description of its network.
 #[derive(Debug)]
-pub struct Run {
+pub struct LabRun {
     sim: Sim<Any>,
     end: Time,
-    /// The scenario with every default filled in, in JSON.
+    /// Scenario with every default filled in, in JSON.
     pub resolved: String,
 }
 
-impl Run {
-    /// Begins the run of a scenario in JSON; with `trace`, the positions of packets can be asked for.
+impl LabRun {
+    /// Starts the run of a scenario in JSON; `trace` enables the positions of packets.
     ///
     /// # Errors
-    /// What is wrong with the scenario, a line per mistake; or why it is too large for a page.
+    /// Mistakes of the scenario, one per line, or the reason why it is too large for a page.
     pub fn new(json: &str, trace: bool) -> Result<Self, String> {
         let value = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let scenario = Scenario::from_value(&value).map_err(|e| e.to_string())?;
@@ -49,43 +49,43 @@ impl Run {
         })
     }
 
-    /// Goes on until `until_s`, for at most so many events.
+    /// Advances to `until_s`, or by at most `events` events.
     ///
     /// # Errors
-    /// When flows and packets take more memory than they may.
+    /// When flows and packets exceed the memory limit.
     pub fn advance(&mut self, until_s: f64, events: u64) -> Result<Progress, String> {
         let until = Duration::from_secs_f64(until_s).map_or(self.end, |after| Time::ZERO + after);
         let until = until.min(self.end);
-        let left = limits::EVENTS.saturating_sub(self.sim.events());
+        let left = limits::MAX_EVENTS.saturating_sub(self.sim.events());
         let over = self.sim.advance(until, events.min(left)).map_err(|e| e.to_string())?;
         let there = over || (until < self.end && self.sim.now() == until);
         Ok(if there {
             Progress::There
-        } else if self.sim.events() >= limits::EVENTS {
+        } else if self.sim.events() >= limits::MAX_EVENTS {
             Progress::Cut
         } else {
             Progress::More
         })
     }
 
-    /// Simulated time, s.
+    /// Returns the simulated time, s.
     #[must_use]
     pub fn now(&self) -> f64 {
         self.sim.now().as_secs_f64()
     }
 
-    /// Packets times links they crossed.
+    /// Returns the number of link crossings, summed over all packets.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
         self.sim.packet_hops()
     }
 
-    /// What has been recorded since the last call.
+    /// Returns rows recorded since the last call.
     pub fn take(&mut self) -> [(&'static str, Table); 4] {
         self.sim.recorder.take()
     }
 
-    /// Exact counters, in JSON.
+    /// Returns exact counters, in JSON.
     ///
     /// # Errors
     /// When packets are not conserved.
@@ -94,7 +94,7 @@ impl Run {
         serde_json::to_string(&summary).map_err(|e| e.to_string())
     }
 
-    /// The stays of packets at links that ended since the last call, and those that go on.
+    /// Returns the stays of packets at links that ended since the last call, and the stays in progress.
     pub fn stays(&mut self) -> Vec<Stay> {
         let mut stays = self.sim.trace.as_mut().map(|trace| trace.take()).unwrap_or_default();
         stays.extend(self.sim.present());
@@ -118,7 +118,7 @@ mod tests {
         json!({ "name": "n", "profile": "paper", "duration": "10 s", "link": [first], "flow": [x] }).to_string()
     }
 
-    fn finish(run: &mut Run) -> Progress {
+    fn finish(run: &mut LabRun) -> Progress {
         loop {
             match run.advance(1e9, 100_000).expect("it fits") {
                 Progress::More => {}
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn stays_are_those_of_a_line() {
-        // 0.5 Mb/s of 1000 B: a packet each 16 ms, 8 ms on the transmitter and 50 ms on the wire.
+        // Packets of 1000 B at 0.5 Mb/s: one every 16 ms, with 8 ms of transmission and 50 ms of propagation.
         let law = json!({ "law": { "cbr": { "rate": "0.5 Mb/s" } } });
-        let mut run = Run::new(&scenario(law, json!({})), true).expect("it is allowed");
+        let mut run = LabRun::new(&scenario(law, json!({})), true).expect("a valid scenario");
         assert_eq!(run.advance(2.0, 1_000_000), Ok(Progress::There));
         let stays = run.stays();
         let data = stays.iter().filter(|s| !s.ack);
@@ -152,7 +152,7 @@ mod tests {
         let law = json!({ "law": { "cbr": { "rate": "2 Mb/s" } } });
         let link = json!({ "buffer": "5 packets", "loss": 0.1, "queue": "codel" });
         for (link, until) in [(json!({ "buffer": "5 packets" }), 1.0), (link, 3.0)] {
-            let mut run = Run::new(&scenario(law.clone(), link), true).expect("it is allowed");
+            let mut run = LabRun::new(&scenario(law.clone(), link), true).expect("a valid scenario");
             run.advance(until, 1_000_000).expect("it fits");
             let stays = run.stays();
             let count = |fate| stays.iter().filter(|s| s.link == 0 && s.fate == fate).count() as u64;
@@ -173,7 +173,7 @@ mod tests {
         let law = json!({ "law": "cubic" });
         let link = json!({ "buffer": "9 packets", "loss": 0.01 });
         let ended = [true, false].map(|trace| {
-            let mut run = Run::new(&scenario(law.clone(), link.clone()), trace).expect("it is allowed");
+            let mut run = LabRun::new(&scenario(law.clone(), link.clone()), trace).expect("a valid scenario");
             assert_eq!(finish(&mut run), Progress::There);
             (run.summary(), format!("{:?}", run.take()))
         });
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn too_much_is_refused_or_cut_in_one_line() {
-        let refused = |json: &str| Run::new(json, false).expect_err("it is too much");
+        let refused = |json: &str| LabRun::new(json, false).expect_err("a scenario beyond the limits");
         let fine = scenario(json!({}), json!({}));
         let many = fine.replace("\"10 s\"", "\"10 s\",\"sample\":\"1 us\"");
         assert!(refused(&many).starts_with("sample: 1 us makes"), "{}", refused(&many));
@@ -199,7 +199,7 @@ mod tests {
             json!({ "law": { "cbr": { "rate": "90 Gb/s" } } }),
             json!({ "capacity": "100 Gb/s", "delay": "1 us" }),
         );
-        let mut run = Run::new(&busy, false).expect("nobody knows how long it takes");
+        let mut run = LabRun::new(&busy, false).expect("the number of events is unknown in advance");
         assert_eq!(finish(&mut run), Progress::Cut);
         assert!(run.now() < 10.0 && run.summary().is_ok());
     }
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn mistakes_are_the_lines_of_the_command() {
         let wrong = scenario(json!({}), json!({ "capacity": "10 apples" }));
-        let line = Run::new(&wrong, false).expect_err("it is no rate");
+        let line = LabRun::new(&wrong, false).expect_err("an invalid rate");
         assert!(
             line.starts_with("link 1 (A->B), capacity: \"10 apples\" is not a rate"),
             "{line}"

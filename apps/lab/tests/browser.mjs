@@ -11,11 +11,11 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
 }
 
-/** A page that has drawn its first run; `page.troubles` lists errors and requests to elsewhere. */
+/** Opens a page and waits for its first run; `page.troubles` lists errors and requests to other hosts. */
 export async function open(browser, { at = url, hash = "", width = 1440, height = 1000, ...more } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", acceptDownloads: true, ...more });
   const page = await context.newPage();
-  page.setDefaultTimeout(120_000); // a busy machine is slow, not wrong
+  page.setDefaultTimeout(120_000); // a busy machine is slow
   page.troubles = [];
   page.on("pageerror", (error) => page.troubles.push(error.message));
   page.on("console", (message) => message.type() === "error" && page.troubles.push(message.text()));
@@ -25,38 +25,38 @@ export async function open(browser, { at = url, hash = "", width = 1440, height 
   return page;
 }
 
-/** Waits until the newest scenario has been run and drawn; afterwards, `mark` is gone. */
+/** Waits until the newest scenario has been run and drawn, which removes `mark`. */
 export async function drawn(page) {
   await page.waitForFunction(() => document.body.dataset.redrawMs !== undefined);
 }
 
-/** Does something that runs the scenario anew, and waits until that is drawn. */
+/** Performs an action that reruns the scenario, and waits until the result is drawn. */
 export async function redraws(page, act) {
   await page.evaluate(() => delete document.body.dataset.redrawMs);
   await act();
   await drawn(page);
 }
 
-/** Opens one of the networks. */
+/** Opens one of the preset networks. */
 export function network(page, name) {
   return redraws(page, () => page.selectOption("#preset", name));
 }
 
-/** Puts a text into the scenario file and applies it. To fill in 1,000 lines as a user does takes Chromium 10 s. */
+/** Sets the text of the scenario file and applies it. Filling in 1,000 lines like a user takes Chromium 10 s. */
 export async function applied(page, toml) {
   if (!(await page.locator("#text-box").evaluate((box) => box.open))) await page.click("#text-box summary");
-  await page.waitForFunction(() => document.getElementById("toml").value); // opened, the box is written into
+  await page.waitForFunction(() => document.getElementById("toml").value); // the box gets its text when opened
   if (toml.length < 5000) await page.fill("#toml", toml);
   else await page.locator("#toml").evaluate((box, text) => { box.value = text; }, toml);
   await page.click("#apply");
 }
 
-/** What the last values of a plot are, in words. */
+/** Returns the description of a plot, with the last value of each line. */
 export function words(page, plot, side = "a") {
   return page.locator(`#plots-${side} .${plot}`).getAttribute("aria-label");
 }
 
-/** What the Files menu saves. */
+/** Returns the file that an entry of the Files menu saves. */
 export async function saved(page, id) {
   await page.click("#files summary");
   const [download] = await Promise.all([page.waitForEvent("download"), page.click(id)]);

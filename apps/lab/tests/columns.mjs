@@ -1,4 +1,4 @@
-// Runs the scenarios (JSON, one a line) of standard input and prints, for each, the digest of every column and the summary.
+// Runs the scenarios of standard input (JSON, one per line); prints the column digests and the summary of each.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Engine, Mistake } from "../web/engine.js";
@@ -6,7 +6,7 @@ import { Engine, Mistake } from "../web/engine.js";
 const module = new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url)));
 const engine = new Engine(module);
 
-/** The bytes of a column; which NaN a processor writes is its own affair. */
+/** Returns the digest of a column. NaNs are normalised, because their bits depend on the processor. */
 function digest(values) {
   const plain = values instanceof Float64Array ? values.map((x) => (Number.isNaN(x) ? NaN : x)) : values;
   return createHash("sha256").update(new Uint8Array(plain.buffer)).digest("hex");

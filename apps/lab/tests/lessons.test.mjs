@@ -1,4 +1,4 @@
-// What lessons say is what the engine does.
+// Verifies the statements of the lessons with the engine.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -24,7 +24,7 @@ function lesson(id, change = () => {}) {
 const tried = (id) => lesson(id, LESSONS.find((one) => one.id === id).tried);
 const near = (found, expected, share) => assert.ok(Math.abs(found / expected - 1) <= share, `${found}, not ${expected}`);
 
-/** The largest over the smallest rate of a flow in the last quarter. */
+/** Returns the ratio of the largest to the smallest rate of a flow in the last quarter. */
 function swing({ tables, resolved, now }) {
   const rates = [...tables.flows.throughput_bps].filter((_, row) => row % resolved.flows.length === 0 && tables.flows.t[row] > 0.75 * now);
   return Math.max(...rates) / Math.min(...rates);
@@ -63,7 +63,7 @@ test("buffers: four times the buffer, four times the wait; 25 packets keep 99 %,
   for (const [packets, used] of [[25, 0.99], [5, 0.89]]) {
     const { result, links } = lesson("buffers", (scenario) => { scenario.link[0].buffer = `${packets} packets`; });
     near(result.summary.links[0].utilisation, used, 0.01);
-    near(links[0].longest, (packets - 1) * 8000 / 1e7, 0.02); // of a packet that takes the last place
+    near(links[0].longest, (packets - 1) * 8000 / 1e7, 0.02); // delay of a packet in the last place
   }
 });
 

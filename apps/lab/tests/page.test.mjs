@@ -7,7 +7,7 @@ let browser;
 before(async () => { browser = await launch(); });
 after(() => browser.close());
 
-test("the page opens, asks nobody else, and shows the fair rates of T1", async () => {
+test("the page opens without requests to other hosts, and shows the fair rates of T1", async () => {
   const page = await open(browser);
   assert.match(await words(page, "rates"), /x1 ends at 5 Mb\/s; x2 ends at 5\.\d+ Mb\/s|x1 ends at 5 Mb\/s; x2 ends at 5 Mb\/s|x1 ends at 4\.9\d Mb\/s/);
   assert.equal(await page.locator("#plots-a canvas").count(), 4);
@@ -15,7 +15,7 @@ test("the page opens, asks nobody else, and shows the fair rates of T1", async (
   await page.context().close();
 });
 
-test("each control has a name that a screen reader can say", async () => {
+test("each control has a name for screen readers", async () => {
   const page = await open(browser);
   await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
   const nameless = await page.evaluate(() => [...document.querySelectorAll("input, select, textarea, button, [role=button], summary")]
@@ -49,7 +49,7 @@ test("dragging the capacity redraws rates and their reference", async () => {
   assert.ok(Math.abs((await share()) - 0.5) < 0.03, `${await share()} of ${typed}`);
   await page.click("#undo");
   await page.waitForFunction(() => document.querySelector("[data-key='link.0.capacity']").value === "10 Mb/s");
-  assert.equal(await page.locator("#undo").isDisabled(), true); // the drag was one step
+  assert.equal(await page.locator("#undo").isDisabled(), true); // undo treats the drag as one step
   await page.context().close();
 });
 
@@ -66,7 +66,7 @@ test("two laws stand side by side on equal axes", async () => {
   await page.context().close();
 });
 
-test("what is wrong stands beside the field, in every field", async () => {
+test("every field shows its error next to it", async () => {
   const page = await open(browser);
   await page.evaluate(() => document.querySelectorAll("details.card, details.more").forEach((one) => { one.open = true; }));
   const keys = await page.locator(".controls input[type=text]").evaluateAll((all) => all.map((one) => one.dataset.key));
@@ -78,7 +78,7 @@ test("what is wrong stands beside the field, in every field", async () => {
     if (key.startsWith("flow") && key.endsWith("name")) {
       await page.locator("#mistakes:not([hidden]), .controls .wrong:not([hidden])").first().waitFor();
     } else {
-      await message.waitFor().catch(() => assert.fail(`nothing beside ${key}`));
+      await message.waitFor().catch(() => assert.fail(`no error next to ${key}`));
       assert.equal(await field(page, key).getAttribute("aria-invalid"), "true", key);
       assert.equal(await field(page, key).getAttribute("aria-describedby"), await message.getAttribute("id"));
     }
@@ -89,7 +89,7 @@ test("what is wrong stands beside the field, in every field", async () => {
   await page.context().close();
 });
 
-test("a wrong scenario file is told with its line, a wrong link in words", async () => {
+test("an error in a scenario file is shown with its line, that of a link in words", async () => {
   const page = await open(browser);
   await applied(page, "name = ");
   await page.locator("#toml-wrong", { hasText: "line 1, column" }).waitFor();
@@ -110,7 +110,7 @@ test("a wrong scenario file is told with its line, a wrong link in words", async
   await page.context().close();
 });
 
-test("a file opens, a broken or large one is refused in words", async () => {
+test("a file opens; an invalid or large one is rejected with a message", async () => {
   const page = await open(browser);
   const give = (name, content) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(content) });
   await give("x.toml", "no toml");
@@ -122,7 +122,7 @@ test("a file opens, a broken or large one is refused in words", async () => {
   await page.context().close();
 });
 
-test("a link brings the same network to somebody else", async () => {
+test("a link opens the same network in another browser", async () => {
   const page = await open(browser);
   await network(page, "parking-lot");
   await redraws(page, () => type(page, "link.0.capacity", "25 Mb/s"));
@@ -163,7 +163,7 @@ test("files come out: scenario, picture, tables", async () => {
   await page.context().close();
 });
 
-test("the keyboard reaches everything: play, choose, move, add, remove, undo", async () => {
+test("the keyboard suffices for everything: play, choose, move, add, remove, undo", async () => {
   const page = await open(browser);
   await page.locator("h1").click();
   await page.keyboard.press(" ");
@@ -174,7 +174,7 @@ test("the keyboard reaches everything: play, choose, move, add, remove, undo", a
   const was = await at();
   await page.keyboard.press("ArrowRight");
   assert.notEqual(await at(), was);
-  await page.keyboard.press("ArrowDown"); // the focus stayed
+  await page.keyboard.press("ArrowDown"); // the focus is unchanged
   await page.locator("[data-key='flow 1']").focus();
   await page.keyboard.press("Enter");
   assert.equal(await field(page, "flow.1.name").inputValue(), "x2");
@@ -219,7 +219,7 @@ test("packets move while it plays and stand while it does not", async () => {
     return shown > 14 && document.querySelector("#stage-a canvas").toDataURL() !== before;
   }, standing);
   assert.ok(await painted());
-  await page.click("#play"); // stops: the clock of a page that plays goes on while it is read
+  await page.click("#play"); // stops the clock, which advances while it is read
   const passed = parseFloat(await page.textContent("#clock")) - 14;
   const slowed = (speed * (performance.now() - began)) / 1000;
   assert.ok(passed > 0 && passed < slowed + 0.001, `${passed} s of ${slowed} s at speed ${speed}`);
@@ -258,7 +258,7 @@ test("of many links, nodes stand apart, and only the chosen link has its label",
     assert.equal(await labels(), 1);
     await page.locator("[data-key='link 150']").focus();
     await page.keyboard.press("Shift+Tab");
-    assert.equal(await labels(), 2); // of the one that has the focus, too
+    assert.equal(await labels(), 2); // the focused link also has a label
     await page.locator("#skip").focus();
     await page.keyboard.press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.id), "play");
@@ -268,7 +268,7 @@ test("of many links, nodes stand apart, and only the chosen link has its label",
   }
 });
 
-test("what theory predicts comes from the server", async () => {
+test("the prediction of theory comes from the server", async () => {
   const page = await open(browser);
   await page.locator("#theory", { hasText: "stable" }).waitFor();
   await page.locator("#theory td", { hasText: "5 Mb/s" }).first().waitFor();
@@ -278,7 +278,7 @@ test("what theory predicts comes from the server", async () => {
 });
 
 for (const [file, line] of [["engine.wasm", "engine.wasm, is not there (404)"], ["worker.js", "worker.js cannot be loaded"]]) {
-  test(`without ${file}, the page says so`, async () => {
+  test(`without ${file}, the page shows an error`, async () => {
     const context = await browser.newContext();
     await context.route(`**/${file}`, (route) => route.fulfill({ status: 404 }));
     const page = await context.newPage();
@@ -308,7 +308,7 @@ for (const width of [390, 1440]) {
   }
 }
 
-/** Of WCAG 2. */
+/** Returns the contrast ratio of WCAG 2. */
 function contrast(one, other) {
   const light = (hex) => {
     const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
@@ -318,7 +318,7 @@ function contrast(one, other) {
   return (a + 0.05) / (b + 0.05);
 }
 
-test("lessons open in turn: first the prediction, then the dragging and the question", async () => {
+test("the parts of a lesson open in order: first the prediction, then the dragging and the question", async () => {
   const page = await open(browser);
   await redraws(page, () => page.click("#lessons-open"));
   for (let number = 1; number <= 6; number += 1) {
@@ -344,7 +344,7 @@ test("lessons open in turn: first the prediction, then the dragging and the ques
   await page.context().close();
 });
 
-test("tables that the page saved open as a stored result, and only with their scenario", async () => {
+test("saved tables open as a stored result, and only with their scenario", async () => {
   const page = await open(browser);
   const before = await words(page, "rates");
   const flows = await saved(page, "#save-flows");
@@ -355,7 +355,7 @@ test("tables that the page saved open as a stored result, and only with their sc
   assert.equal(await words(page, "rates"), before);
   const half = flows.toString().replaceAll(/,(\d{7}\.?\d*),/g, (_, rate) => `,${Number(rate) / 2},`);
   await redraws(page, () => give(["half.csv", Buffer.from(half)]));
-  assert.notEqual(await words(page, "rates"), before); // the file is drawn, not a run
+  assert.notEqual(await words(page, "rates"), before); // the file is drawn instead of a run
   await redraws(page, () => page.click("#run-here"));
   assert.ok(await page.locator("#stored").isHidden());
   assert.equal(await words(page, "rates"), before);

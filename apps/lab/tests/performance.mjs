@@ -1,4 +1,4 @@
-// A report, not a test: how soon the first picture stands, what a movement of a slider costs, how smoothly packets move.
+// Performance report, not a test: time to the first picture, latency of a slider, frame rate of moving packets.
 //   LAB_URL=http://… node apps/lab/tests/performance.mjs, with the address that `levelflow lab` printed
 import { launch, network, open, redraws, url } from "./browser.mjs";
 
@@ -6,7 +6,7 @@ const WARM = 6;
 const OPENED = 5;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Milliseconds from the opening to the first lines, and to the whole run, in a browser that has just begun. */
+/** Returns milliseconds from opening the page in a new browser to the first lines, and to the complete run. */
 async function firstPicture() {
   const browser = await launch();
   const page = await browser.newPage();
@@ -27,7 +27,7 @@ async function firstPicture() {
   return at.join(" and ");
 }
 
-/** Milliseconds from a movement of the capacity's slider to the last line of the plots. */
+/** Returns milliseconds from a movement of the capacity slider to the last line of the plots. */
 async function redraw(page, name) {
   await network(page, name);
   const slider = page.getByRole("slider", { name: "capacity, slider" });

@@ -1,4 +1,4 @@
-// Max-min fair rates of the networks (JSON, one a line: room, routes, counts) of standard input.
+// Prints the max-min fair rates in networks from standard input (JSON, one per line: room, routes, counts).
 import { readFileSync } from "node:fs";
 import { maxmin } from "../web/fair.js";
 

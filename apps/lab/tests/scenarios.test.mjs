@@ -1,4 +1,4 @@
-// Scenarios that the page did not make: with every kind of key, with traces, from links that somebody forged.
+// Scenarios from outside the page: with every kind of key, with traces, and from forged links.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -65,7 +65,7 @@ to = "B"
 application = { rate = "200 kb/s" }
 `;
 
-/** The text of the scenario as the page holds it. */
+/** Returns the text of the page's scenario. */
 async function held(page) {
   if (!(await page.locator("#text-box").evaluate((box) => box.open))) await page.click("#text-box summary");
   await page.waitForFunction(() => document.getElementById("toml").value);
@@ -77,7 +77,7 @@ test("every kind of key opens, runs, and comes out as it went in: file, link, pi
   await redraws(page, () => applied(page, EVERYTHING));
   const rates = await words(page, "rates");
   assert.match(rates, /x, each ends at/);
-  assert.match(rates, /call ends at 2\d\d kb\/s/); // what it sends, not what it might
+  assert.match(rates, /call ends at 2\d\d kb\/s/); // rate of the application, not of the law
   assert.ok(await page.locator("#mistakes").isHidden());
   const toml = (await saved(page, "#save-toml")).toString();
   for (const part of ["gilbert_elliott", "down = true", "over = ", "slot = ", "reorder = true", "policer", "pie", "weight = 2", "ecmp", "reroute", "application"]) {
@@ -93,12 +93,12 @@ test("every kind of key opens, runs, and comes out as it went in: file, link, pi
   const other = await open(browser, { hash: new URL(page.url()).hash });
   assert.equal(await held(other), toml);
   await redraws(page, () => type(page, "link.0.loss", '{"gilbert_elliott":{"p":0.5,"r":0.5}}'));
-  assert.notEqual(await words(page, "rates"), rates); // a table typed into a field is one
+  assert.notEqual(await words(page, "rates"), rates); // the field parses a typed table
   assert.deepEqual([...page.troubles, ...other.troubles], []);
   await Promise.all([page, other].map((one) => one.context().close()));
 });
 
-test("a scenario opens with the trace that it names; alone, it says which file is missing", async () => {
+test("a scenario opens with the trace that it names; alone, the page names the missing file", async () => {
   const page = await open(browser);
   const files = await Promise.all(["lte.toml", "lte.csv"].map(async (name) => ({ name, mimeType: "text/plain", buffer: await ready(name) })));
   await page.setInputFiles("#file", files.slice(0, 1));
@@ -116,7 +116,7 @@ test("a scenario opens with the trace that it names; alone, it says which file i
   await page.context().close();
 });
 
-test("numbers that a page would change are refused beside their names", async () => {
+test("numbers that JavaScript would change are rejected with their names", async () => {
   const page = await open(browser);
   const line = "[[link]]\nfrom = 'A'\nto = 'B'\ncapacity = '1 Mb/s'\ndelay = '1 ms'\nduplex = true\n[[flow]]\nname = 'x'\nlaw = 'jetmax'\nfrom = 'A'\nto = 'B'\n";
   await applied(page, `name = 'n'\nduration = '2 s'\nseed = 9007199254740993\n${line}`);
@@ -132,7 +132,7 @@ test("numbers that a page would change are refused beside their names", async ()
   await page.context().close();
 });
 
-test("forged links are refused, or drawn as what they say and no more", async () => {
+test("forged links are rejected, or drawn without side effects", async () => {
   const link = (state) => `#s=${deflateRawSync(Buffer.from(typeof state === "string" ? state : JSON.stringify(state))).toString("base64url")}`;
   const scenario = {
     name: "n", duration: "2 s",
@@ -160,11 +160,11 @@ test("forged links are refused, or drawn as what they say and no more", async ()
   }
   const page = await open(browser);
   await page.goto(page.url().split("#")[0] + link({ scenario: { ...scenario, duration: 5 } }));
-  await page.locator(".field:has([data-key='top.0.duration']) > .wrong").waitFor({ state: "visible" }); // its box opens
+  await page.locator(".field:has([data-key='top.0.duration']) > .wrong").waitFor({ state: "visible" }); // the box around it opens
   await page.context().close();
 });
 
-test("what is too large for a link says so, and makes none", async () => {
+test("a scenario that is too large for a link gets a message and no link", async () => {
   const page = await open(browser);
   let seed = 1;
   const word = () => Array.from({ length: 40 }, () => String.fromCharCode(97 + ((seed = (seed * 16807) % 2147483647) % 26))).join("");
@@ -178,7 +178,7 @@ test("what is too large for a link says so, and makes none", async () => {
   await page.context().close();
 });
 
-test("the line of the time stands at the time in each plot, and ticks fit beside it", async () => {
+test("each plot marks the time at the right place, and its ticks fit next to the axis", async () => {
   const page = await open(browser);
   await network(page, "pair");
   await redraws(page, () => page.selectOption("#law-all", "level"));

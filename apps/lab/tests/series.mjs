@@ -1,4 +1,5 @@
-// What the plots show of stored results (JSON, one a line, as `levelflow lab --open` serves them) of standard input.
+// Prints the plotted series of stored results from standard input (JSON, one per line, as served by
+// `levelflow lab --open`).
 import { readFileSync } from "node:fs";
 import { flows, links } from "../web/series.js";
 

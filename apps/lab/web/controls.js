@@ -1,11 +1,11 @@
-/** The fields beside the drawing: of the chosen link, of the flows, of the laws' parameters and of the run. */
+/** Fields next to the drawing, for the selected link, the flows, the laws' parameters and the run. */
 
 import { choice, element, quantity, toggle } from "./fields.js";
 import { look } from "./panels.js";
 import { lawOf, setLaw } from "./scenario.js";
 import { format, parse, short } from "./units.js";
 
-/** What there is to drag of a link: kind and range. */
+/** Link quantities that have a slider, with kind and range. */
 const LINK = {
   capacity: { label: "capacity", kind: "rate", low: 1e5, high: 1e8 },
   delay: { label: "delay, one way", kind: "time", low: 1e-4, high: 1 },
@@ -14,28 +14,28 @@ const LINK = {
 };
 
 const FLOW = {
-  count: { label: "how many", kind: "number", low: 1, high: 100, empty: "1" },
+  count: { label: "number of flows", kind: "number", low: 1, high: 100, empty: "1" },
   rtt: { label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links" },
   start: { label: "starts at", kind: "time", empty: "0 s" },
   stop: { label: "stops at", kind: "time", empty: "never" },
   packet: { label: "packet", kind: "size", low: 100, high: 9000, empty: "1 kB" },
 };
 
-/** Parameters of a law that are shown at once; its table begins with those that matter. */
+/** Number of law parameters shown at first. A law's table begins with its important parameters. */
 const MAIN_GAINS = 5;
 
-/** Name and short title, for a choice. */
+/** Returns the name and short title of a law, for a list of choices. */
 export function named({ name, title }) {
   return [name, title.split(":")[0]];
 }
 
-/** A value as text: what a scenario file would have, without the quotes. */
+/** Returns a value as text, as in a scenario file but without quotes. */
 function worded(value) {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** What was typed: tables and numbers as such. */
+/** Parses a typed table or list; returns other text as it is. */
 function typed(text) {
   if (/^[[{]/.test(text)) {
     try {
@@ -47,7 +47,9 @@ function typed(text) {
   return text;
 }
 
-/** Whether a number stays what was typed: a larger integer would be rounded, so that the engine gets its digits. */
+/**
+ * Returns true if JavaScript represents a typed number exactly. Digits of other numbers go to the engine unchanged.
+ */
 function isExact(number) {
   return Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number));
 }
@@ -67,7 +69,7 @@ export class Controls {
     else entry[key] = kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
   }
 
-  /** A field for a key of an entry, which is looked up anew whenever it is needed. */
+  /** Creates a field for one key of a list entry. The entry is looked up at each use. */
   #entryField(list, index, key, spec, more = {}) {
     const entry = () => this.lab.scenario[list][index] ?? {};
     return quantity({
@@ -96,7 +98,7 @@ export class Controls {
         set: (text, dragging) => this.lab.change(() => {
           const share = /^([\d.eE+-]+)\s*%$/.exec(text);
           const number = share ? Number((Number(share[1]) / 100).toPrecision(12)) : Number(text);
-          link().loss = Number.isFinite(number) ? number : typed(text); // nothing is 0
+          link().loss = Number.isFinite(number) ? number : typed(text); // an empty field is 0
         }, dragging, `link.${index}.loss`),
         write: (value) => `${short(value * 100)} %`,
         read: (text) => parseFloat(text) / 100,
@@ -109,10 +111,10 @@ export class Controls {
     const spec = { ...FLOW[key], ...range };
     return this.#entryField("flow", index, key, spec, key === "count"
       ? { whole: true, write: (value) => String(value), read: (text) => Number(text || 1) }
-      : { help: key === "rtt" ? "Base round trip; what the links lack of it is spent in the hosts" : undefined });
+      : { help: key === "rtt" ? "Base round-trip time; the hosts add the part beyond the links" : undefined });
   }
 
-  /** One field for a key of all flows. */
+  /** Creates one field that sets a key in all flows. */
   allFlowsField(key, range = {}) {
     const spec = { ...FLOW[key], ...range };
     return quantity({
@@ -132,17 +134,17 @@ export class Controls {
     });
   }
 
-  /** One law for all flows; empty where they differ. */
+  /** Creates the choice of one law for all flows; empty if flows have different laws. */
   allLawsField() {
     const laws = () => [...new Set(this.lab.scenario.flow.map(lawOf))];
     return choice({
-      label: "law of all", key: "all.law", options: () => [["", "different ones"], ...this.lab.catalogue.laws.map(named)],
+      label: "law of all", key: "all.law", options: () => [["", "different laws"], ...this.lab.catalogue.laws.map(named)],
       get: () => (laws().length === 1 ? laws()[0] : ""),
       set: (law) => law && this.lab.change(() => this.lab.scenario.flow.forEach((flow) => setLaw(flow, law))),
     });
   }
 
-  /** A parameter of a law, for the whole run. */
+  /** Creates a field for a law parameter that holds for the whole run. */
   gainField(law, parameter, range = {}) {
     const table = () => this.lab.scenario.law?.[law.name] ?? {};
     const put = (value) => {
@@ -183,7 +185,7 @@ export class Controls {
       set: (name) => this.lab.change(() => { link().queue = name; }),
     });
     const duplex = toggle({
-      label: "the same in the other direction", key: `link.${index}.duplex`,
+      label: "also in the other direction", key: `link.${index}.duplex`,
       get: () => link().duplex, set: (on) => this.lab.change(() => { link().duplex = on; }),
     });
     return [which, ...Object.keys(LINK).map((key) => this.linkField(index, key)), queue, duplex];
@@ -228,7 +230,7 @@ export class Controls {
     });
   }
 
-  /** The table of flows: what they have now, by name. */
+  /** Creates the table of flows with their current rates. */
   #table() {
     const { scenario, dark, selected } = this.lab;
     const head = ["flow", "law", "rate", "fair"].map((text) => element("th", { scope: "col", text }));
@@ -252,7 +254,7 @@ export class Controls {
     return element("table", { class: "rows" }, element("caption", { "data-time": true }), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
   }
 
-  /** Builds what has changed in kind, and shows the values of everything. */
+  /** Rebuilds the fields if other ones are needed, and shows all values. */
   show() {
     const { scenario, selected, dark, catalogue } = this.lab;
     const shape = JSON.stringify([
@@ -272,7 +274,7 @@ export class Controls {
     for (const field of [...this.fields, ...this.lessonFields]) field.update();
   }
 
-  /** The fields of a lesson. */
+  /** Creates the fields of a lesson. */
   forLesson(drag) {
     this.lessonFields = drag.map(({ list, index, key, law, ...range }) => {
       if (list === "link") return this.linkField(index, key, range);
@@ -285,7 +287,7 @@ export class Controls {
     return this.lessonFields;
   }
 
-  /** Says what is wrong beside each field that a mistake names; the mistakes that name none of those here. */
+  /** Shows each mistake next to its field; returns the mistakes without a field. */
   blame(mistakes) {
     const all = [...this.fields, ...this.lessonFields];
     for (const field of all) field.say(null);
@@ -300,7 +302,7 @@ export class Controls {
   }
 }
 
-/** How far a parameter can be dragged: to both sides of its default, within what is allowed. */
+/** Returns the range of a parameter's slider: some range around the default, within the allowed values. */
 function reach({ kind, default: text, low, high }) {
   const [middle, least, most] = [text, low, high].map((of) => parse(kind, of));
   if (!Number.isFinite(middle)) return {};

@@ -1,4 +1,4 @@
-/** Changes of the network in the drawing: what is added by choosing nodes, and what is removed. */
+/** Edits of the network in the drawing: additions by selecting nodes, and removals. */
 
 import { freeName, lawOf, nodes, removeNode } from "./scenario.js";
 
@@ -9,18 +9,18 @@ function newLink(from, to) {
 export class Editing {
   #adding = null;
 
-  /** `lab` has scenario, layout, selected, change(edit) and select(kind, index); `page` says hints and draws. */
+  /** `lab` has scenario, layout, selected, change(edit) and select(kind, index); `page` shows hints and draws. */
   constructor(lab, page) {
     this.lab = lab;
     this.page = page;
   }
 
-  /** The node at which what is being added begins. */
+  /** First node of the link or flow that is being added. */
   get first() {
     return this.#adding?.first;
   }
 
-  /** Somebody chose a node: to remove it, or as an end of what is being added. */
+  /** Handles the selection of a node: for removal, or as an end of a new link or flow. */
   pick(name) {
     if (!this.#adding) {
       this.lab.select("node", name);
@@ -101,7 +101,7 @@ export class Editing {
     return nodes(scenario).length > 2;
   }
 
-  /** Removes what is selected. */
+  /** Removes the selected item. */
   remove() {
     if (!this.removable) return;
     const { lab } = this;

@@ -1,13 +1,13 @@
-/** The simulator, compiled to WebAssembly: texts in, objects and typed arrays out. */
+/** Simulator, compiled to WebAssembly: texts in, objects and typed arrays out. */
 
 const WRONG = 1;
 const PROGRESS = ["there", "wrong", "more", "cut"];
 const ARRAYS = { f8: Float64Array, u8: BigUint64Array, u4: Uint32Array, i4: Int32Array };
 
-/** What the engine says of bad input: a line per mistake. */
+/** Error of the engine for invalid input: one line per mistake. */
 export class Mistake extends Error {}
 
-/** One run at a time; a page has an engine for each run that it shows. */
+/** Engine for one run at a time. A page has one engine for each run that it shows. */
 export class Engine {
   #calls;
 
@@ -16,7 +16,7 @@ export class Engine {
     this.restart();
   }
 
-  /** A fresh memory; what a failed run leaves behind is of no use. */
+  /** Starts with fresh memory, because a failed run leaves it in an undefined state. */
   restart() {
     this.#calls = new WebAssembly.Instance(this.module).exports;
   }
@@ -43,49 +43,49 @@ export class Engine {
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) {
         this.restart();
-        throw new Mistake("the engine failed on this scenario, which is a mistake of ours: please report it");
+        throw new Mistake("the engine failed on this scenario. This is a bug; please report it");
       }
       throw error;
     }
   }
 
-  /** A scenario in TOML as an object. */
+  /** Parses a scenario in TOML; returns an object. */
   parse(toml) {
     this.#call("parse", toml);
     return JSON.parse(this.#text());
   }
 
-  /** A scenario with changes in place of the traces that its links name, from the texts of files by name. */
+  /** Replaces each trace file that a link names by the changes in this file; `files` has texts by name. */
   traces(scenario, files) {
     this.#call("traces", JSON.stringify({ scenario, files }));
     return JSON.parse(this.#text());
   }
 
-  /** A value as typed: TOML where it is TOML, otherwise the text itself. */
+  /** Parses a typed value: TOML if it is valid TOML, otherwise the text itself. */
   value(text) {
     this.#call("value", text);
     return JSON.parse(this.#text());
   }
 
-  /** The number of the line of a scenario file that a mistake is about, or null. */
+  /** Returns the line number in a scenario file that a mistake refers to, or null. */
   line(mistake, toml) {
     this.#call("line", `${mistake}\0${toml}`);
     return Number(this.#text()) || null;
   }
 
-  /** Laws, queue disciplines and buffer algorithms with their parameters. */
+  /** Returns laws, queue disciplines and buffer algorithms with their parameters. */
   catalogue() {
     this.#call("catalogue", "");
     return JSON.parse(this.#text());
   }
 
-  /** Begins a run; what the scenario stands for. With `trace`, `stays` tells where packets are. */
+  /** Starts a run; returns the description of its network. `trace` enables `stays`, the positions of packets. */
   open(scenario, trace = false) {
     this.#call("open", JSON.stringify(scenario), trace ? 1 : 0);
     return JSON.parse(this.#text());
   }
 
-  /** Goes on until a time in seconds, for at most so many events: "there", "more" or "cut". */
+  /** Advances to a time in seconds, or by at most `events` events: "there", "more" or "cut". */
   advance(until, events) {
     return PROGRESS[this.#call("advance", undefined, until, events)];
   }
@@ -98,26 +98,26 @@ export class Engine {
     return this.#calls.packet_hops();
   }
 
-  /** What was recorded since the last call: columns by table and name. */
+  /** Returns rows recorded since the last call: columns by table and name. */
   take() {
     this.#call("take");
     return unpack(this.#bytes());
   }
 
-  /** Exact counters. */
+  /** Returns exact counters. */
   summary() {
     this.#call("summary");
     return JSON.parse(this.#text());
   }
 
-  /** The stays of packets that ended since the last call, and those that go on, as columns. */
+  /** Returns the stays of packets at links that ended since the last call, and the stays in progress, as columns. */
   stays() {
     this.#call("stays");
     return unpack(this.#bytes()).stays;
   }
 }
 
-/** Tables from one piece of memory: length of a JSON text, the text, then the values. */
+/** Unpacks tables from one block of memory: length of a JSON text, the text, then the values. */
 function unpack(bytes) {
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   const index = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));

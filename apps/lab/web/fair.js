@@ -1,15 +1,15 @@
-/** Max-min fair rates: the reference that a run is compared with. */
+/** Max-min fair rates, with which the page compares the rates of a run. */
 
 import { parse } from "./units.js";
 
 /**
- * The max-min fair rate of one flow of each entry, bit/s; 0 where none is under way.
+ * Computes the max-min fair rate per flow of each entry, in bit/s; 0 for entries without an active flow.
  *
- * The rates of all flows rise together; a link that is full stops those that cross it.
+ * The rates of all flows increase together. A flow stops increasing when a link on its path is full.
  *
- * @param {number[]} room what each link has for them, bit/s
- * @param {number[][]} routes for each entry, the links that it crosses
- * @param {number[]} counts how many flows of each entry there are
+ * @param {number[]} room capacity of each link for these flows, bit/s
+ * @param {number[][]} routes links of each entry's path
+ * @param {number[]} counts number of flows of each entry
  */
 export function maxmin(room, routes, counts) {
   const left = [...room];
@@ -31,12 +31,12 @@ export function maxmin(room, routes, counts) {
   return rates;
 }
 
-/** Of states in order of time, the last that has begun before a time; `first` before all of them. */
+/** Returns the state in force at a time, from states in order of time; `first` if none has begun. */
 function inForce(first, states, begin, time) {
   return (states ?? []).findLast((state) => state[begin] < time) ?? first;
 }
 
-/** The paths of the flows of an entry at a time, as links, each with the share of the flows that takes it. */
+/** Returns the paths of an entry's flows at a time, as links, each with the fraction of flows on this path. */
 function pathsOf(flow, time, index) {
   const links = (path) => path.map((name) => index.get(name));
   if (!flow.plans) return [{ route: links(flow.path), share: 1 }];
@@ -47,11 +47,13 @@ function pathsOf(flow, time, index) {
 }
 
 /**
- * A function from the numbers of flows under way and the end of a sample, s, to the fair rate of one flow of each entry.
+ * Returns a function that computes the fair rate per flow of each entry. Its arguments are the numbers of active flows
+ * and the end of a sample, in seconds.
  *
- * Links have then what their routers aim at, less what unresponsive senders take; flows go where routes led.
+ * The capacity of a link is the target of its routers, less the rate of unresponsive senders. Flows use their routes
+ * at the end of the sample.
  *
- * @param {Map<number, number>} sending what entries with applications together send, bit/s: they do not compete
+ * @param {Map<number, number>} sending total rate of entries with applications, in bit/s; these entries do not compete
  */
 export function fairRates(resolved, sending = new Map()) {
   const index = new Map(resolved.links.map((link, i) => [link.name, i]));

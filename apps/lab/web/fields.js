@@ -1,4 +1,4 @@
-/** Fields of a form: a label, a slider where there is something to drag, a text, and room for what is wrong with it. */
+/** Form fields: a label, a slider for a range, a text, and room for an error message. */
 
 import { format, parse } from "./units.js";
 
@@ -17,7 +17,7 @@ function element(name, attributes = {}, ...children) {
 
 export { element };
 
-/** Between a slider's position and a value, on a scale with equal ratios unless it begins at 0. */
+/** Maps slider positions to values. The scale is logarithmic unless the range begins at 0. */
 function scale(low, high) {
   if (low > 0) {
     const ratio = Math.log(high / low);
@@ -34,7 +34,7 @@ function scale(low, high) {
 
 let names = 0;
 
-/** Where a field says what is wrong with it. */
+/** Creates the element for a field's error message. */
 function messages(control) {
   names += 1;
   const message = element("p", { class: "wrong", id: `wrong-${names}`, role: "alert", hidden: true });
@@ -55,11 +55,11 @@ function messages(control) {
 }
 
 /**
- * A quantity to drag or to type.
+ * Creates a field for a quantity, with a slider and a text.
  *
  * @param {{label: string, key: string, kind: string, low?: number, high?: number, help?: string, whole?: boolean,
- *   get: () => string, set: (text: string) => void, write?: (value: number) => string}} of what it is; without `low`
- *   there is nothing to drag
+ *   get: () => string, set: (text: string) => void, write?: (value: number) => string}} of its properties; without
+ *   `low`, there is no slider
  */
 export function quantity(of) {
   names += 1;
@@ -97,7 +97,7 @@ export function quantity(of) {
   return { row, key: of.key, say, update, control: text };
 }
 
-/** A choice of words. */
+/** Creates a field that offers a choice of words. */
 export function choice(of) {
   names += 1;
   const id = `field-${names}`;
@@ -118,7 +118,7 @@ export function choice(of) {
   return { row, key: of.key, say, update, control: select };
 }
 
-/** A switch. */
+/** Creates a field that is on or off. */
 export function toggle(of) {
   names += 1;
   const id = `field-${names}`;

@@ -1,4 +1,4 @@
-/** Files that come in: a scenario, the traces that it names, tables that the page saved. */
+/** Opened files: a scenario, the traces that it names, and saved tables. */
 
 import { parse, run, withTraces } from "./runner.js";
 import { isScenario } from "./share.js";
@@ -9,7 +9,7 @@ const WHOLE = "A scenario needs [[link]] entries with “from” and “to”, a
 const MOST_SCENARIO_BYTES = 1_000_000;
 const MOST_TABLE_BYTES = 100_000_000;
 
-/** Names of the files that say how links of a scenario change, without their folders. */
+/** Returns the names, without folders, of the trace files that a scenario's links name. */
 function tracesOf(scenario) {
   const changes = scenario.link.flatMap((link) => [link.changes, link.reverse?.changes]);
   const paths = changes.flatMap((of) => (of && !Array.isArray(of) && typeof of === "object" ? Object.values(of) : []));
@@ -20,7 +20,7 @@ function check(file, most, what) {
   if (file.size > most) throw new Error(`${file.name} has ${format("size", file.size)}; ${what} has at most ${format("size", most)}.`);
 }
 
-/** What is wrong, after the name of the file. */
+/** Runs a function on a file; adds the file's name to its error. */
 async function of(file, work) {
   try {
     return await work();
@@ -30,7 +30,7 @@ async function of(file, work) {
 }
 
 /**
- * A scenario from the text of its file, with changes in place of traces, which are among `files`.
+ * Parses a scenario from the text of its file. Replaces its traces by the changes in `files`.
  *
  * @throws {Error} with a line per mistake
  */
@@ -48,9 +48,10 @@ export async function readScenario(text, files = []) {
 }
 
 /**
- * The scenario among files, with its traces, and the tables that are left as a stored result of it, or of `current`.
+ * Returns the scenario among opened files, with its traces. Tables among the files become a stored result of this
+ * scenario, or of `current`.
  *
- * @throws {Error} with one line: which file, what is wrong and where
+ * @throws {Error} with one line: file, problem and place
  */
 export async function readFiles(files, current) {
   const isTable = ({ name }) => /\.csv$/i.test(name);
@@ -84,7 +85,7 @@ async function readTables(files, scenario) {
   };
 }
 
-/** The result of a scenario, once it is there. */
+/** Resolves to the result of a scenario once the run has finished. */
 function finished(scenario) {
   return new Promise((resolve, reject) => {
     run("check", structuredClone(scenario), (result) => {

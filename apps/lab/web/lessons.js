@@ -1,4 +1,4 @@
-/** Six lessons: predict, drag, answer. What a lesson says is right, a test asks the engine. */
+/** Six lessons: predict, drag, answer. A test verifies their statements with the engine. */
 
 import { element } from "./fields.js";
 import { outcome } from "./series.js";
@@ -23,14 +23,14 @@ function lost(result) {
   return sent ? dropped / sent : 0;
 }
 
-/** Jain's index of rates over fair rates: 1 if all have their share. */
+/** Returns Jain's index of the rates relative to fair rates: 1 if every flow has its fair rate. */
 export function jain(flows) {
   const shares = flows.filter(({ rate, fair }) => rate !== null && fair).map(({ rate, fair }) => rate / fair);
   const sum = shares.reduce((a, b) => a + b, 0);
   return shares.length ? (sum * sum) / (shares.length * shares.reduce((a, b) => a + b * b, 0)) : NaN;
 }
 
-/** How far the rate of a flow swings in the last quarter of a run, over its mean. */
+/** Returns the peak-to-peak range of a flow's rate in the last quarter of a run, relative to its mean. */
 function swing(result, index) {
   const { flows } = result.tables;
   const stride = result.resolved.flows.length;
@@ -40,22 +40,22 @@ function swing(result, index) {
   return (Math.max(...rates) - Math.min(...rates)) / mean;
 }
 
-/** The lessons. `tried` is the scenario of the prediction, in which `right` comes true. */
+/** Lessons. `tried` changes the scenario to the predicted one, for which `right` is true. */
 export const LESSONS = [
   {
     id: "queue",
     title: "What a queue is",
-    text: "A sender puts 8 Mb/s on a link of 10 Mb/s, whatever happens. A packet that comes while another is being sent waits in the queue in front of the link.",
+    text: "A sender transmits 8 Mb/s over a link of 10 Mb/s and never changes its rate. A packet that arrives during the transmission of another packet waits in the queue of the link.",
     scenario: line("what a queue is", "10 s", wire("10 Mb/s", "20 ms", "100 packets"), [{ name: "x", law: { cbr: { rate: "8 Mb/s" } } }]),
     predict: {
-      question: "You lower the link to 7 Mb/s, a little less than the sender sends. What will the queue do?",
+      question: "You lower the link to 7 Mb/s, a little below the rate of the sender. What happens to the queue?",
       options: [
         "It stays nearly empty: 7 of 8 Mb/s fit.",
-        "It grows to a length that depends on how much is missing, and stays there.",
-        "It grows until the buffer is full; from then on packets are dropped.",
+        "It grows to a length that depends on the missing capacity, and stays there.",
+        "It grows until the buffer is full; then packets are dropped.",
       ],
       right: 2,
-      why: "Each second 1 Mb more arrives than leaves, so the queue grows for as long as there is room. Only the drops stop it: an eighth of all packets.",
+      why: "Each second 1 Mb more arrives than leaves, so the queue grows until the buffer is full. Only drops limit it: an eighth of all packets.",
     },
     tried: (scenario) => { scenario.link[0].capacity = "7 Mb/s"; },
     drag: [{ list: "link", index: 0, key: "capacity", low: 4e6, high: 20e6 }],
@@ -63,22 +63,22 @@ export const LESSONS = [
       const { links } = outcome(result);
       return `Longest wait ${format("time", links[0].longest)}, ${percent(lost(result))} of the packets dropped.`;
     },
-    question: "How long does a packet wait behind a full buffer of 100 packets of 1000 bytes at 7 Mb/s? Work it out, then read the plot.",
-    answer: "100 packets × 8000 bit / 7 Mb/s = 114 ms. The wait is the queue divided by the capacity, so the same buffer hurts a slow line more.",
+    question: "How long does a packet wait in a full buffer of 100 packets of 1000 bytes at 7 Mb/s? Compute it, then read the plot.",
+    answer: "100 packets × 8000 bit / 7 Mb/s = 114 ms. The queueing delay is the queue divided by the capacity, so the same buffer adds more delay on a slow link.",
     speed: 1 / 30,
   },
   {
     id: "fairness",
     title: "Fairness",
-    text: "Two TCP flows, near and far, share a link. Their round trips are 20 ms and, at first, 20 ms, too. Both send until a packet is lost, then halve their windows.",
+    text: "Two TCP flows, near and far, share a link. At first both have a round-trip time of 20 ms. Both increase their windows until a packet is lost, then halve them.",
     scenario: line("fairness", "60 s", wire("10 Mb/s", "10 ms", "25 packets"), [
       { name: "near", law: "reno", rtt: "20 ms" }, { name: "far", law: "reno", rtt: "20 ms" },
     ]),
     predict: {
-      question: "You move the far one away, to a round trip of 80 ms. How will the two share the link?",
-      options: ["Still equally.", "The near one gets more.", "The far one gets more: it has more packets on their way."],
+      question: "You move the far one away, to a round-trip time of 80 ms. How do the two share the link?",
+      options: ["Still equally.", "The near one gets more.", "The far one gets more: it has more packets in flight."],
       right: 1,
-      why: "TCP Reno adds a packet per round trip. The near one has four round trips in the time of one, so it recovers from losses faster, each time.",
+      why: "TCP Reno increases its window by a packet per round trip. The near flow has four round trips in the time of one, so it recovers faster from each loss.",
     },
     tried: (scenario) => { scenario.flow[1].rtt = "80 ms"; },
     drag: [{ list: "flow", index: 1, key: "rtt", low: 0.02, high: 0.4 }, { list: "all", key: "law" }],
@@ -87,21 +87,21 @@ export const LESSONS = [
       return `In the last quarter: ${listed(flows)}; Jain's index ${short(jain(flows))} (1 is fair).`;
     },
     question: "Choose JetMax for both flows and drag again. Why does the distance no longer matter?",
-    answer: "Routers tell both flows the same fair rate, and each moves there by itself. A longer round trip delays the news, but does not change the rate.",
+    answer: "Routers signal the same fair rate to both flows, and each converges to it. A longer round trip delays the signal, but does not change the rate.",
     speed: 1 / 50,
   },
   {
     id: "delay",
     title: "Why delay breaks controllers",
-    text: "Two senders follow classic Kelly control: they rise while the router's price is low and fall while it is high. What they hear is a round trip old.",
+    text: "Two senders follow classic Kelly control: they increase their rates while the router's price is low and decrease them while it is high. The price that they receive is one round trip old.",
     scenario: line("why delay breaks controllers", "20 s", wire("10 Mb/s", "10 ms", "200 packets"), [
       { name: "x1", law: "kelly", rtt: "40 ms" }, { name: "x2", law: "kelly", rtt: "40 ms", start: "5 s" },
     ], { kelly: { kappa: 0.25, omega: "100 kb/s" } }),
     predict: {
-      question: "The round trip of both rises from 40 to 200 ms; nothing else changes. What will the rates do?",
-      options: ["Settle at the same rates, only later.", "Settle at lower rates.", "Swing up and down and never settle."],
+      question: "The round-trip time of both rises from 40 to 200 ms; nothing else changes. What happens to the rates?",
+      options: ["They converge to the same rates, only later.", "They converge to lower rates.", "They oscillate and never converge."],
       right: 2,
-      why: "While a sender corrects an old error, the router is already past it; the correction comes too late and too strong, again and again.",
+      why: "A sender corrects an error of one round trip ago, when the state of the router has already changed. Each correction is too late and too strong.",
     },
     tried: (scenario) => { for (const flow of scenario.flow) flow.rtt = "200 ms"; },
     drag: [
@@ -109,20 +109,20 @@ export const LESSONS = [
       { list: "law", law: "kelly", key: "kappa", low: 0.01, high: 1 },
     ],
     measure: (result) => `In the last quarter the rate of x1 swings by ${percent(swing(result, 0))} of its mean.`,
-    question: "Stay at 200 ms and make it steady again. What does that cost?",
-    answer: "A smaller gain kappa makes each correction smaller: 0.05 is steady, but needs much longer to reach the fair rates. The product of gain and delay decides; explicit rates that are stable under all delays, such as JetMax's, avoid the choice.",
+    question: "Keep 200 ms and make the rates stable again. What is the price?",
+    answer: "A smaller gain kappa makes each correction smaller: 0.05 is stable, but converges to the fair rates much more slowly. The product of gain and delay decides. Explicit rates that are stable under all delays, such as those of JetMax, avoid this trade-off.",
     speed: 1 / 50,
   },
   {
     id: "buffers",
     title: "Why loss-based control fills buffers",
-    text: "One CUBIC flow has a link of 10 Mb/s and a round trip of 40 ms for itself. The buffer holds 50 packets, what the path itself holds.",
+    text: "A single CUBIC flow has a link of 10 Mb/s and a round-trip time of 40 ms. The buffer holds 50 packets, one bandwidth-delay product.",
     scenario: line("loss fills buffers", "30 s", wire("10 Mb/s", "20 ms", "50 packets"), [{ name: "x", law: "cubic" }]),
     predict: {
-      question: "You make the buffer four times as large. What happens to the wait of a packet?",
-      options: ["It hardly changes: the link is as fast as before.", "It gets about four times as long.", "It gets shorter, because fewer packets are lost."],
+      question: "You make the buffer four times as large. What happens to the queueing delay?",
+      options: ["It hardly changes: the link is as fast as before.", "It becomes about four times as long.", "It becomes shorter, because fewer packets are lost."],
       right: 1,
-      why: "CUBIC takes only a loss as news, and a loss comes only when the buffer is full. So it fills whatever buffer there is: this is bufferbloat.",
+      why: "CUBIC reacts only to losses, and packets are lost only when the buffer is full. So it fills a buffer of any size: this is bufferbloat.",
     },
     tried: (scenario) => { scenario.link[0].buffer = "200 packets"; },
     drag: [{ list: "link", index: 0, key: "buffer", low: 5, high: 1000 }],
@@ -130,22 +130,22 @@ export const LESSONS = [
       const { links } = outcome(result);
       return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
     },
-    question: "Find a buffer with at most 20 ms of wait. How much of the link does it cost?",
-    answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s); the last one waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets it falls to 89 %. Most of a large buffer buys delay and nothing else.",
+    question: "Find a buffer with a queueing delay of at most 20 ms. How much utilisation is lost?",
+    answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s); the last one waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
     speed: 1 / 40,
   },
   {
     id: "explicit",
     title: "Explicit rates",
-    text: "Here routers do not wait for losses: each tells senders what the link has for a flow (JetMax). One flow is alone; after 8 s others join it.",
+    text: "Here routers do not wait for losses: each signals to senders the fair rate of a flow on its link (JetMax). There is one flow at first; after 8 s others join it.",
     scenario: line("explicit rates", "20 s", wire("10 Mb/s", "20 ms", "100 packets"), [
       { name: "first", law: "jetmax" }, { name: "others", law: "jetmax", count: 2, start: "8 s" },
     ]),
     predict: {
-      question: "Five flows join the first one at the same moment. How long does the queue get?",
+      question: "Five flows join the first one at the same moment. How long is the queue?",
       options: ["The buffer fills (80 ms), packets are dropped.", "About half full (40 ms).", "A few packets (below 10 ms)."],
       right: 2,
-      why: "New flows begin slowly, the router counts what is asked for, and tells all of them a rate that fits before they take it.",
+      why: "New flows start slowly. The router sums the requested rates, and signals a rate that fits the link before the flows increase theirs.",
     },
     tried: (scenario) => { scenario.flow[1].count = 5; },
     drag: [{ list: "flow", index: 1, key: "count", low: 1, high: 20 }, { list: "all", key: "law" }],
@@ -153,14 +153,14 @@ export const LESSONS = [
       const { flows, links } = outcome(result);
       return `Longest wait ${format("time", links[0].longest)}, ${percent(lost(result))} of the packets dropped; each flow: ${listed(flows)}.`;
     },
-    question: "Choose CUBIC for all flows. What do senders find out, and when?",
-    answer: "That there was a loss, one round trip after the buffer overflowed. They learn neither how many flows there are nor what the fair rate is, so they must fill the buffer, lose, and back off for ever.",
+    question: "Choose CUBIC for all flows. What do senders learn, and when?",
+    answer: "That there was a loss, one round trip after the buffer overflowed. They learn neither the number of flows nor the fair rate, so they fill the buffer, lose packets and back off, again and again.",
     speed: 1 / 40,
   },
   {
     id: "maxmin",
     title: "Max-min fairness in networks",
-    text: "x1 crosses three links of 30, 20 and 18 Mb/s; on each there is one more flow. Max-min fair: nobody can get more without taking from somebody who has no more.",
+    text: "x1 crosses three links of 30, 20 and 18 Mb/s; each link has one more flow. Max-min fair: no flow can get more without a loss for a flow of equal or smaller rate.",
     scenario: {
       name: "max-min in networks", duration: "20 s", sample: "50 ms",
       link: [["A", "B", "30 Mb/s"], ["B", "C", "20 Mb/s"], ["C", "D", "18 Mb/s"]].map(([from, to, capacity]) => ({
@@ -182,13 +182,13 @@ export const LESSONS = [
     tried: () => {},
     drag: [{ list: "link", index: 2, key: "capacity", low: 4e6, high: 60e6 }],
     measure: (result) => `In the last quarter: ${listed(outcome(result).flows)}.`,
-    question: "Drag the third link upwards. From which capacity on does it no longer matter for x1, and why?",
-    answer: "From 20 Mb/s on: then the second link, with 20 / 2 = 10 Mb/s each for x1 and x3, is the tightest. More on the third link goes to x4 alone.",
+    question: "Increase the capacity of the third link. From which capacity on does it no longer matter for x1, and why?",
+    answer: "From 20 Mb/s on: then the second link, with 20 / 2 = 10 Mb/s each for x1 and x3, is the tightest. Further capacity of the third link goes to x4 alone.",
     speed: 1 / 100,
   },
 ];
 
-/** The panel of a lesson. `act` has open(lesson), fields(drag) and close(). */
+/** Panel of a lesson. `act` has open(lesson), fields(drag) and close(). */
 export class Lessons {
   constructor(place, act) {
     this.place = place;
@@ -237,7 +237,7 @@ export class Lessons {
   }
 
   #lock() {
-    const wait = "opens once you have predicted.";
+    const wait = "opens after your prediction.";
     this.dragging.replaceChildren(element("h3", { text: "2. Drag" }), element("p", { class: "locked", text: `This ${wait}` }));
     this.asking.replaceChildren(element("h3", { text: "3. Question" }), element("p", { class: "locked", text: `This ${wait}` }));
   }
@@ -257,7 +257,7 @@ export class Lessons {
     this.show(this.result);
   }
 
-  /** Tells what the result of a run comes to. */
+  /** Shows the measured values of a run. */
   show(result) {
     this.result = result;
     if (this.lesson && this.done && result?.summary) this.measured.textContent = this.lesson.measure(result);

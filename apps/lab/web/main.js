@@ -1,4 +1,4 @@
-/** The page: one scenario, its runs, and everything that shows or changes them. */
+/** Page: one scenario, its runs, and all elements that show or change them. */
 
 import { Controls, named } from "./controls.js";
 import { Editing } from "./editing.js";
@@ -20,9 +20,9 @@ import { format, parse as quantityOf, short } from "./units.js";
 import { csv, png, save, svg } from "./vector.js";
 
 const $ = (id) => document.getElementById(id);
-const SETTLE_MS = 120; // after the last change, before packets are asked for anew
+const SETTLE_MS = 120; // time from the last change to the next request for packets
 const MOST_UNDO = 100;
-const MOST_ROWS = 300; // of the table of flows, that say rates
+const MOST_ROWS = 300; // rows in the table of flow rates
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const still = window.matchMedia("(prefers-reduced-motion: reduce)");
@@ -64,7 +64,7 @@ function side(name, parts) {
 
 /* Changes of the scenario */
 
-/** Edits the scenario and runs it; edits of one drag are undone together. */
+/** Edits the scenario and runs it. The edits of one drag are undone together. */
 function change(edit, dragging = false, key = null) {
   const now = performance.now();
   const same = dragging && key !== null && key === lastEdit.key && now - lastEdit.at < 1000;
@@ -90,7 +90,7 @@ function takeBack() {
   rerun();
 }
 
-/** Shows a scenario from elsewhere. */
+/** Shows a scenario from a file, a link or a lesson. */
 function load(scenario, layout = null, stored = null) {
   lab.scenario = scenario;
   lab.stored = stored;
@@ -128,7 +128,7 @@ function rerun() {
   if ($("text-box").open) writeToml();
 }
 
-/** Draws a result that is not run here; of its packets nothing is known. */
+/** Draws a stored result, which has no packet positions. */
 function showStored(mine) {
   const of = sides.a;
   clearTimeout(of.timer);
@@ -145,7 +145,7 @@ function showStored(mine) {
   document.body.dataset.redrawMs = "0";
 }
 
-/** A result, or a part of one, is there. */
+/** Handles a result that is complete or in progress. */
 function arrived(of, result, mine, asked) {
   if (mine < of.drawn) return;
   if (result.wrong) {
@@ -185,12 +185,12 @@ function draw(of) {
   tellTime();
 }
 
-/** The largest values of panels, for axes that two sides share. */
+/** Returns the largest value of each panel, so that two compared results share axes. */
 function peaksOf(all) {
   return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));
 }
 
-/** What the run was, in a line. */
+/** Shows a summary of the run. */
 function tell() {
   const { result } = sides.a;
   const warnings = result.resolved.warnings.map((one) => ` · ${one}`).join("");
@@ -208,7 +208,7 @@ function tell() {
   $("status").textContent = parts.join(" · ") + warnings;
 }
 
-/** Shows mistakes beside their fields, and those without one in a list on top. */
+/** Shows each mistake next to its field, or in a list at the top if it has no field. */
 function blame(of, lines) {
   const found = lines.map((text) => {
     const where = place(text);
@@ -221,7 +221,7 @@ function blame(of, lines) {
   box.hidden = rest.length === 0;
   box.replaceChildren(...rest.map(({ line: text, where }) => {
     const item = document.createElement("li");
-    item.textContent = of.name === "b" ? `Beside: ${text}` : text;
+    item.textContent = of.name === "b" ? `Second law: ${text}` : text;
     if (where.list === "link" || where.list === "flow") {
       const button = document.createElement("button");
       button.type = "button";
@@ -252,7 +252,7 @@ function redraw() {
   clock.dirty = true;
 }
 
-/** The first and last hops of a flow, from the last run that knew it. */
+/** Returns the first and last hops of a flow, from the last run that contained the flow. */
 function route(flow, i) {
   const resolved = sides.a.result?.resolved;
   const known = resolved?.flows[i];
@@ -274,7 +274,7 @@ function move(node, x, y) {
   redraw();
 }
 
-/** Shows which kind of thing is being added. */
+/** Shows the kind of item that is being added. */
 function press(adding) {
   for (const kind of ["link", "flow"]) {
     if (kind === adding) $(`add-${kind}`).setAttribute("aria-pressed", "true");
@@ -306,7 +306,7 @@ function tellTime() {
   tellRates();
 }
 
-/** The rates at the time that the packets show. */
+/** Shows the rates at the time of the displayed packets. */
 function tellRates() {
   const { result } = sides.a;
   if (!result?.tables.flows) return;
@@ -400,7 +400,7 @@ function wrongToml(text) {
   if (text) $("toml").setAttribute("aria-invalid", "true");
 }
 
-/** Takes a scenario file; says what is wrong with it and where. */
+/** Loads a scenario from text; reports mistakes with their places to `from`. */
 async function take(text, from) {
   try {
     load(await readScenario(text));
@@ -426,7 +426,7 @@ async function apply() {
   });
 }
 
-/** Opens a scenario with its traces, tables that the page saved, or both; the tables are those of the scenario. */
+/** Opens a scenario with its traces, saved tables, or both. The tables are results of the scenario. */
 async function openFiles(files) {
   const { scenario, stored } = await readFiles(files, lab.scenario);
   if (scenario) {
@@ -448,9 +448,9 @@ async function share() {
   history.replaceState(null, "", fragment);
   try {
     await navigator.clipboard.writeText(location.href);
-    notice("The link is copied. Whoever opens it sees this network, with these values.");
+    notice("The link is copied. It opens this network with these values.");
   } catch {
-    notice("The link stands in the address bar; copy it from there.");
+    notice("The link is in the address bar; copy it from there.");
   }
 }
 
@@ -466,7 +466,7 @@ const SAVES = {
   "save-links": () => save(`${fileName()}-links.csv`, csv(sides.a.result, "links"), "text/csv"),
 };
 
-/** Opens what the address asks for, or else the first network. */
+/** Opens the lesson or network that the page's address names, or else the first network. */
 async function openAddress() {
   const lesson = LESSONS.find(({ id }) => location.hash === `#lesson=${id}`);
   if (lesson) {
@@ -506,7 +506,7 @@ async function openPreset(name) {
   if (await take(await preset(name), notice)) $("preset").value = name;
 }
 
-/* Beginning */
+/* Start */
 
 function fill(select, rows) {
   select.replaceChildren(...rows.map(([value, text]) => new Option(text, value)));

@@ -1,16 +1,16 @@
-/** Packets on the network: which of them are where at a time, and how that looks. */
+/** Packets in the drawing: their positions at a time, and their appearance. */
 
 import { play } from "./runner.js";
 import { look } from "./panels.js";
 import { crosses } from "./series.js";
 
-const MOST_ROWS = 300_000; // of one piece of time
+const MOST_ROWS = 300_000; // stays in one period
 const FATE = { dropped: 1, lost: 2, present: 3 };
-const BOX = 46; // length of a full queue, at most
+const BOX = 46; // largest drawn length of a full queue
 const SMALL_BOX = 16;
 const MOST_DOTS = 2500;
 
-/** The packets of one side. */
+/** Packets in one of the compared drawings. */
 export class Packets {
   #pieces = [];
   #asked = null;
@@ -21,7 +21,7 @@ export class Packets {
     this.stage = stage;
   }
 
-  /** Another scenario; what was known of packets is of no use. */
+  /** Discards all packets before another scenario is shown. */
   reset(version, scenario, result) {
     this.#version = version;
     this.scenario = scenario;
@@ -30,7 +30,7 @@ export class Packets {
     this.#asked = null;
   }
 
-  /** What is known of a time, or nothing yet; asks for what will be needed next. */
+  /** Returns the known stays at a time, if any, and requests the stays needed next. */
   #at(time, length) {
     const piece = this.#pieces.find(({ from, to }) => from <= time && time <= to);
     const next = piece ? piece.to : time;
@@ -54,7 +54,7 @@ export class Packets {
     });
   }
 
-  /** Draws the packets of a time; `speed` is simulated over real time. False while it waits for them. */
+  /** Draws the packets at a time; `speed` is simulated over real time. Returns false while packet data is missing. */
   draw(time, speed, dark) {
     const { canvas, lines } = this.stage;
     if (!this.result?.resolved || lines.length !== this.result.resolved.links.length) return false;
@@ -110,7 +110,7 @@ export class Packets {
     }
   }
 
-  /** The queue of a link stands beside its beginning: full, it is as long as its frame. */
+  /** Draws the queue of a link next to the link's beginning. A full queue is as long as its frame. */
   #queue(pen, stays, rows, link, dark) {
     const line = this.stage.lines[link];
     const most = this.#room(link);
@@ -139,7 +139,7 @@ export class Packets {
     pen.restore();
   }
 
-  /** Bytes that fit a queue, or that were in it at most if it has no limit; null for a queue that no data uses. */
+  /** Returns the buffer of a queue in bytes, or its largest backlog if unlimited; null for a queue without data. */
   #room(link) {
     const { resolved, tables } = this.result;
     if (this.rooms?.of !== this.result) this.rooms = { of: this.result, known: new Map() };

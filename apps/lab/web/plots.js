@@ -1,4 +1,4 @@
-/** Plots on the screen: uPlot, a panel below the other, with one axis of time. */
+/** Plots on the screen, with uPlot: panels in one column, with one time axis. */
 
 import uPlot from "uplot";
 
@@ -8,7 +8,7 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** A line that keeps its value until the next sample. */
+/** Line style that keeps a value until the next sample. */
 const steps = uPlot.paths.stepped({ align: -1 });
 
 function options(panel, width, duration, last) {
@@ -39,7 +39,7 @@ function options(panel, width, duration, last) {
   };
 }
 
-/** From zero, if nothing is below it, to a little above the largest value. */
+/** Returns the range of an axis: from zero, unless values are negative, to a little above the largest value. */
 function scope(low, high, panel) {
   if (low === null || high === null) return [0, 1];
   if (panel.high !== undefined) return [panel.low, panel.high];
@@ -49,20 +49,20 @@ function scope(low, high, panel) {
   return [floor, top + (top - floor) * 0.06];
 }
 
-/** The panels of one side. */
+/** Panels of one of the compared results. */
 export class Plots {
   #plots = new Map();
   #duration = 1;
   #time = 0;
 
-  /** `choose` gets the time at which somebody points. */
+  /** `choose` is called with the time that the user selects. */
   constructor(place, choose) {
     this.place = place;
     this.choose = choose;
     new ResizeObserver(() => this.#fit()).observe(place);
   }
 
-  /** Shows panels; what is there already gets new numbers. */
+  /** Shows panels. Existing plots are updated. */
   show(panels, duration) {
     this.#duration = duration;
     const last = panels.filter((panel) => panel.lines.length).at(-1)?.key;
@@ -93,7 +93,7 @@ export class Plots {
     return figure;
   }
 
-  /** The panel in words: the last value of each line. */
+  /** Describes a panel in words, with the last value of each line. */
   #words(panel) {
     const ends = panel.lines.filter((line) => !line.quiet).map((line) => {
       return `${line.name} ends at ${panel.tell(line.values.findLast((x) => x !== null))}`;
@@ -109,7 +109,7 @@ export class Plots {
     settings.scales.x.range = () => [0, duration.value];
     const built = { figure, key, panel, duration };
     settings.scales.y.range = (_, low, high) => scope(low, high, built.panel);
-    settings.hooks = { draw: [() => this.#place(built)] }; // only then does a new plot know where a time lies
+    settings.hooks = { draw: [() => this.#place(built)] }; // before its first drawing, a new plot has no time axis
     const plot = new uPlot(settings, [panel.t, ...panel.lines.map((line) => line.values)], box);
     const now = document.createElement("div");
     now.className = "now";
@@ -138,7 +138,7 @@ export class Plots {
     plot.over.addEventListener("pointerleave", () => built.tip.replaceChildren());
   }
 
-  /** The values below the pointer. */
+  /** Shows the values below the pointer. */
   #tell({ plot, panel, tip }, event) {
     const box = plot.over.getBoundingClientRect();
     const x = event.clientX - box.left;
@@ -158,7 +158,7 @@ export class Plots {
     tip.style.transform = `translateX(${x}px)`;
   }
 
-  /** Draws the line of the time that the packets show. */
+  /** Draws the line at the time of the displayed packets. */
   mark(time) {
     this.#time = time;
     for (const built of this.#plots.values()) this.#place(built);
@@ -177,7 +177,7 @@ export class Plots {
     this.mark(this.#time);
   }
 
-  /** Forgets everything, for other colours. */
+  /** Removes all plots, so that they are redrawn in other colours. */
   clear() {
     for (const { plot, figure } of this.#plots.values()) {
       plot.destroy();

@@ -1,8 +1,8 @@
-/** The networks to begin with; each is a scenario file. */
+/** Preset networks; each is a scenario file. */
 export const PRESETS = [
   ["t1", "T1: a short and a long path"],
   ["t2", "T2: 99 short flows, one long"],
-  ["t3", "T3: answers held up"],
+  ["t3", "T3: delayed ACKs"],
   ["t4", "T4: a square of routers"],
   ["t5", "T5: fifty flows join"],
   ["pair", "Pair: two TCP flows"],
@@ -10,7 +10,7 @@ export const PRESETS = [
   ["parking-lot", "Parking lot"],
 ];
 
-/** The text of one. */
+/** Returns the text of a preset. */
 export async function preset(name) {
   const reply = await fetch(new URL(`presets/${name}.toml`, import.meta.url));
   if (!reply.ok) throw new Error(`The network “${name}” is not there (${reply.status}).`);

@@ -1,6 +1,6 @@
 /**
- * The workers as the page sees them: one for runs, and one for the positions of packets, so that neither waits. The
- * second begins when it is first asked, so that the first has compiled the engine by then.
+ * Interface of the page to its workers: one for runs, and one for the positions of packets, so that neither waits. The
+ * second worker starts at its first request, when the first worker has compiled the engine.
  */
 
 function open(script) {
@@ -28,7 +28,7 @@ function open(script) {
 const runs = open("worker.js");
 let plays = null;
 
-/** Rows of a table that comes in pieces. */
+/** Joins the rows of a table that arrives in pieces. */
 function join(table, piece) {
   if (!table) return piece;
   const joined = { rows: table.rows + piece.rows };
@@ -42,10 +42,10 @@ function join(table, piece) {
 }
 
 /**
- * Runs a scenario; `show` gets the result so far after each piece, and once more in the end.
+ * Runs a scenario; `show` receives the result so far after each piece, and again at the end.
  *
- * A result has `resolved`, `tables`, `now` and, in the end, `summary`, `ms`, `cut` and `done`. For a scenario that is
- * not allowed it has `wrong`, the lines that say why. A run that a newer one has overtaken ends without a word.
+ * A result has `resolved`, `tables`, `now` and, at the end, `summary`, `ms`, `cut` and `done`. For an invalid scenario
+ * it has `wrong`, the lines with its mistakes. A newer run ends an older run without a further call of `show`.
  */
 export function run(side, scenario, show) {
   const result = { tables: {}, scenario };
@@ -58,7 +58,7 @@ export function run(side, scenario, show) {
   });
 }
 
-/** Where packets are between two times: the columns of their stays. */
+/** Requests the positions of packets between two times, as columns of their stays at links. */
 export function play(side, version, scenario, from, to, show) {
   plays ??= open("worker.js");
   plays({ kind: "play", side, version, scenario, from, to }, (reply) => {
@@ -72,14 +72,14 @@ function small(request) {
   });
 }
 
-/** A scenario in TOML as an object; rejects with the line that says what is wrong. */
+/** Parses a scenario in TOML; rejects with the line of the mistake. */
 export const parse = async (toml) => (await small({ kind: "parse", toml })).scenario;
 
-/** A scenario with changes in place of the traces that its links name, from the texts of files by name. */
+/** Replaces each trace file that a link names by the changes in this file; `files` has texts by name. */
 export const withTraces = async (scenario, files) => (await small({ kind: "traces", scenario, files })).scenario;
 
-/** The number of the line that a mistake is about, or null. */
+/** Returns the line number that a mistake refers to, or null. */
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 
-/** Laws, queue disciplines and buffer algorithms. */
+/** Returns laws, queue disciplines and buffer algorithms. */
 export const catalogue = async () => (await small({ kind: "catalogue" })).catalogue;

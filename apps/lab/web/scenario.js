@@ -1,28 +1,28 @@
-/** Scenarios as the page edits them: the structure of a scenario file. */
+/** Scenarios as the page edits them, with the structure of a scenario file. */
 
-/** Names of the nodes, in the order in which links name them. */
+/** Returns the names of the nodes, in the order in which links name them. */
 export function nodes(scenario) {
   return [...new Set(scenario.link.flatMap((link) => [link.from, link.to]))];
 }
 
-/** A name that nothing in the list has: a letter and the smallest number. */
+/** Returns an unused name: a letter and the smallest free number. */
 export function freeName(taken, letter) {
   let number = 1;
   while (taken.includes(`${letter}${number}`)) number += 1;
   return `${letter}${number}`;
 }
 
-/** The name of the law of a flow. */
+/** Returns the name of the law of a flow. */
 export function lawOf(flow) {
   return typeof flow.law === "object" && flow.law !== null ? Object.keys(flow.law)[0] : flow.law;
 }
 
-/** Gives a flow another law; parameters belong to the old one. */
+/** Sets another law for a flow, without the parameters of the old law. */
 export function setLaw(flow, law) {
   flow.law = law;
 }
 
-/** The scenario with one law for all flows, for a comparison. */
+/** Returns the scenario with one law for all flows, for a comparison. */
 export function withLaw(scenario, law) {
   const other = structuredClone(scenario);
   for (const flow of other.flow) setLaw(flow, law);
@@ -33,7 +33,7 @@ export function withLaw(scenario, law) {
   return other;
 }
 
-/** Takes a node, the links that end there and the flows that can no longer go anywhere. */
+/** Removes a node, the links that end there, and flows without a path. */
 export function removeNode(scenario, node) {
   scenario.link = scenario.link.filter((link) => link.from !== node && link.to !== node);
   const there = new Set(nodes(scenario));
@@ -60,7 +60,7 @@ function value(of) {
   return String(of);
 }
 
-/** The text of a scenario file. */
+/** Returns the text of a scenario file. */
 export function toToml(scenario) {
   const lists = ["link", "memory", "route", "flow"];
   const lines = [];
@@ -81,9 +81,10 @@ export function toToml(scenario) {
 }
 
 /**
- * Which field a mistake is about: its list, the index of the entry and the key, as far as the line says so.
+ * Returns the field that a mistake refers to: the list, the index of the entry and the key, if the error line names
+ * them.
  *
- * A line begins like `link 1 (R1->R2), capacity: ...`, `law, jetmax: "taau" ...` or `duration: ...`.
+ * An error line begins like `link 1 (R1->R2), capacity: ...`, `law, jetmax: "taau" ...` or `duration: ...`.
  */
 export function place(line) {
   const entry = /^(link|flow|route|memory) (\d+)(?: \((?:[^()]|\([^()]*\))*\))?(?:, ([\w ]+))?/.exec(line);

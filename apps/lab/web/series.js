@@ -1,14 +1,14 @@
-/** From the columns of a result to what plots show. */
+/** Series for plots, from the columns of a result. */
 
 import { fairRates } from "./fair.js";
 import { parse } from "./units.js";
 
-/** Links that are drawn at most; those with the longest queueing delays. */
+/** Limit on the links in plots, which are those with the longest queueing delays. */
 export const MOST_LINKS = 6;
-/** Flow entries that are drawn at most. */
+/** Limit on the flow entries in plots. */
 export const MOST_FLOWS = 12;
 
-/** Every `stride`-th number of a column from `first`; what is no number as a gap. */
+/** Returns every `stride`-th number of a column from `first`; values that are not numbers become gaps. */
 function every(column, stride, first, change = (x) => x) {
   const values = [];
   for (let row = first; row < column.length; row += stride) {
@@ -22,7 +22,7 @@ function mean(values) {
   return values.reduce((sum, x) => sum + x, 0) / (values.length || 1);
 }
 
-/** The mean rate at which a link can serve in samples that end at these times, bit/s; null where it was zero throughout. */
+/** Returns the mean service rate of a link in samples that end at these times, in bit/s; null if it is zero. */
 export function meanRates(link, t) {
   const states = [{ at_s: 0, service_bps: link.service_bps }, ...(link.changes ?? [])];
   let state = 0;
@@ -41,7 +41,7 @@ export function meanRates(link, t) {
   });
 }
 
-/** Throughput of one flow of each of the first entries, and their max-min fair reference, bit/s. */
+/** Returns the throughput per flow of each of the first entries, with its max-min fair reference, in bit/s. */
 export function flows(result, most = MOST_FLOWS) {
   const { resolved, tables: { flows: table } } = result;
   const stride = resolved.flows.length;
@@ -67,7 +67,7 @@ export function flows(result, most = MOST_FLOWS) {
   return { t, entries };
 }
 
-/** The buffer of a link, bytes; null if there is no limit. */
+/** Returns the buffer of a link, bytes; null if unlimited. */
 function bufferBytes(resolved, index) {
   const link = resolved.links[index];
   const bytes = parse("size", link.buffer);
@@ -78,22 +78,22 @@ function bufferBytes(resolved, index) {
   return packets * Math.max(...through);
 }
 
-/** The names of the links that data of an entry may cross. */
+/** Returns the names of the links that data of an entry may cross. */
 function linksOf(flow) {
   return flow.paths ? flow.paths.flatMap(({ path }) => path) : flow.path;
 }
 
-/** Whether data of an entry may cross a link. */
+/** Returns true if data of an entry may cross a link. */
 export function crosses(flow, name) {
   return linksOf(flow).includes(name);
 }
 
-/** Names of the links that data crosses. */
+/** Returns the names of the links that data crosses. */
 function data(resolved) {
   return new Set(resolved.flows.flatMap(linksOf));
 }
 
-/** Links that data crosses; of many, those with the longest queueing delays. */
+/** Returns the links that data crosses. If there are too many, returns those with the longest queueing delays. */
 export function linksShown(result) {
   const { resolved, tables: { links: table } } = result;
   const names = data(resolved);
@@ -105,7 +105,7 @@ export function linksShown(result) {
   return found.sort((a, b) => peaks.get(b) - peaks.get(a)).slice(0, MOST_LINKS).sort((a, b) => a - b);
 }
 
-/** Queueing delay, longest of the packets that leave the queue in a sample, drops and signal of each link. */
+/** Returns, for each link, drops, signal and longest queueing delay of the packets that leave in a sample. */
 export function links(result) {
   const { resolved, tables: { links: table } } = result;
   const stride = resolved.links.length;
@@ -132,7 +132,7 @@ export function links(result) {
   return { t, links: shown, many: data(resolved).size };
 }
 
-/** How many transfers finished, and what became of the others; empty without transfers. */
+/** Describes the outcomes of transfers; empty without transfers. */
 export function ended(resolved, summary) {
   const entries = summary.flows.filter((_, i) => resolved.flows[i].transfers);
   const total = (key) => entries.reduce((sum, entry) => sum + entry[key], 0);
@@ -143,7 +143,7 @@ export function ended(resolved, summary) {
   return `${finished.toLocaleString("en")} of ${started.toLocaleString("en")} transfers finished${words}`;
 }
 
-/** The index of the last sample at or before a time; -1 before the first. */
+/** Returns the index of the last sample at or before a time; -1 before the first. */
 export function sampleAt(t, time) {
   let low = -1;
   let high = t.length;
@@ -155,7 +155,7 @@ export function sampleAt(t, time) {
   return low;
 }
 
-/** The last quarter of the flows' samples in a few numbers: how fair, how full, how long packets wait. */
+/** Summarises the last quarter of the flows' samples: fairness, utilisation and queueing delay. */
 export function outcome(result) {
   const of = flows(result);
   const on = links(result);

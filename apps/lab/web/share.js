@@ -1,4 +1,4 @@
-/** The state of the page in the fragment of a link: JSON, deflated, in base64url. Nothing of it goes to a server. */
+/** State of the page in the fragment of a URL: JSON, deflated, in base64url. Browsers never send fragments. */
 
 const LONGEST = 60_000;
 const LONGEST_TEXT = 1_000_000;
@@ -25,9 +25,9 @@ async function* readable(stream) {
 }
 
 /**
- * The fragment for a state.
+ * Encodes a state as a fragment.
  *
- * @throws {Error} with one line, if it would be too long to be opened
+ * @throws {Error} with one line, if the fragment is too long to be opened
  */
 export async function encode(state) {
   const plain = new TextEncoder().encode(JSON.stringify(state));
@@ -41,19 +41,19 @@ export async function encode(state) {
 }
 
 /**
- * The state in a fragment; null if the fragment holds none.
+ * Decodes the state in a fragment; returns null if the fragment has no state.
  *
- * @throws {Error} with one line, if what it holds is broken
+ * @throws {Error} with one line, if the fragment is damaged
  */
 export async function decode(fragment) {
   if (!fragment.startsWith("#s=")) return null;
-  const broken = new Error("This link is damaged or cut off: what follows “#s=” cannot be read. Ask for it again.");
+  const broken = new Error("This link is damaged or cut off: the text after “#s=” cannot be read. Copy it again.");
   if (fragment.length > LONGEST) throw broken;
   try {
     const text = atob(fragment.slice(3).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     const state = JSON.parse(new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes)), (_, value) => {
-      if (value === null) throw broken; // the page writes none
+      if (value === null) throw broken; // the page never writes null
       return value;
     });
     if (!isScenario(state?.scenario)) throw broken;
@@ -63,7 +63,7 @@ export async function decode(fragment) {
   }
 }
 
-/** Whether the page can draw it; the engine says whether it can be run. */
+/** Returns true if the page can draw a scenario. The engine makes all other checks. */
 export function isScenario(scenario) {
   const isTable = (of) => typeof of === "object" && of !== null && !Array.isArray(of);
   const isList = (of) => Array.isArray(of) && of.every(isTable);

@@ -1,13 +1,13 @@
-/** The drawing of a network, which can be changed by pointer and by keyboard. */
+/** Drawing of a network, editable by pointer and by keyboard. */
 
 import { nodes } from "./scenario.js";
 import { look } from "./panels.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const APART = 7; // between the two directions of a link
-const MOST_HOSTS = 6; // drawn at a node
-const MOST_WORDED = 30; // links; of more, labels would cover each other, so that only the chosen one has its
-const MOST_COLUMNS = 12; // of nodes, from the left to the right
+const APART = 7; // distance between the two directions of a link
+const MOST_HOSTS = 6; // limit on hosts drawn at a node
+const MOST_WORDED = 30; // limit on links with labels, which would overlap; with more, only the selected link has one
+const MOST_COLUMNS = 12; // columns of nodes in one row
 const NODE = { width: 38, height: 30 };
 const NAMED_NODE = 24; // wide enough for a name
 const SMALL_NODE = { width: 30, height: 16 };
@@ -21,7 +21,7 @@ function shape(name, attributes, ...children) {
   return made;
 }
 
-/** The nodes of a flow's shortest path, by hops; null if there is none. */
+/** Returns the nodes of a flow's shortest path, by hops; null if there is none. */
 function shortest(scenario, flow) {
   if (Array.isArray(flow.path) && flow.path.length > 1) return flow.path;
   const before = new Map([[flow.from, null]]);
@@ -37,7 +37,7 @@ function shortest(scenario, flow) {
   return path;
 }
 
-/** How far to the right each node of a path stands, beside those that stand already. */
+/** Sets the depth (distance from the left) of each node of a path, between depths that are already set. */
 function place(path, depth) {
   const known = path.flatMap((name, k) => (depth.has(name) ? [k] : []));
   path.forEach((name, k) => {
@@ -51,7 +51,7 @@ function place(path, depth) {
   });
 }
 
-/** Spots of columns at their distances. */
+/** Returns the positions of nodes in columns that are spaced by depth. */
 function inColumns(columns) {
   const [first, last] = [columns[0]?.[0], columns.at(-1)?.[0]];
   return columns.flatMap(([at, column]) => column.map((name, i) => {
@@ -59,7 +59,7 @@ function inColumns(columns) {
   }));
 }
 
-/** Spots of more columns than fit beside each other: to the right, then below to the left, and so on. */
+/** Returns positions for more columns than fit into one row. Rows run alternately to the right and to the left. */
 function inRows(columns) {
   const rows = Math.ceil(columns.length / MOST_COLUMNS);
   return columns.flatMap(([, column], k) => {
@@ -68,7 +68,7 @@ function inRows(columns) {
   });
 }
 
-/** Where nodes stand if nobody has moved them: from the senders on the left to the receivers on the right. */
+/** Returns default positions of nodes: from the senders on the left to the receivers on the right. */
 export function arrange(scenario) {
   const names = nodes(scenario);
   const depth = new Map();
@@ -84,13 +84,13 @@ export function arrange(scenario) {
     }
   }
   for (const name of names) if (!depth.has(name)) depth.set(name, 0);
-  const among = scenario.link.length > MOST_WORDED ? Math.round : (x) => x; // of many, none stands between two columns
+  const among = scenario.link.length > MOST_WORDED ? Math.round : (x) => x; // with many links, nodes are only in whole columns
   const columns = [...Map.groupBy(names, (name) => among(depth.get(name)))].sort(([a], [b]) => a - b);
   const spots = columns.length > MOST_COLUMNS ? inRows(columns) : inColumns(columns);
-  return Object.fromEntries(spots); // whatever a node is called
+  return Object.fromEntries(spots); // safe for any name of a node
 }
 
-/** One drawing. `act` has what it calls: select(kind, index or name), move(node, x, y), pick(node). */
+/** Drawing of a network. `act` has the callbacks select(kind, index or name), move(node, x, y), pick(node). */
 export class Stage {
   constructor(place, act) {
     this.place = place;
@@ -103,14 +103,14 @@ export class Stage {
     new ResizeObserver(() => this.draw()).observe(place);
   }
 
-  /** Takes all packets from the drawing. */
+  /** Removes all packets from the drawing. */
   clear() {
     const pen = this.canvas.getContext("2d");
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  /** Shows a scenario; `resolved` may be that of an earlier one while a new one is being judged. */
+  /** Shows a scenario. `resolved` may belong to an earlier scenario while the new one is being checked. */
   show(view) {
     this.view = view;
     this.draw();
@@ -120,7 +120,7 @@ export class Stage {
     return [Math.max(this.place.clientWidth, 200), Math.max(this.place.clientHeight, 120)];
   }
 
-  /** Room for hosts at the left and the right. */
+  /** Width of the space for hosts at the left and the right. */
   get side() {
     return Math.min(120, this.size[0] * 0.2);
   }
@@ -132,13 +132,13 @@ export class Stage {
     return [side + x * (width - 2 * side), 44 + y * (height - 88)];
   }
 
-  /** The line of a direction, shifted to its right. */
+  /** Returns the line of one direction of a link, shifted to the right of that direction. */
   line(from, to) {
     const [x1, y1] = this.spot(from);
     const [x2, y2] = this.spot(to);
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
-    const [nx, ny] = [uy, -ux]; // upwards for a link to the right
+    const [nx, ny] = [uy, -ux]; // points upwards for a link that runs to the right
     const gap = Math.min(20, length / 4);
     return {
       x1: x1 + ux * gap + nx * APART, y1: y1 + uy * gap + ny * APART,
@@ -169,14 +169,14 @@ export class Stage {
     if (focused) this.svg.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
-  /** Of nodes that stand side by side. */
+  /** Returns the width of nodes in one row. */
   #nodeWidth() {
     const across = new Set(Object.values(this.view.layout).map(([x]) => Math.round(x * 50))).size;
     const room = (this.size[0] - 2 * this.side) / Math.max(across - 1, 1);
     return Math.min(Math.max(room - 4, 10), SMALL_NODE.width);
   }
 
-  /** Room for what stands one below the other. */
+  /** Returns the height for all rows of nodes. */
   #height() {
     const spots = nodes(this.view.scenario).map((name) => this.view.layout[name] ?? [0.5, 0.5]);
     if (this.dense) {
@@ -217,7 +217,7 @@ export class Stage {
     return [group];
   }
 
-  /** Senders and receivers beside their nodes. */
+  /** Draws senders and receivers next to their nodes. */
   #hosts() {
     const { scenario, dark, paths } = this.view;
     const at = new Map();

@@ -1,15 +1,15 @@
-/** Results that are not run here: a directory that `levelflow lab --open` serves, or tables that the page saved. */
+/** Stored results: a directory that `levelflow lab --open` serves, or saved tables. */
 
 import { ended } from "./series.js";
 import { format, short } from "./units.js";
 
-/** Whether the server has a result to show. */
+/** True if the server has a result to show. */
 export const offered = /\bresult\b/.test(document.querySelector("meta[name=levelflow-server]")?.content ?? "");
 
 const EMPTY_INDEX = -1;
 const MOST_ROWS = 500_000;
 
-/** The result of the server, with `stored`: where it lies and where it comes from. */
+/** Fetches the result from the server, with the path and origin of the result in `stored`. */
 export async function fetchResult() {
   const found = await (await fetch("result.json")).json();
   const tables = Object.fromEntries(Object.entries(found.tables).map(([name, columns]) => [name, table(columns)]));
@@ -27,9 +27,10 @@ function origin({ network, by, status }) {
 }
 
 /**
- * Which table a CSV file is, "flows" or "links", and its columns for the links and flows of a scenario.
+ * Parses a CSV file of flows or links in a scenario; returns the name of the table, "flows" or "links", and its
+ * columns.
  *
- * @throws {Error} with one line: what is wrong and where
+ * @throws {Error} with one line: problem and place
  */
 export function readCsv(text, resolved) {
   const lines = text.split(/\r?\n/).filter((line) => line);
@@ -71,7 +72,7 @@ function number(text, where) {
   return value;
 }
 
-/** The summary of a stored result in a line. */
+/** Summarises a stored result in a line. */
 export function sum(resolved, summary) {
   if (!summary) return "The result has no summary.";
   const busiest = summary.links.reduce((most, link) => ((link.utilisation ?? 0) > (most?.utilisation ?? -1) ? link : most), null);

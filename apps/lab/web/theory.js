@@ -1,14 +1,14 @@
-/** What theory predicts of a scenario, from the server of `levelflow lab`. */
+/** Theoretical predictions for a scenario, from the server of `levelflow lab`. */
 
 import { element } from "./fields.js";
 import { format, short } from "./units.js";
 
-/** Whether the page was opened by `levelflow lab`, whose server says so in the document it sends. */
+/** True if the server of `levelflow lab` sent the page. The server adds this element to the document. */
 export const served = document.querySelector("meta[name=levelflow-server]") !== null;
 
 const PATIENCE_MS = 250;
 
-/** The panel. */
+/** Panel of predictions. */
 export class Theory {
   #timer = 0;
   #version = 0;
@@ -17,14 +17,14 @@ export class Theory {
     this.place = place;
   }
 
-  /** Asks for the prediction of a scenario once it has stood still for a moment. */
+  /** Requests the prediction for a scenario once the scenario has not changed for a moment. */
   ask(scenario) {
     clearTimeout(this.#timer);
     this.#version += 1;
     const version = this.#version;
     if (!served) {
       this.place.replaceChildren(element("p", {
-        text: "Opened by the command “levelflow lab”, the page shows here what theory predicts: equilibrium, stability, settling time.",
+        text: "If the command “levelflow lab” opens the page, theory's predictions are shown here: equilibrium, stability, settling time.",
       }));
       return;
     }
@@ -45,7 +45,7 @@ export class Theory {
       const found = await reply.json();
       return found.wrong === undefined ? show(found) : [element("p", { class: "wrong", text: found.wrong })];
     } catch {
-      return [element("p", { class: "wrong", text: "The server does not answer; is “levelflow lab” still running?" })];
+      return [element("p", { class: "wrong", text: "The server does not reply; is “levelflow lab” still running?" })];
     }
   }
 }

@@ -14,20 +14,20 @@ const FACTORS = {
   number: new Map([["", 1]]),
 };
 
-/** The number in base units, or NaN for what is no quantity of this kind. */
+/** Returns the number in base units, or NaN for an invalid quantity of this kind. */
 export function parse(kind, text) {
   const found = /^\s*([\d_.eE+-]+)\s*([^\d\s].*)?$/.exec(String(text ?? ""));
   const factor = found && FACTORS[kind].get((found[2] ?? "").trim());
   return factor === undefined || factor === null ? NaN : Number(found[1].replaceAll("_", "")) * factor;
 }
 
-/** A number with so many digits, without an exponent where it is short enough. */
+/** Formats a number with this number of digits, without an exponent if that is short enough. */
 export function short(value, digits = 3) {
   if (value === 0) return "0";
   return String(Number(value.toPrecision(digits)));
 }
 
-/** A quantity in the unit that suits it. */
+/** Formats a quantity in a suitable unit. */
 export function format(kind, value, digits = 3) {
   if (!Number.isFinite(value)) return "–";
   if (kind === "packets") return value === 1 ? "1 packet" : `${short(value, 6)} packets`;
@@ -36,7 +36,7 @@ export function format(kind, value, digits = 3) {
   return `${short(value / factor, digits)} ${unit}`;
 }
 
-/** The largest unit in which a value is at least 1, with its factor; of 0, the unit that is 1. */
+/** Returns the largest unit in which a value is at least 1, with its factor; returns the base unit for 0. */
 export function unitFor(kind, value) {
   const units = KINDS[kind];
   return units.find(([, factor]) => Math.abs(value) >= factor * (1 - 1e-9)) ?? (value === 0 ? units.find(([, factor]) => factor === 1) : units.at(-1));

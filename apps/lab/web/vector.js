@@ -1,4 +1,4 @@
-/** Pictures and tables for files: the panels as SVG, that as PNG, the columns as CSV. */
+/** Pictures and tables for files: the panels as SVG and PNG, the columns as CSV. */
 
 import { panels } from "./panels.js";
 
@@ -6,13 +6,13 @@ const WIDTH = 860;
 const LEFT = 76;
 const RIGHT = 16;
 const HEIGHTS = { rates: 200, queues: 130, drops: 100, signals: 110 };
-const MOST_POINTS = 2000; // of a line; more say nothing at this width
+const MOST_POINTS = 2000; // points per line; more are invisible at this width
 
 function escape(text) {
   return String(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
 }
 
-/** A few round numbers from 0 to `most`. */
+/** Returns a few round numbers between `low` and `high`. */
 export function ticks(low, high, about) {
   const rough = (high - low) / about || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -22,7 +22,7 @@ export function ticks(low, high, about) {
   return found;
 }
 
-/** The longest stretches of numbers of a line, as paths. */
+/** Returns the segments of a line between gaps, as paths. */
 function path(t, values, x, y) {
   const skip = Math.ceil(values.length / MOST_POINTS);
   let text = "";
@@ -69,7 +69,7 @@ function legend(all, top) {
   return [parts.join(""), y];
 }
 
-/** The panels of a result as an SVG of its own, on white. */
+/** Returns the panels of a result as a standalone SVG on white. */
 export function svg(result, title) {
   const all = panels(result, false).filter((panel) => panel.lines.length);
   const [names, below] = legend(all, 52);
@@ -86,7 +86,7 @@ export function svg(result, title) {
     `${names}${parts.join("")}<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">time (s)</text></svg>\n`;
 }
 
-/** An SVG as a PNG of twice its size. */
+/** Converts an SVG to a PNG of twice its size. */
 export async function png(text) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
@@ -103,7 +103,7 @@ function cell(value) {
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** A table of a result; flows and links by name, as in the files of `levelflow run`. */
+/** Returns a table of a result; flows and links have their names, as in the files of `levelflow run`. */
 export function csv(result, name) {
   const { rows, ...columns } = result.tables[name];
   const names = Object.keys(columns);
@@ -120,7 +120,7 @@ export function csv(result, name) {
   return `${lines.join("\n")}\n`;
 }
 
-/** Hands a file to the browser. */
+/** Downloads a file in the browser. */
 export function save(name, content, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));

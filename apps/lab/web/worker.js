@@ -1,10 +1,10 @@
-/** Runs scenarios beside the page: the newest request of each kind and side counts, older ones are given up. */
+/** Worker that runs scenarios. The newest request of each kind and side replaces older requests. */
 
 import { Engine, Mistake } from "./engine.js";
 
-const SLICE_EVENTS = 60_000; // some ten milliseconds of work
-const PATIENCE_MS = 150; // a run that takes longer gives way to a newer one
-const PIECE_MS = 60; // the first piece of a result is sent after so long, each further one after twice as long
+const SLICE_EVENTS = 60_000; // about ten milliseconds of work
+const PATIENCE_MS = 150; // a run that takes longer is replaced by a newer run
+const PIECE_MS = 60; // time to the first piece of a result; doubles for each further piece
 
 const ready = compiled();
 const engines = new Map();
@@ -12,7 +12,7 @@ const waiting = new Map();
 const players = new Map();
 let busy = false;
 
-/** Whatever type a server says that the file has. */
+/** Compiles the engine; ignores the content type that the server declares. */
 async function compiled() {
   const reply = await fetch(new URL("engine.wasm", import.meta.url));
   if (!reply.ok) throw new Mistake(`the engine, engine.wasm, is not there (${reply.status})`);
@@ -26,7 +26,7 @@ async function engine(name) {
 }
 
 const breath = new MessageChannel();
-/** Lets messages in. */
+/** Lets pending messages arrive. */
 function breathe() {
   return new Promise((resolve) => {
     breath.port1.onmessage = resolve;
@@ -43,7 +43,7 @@ function wrong(request, error) {
   answer(request, { wrong: lines, last: true });
 }
 
-/** Simulates a scenario and sends what it records, piece by piece. */
+/** Simulates a scenario and sends its records in pieces. */
 async function run(request, isOld) {
   const engineOf = await engine(request.side);
   const begin = performance.now();
@@ -74,7 +74,7 @@ async function run(request, isOld) {
   }
 }
 
-/** Sends where packets are between two times; goes back to the start of the run if it must. */
+/** Sends the positions of packets between two times; restarts the run if necessary. */
 async function play(request, isOld) {
   const name = `play ${request.side}`;
   const engineOf = await engine(name);

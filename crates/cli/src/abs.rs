@@ -1,4 +1,4 @@
-//! `levelflow-net abs`.
+//! Command `levelflow-net abs`.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -37,11 +37,12 @@ const EXAMPLES: &str = "Examples:
   levelflow-net abs status
   levelflow-net abs --restore --dev eth0
 
-The queue is a pfifo, bfifo or tbf at the device's root, the one inside a tbf, or a leaf of htb. Its counters are read, and its limit is
-set, by netlink; packets are not touched. The limit that was found comes back at the end; after kill -9, at the next start or by --restore.";
+The queue is a pfifo, bfifo or tbf at the device's root, the queue inside a tbf, or a leaf of htb. Its
+counters are read and its limit is set by netlink; packets are not touched. The original limit is restored
+at the end or, after kill -9, by the next start or --restore.";
 
-/// Time between two readings for `status`.
-const PUBLISH: std::time::Duration = std::time::Duration::from_secs(1);
+/// Time between two published readings, for `status`.
+const STATUS_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Options of `abs`.
 #[derive(Debug, Args)]
@@ -50,83 +51,85 @@ pub struct Abs {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    run: Run,
+    run: AbsRun,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Shows the devices of this machine whose buffers are sized.
+    /// Lists the devices of this machine with an `abs` running.
     Status {
-        /// JSON instead of lines.
+        /// Prints JSON instead of text.
         #[arg(long)]
         json: bool,
     },
 }
 
 #[derive(Debug, Args)]
-struct Run {
-    /// The device; setting limits needs privileges (CAP_NET_ADMIN).
+struct AbsRun {
+    /// Device of the queue. Setting limits needs privileges (CAP_NET_ADMIN).
     #[arg(long, value_name = "DEVICE")]
     dev: Option<String>,
-    /// Its queue, by handle (10:) or class (1:10); several for several queues [default: the one at the root].
+    /// Queue to be sized, by handle (10:) or class (1:10); may be repeated [default: the queue at the root].
     #[arg(long, value_name = "HANDLE")]
     qdisc: Vec<Handle>,
-    /// Share of the line that is to be used, such as 0.95.
+    /// Target utilisation of the line, such as 0.95.
     #[arg(long, value_name = "SHARE")]
     utilisation: Option<f64>,
-    /// Share of the bytes that may be dropped, such as 0.01.
+    /// Target fraction of bytes dropped, such as 0.01.
     #[arg(long, value_name = "SHARE")]
     loss: Option<f64>,
-    /// Longest mean wait in the queue, such as "20 ms"; goes before the other targets.
+    /// Target for the mean queueing delay, such as "20 ms"; takes precedence over the other targets.
     #[arg(long, value_name = "TIME")]
     delay: Option<Duration>,
-    /// Time between two decisions, 100 ms to 1000 s.
+    /// Time between two decisions, from 100 ms to 1000 s.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
-    /// Buffer-sizing algorithm: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
-    #[arg(long, alias = "sizer", value_name = "NAME", default_value = "abs_log")]
+    /// Buffer-sizing algorithm: abs_log (finds the smallest buffer that meets the targets), abs (as published) or adt.
+    #[arg(long, value_name = "NAME", default_value = "abs_log")]
     algorithm: String,
-    /// Sets a parameter of the algorithm, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list buffers` names all.
+    /// Sets a parameter of the algorithm, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list buffers`
+    /// lists all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
     #[arg(long, value_name = "SIZE")]
     min: Option<Limit>,
-    /// Largest limit, up to 1000000000 packets [default: 10000 packets or what
-    /// the line sends in a second, whichever is less, or the limit that the queue has if that is larger].
+    /// Largest limit, up to 1000000000 packets [default: the smaller of 10000 packets and one second at the line rate,
+    /// but at least the original limit].
     #[arg(long, value_name = "SIZE")]
     max: Option<Limit>,
-    /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
-    /// and what they want beyond it is divided max-min fairly by capacity. A queue whose limit is in packets counts an unsegmented
-    /// stream (GSO, GRO) as one, however large; where only the total is in packets, it counts in largest packets.
+    /// Memory shared by all queues of --qdisc, such as "500 kB" or "300 packets". The sum of their limits never exceeds
+    /// it, and excess demand is divided max-min fairly by capacity. A limit in packets counts an unsegmented
+    /// super-packet (GSO, GRO) as one packet, however large. If only the total is in packets, each packet counts with
+    /// the maximum size.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Limit>,
-    /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
-    /// overhead, or of the hardware with the 24 bytes that Ethernet adds to a packet].
+    /// Rate of the line, in bytes as the queue counts them [default: rate of the tbf or htb class with its overhead per
+    /// packet, or of the hardware with the 24 bytes that Ethernet adds to a packet].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
-    /// Says what it would set next, and sets nothing. Needs no privileges.
+    /// Prints the limits that `abs` would set, without setting them. Needs no privileges.
     #[arg(long)]
     dry_run: bool,
-    /// Ends the program that sizes this device, if one does, and gives the queue the limit back that was found.
+    /// Stops the `abs` of this device, if one is running, and restores the queue's original limit.
     #[arg(long, requires = "dev")]
     restore: bool,
-    /// Writes every decision to this file, a line of JSON each, in place of the log of an earlier run.
+    /// Writes each decision to this file as a JSON line; replaces an existing log.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// A line of JSON per decision.
+    /// Prints each decision as a JSON line.
     #[arg(long)]
     json: bool,
-    /// Nothing but the last word.
+    /// Prints only the final summary.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
-    /// Ends by itself after this time.
+    /// Stops after this time.
     #[arg(long, value_name = "TIME")]
     duration: Option<Duration>,
     /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9465.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Lets `--metrics` listen at an address that other machines reach.
+    /// Allows `--metrics` at an address that other machines can reach.
     #[arg(long)]
     metrics_public: bool,
 }
@@ -135,7 +138,7 @@ impl Abs {
     /// Sizes buffers until stopped, or runs the subcommand.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         match self.action {
             Some(Action::Status { json }) => options::status(ABS, None, json, "no buffer is sized", status_line),
@@ -144,10 +147,10 @@ impl Abs {
     }
 }
 
-impl Run {
+impl AbsRun {
     fn start(self) -> Result<(), Error> {
         let Some(name) = self.dev.as_deref() else {
-            return Err(Error::input("abs: say where: --dev DEVICE (see abs --help)"));
+            return Err(Error::input("abs: requires --dev DEVICE (see abs --help)"));
         };
         if self.restore {
             return restore(name);
@@ -156,7 +159,7 @@ impl Run {
         targets.check()?;
         self.check()?;
         let stop = Stop::on_signals()?;
-        // What a program that was killed left comes first: its limit is not the one to come back to.
+        // State left by a killed run is restored first, because the current limit is not the original one.
         let pid_file = if self.dry_run {
             None
         } else {
@@ -179,7 +182,7 @@ impl Run {
         }
         let log = log.map(|log| log.begin(&daemon, name));
         self.introduce(&daemon, name);
-        let result = self.watched(&mut daemon, &stop, pid_file.as_ref(), log, &board);
+        let result = self.with_status(&mut daemon, &stop, pid_file.as_ref(), log, &board);
         let (outcomes, restored) = daemon.restore();
         self.conclude(&daemon, name, &outcomes);
         both(result, restored)
@@ -206,8 +209,8 @@ impl Run {
         options::metrics(self.metrics, self.metrics_public)
     }
 
-    /// Decides, and shows, logs and publishes what was decided.
-    fn watched(
+    /// Runs the daemon. Prints, logs and publishes each decision.
+    fn with_status(
         &self,
         daemon: &mut Daemon,
         stop: &Stop,
@@ -220,9 +223,9 @@ impl Run {
         let mut published: Option<Instant> = None;
         daemon.run(stop, self.duration, |queue, reading| {
             if self.json {
-                say(&serde_json::to_string(reading).unwrap_or_default());
+                print_line(&serde_json::to_string(reading).unwrap_or_default());
             } else if !self.quiet {
-                say(&reading.line(which));
+                print_line(&reading.line(which));
             }
             if let Some(log) = &mut log {
                 log.write(&json!(reading));
@@ -230,7 +233,7 @@ impl Run {
             board.post(queue, reading);
             latest.retain(|old| old.qdisc != reading.qdisc);
             latest.push(reading.clone());
-            if published.is_none_or(|then| then.elapsed() >= PUBLISH)
+            if published.is_none_or(|then| then.elapsed() >= STATUS_INTERVAL)
                 && let Some(pid_file) = pid_file
             {
                 let memory = self.memory.map(|total| total.to_string());
@@ -252,7 +255,7 @@ impl Run {
         let targets: Vec<String> = targets.into_iter().flatten().collect();
         for port in daemon.ports() {
             let place = &port.place;
-            say(&format!(
+            print_line(&format!(
                 "{name}: {} {} with room for {}, {}; {}: {}, every {}{}",
                 place.kind,
                 place.handle,
@@ -264,13 +267,13 @@ impl Run {
                 if self.dry_run { "; nothing is set" } else { "" }
             ));
             for note in notes(place, name, self.capacity.is_some(), self.every) {
-                say(&note);
+                print_line(&note);
             }
         }
         if let Some(total) = self.memory {
-            say(&format!("{name}: all limits together: {total} at most"));
+            print_line(&format!("{name}: all limits together: {total} at most"));
         }
-        say(&head(daemon.ports().len() > 1));
+        print_line(&head(daemon.ports().len() > 1));
     }
 
     fn conclude(&self, daemon: &Daemon, name: &str, restored: &[(SavedLimit, Outcome)]) {
@@ -278,15 +281,15 @@ impl Run {
             return;
         }
         for port in daemon.ports() {
-            say(&format!("{name} {}: {}", port.place.handle, port.total.text()));
+            print_line(&format!("{name} {}: {}", port.place.handle, port.total.text()));
         }
         for (was, outcome) in restored {
-            say(&outcome_text(name, was, outcome));
+            print_line(&outcome_text(name, was, outcome));
         }
     }
 }
 
-/// The first error of two; the second is a warning then.
+/// Returns the first of two errors, and prints the second as a warning.
 fn both(first: Result<(), Error>, second: Result<(), Error>) -> Result<(), Error> {
     match (first, second) {
         (Err(first), Err(second)) => {
@@ -298,13 +301,13 @@ fn both(first: Result<(), Error>, second: Result<(), Error>) -> Result<(), Error
 }
 
 fn percent(share: f64) -> String {
-    // Shares such as 0.07 have no exact double: as many digits as people write.
+    // A fraction such as 0.07 has no exact double, so the digits are rounded to six decimals.
     let digits = format!("{:.6}", share * 100.0);
     format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// Prints a line; errors of the terminal are ignored.
-fn say(line: &str) {
+/// Prints a line; write errors are ignored.
+fn print_line(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
 }
@@ -313,13 +316,13 @@ fn outcome_text(name: &str, was: &SavedLimit, outcome: &Outcome) -> String {
     let place = format!("{name} {}", was.handle);
     match outcome {
         Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
-        Outcome::AsFound => format!("{place}: its limit is {}, as it was", was.text()),
+        Outcome::AsFound => format!("{place}: its limit is {}, unchanged", was.text()),
         Outcome::Others => format!("{place}: left as another process set it (it was {})", was.text()),
-        Outcome::Gone => format!("{place}: it is gone, there is nothing to restore"),
+        Outcome::Gone => format!("{place}: the queue is gone; nothing to restore"),
     }
 }
 
-/// Restores what a program that was killed left.
+/// Restores the state left by a killed run; returns false if no state was left.
 fn left(device: &mut Device) -> Result<bool, Error> {
     let Some(undo) = SavedState::left(&device.name)? else {
         return Ok(false);
@@ -343,7 +346,7 @@ fn restore(name: &str) -> Result<(), Error> {
     if let Err(nothing) = ended {
         return if found { Ok(()) } else { Err(nothing) };
     }
-    say(&format!("{name}: restored"));
+    print_line(&format!("{name}: restored"));
     Ok(())
 }
 

@@ -1,12 +1,12 @@
-//! The command line: one file per command.
+//! Command line of `levelflow-net`; each command has its own file.
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 use levelflow_host::Error;
 
-use crate::{abs, completion, copy, dissector, gone, link, probe, recv, router, send, serve, testbed};
+use crate::{abs, completion, copy, dissector, link, probe, recv, router, send, serve, testbed};
 
-/// Version, and whether `router --dev` and `testbed --form kernel` work in this build.
+/// Version, and whether this build supports `router --dev` and `testbed --form kernel`.
 const VERSION: &str = if levelflow_router::kernel::COMPILED {
     concat!(env!("CARGO_PKG_VERSION"), "\nkernel router: yes")
 } else {
@@ -16,7 +16,8 @@ const VERSION: &str = if levelflow_router::kernel::COMPILED {
     )
 };
 
-/// Levelflow on real networks: routers that say what they can carry, senders that listen.
+/// Levelflow on real networks: routers that signal rates, senders that follow them, and tools that emulate and measure
+/// links.
 #[derive(Debug, Parser)]
 #[command(name = "levelflow-net", version = VERSION, max_term_width = 100)]
 pub struct Cli {
@@ -26,26 +27,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Sizes the buffer of a real queue by targets of utilisation, loss and delay.
+    /// Adjusts the buffer of a real queue to targets of utilisation, loss and delay.
     Abs(abs::Abs),
-    #[command(hide = true)]
-    Bench(gone::Bench),
-    /// Prints a script with which a shell completes commands and options.
+    /// Prints a script for shell completion of commands and options.
     Completion(completion::Completion),
     /// Copies files to or from a server, at the rate that the network sets.
     Copy(copy::Copy),
-    /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
+    /// Prints a dissector in Lua for Wireshark and tshark, which decodes shims and headers.
     Dissector(dissector::Dissector),
     Link(Box<link::Link>),
-    /// Measures a line: latency idle and loaded (bufferbloat), capacity, buffer; writes a scenario of it.
+    /// Measures a line: latency idle and under load (bufferbloat), capacity and buffer; can write it as a scenario.
     Probe(probe::Probe),
-    /// Runs a law at a bottleneck: tells senders what it can carry.
+    /// Runs the router of a law at a bottleneck: in a UDP relay, or in the kernel at a device.
     Router(router::Router),
-    /// Generates load: flows of a law, each packet paced, to a `recv`.
+    /// Generates load: paced flows of a law, sent to a `recv`.
     Send(send::Send),
-    /// Answers the packets of senders and says what arrived, and how late.
+    /// Receives load: acknowledges its packets, and prints throughput, loss and delay.
     Recv(recv::Recv),
-    /// Runs a scenario of the simulator on a real network inside this machine, and leaves the same result files.
+    /// Runs a scenario of the simulator on a real network inside this machine, and writes the same result files.
     Testbed(testbed::Testbed),
     /// Serves the files of a directory to `copy`.
     Serve(serve::Serve),
@@ -55,11 +54,10 @@ impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         match self.command {
             Command::Abs(command) => command.run(),
-            Command::Bench(command) => command.run(),
             Command::Completion(command) => command.run(Cli::command()),
             Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),

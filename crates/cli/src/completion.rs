@@ -1,4 +1,4 @@
-//! `levelflow-net completion`.
+//! Command `levelflow-net completion`.
 
 use std::io::Write;
 
@@ -15,19 +15,20 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Completion {
-    /// The shell that is to complete commands and options.
+    /// Shell that runs the script.
     shell: Shell,
 }
 
 impl Completion {
-    /// Prints the script for a command line.
+    /// Prints the completion script of the command line.
     ///
     /// # Errors
     /// When the output is closed.
     pub fn run(&self, mut levelflow_net: Command) -> Result<(), Error> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut levelflow_net, "levelflow-net", &mut script);
-        // For bash, clap_complete 4.6 writes the hyphen in our name in two ways, so that no option would be found.
+        // For bash, clap_complete 4.6 writes the hyphen of the program's name in two ways. Without this replacement,
+        // bash would offer no options.
         let script = String::from_utf8_lossy(&script).replace("levelflow__subcmd__net", "levelflow__net");
         let mut out = std::io::stdout().lock();
         let written = out.write_all(script.as_bytes()).and_then(|()| out.flush());

@@ -1,4 +1,4 @@
-//! `levelflow-net copy`.
+//! Command `levelflow-net copy`.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -15,7 +15,9 @@ use tokio::task::JoinSet;
 
 use super::options::address;
 use super::serve::{ended, journal, runtime, token};
-use levelflow_copy::{KnownHosts, Location, Options, Outcome, PROTOCOL, Progress, Run, Session, folder, known_hosts};
+use levelflow_copy::{
+    CopyRun, KnownHosts, Location, Options, Outcome, PROTOCOL, Progress, Session, folder, known_hosts,
+};
 use levelflow_host::terminal::{plain, warn};
 use levelflow_host::{Error, law};
 use levelflow_quic::{Config, Endpoint, Fingerprint, Identity, Trust};
@@ -25,45 +27,44 @@ const EXAMPLES: &str = "Examples:
   levelflow-net copy data.tar other/ server:4433/incoming/  # to a server with --upload
   levelflow-net copy --law rcp server:4433/big.iso /tmp/
 
-A place is a path, or host:port/path (also lf://host:port/path) at a server; write ./a:1 for a file
-of that name. A source becomes the destination or, if that is a directory or ends in /, one of the
-same name in it.
+A location is a path, or host:port/path (also lf://host:port/path) on a server; write ./a:1 for a file
+of that name. A source becomes the destination or, if that is a directory or ends in /, an entry of
+the same name in it.
 
-What was interrupted goes on where it ended, by itself (see --retries) or if the same command is
-given again: files arrive as .NAME.part, and what is there already is used if it is, by its BLAKE3,
-the beginning of the file. Files that are there with the same size and time are skipped. A file
-takes its place when it is whole and on the disk.
+An interrupted copy resumes by itself (see --retries), or when the same command is repeated. Files
+arrive as .NAME.part, and existing data is reused if its BLAKE3 hash proves that it is the beginning
+of the file. Files that exist with the same size and time are skipped. A file gets its name when it
+is complete and on the disk.
 
-Left out, and said, are links to directories and out of the directory, what is no plain file, names
-that are not UTF-8, what is more than 256 directories deep, and own files named .NAME.part; at a
-server such files are taken for arriving ones, and are not there yet. Two files for one place are
-refused.
+The command skips and reports links to directories and out of the directory, special files, names
+that are not UTF-8, entries more than 256 directories deep, and local files named .NAME.part. On a
+server, files of such names are incomplete and hidden. Two files for one location are an error.
 
-Exit status: 0 all is there, 1 something is not, 2 bad input.";
+Exit status: 0 all files arrived, 1 some did not, 2 invalid input.";
 
 /// Options of `copy`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Copy {
-    /// What to copy.
+    /// Files and directories to copy.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<Location>,
-    /// Where to; either all sources are at one server, or this is.
+    /// Destination; either all sources or the destination must be on a server.
     #[arg(value_name = "DESTINATION")]
     destination: Location,
-    /// The server's key, as `serve` prints it.
+    /// Fingerprint of the server's key, as `serve` prints it.
     #[arg(long, value_name = "FINGERPRINT")]
     key: Option<Fingerprint>,
-    /// Believes a server that is not known yet, and remembers its key.
+    /// Accepts the key of an unknown server, and stores it.
     #[arg(long, conflicts_with = "key")]
     trust_new: bool,
-    /// Keys of servers, a line "host:port fingerprint" for each [default: ~/.config/levelflow/known_hosts].
+    /// File of server keys, one line "host:port fingerprint" each [default: ~/.config/levelflow/known_hosts].
     #[arg(long, value_name = "FILE")]
     known_hosts: Option<PathBuf>,
-    /// Own key, a PEM file that is made if it is not there [default: ~/.config/levelflow/client.pem].
+    /// Private key of this client, a PEM file; created if missing [default: ~/.config/levelflow/client.pem].
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
-    /// Shows the server the token that is the first line of this file.
+    /// Presents the token in the first line of this file to the server.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[arg(long, default_value = "jetmax", help = laws())]
@@ -71,38 +72,39 @@ pub struct Copy {
     /// Sets a parameter of the law, e.g. tau=0.6; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Whatever routers say, send no faster than this, such as "100 Mb/s".
+    /// Upper bound of the sending rate, such as "100 Mb/s", whatever routers signal.
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
-    /// Files at a time.
+    /// Number of files copied concurrently.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Connects again so often in all when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
+    /// Total number of reconnections after lost connections, with waits of 1 s, 2 s, 4 s and so on, at most 30 s. Data
+    /// that has arrived is kept.
     #[arg(long, value_name = "N", default_value_t = 3)]
     retries: u32,
     /// Logs the inputs of the law at this sender, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Prints what came of it as JSON.
+    /// Prints the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Shows no progress.
+    /// Hides progress and summary.
     #[arg(long)]
     quiet: bool,
 }
 
 fn laws() -> String {
     format!(
-        "A law that routers run, or none for plain QUIC: {}",
+        "Law with routers, or none for plain QUIC: {}",
         law::names(|law| law.number > 0)
     )
 }
 
 impl Copy {
-    /// Copies.
+    /// Copies the files.
     ///
     /// # Errors
-    /// When something did not arrive, with the first reason.
+    /// When a file did not arrive; the error has the first reason.
     pub fn run(&self) -> Result<(), Error> {
         let server = self.server()?;
         let address = address("copy:", server)?;
@@ -114,7 +116,7 @@ impl Copy {
             let bar = self.bar();
             let outcome = tokio::select! {
                 outcome = self.copy(&endpoint, (server, address), token, &bar) => outcome,
-                stopped = interrupted() => stopped.and(Err(Error::failed("interrupted: the same command goes on from here"))),
+                stopped = interrupted() => stopped.and(Err(Error::failed("interrupted; repeat the command to resume"))),
             };
             bar.finish_and_clear();
             endpoint.close();
@@ -125,17 +127,17 @@ impl Copy {
         ended(journal.as_ref())
     }
 
-    /// The one server that this is about.
+    /// Returns the only server among the sources and the destination.
     fn server(&self) -> Result<&str, Error> {
         let of = |place: &'_ Location| matches!(place, Location::Remote { .. });
         let wrong = |why| {
             Err(Error::input(format!(
-                "copy: {why}; host:port/path is a place at a server"
+                "copy: {why}; write host:port/path for a location on a server"
             )))
         };
         let far = self.sources.iter().filter(|place| of(place)).count();
         if of(&self.destination) == (far > 0) || (far > 0 && far < self.sources.len()) {
-            return wrong("either all sources must be at a server, or the destination");
+            return wrong("either all sources or the destination must be on a server");
         }
         let mut servers = self
             .sources
@@ -147,7 +149,7 @@ impl Copy {
             });
         let first = servers.next().unwrap_or_default();
         if servers.any(|other| other != first) {
-            return wrong("all sources must be at one server");
+            return wrong("all sources must be on one server");
         }
         Ok(first)
     }
@@ -160,7 +162,7 @@ impl Copy {
         let config = Config::new(PROTOCOL).with_identity(Identity::load_or_create(&identity)?);
         match self.law.as_str() {
             "none" if self.set.is_empty() && self.max_rate.is_none() => Ok(config),
-            "none" => Err(Error::input("--law none: there is nothing to set, and no rate is kept")),
+            "none" => Err(Error::input("--law none: accepts neither --set nor --max-rate")),
             law => Ok(config.with_law(law, &self.set)?.with_max_rate(self.max_rate)),
         }
     }
@@ -176,7 +178,7 @@ impl Copy {
         let progress = Arc::new(Progress::default());
         let mut waits = waits(self.retries);
         let mut run = loop {
-            match Run::plan(&session, &self.sources, &self.destination, Arc::clone(&progress)).await {
+            match CopyRun::plan(&session, &self.sources, &self.destination, Arc::clone(&progress)).await {
                 Err(error) if session.is_lost() => {
                     let other = self.open_again(endpoint, target, token.as_ref(), bar, &mut waits).await;
                     session = other.ok_or(error)?;
@@ -186,7 +188,7 @@ impl Copy {
         };
         bar.set_length(run.size());
         let outcome = loop {
-            // It ends when this is dropped.
+            // Dropping the set ends the task.
             let mut painter = JoinSet::new();
             painter.spawn(paint(
                 bar.clone(),
@@ -216,7 +218,7 @@ impl Copy {
         Session::open(connection, token).await
     }
 
-    /// Another connection after one was lost, as often as is left of these waits; none when there are no more.
+    /// Reconnects after a lost connection, once after each remaining wait; returns `None` if all attempts fail.
     async fn open_again(
         &self,
         endpoint: &Endpoint,
@@ -266,7 +268,7 @@ impl Copy {
         if !self.trust_new {
             connection.close();
             return Err(Error::input(format!(
-                "{server}: not known yet; its key is {shown}: if that is right, use --key {shown} or --trust-new"
+                "{server}: unknown server; its key is {shown}: if that is right, use --key {shown} or --trust-new"
             )));
         }
         known.add(server, shown)?;
@@ -301,29 +303,29 @@ impl Copy {
     }
 }
 
-/// How long to wait before each try.
+/// Returns the wait before each reconnection.
 fn waits(retries: u32) -> impl Iterator<Item = Duration> {
     (0..retries).map(|n| Duration::from_secs(1 << n.min(5)).min(Duration::from_secs(30)))
 }
 
-/// Any address of the same family.
+/// Unspecified address of the same family as `address`.
 fn any(address: SocketAddr) -> SocketAddr {
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     any.parse().unwrap_or(address)
 }
 
-/// A server with another key is a reason to stop and think.
+/// Reports an unexpected server key as invalid input.
 fn explain(error: Error, server: &str, key: Fingerprint) -> Error {
     let text = error.to_string();
     if text.contains("ApplicationVerificationFailure") || text.contains("invalid peer certificate") {
         return Error::input(format!(
-            "{server}: does not have the key {key}: it is another server, or has a new key"
+            "{server}: does not have the key {key}; it is another server, or its key has changed"
         ));
     }
     error
 }
 
-/// Shows how far it is and, where we send over that session, under whose rule.
+/// Updates the progress bar. For an upload, the bar also shows the congestion control of the session.
 async fn paint(bar: ProgressBar, progress: Arc<Progress>, sending: Option<Session>) {
     loop {
         bar.set_position(progress.done.load(Ordering::Relaxed));
@@ -335,7 +337,7 @@ async fn paint(bar: ProgressBar, progress: Arc<Progress>, sending: Option<Sessio
     }
 }
 
-/// Waits for Ctrl-C, or what `kill` sends.
+/// Waits for Ctrl-C or SIGTERM.
 async fn interrupted() -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::failed)?;
     tokio::select! {

@@ -1,4 +1,4 @@
-//! `levelflow-net dissector`.
+//! Command `levelflow-net dissector`.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ const EXAMPLES: &str = "Examples:
   levelflow-net dissector > ~/.local/lib/wireshark/plugins/levelflow.lua
   levelflow-net dissector > levelflow.lua && tshark -X lua_script:levelflow.lua -i eth0";
 
-/// Options of `dissector`: none.
+/// Options of `dissector`. There are none.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 #[expect(
@@ -25,7 +25,7 @@ impl Dissector {
     /// Prints the script.
     ///
     /// # Errors
-    /// When nobody takes it.
+    /// When the output is closed.
     #[expect(clippy::unused_self, reason = "every command runs like this")]
     pub fn run(&self) -> Result<(), Error> {
         let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! `levelflow-net link`.
+//! Command `levelflow-net link`.
 
 use std::fmt::Display;
 use std::io::{BufRead, IsTerminal, Write};
@@ -15,16 +15,16 @@ use serde::Serialize;
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
-use levelflow_link::{Link as Wires, Port, Report};
+use levelflow_link::{Device, Link as Wires, Report};
 use levelflow_path::scheduler::AnyQueueParams;
 use levelflow_path::{Propagation, Settings};
 use levelflow_scenario::{Change as Recorded, Recording, Trace, queue_of, read_trace};
 
-/// Packets that wait at most where nothing is said.
-const BUFFER: Buffer = Buffer::Packets(1000);
+/// Default queue limit.
+const DEFAULT_BUFFER: Buffer = Buffer::Packets(1000);
 
 const EXAMPLES: &str = "Examples:
-  Two hosts, each a namespace with a pair of virtual devices, and this namespace in between:
+  Two hosts, each a namespace with a veth pair, and this namespace in between:
     ip netns add a; ip link add wa type veth peer name a0 netns a; ip link set wa up
     ip netns add b; ip link add wb type veth peer name b0 netns b; ip link set wb up
     ip -n a address add 10.0.0.1/24 dev a0; ip -n a link set a0 up
@@ -33,19 +33,20 @@ const EXAMPLES: &str = "Examples:
     levelflow-net link wa wb --rate \"20 Mb/s\" --delay \"10 ms\" --buffer \"100 kB\"
   A DSL line: fast towards b, slow back
     levelflow-net link wa wb --rate \"20 Mb/s\" --reverse-rate \"1 Mb/s\" --delay \"15 ms\"
-  A satellite that loses a packet of a thousand, for a minute
+  A satellite that loses one packet in a thousand, for a minute
     levelflow-net link wa wb --rate \"10 Mb/s\" --delay \"270 ms\" --loss 0.001 --for \"60 s\"
-  The same line with a queue per flow under CoDel
+  The same line with one queue per flow under CoDel
     levelflow-net link wa wb --rate \"20 Mb/s\" --delay \"10 ms\" --queue fq_codel
-  A wire that changes under way: half the rate after 10 s, all of it after 20
+  A wire whose rate changes: half after 10 s, full after 20 s
     printf '10 s: rate 10 Mb/s\\n20 s: rate 20 Mb/s\\n' > changes
     levelflow-net link wa wb --rate \"20 Mb/s\" --schedule changes";
 
-/// Join two network devices as a wire would, with rate, queue, delay, jitter and loss.
+/// Join two network devices like a wire, with rate, queue, delay, jitter and loss.
 ///
-/// Every Ethernet frame that comes in at one device leaves at the other, later, without its VLAN tag if it had one: nothing else
-/// may use the two devices, so give them no addresses. In each direction, a frame waits in a queue that drops what does not fit, takes its size / RATE to be sent,
-/// then DELAY to arrive. Sizes count from the Ethernet header on. A rate holds per direction.
+/// Every Ethernet frame received at one device is sent from the other, without its VLAN tag. No other program may use
+/// the two devices, so give them no addresses. In each direction, a frame first waits in a queue that drops frames
+/// while it is full. Transmission then takes its size / RATE, and propagation takes DELAY. Sizes count from the
+/// Ethernet header on. A rate applies to each direction.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Link {
@@ -59,42 +60,43 @@ pub struct Link {
     /// Propagation delay of each direction, as in "10 ms" [default: 0 s]
     #[arg(long, value_name = "TIME", value_parser = setting("delay"))]
     delay: Option<Setting>,
-    /// Random further delay of each packet, up to this much
+    /// Limit on the random additional delay of each packet
     #[arg(long, value_name = "TIME", value_parser = setting("jitter"))]
     jitter: Option<Setting>,
-    /// Room of the queue, the packet in service included: "100 kB", "50 packets" or unlimited [default: 1000 packets]
+    /// Limit of the queue, including the packet in transmission: "100 kB", "50 packets" or unlimited [default: 1000
+    /// packets]
     #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
     buffer: Option<Setting>,
-    /// Queue discipline of both directions, as scenarios write it: "fq_codel", or "{ cake = { rate = '19 Mb/s' } }";
-    /// `levelflow list queues` has all [default: drop_tail]
+    /// Queue discipline of both directions, in the notation of scenarios: "fq_codel", or "{ cake = { rate = '19 Mb/s' }
+    /// }"; `levelflow list queues` lists all [default: drop_tail]
     #[arg(long, value_name = "QUEUE", value_parser = discipline)]
     queue: Option<AnyQueueParams>,
-    /// Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem
+    /// Interval at which packets arrive in batches at the far end, as with a radio or a DOCSIS modem
     #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
     slot: Option<Setting>,
-    /// Probability that a packet is lost on the wire, as in "1 %", or loss in bursts by the model of Gilbert and Elliott,
-    /// "gemodel P R [BAD [GOOD]]": probabilities of turning bad, of turning good, and of loss in both
+    /// Probability of loss on the wire, as in "1 %", or bursty loss by the Gilbert-Elliott model, "gemodel P R [BAD
+    /// [GOOD]]": probabilities of entering the bad state, of leaving it, and of loss in each state
     #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     loss: Option<Setting>,
-    /// Line rate from DEV2 to DEV1, where it differs; so with the next ones
+    /// Line rate from DEV2 to DEV1 [default: that of --rate]
     #[arg(long, value_name = "RATE", value_parser = setting("rate"))]
     reverse_rate: Option<Setting>,
-    /// Delay from DEV2 to DEV1
+    /// Delay from DEV2 to DEV1 [default: that of --delay]
     #[arg(long, value_name = "TIME", value_parser = setting("delay"))]
     reverse_delay: Option<Setting>,
-    /// Jitter from DEV2 to DEV1
+    /// Jitter from DEV2 to DEV1 [default: that of --jitter]
     #[arg(long, value_name = "TIME", value_parser = setting("jitter"))]
     reverse_jitter: Option<Setting>,
-    /// Room of the queue from DEV2 to DEV1
+    /// Limit of the queue from DEV2 to DEV1 [default: that of --buffer]
     #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
     reverse_buffer: Option<Setting>,
-    /// Batches from DEV2 to DEV1
+    /// Interval of batches from DEV2 to DEV1 [default: that of --slot]
     #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
     reverse_slot: Option<Setting>,
-    /// Loss from DEV2 to DEV1
+    /// Loss from DEV2 to DEV1 [default: that of --loss]
     #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     reverse_loss: Option<Setting>,
-    /// Let packets that jitter delays be overtaken, instead of holding up those behind
+    /// Let packets overtake earlier ones that jitter delays, instead of keeping the order
     #[arg(long)]
     reorder: bool,
     /// Seed of losses and jitter
@@ -103,19 +105,19 @@ pub struct Link {
     /// Stop after this time, as in "10 s" [default: at Ctrl-C]
     #[arg(long = "for", value_name = "TIME")]
     duration: Option<Duration>,
-    /// Changes while it runs: lines such as "5 s: forward rate 10 Mb/s" or "8 s: delay 30 ms"
+    /// Schedule of changes: a file of lines such as "5 s: forward rate 10 Mb/s" or "8 s: delay 30 ms"
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
-    /// Rate, delay, jitter and loss from DEV1 to DEV2 as recorded: a time series (*.csv), or a trace of Mahimahi
+    /// Replay a recording of rate, delay, jitter and loss from DEV1 to DEV2: a time series (*.csv), or a Mahimahi trace
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// The same from DEV2 to DEV1
+    /// Replay a recording from DEV2 to DEV1
     #[arg(long, value_name = "FILE")]
     reverse_trace: Option<PathBuf>,
-    /// Take changes from standard input while it runs: lines such as "reverse loss 0.01"
+    /// Read changes from standard input: lines such as "reverse loss 0.01"
     #[arg(long)]
     control: bool,
-    /// Run before all ordinary programs (SCHED_FIFO): lateness below 0.1 ms on a busy machine
+    /// Run with priority over all ordinary programs (SCHED_FIFO): timer latency below 0.1 ms on a busy machine
     #[arg(long)]
     realtime: bool,
     /// Print the summary as JSON
@@ -123,11 +125,11 @@ pub struct Link {
     json: bool,
 }
 
-/// What changes when, in order of time.
+/// Changes of settings, in order of time.
 type Changes = Box<dyn Iterator<Item = (Time, Change)>>;
 
 fn setting(name: &'static str) -> impl Fn(&str) -> Result<Setting, String> + Clone {
-    // clap says which option and which value.
+    // clap adds the names of the option and of its value.
     move |value| {
         Setting::read(name, value).map_err(|e| {
             let prefix = format!("{name} {value}: ");
@@ -147,10 +149,10 @@ struct Summary {
 }
 
 impl Link {
-    /// Runs it.
+    /// Runs the link until stopped.
     ///
     /// # Errors
-    /// If a device or the schedule is not there, or a device vanishes.
+    /// If a device or the schedule does not exist, or a device vanishes.
     pub fn run(&self) -> Result<(), Error> {
         if self.dev1 == self.dev2 {
             return Err(Error::input(format_args!(
@@ -160,10 +162,10 @@ impl Link {
         }
         let mut sources = self.changes()?;
         let stop = signals()?;
-        let ports = [Port::open(&self.dev1)?, Port::open(&self.dev2)?];
+        let ports = [Device::open(&self.dev1)?, Device::open(&self.dev2)?];
         if self.realtime {
             sys::realtime()
-                .map_err(|e| Error::failed(format_args!("--realtime: {e}; run it as root, or do without")))?;
+                .map_err(|e| Error::failed(format_args!("--realtime: {e}; run as root, or omit the option")))?;
         }
         let lines = self.control.then(read_lines);
         let mut wires = Wires::new(ports, self.settings(), self.seed);
@@ -202,7 +204,7 @@ impl Link {
 
     fn settings(&self) -> [Settings; 2] {
         let mut forward = Settings {
-            buffer: BUFFER,
+            buffer: DEFAULT_BUFFER,
             wire: Propagation {
                 reorder: self.reorder,
                 ..Propagation::default()
@@ -230,7 +232,7 @@ impl Link {
         [forward, reverse]
     }
 
-    /// What changes when: as the schedule says, and as recorded.
+    /// Returns all sources of changes: the schedule and the recordings.
     fn changes(&self) -> Result<Vec<Peekable<Changes>>, Error> {
         let mut sources: Vec<Changes> = Vec::new();
         if let Some(path) = &self.schedule {
@@ -304,7 +306,7 @@ fn signals() -> Result<Arc<AtomicBool>, Error> {
     Ok(stop)
 }
 
-/// Lines of standard input as they come. The thread ends with the process.
+/// Reads lines of standard input in a thread, which ends with the process.
 fn read_lines() -> mpsc::Receiver<String> {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -317,7 +319,7 @@ fn read_lines() -> mpsc::Receiver<String> {
     told
 }
 
-/// The line that shows on a terminal how things are.
+/// Status line of a running link, on a terminal.
 struct Live {
     on: bool,
     next: Time,
@@ -325,13 +327,13 @@ struct Live {
 }
 
 impl Live {
-    const EVERY: Duration = Duration::from_secs(1);
+    const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
     fn new(wanted: bool) -> Self {
         let on = wanted && std::io::stderr().is_terminal();
         Self {
             on,
-            next: Time::ZERO + Self::EVERY,
+            next: Time::ZERO + Self::REPORT_INTERVAL,
             bytes: [0; 2],
         }
     }
@@ -340,7 +342,7 @@ impl Live {
         if !self.on || now < self.next {
             return;
         }
-        self.next = now + Self::EVERY;
+        self.next = now + Self::REPORT_INTERVAL;
         let reports = link.report(now);
         let mut line = format!("{:6.0} s", now.as_secs_f64());
         for (report, bytes) in reports.iter().zip(&mut self.bytes) {

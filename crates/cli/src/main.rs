@@ -1,11 +1,10 @@
-//! `levelflow-net`: see `levelflow-net --help`.
+//! Command-line program `levelflow-net`; see `levelflow-net --help`.
 
 mod abs;
 mod command;
 mod completion;
 mod copy;
 mod dissector;
-mod gone;
 mod link;
 mod options;
 mod probe;
@@ -38,7 +37,7 @@ fn end(error: &Error) -> ExitCode {
     ExitCode::from(error.status())
 }
 
-/// What was wrong, without usage and advice.
+/// Returns clap's error message as one line, without usage and advice.
 fn one_line(text: &str) -> String {
     let lines = text.lines().take_while(|line| !line.trim().is_empty());
     let all = lines.map(str::trim).collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Checks of options that several commands have.
+//! Checks of options that several commands have in common.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -8,7 +8,7 @@ use levelflow_host::Error;
 use levelflow_host::pid_file::{self, Service, State};
 use levelflow_host::terminal::plain;
 
-/// Refuses periods that would do nothing but read.
+/// Rejects an interval that is too short for `--every`.
 pub(super) fn every(time: Duration) -> Result<(), Error> {
     if time < Duration::from_ms(10) {
         return Err(Error::input(format!("--every {time}: at least 10 ms")));
@@ -16,7 +16,7 @@ pub(super) fn every(time: Duration) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to serve metrics to other machines unless that is asked for.
+/// Rejects a metrics server at a public address, unless explicitly allowed.
 pub(super) fn metrics(at: Option<SocketAddr>, public: bool) -> Result<(), Error> {
     match at {
         Some(at) if !at.ip().is_loopback() && !public => Err(Error::input(format!(
@@ -26,7 +26,7 @@ pub(super) fn metrics(at: Option<SocketAddr>, public: bool) -> Result<(), Error>
     }
 }
 
-/// Refuses zero.
+/// Rejects values of zero or less.
 pub(super) fn above_zero(option: &str, value: f64, example: &str) -> Result<(), Error> {
     if value > 0.0 {
         return Ok(());
@@ -34,7 +34,7 @@ pub(super) fn above_zero(option: &str, value: f64, example: &str) -> Result<(), 
     Err(Error::input(format!("{option}: above zero, such as {example}")))
 }
 
-/// An address with its port; without a host, every IPv4 address of the machine.
+/// Parses an address with its port. Without a host, the address is every IPv4 address of the machine.
 pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     let wrong = |why: &str| {
         Error::input(format!(
@@ -50,7 +50,8 @@ pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     found.ok_or_else(|| wrong("no such host"))
 }
 
-/// Shows what runs on this machine, or only at this device: as JSON, or in a line each, or that there is none.
+/// Prints the running programs of a service, or only that of a device, as JSON or one per line. Prints `none` if there
+/// are none.
 pub(super) fn status(
     service: Service,
     dev: Option<&str>,

@@ -1,4 +1,4 @@
-//! `levelflow-net probe`.
+//! Command `levelflow-net probe`.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::options::{above_zero, address};
 use levelflow_host::format::short_rate;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, terminal};
-use levelflow_probe::search::Part;
-use levelflow_probe::{Limits, Probe as Probing, Report, Stage, live};
+use levelflow_probe::search::LoadStep;
+use levelflow_probe::{Limits, Phase, Probe as Probing, Report, live};
 
 const EXAMPLES: &str = "Examples:
   On a machine beyond the line, such as a rented server:
@@ -22,51 +22,52 @@ const EXAMPLES: &str = "Examples:
   Then compare buffers and queue disciplines on that line:
     levelflow buffers line.toml --link \"home->net\" --utilisation 0.95 --loss 0.02
 
-Latency under load is bufferbloat. Packets as of a call measure it while load fills the line, up, then
-down. Close what else uses the line. Grades, by what load adds to the round trip: A+ below 5 ms,
+Latency under load is bufferbloat. Small packets like those of a call measure it while load fills the
+line, first up, then down. Stop other traffic on the line. Grades by the added latency: A+ below 5 ms,
 A 30, B 60, C 200, D 400, else F. Rates and sizes count from the Ethernet header on.";
 
 /// Options of `probe`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Probe {
-    /// Where `levelflow-net probe --serve` runs, as HOST:PORT.
+    /// Address of `levelflow-net probe --serve`, as HOST:PORT.
     #[arg(required_unless_present = "serve", conflicts_with = "serve")]
     to: Option<String>,
-    /// Is the far end, for one at a time: answers, counts load, and sends load to who proved its address; ":9003" is every IPv4
-    /// address of the machine, "[::]:9003" every address.
+    /// Runs the far end, for one client at a time: replies to pings, counts load, and sends load to clients that proved
+    /// their address. ":9003" is every IPv4 address of the machine, "[::]:9003" every address.
     #[arg(long, value_name = "ADDRESS")]
     serve: Option<String>,
-    /// Longest time of load in each direction; a far end serves one no longer than a minute and four times this.
+    /// Limit on the time of load in each direction. A far end serves each client for at most one minute plus four times
+    /// this.
     #[arg(long, value_name = "TIME", default_value = "12 s")]
     time: Duration,
-    /// Largest load, on the wire.
+    /// Limit on the rate of load, on the wire.
     #[arg(long, value_name = "RATE", default_value = "1 Gb/s")]
     max_rate: Rate,
-    /// Ends serving after this time.
+    /// Stops serving after this time.
     #[arg(long = "for", value_name = "TIME", requires = "serve")]
     ends: Option<Duration>,
-    /// Writes a scenario of the line to this file, for `levelflow run`, `buffers` and `study`.
+    /// Writes the line as a scenario to this file, for `levelflow run`, `buffers` and `study`.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "serve")]
     scenario: Option<PathBuf>,
-    /// One object of JSON: times in seconds, rates in bit/s, sizes in bytes, shares of 1.
+    /// Prints a JSON object: times in seconds, rates in bit/s, sizes in bytes, losses as fractions.
     #[arg(long)]
     json: bool,
-    /// No progress.
+    /// Hides the progress.
     #[arg(long)]
     quiet: bool,
 }
 
-/// What a probe may take, per direction.
-const TIMES: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(120));
+/// Allowed range of `--time`, the time of load in each direction.
+const PHASE_TIME_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(120));
 
 impl Probe {
-    /// Measures, or serves.
+    /// Measures a line, or serves other probes.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
-        let (low, high) = TIMES;
+        let (low, high) = PHASE_TIME_RANGE;
         if !(low..=high).contains(&self.time) {
             return Err(Error::input(format!("--time {}: {low} to {high}", self.time)));
         }
@@ -120,7 +121,7 @@ impl Probe {
             eprint!("\r\x1b[K");
         }
         let Some(outcome) = outcome? else {
-            return Err(Error::failed("interrupted; nothing is known yet"));
+            return Err(Error::failed("interrupted before the measurement was complete"));
         };
         let report = Report::new(&outcome);
         if let Some(path) = &self.scenario {
@@ -140,11 +141,11 @@ impl Probe {
     }
 }
 
-/// Refuses a file that could not be written, before half a minute is spent; says nothing of one that could.
+/// Rejects an output file that cannot be created, before the measurement starts.
 fn writable(path: &Path) -> Result<(), Error> {
     let wrong = |why: &str| Error::input(format!("--scenario {}: {why}", path.display()));
     if path.exists() {
-        return Err(wrong("is there; give another name"));
+        return Err(wrong("already exists; choose another name"));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
@@ -155,11 +156,11 @@ fn writable(path: &Path) -> Result<(), Error> {
 
 fn progress(now: Time, probe: &Probing) -> String {
     let (rate, trip) = probe.now_at();
-    let load = |way: &str, part: Part| {
+    let load = |way: &str, part: LoadStep| {
         let doing = match part {
-            Part::Ramp => "looks for its rate",
-            Part::Fill => "fills its buffer",
-            Part::Steady | Part::Over => "keeps it full",
+            LoadStep::Ramp => "finds the capacity",
+            LoadStep::Fill => "fills the buffer",
+            LoadStep::Steady | LoadStep::Over => "keeps the buffer full",
         };
         format!(
             "{way}: {} {doing}, round trip {:.0} ms",
@@ -168,12 +169,12 @@ fn progress(now: Time, probe: &Probing) -> String {
         )
     };
     let doing = match probe.stage() {
-        Stage::Greet => "greets the far end".to_owned(),
-        Stage::Idle => "idle line".to_owned(),
-        Stage::Up(part) => load("up", part),
-        Stage::Drain => "waits until the buffer is empty".to_owned(),
-        Stage::Down(part) => load("down", part),
-        Stage::Done => "done".to_owned(),
+        Phase::Handshake => "handshake with the far end".to_owned(),
+        Phase::Idle => "idle line".to_owned(),
+        Phase::Up(part) => load("up", part),
+        Phase::Drain => "waits until the buffer is empty".to_owned(),
+        Phase::Down(part) => load("down", part),
+        Phase::Done => "done".to_owned(),
     };
     format!("{:4.0} s  {doing}", now.as_secs_f64())
 }

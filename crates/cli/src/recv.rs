@@ -1,4 +1,4 @@
-//! `levelflow-net recv`.
+//! Command `levelflow-net recv`.
 
 use std::collections::HashMap;
 use std::io::Write as _;
@@ -22,49 +22,51 @@ const EXAMPLES: &str = "Examples:
   levelflow-net recv :9001 --flows 3 --json
   levelflow-net recv [::]:9001 --for \"1 min\" --samples arrived.jsonl
 
-Delays are one way. They are exact where sender and receiver run on one machine; elsewhere they
-say how much longer a packet took than the fastest of its flow.";
+Delays are one-way. They are exact if sender and receiver run on one machine; otherwise they are
+relative to the fastest packet of the flow.";
 
 /// Options of `recv`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Recv {
-    /// Where to listen; ":9001" is every IPv4 address of the machine, "[::]:9001" every address.
+    /// Address to listen at; ":9001" is every IPv4 address of the machine, "[::]:9001" every address.
     at: String,
-    /// Ends after this time.
+    /// Stops after this time.
     #[arg(long = "for", value_name = "TIME")]
     time: Option<Duration>,
-    /// Ends when so many flows have ended.
+    /// Stops after this number of flows have ended.
     #[arg(long)]
     flows: Option<u64>,
     /// Time between two readings.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
-    /// Lines of JSON, flow by flow, to this file.
+    /// Writes readings of each flow to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
-    /// A line of JSON per reading, and one in the end.
+    /// Prints each reading and the final summary as a JSON line.
     #[arg(long)]
     json: bool,
-    /// Nothing but the end.
+    /// Prints only the final summary.
     #[arg(long)]
     quiet: bool,
-    /// Before all ordinary programs (SCHED_FIFO): delays are those of the network. Needs privileges.
+    /// Runs with priority over all ordinary programs (SCHED_FIFO), so that measured delays are those of the network.
+    /// Needs privileges.
     #[arg(long)]
     realtime: bool,
 }
 
-/// A flow in a file of samples.
+/// Reading of a flow in the file of `--samples`.
 #[derive(Serialize)]
 struct Line {
     kind: &'static str,
     t: f64,
-    /// The random number of the flow, as in the file of its sender.
+    /// Random identifier of the flow, as in the sender's file.
     id: u32,
     from: SocketAddr,
     #[serde(flatten)]
     counts: Counts,
-    /// From the first packet's leaving to the newest's arrival, s; only on one machine.
+    /// Time from the departure of the first packet to the arrival of the newest, s; valid only if both ends are on one
+    /// machine.
     lasted: f64,
 }
 
@@ -86,15 +88,15 @@ impl Line {
 #[derive(Default)]
 struct Shown {
     at: f64,
-    /// What had arrived, by flow.
+    /// Counts at the previous reading, by address and identifier of the flow.
     before: HashMap<(SocketAddr, u32), Counts>,
 }
 
 impl Recv {
-    /// Receives.
+    /// Receives until stopped.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         options::every(self.every)?;
         let receiver = LoadReceiver {

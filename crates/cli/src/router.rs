@@ -1,4 +1,4 @@
-//! `levelflow-net router`.
+//! Command `levelflow-net router`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ const EXAMPLES: &str = "Examples:
   levelflow-net router status
   levelflow-net router detach --dev eth0";
 
-/// Time between two readings for `status`.
-const PUBLISH: Span = Span::from_secs(1);
+/// Time between two published readings, for `status`.
+const STATUS_INTERVAL: Span = Span::from_secs(1);
 
 /// Options of `router`.
 #[derive(Debug, Args)]
@@ -47,72 +47,75 @@ pub struct Router {
     #[command(subcommand)]
     action: Option<Action>,
     #[command(flatten)]
-    run: Run,
+    run: RouterRun,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Shows the routers that run on this machine.
+    /// Lists the routers running on this machine.
     Status {
-        /// Only the router at this device.
+        /// Limits the list to the router of this device.
         #[arg(long, value_name = "DEVICE")]
         dev: Option<String>,
-        /// JSON instead of lines.
+        /// Prints JSON instead of text.
         #[arg(long)]
         json: bool,
     },
-    /// Ends a router, as Ctrl-C would, and removes what a killed one left in the kernel.
+    /// Stops a router as Ctrl-C does, and removes a kernel filter that a killed router left behind.
     #[command(arg_required_else_help = true)]
     Detach {
         /// Device of the router.
         #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
         dev: Option<String>,
-        /// Address that the relay listens at.
+        /// Listening address of the relay.
         #[arg(long, value_name = "ADDRESS")]
         relay: Option<String>,
     },
 }
 
 #[derive(Debug, Args)]
-struct Run {
-    /// Stamp what leaves this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
+struct RouterRun {
+    /// Stamps packets that leave this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
     #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
     dev: Option<String>,
-    /// Relay UDP: clients send to this address (":9000" is every IPv4 address of the machine). Needs no privileges.
+    /// Relays UDP datagrams that clients send to this address (":9000" is every IPv4 address of the machine). Needs no
+    /// privileges.
     #[arg(long, value_name = "ADDRESS", requires = "to")]
     relay: Option<String>,
-    /// The server that a relay sends on to.
+    /// Address of the server to which a relay forwards.
     #[arg(long, value_name = "ADDRESS", requires = "relay")]
     to: Option<String>,
-    /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
+    /// Rate of the line, such as "20 Mb/s" [default: rate of the device's token bucket filter or hardware, if it has
+    /// one].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
-    /// Follow the rate in this file, such as "12 Mb/s", which a script that reads the modem replaces while the router runs.
-    /// Without it and without `--capacity`, the router follows the device's token bucket filter.
+    /// File with the current rate of the line, such as "12 Mb/s". A script that reads the modem may replace it while
+    /// the router runs. Without this option and `--capacity`, the router follows the device's token bucket filter.
     #[arg(long, value_name = "FILE")]
     capacity_from: Option<PathBuf>,
     #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
-    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` names all.
+    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` lists all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    #[arg(long, value_name = "SHARE", help = called("Share of the capacity to fill", |law| law.routers.utilisation))]
+    #[arg(long, value_name = "SHARE", help = called("Share of the capacity to use", |law| law.routers.utilisation))]
     gamma: Option<f64>,
     #[arg(long, value_name = "TIME", help = called("Time between two updates", |law| law.routers.interval))]
     interval: Option<Duration>,
-    /// Room before the line of a relay, such as "64 kB" or "100 packets" [default: what the line sends in 100 ms].
+    /// Queue limit of a relay, such as "64 kB" or "100 packets" [default: bytes sent in 100 ms at the line rate].
     #[arg(long, value_name = "SIZE", requires = "relay")]
     buffer: Option<Buffer>,
-    /// Delay that a relay adds in each direction.
+    /// Propagation delay that a relay adds in each direction.
     #[arg(long, value_name = "TIME", default_value = "0 s", requires = "relay")]
     delay: Duration,
-    /// Lets the same law rule the way back, too, through a line of the same rate.
+    /// Runs the same law in the reverse direction, too, on a line of the same rate.
     #[arg(long, requires = "relay")]
     both: bool,
     /// Logs the inputs of the law to this file, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
+    /// Runs with priority over all ordinary programs (SCHED_FIFO), so that intervals and packets are on time on a busy
+    /// machine. Needs privileges.
     #[arg(long)]
     realtime: bool,
     #[command(flatten)]
@@ -121,22 +124,22 @@ struct Run {
 
 #[derive(Debug, Args)]
 struct Show {
-    /// A line of JSON per reading.
+    /// Prints each reading as a JSON line.
     #[arg(long)]
     json: bool,
-    /// Nothing but the last word.
+    /// Prints only the final summary.
     #[arg(long, conflicts_with = "json")]
     quiet: bool,
     /// Time between two readings.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
-    /// Ends by itself after this time.
+    /// Stops after this time.
     #[arg(long, value_name = "TIME")]
     duration: Option<Duration>,
     /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9464.
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Lets `--metrics` listen at an address that other machines reach.
+    /// Allows `--metrics` at an address that other machines can reach.
     #[arg(long)]
     metrics_public: bool,
 }
@@ -145,7 +148,7 @@ impl Router {
     /// Runs a router until stopped, or runs the subcommand.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         match self.action {
             Some(Action::Status { dev, json }) => {
@@ -163,7 +166,7 @@ impl Router {
     }
 }
 
-impl Run {
+impl RouterRun {
     fn start(self) -> Result<(), Error> {
         let params = self.params()?;
         self.show.check()?;
@@ -171,7 +174,7 @@ impl Run {
             (Some(relay), _) => self.relay(relay, params),
             (None, Some(name)) => self.device(name, params),
             (None, None) => Err(Error::input(
-                "router: say where: --dev DEVICE, or --relay ADDRESS --to ADDRESS (see router --help)",
+                "router: requires --dev DEVICE, or --relay ADDRESS --to ADDRESS (see router --help)",
             )),
         }
     }
@@ -185,7 +188,7 @@ impl Run {
         let pid_file = PidFile::new(ROUTER, &relay.address()?.to_string())?;
         let logging = self.logging()?;
         let relay = relay.logged(logging.as_ref());
-        self.watched(&pid_file, &stop, |board| relay.run(&stop, board))?;
+        self.with_status(&pid_file, &stop, |board| relay.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
@@ -200,7 +203,7 @@ impl Run {
         let known = first.or_else(|| device.capacity()).filter(|c| c.bps() > 0.0);
         let capacity = known.ok_or_else(|| {
             Error::input(format!(
-                "--capacity: the kernel does not say what {name} can carry; give it, such as \"100 Mb/s\""
+                "--capacity: the kernel does not report the rate of {name}; set it, such as \"100 Mb/s\""
             ))
         })?;
         let info = PortInfo {
@@ -209,20 +212,20 @@ impl Run {
         };
         let stop = Stop::on_signals()?;
         let pid_file = PidFile::new(ROUTER, name)?;
-        // The place is ours, so a filter that is still there belongs to a router that was killed. If it can't be removed, the
-        // next step says why.
+        // This process owns the device now, so a remaining filter belongs to a killed router. If it cannot be removed,
+        // attaching reports the reason.
         let _ = kernel::detach(name);
         let program = Program::attach(name, &params, &info, None)?;
         let logging = self.logging()?;
         let attached = Attached::new(device, program, params, info, Clock::start())?
             .logged(logging.as_ref())
             .following(follows);
-        self.watched(&pid_file, &stop, |board| attached.run(&stop, board))?;
+        self.with_status(&pid_file, &stop, |board| attached.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
-    /// Works on this thread, with everything that shows how it goes beside it.
-    fn watched(
+    /// Runs `work` on this thread. Other threads serve metrics and show readings.
+    fn with_status(
         &self,
         pid_file: &PidFile,
         stop: &Stop,
@@ -234,16 +237,16 @@ impl Run {
             .metrics
             .map(|at| Metrics::serve(at, Box::new(Readings(board.clone()))))
             .transpose()?;
-        self.show.beside(&board, pid_file, stop, || {
-            self.hurry()?;
+        self.show.with_display(&board, pid_file, stop, || {
+            self.set_realtime_priority()?;
             work(&board)
         })
     }
 
-    /// Only this thread: whatever shows readings may wait.
-    fn hurry(&self) -> Result<(), Error> {
+    /// Raises the priority of this thread only; threads that show readings do not need it.
+    fn set_realtime_priority(&self) -> Result<(), Error> {
         if self.realtime {
-            sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
+            sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; this requires CAP_SYS_NICE")))?;
         }
         Ok(())
     }
@@ -253,7 +256,7 @@ impl Run {
         let first = file.as_mut().and_then(CapacityFile::poll).or(self.capacity);
         let Some(capacity) = first.filter(|c| c.bps() > 0.0) else {
             return Err(Error::input(
-                "--capacity: the rate of the line, above zero, such as \"20 Mb/s\"",
+                "--capacity: requires the rate of the line, above zero, such as \"20 Mb/s\"",
             ));
         };
         let default = Buffer::Bytes(Bytes::new((capacity.bps() / 8.0 / 10.0).max(3000.0) as u64));
@@ -286,7 +289,7 @@ impl Run {
         law::params(&self.law, &self.sets()?)
     }
 
-    /// What `--set`, `--gamma` and `--interval` say, as the law calls it.
+    /// Combines `--set`, `--gamma` and `--interval` into settings with the law's parameter names.
     fn sets(&self) -> Result<Vec<String>, Error> {
         let law = law::for_router(&self.law)?;
         let mut sets = self.set.clone();
@@ -304,7 +307,7 @@ impl Run {
                 let times = law.params.iter().filter(|row| row.unit == Unit::Duration);
                 let names: Vec<_> = times.map(|row| row.name).collect();
                 Error::input(format!(
-                    "--interval: {} takes it from round-trip times; see --set for {}",
+                    "--interval: {} derives it from round-trip times; see --set for {}",
                     law.name,
                     names.join(", ")
                 ))
@@ -315,14 +318,14 @@ impl Run {
     }
 }
 
-/// The laws of `--law`.
+/// Help text of `--law`.
 fn laws() -> String {
     let of_relays = law::names(|law| law.number > 0 && law.routers.kernel.is_none());
     let of_both = law::names(|law| law.routers.kernel.is_some());
-    format!("The law of the router: {of_both}; a relay also: {of_relays}")
+    format!("Law of the router: {of_both}; only in a relay: {of_relays}")
 }
 
-/// What an option does, and the parameter of each law that it stands for.
+/// Help text of an option that sets a parameter: the effect, and the parameter's name in each law.
 fn called(does: &str, name: fn(&LawInfo) -> Option<&'static str>) -> String {
     let names: Vec<_> = law::of_routers()
         .filter_map(|law| Some(format!("{} of {}", name(law)?, law.name)))
@@ -336,8 +339,8 @@ impl Show {
         options::metrics(self.metrics, self.metrics_public)
     }
 
-    /// Does the work on this thread while another shows readings.
-    fn beside(
+    /// Runs `work` on this thread while another thread shows readings.
+    fn with_display(
         &self,
         board: &Board,
         pid_file: &PidFile,
@@ -376,7 +379,7 @@ impl Show {
             }
             if now >= publish {
                 pid_file.publish(&board.read());
-                publish = now + PUBLISH;
+                publish = now + STATUS_INTERVAL;
             }
             if now >= show {
                 live.show(&board.read());
@@ -387,12 +390,12 @@ impl Show {
     }
 }
 
-/// What a router calls itself in headers; two of one path that draw the same are one in four thousand million.
+/// Draws a router's identifier in headers. Two routers of a path draw the same identifier with probability 2^-32.
 fn identity() -> u32 {
     rand::random_range(1..=u32::MAX)
 }
 
-/// A program that outlived its router is removed, too.
+/// Stops the router of a device, and removes a filter that a killed router left behind.
 fn detach_device(name: &str) -> Result<(), Error> {
     let ended = pid_file::end(&pid_file::directory(), ROUTER, name);
     let left = kernel::detach(name);

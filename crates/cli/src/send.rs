@@ -1,4 +1,4 @@
-//! `levelflow-net send`.
+//! Command `levelflow-net send`.
 
 use std::path::PathBuf;
 
@@ -22,29 +22,29 @@ const EXAMPLES: &str = "Examples:
   levelflow-net send server:9001 --law cbr --set \"rate=5 Mb/s\" --time \"1 min\" --samples cbr.jsonl
   levelflow-net send server:9001 --law rcp --arrivals \"20 /s\" --bytes \"100 kB\" --time \"30 s\"
 
-A sender that receives no ACK for a second doubles the gaps between its packets with each further
-second, up to a second. A law that asks for no ACKs (cbr, without acks=true) gets none: it sends at its rate, at most
---max-rate, until --time or --bytes end it, whether or not anything arrives. Without a router of
-its law on the path a flow stays at the law's first rate, and `send` says so.";
+A sender without ACKs for a second doubles the gaps between its packets with each further second, up
+to a gap of one second. A law without ACKs (cbr, without acks=true) sends at its rate, but at most
+--max-rate, until --time or --bytes is reached, even if no packet arrives. Without a router of
+its law on the path, a flow keeps the law's initial rate, and `send` reports it.";
 
 /// Options of `send`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Send {
-    /// Where `levelflow-net recv` listens, or a relay before it.
+    /// Address of `levelflow-net recv`, or of a relay in front of it.
     to: String,
     #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
-    /// Sets a parameter of the law, e.g. tau=0.6; may be repeated. `levelflow list laws` names all.
+    /// Sets a parameter of the law, e.g. tau=0.6; may be repeated. `levelflow list laws` lists all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Flows at the same time.
+    /// Number of concurrent flows.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     flows: u32,
-    /// Time between the starts of two flows.
+    /// Time between the starts of consecutive flows.
     #[arg(long, value_name = "TIME", default_value = "0 s", conflicts_with = "arrivals")]
     start_every: Duration,
-    /// Flows that arrive at random, such as "20 /s" (Poisson); give --bytes and --time, too.
+    /// Rate of random flow arrivals (Poisson), such as "20 /s"; requires --bytes and --time.
     #[arg(
         long,
         value_name = "RATE",
@@ -53,22 +53,23 @@ pub struct Send {
         requires = "time"
     )]
     arrivals: Option<Frequency>,
-    /// When all flows stop [default: 10 s, or when --bytes have arrived].
+    /// Time limit of all flows [default: 10 s, or none with --bytes].
     #[arg(long, value_name = "TIME")]
     time: Option<Duration>,
-    /// Size of each flow on the wire; what is lost is sent again until so much has arrived.
-    #[arg(long, value_name = "SIZE", alias = "size")]
+    /// Size of each flow on the wire. Lost packets are retransmitted until all data has arrived.
+    #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
-    /// Largest packet on the wire, from the Ethernet header on.
+    /// Largest packet size on the wire, from the Ethernet header on.
     #[arg(long, value_name = "SIZE", default_value = "1250 B")]
     packet: Bytes,
-    /// Largest rate of a flow, whatever its feedback.
+    /// Upper bound of the sending rate of each flow, whatever the feedback.
     #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
     max_rate: Rate,
-    /// Before all ordinary programs (SCHED_FIFO): packets leave on time on a busy machine. Needs privileges.
+    /// Runs with priority over all ordinary programs (SCHED_FIFO), so that packets leave on time on a busy machine.
+    /// Needs privileges.
     #[arg(long)]
     realtime: bool,
-    /// Lines of JSON, flow by flow, to this file.
+    /// Writes readings of each flow to this file, as JSON lines.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
     /// Logs the inputs of the laws, for `levelflow replay FILE`.
@@ -77,24 +78,24 @@ pub struct Send {
     /// Time between two readings.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
-    /// A line of JSON per reading, and one in the end.
+    /// Prints each reading and the final summary as a JSON line.
     #[arg(long)]
     json: bool,
-    /// Nothing but the end.
+    /// Prints only the final summary.
     #[arg(long)]
     quiet: bool,
 }
 
 fn laws() -> String {
     let (with, without) = (law::names(|law| law.number > 0), law::names(|law| law.number == 0));
-    format!("The law of the flows; with routers: {with}; without: {without}")
+    format!("Law of the flows; with routers: {with}; without: {without}")
 }
 
 impl Send {
-    /// Sends.
+    /// Sends until all flows have ended or a signal stops the program.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         let mut sending = self.sending()?;
         if let Some(path) = &self.journal {
@@ -132,7 +133,7 @@ impl Send {
         let to = address("TO", &self.to)?;
         let params = law::params(&self.law, &self.set)?;
         options::every(self.every)?;
-        let least = overhead(&to) + levelflow_wire::shim::LENGTH + params.law().header_bytes();
+        let least = overhead(&to) + levelflow_wire::shim::SHIM_BYTES + params.law().header_bytes();
         let allowed = Bytes::new(least as u64 + 16)..=Bytes::new(9014);
         if !allowed.contains(&self.packet) {
             let (low, high) = allowed.into_inner();

@@ -1,4 +1,4 @@
-//! `levelflow-net serve`.
+//! Command `levelflow-net serve`.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,56 +15,56 @@ use levelflow_host::terminal::plain;
 use levelflow_quic::{Config, Endpoint, Fingerprint, Identity, Trust};
 
 const EXAMPLES: &str = "Examples:
-  levelflow-net serve /srv/data                              # who knows the address may read
-  levelflow-net serve /srv/data --upload --token-file token  # who has the token may read and write
-  levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...  # who has that key
+  levelflow-net serve /srv/data                              # any client may read
+  levelflow-net serve /srv/data --upload --token-file token  # clients with the token may read and write
+  levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...  # only the client with that key
 
-The key is made at the first start. Clients need its fingerprint, which is printed.
-A client chooses the law; files that clients fetch are sent in that law, too.";
+The server's key is created at the first start. Clients need its fingerprint, which `serve` prints.
+A client chooses the law; files that it downloads are sent under that law, too.";
 
 /// Options of `serve`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Serve {
-    /// What is served: the files in and below this directory, and nothing else, whatever links say.
+    /// Directory to serve, with its subdirectories; files outside are never served, even through links.
     directory: PathBuf,
     /// Address to listen at (":4433" is every IPv4 address of the machine).
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:4433")]
     listen: String,
-    /// Own key, a PEM file that is made if it is not there [default: ~/.config/levelflow/server.pem].
+    /// Private key of the server, a PEM file; created if missing [default: ~/.config/levelflow/server.pem].
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Lets clients write files and make directories; otherwise they may only read. Where other machines reach the address,
-    /// --token-file, --client or --anyone must say whose.
+    /// Allows clients to write files and create directories; by default they may only read. If other machines can reach
+    /// the address, --token-file, --client or --anyone must define which clients may write.
     #[arg(long)]
     upload: bool,
-    /// Lets every client that reaches the address write.
+    /// Allows every client that reaches the address to write.
     #[arg(long, requires = "upload", conflicts_with_all = ["token_file", "clients"])]
     anyone: bool,
-    /// Clients must show the token that is the first line of this file.
+    /// Requires clients to present the token in the first line of this file.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Only the holder of the key with this fingerprint is admitted; may be repeated.
+    /// Admits only clients with a key of this fingerprint; may be repeated.
     #[arg(long = "client", value_name = "FINGERPRINT")]
     clients: Vec<Fingerprint>,
-    /// Parameters of this law as `--set` says; of others, the defaults.
+    /// Law whose parameters --set changes; other laws use their defaults.
     #[arg(long, default_value = "jetmax")]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Whatever routers say, no connection is sent more than this, such as "100 Mb/s".
+    /// Upper bound of the sending rate of each connection, such as "100 Mb/s", whatever routers signal.
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
     /// Logs the inputs of the laws of downloads, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Says nothing but where it listens and its key.
+    /// Prints only the address and the key.
     #[arg(long)]
     quiet: bool,
 }
 
-/// The first line of a token file.
+/// Reads the token in the first line of a file.
 pub(super) fn token(file: Option<&PathBuf>) -> Result<Option<String>, Error> {
     let Some(path) = file else { return Ok(None) };
     let named = |why: &dyn std::fmt::Display| Error::input(format!("token file {}: {why}", path.display()));
@@ -75,12 +75,12 @@ pub(super) fn token(file: Option<&PathBuf>) -> Result<Option<String>, Error> {
     }
 }
 
-/// The log of `--journal`.
+/// Creates the log of `--journal`.
 pub(super) fn journal(file: Option<&Path>) -> Result<Option<Journal>, Error> {
     file.map(|path| Journal::create(path, 1)).transpose()
 }
 
-/// Whether that log is whole, once all that writes to it is gone.
+/// Reports an incomplete log as an error. Must be called after all writers of the log have ended.
 pub(super) fn ended(journal: Option<&Journal>) -> Result<(), Error> {
     journal
         .and_then(Journal::problem)
@@ -93,10 +93,10 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
 }
 
 impl Serve {
-    /// Serves until it is interrupted.
+    /// Serves until interrupted.
     ///
     /// # Errors
-    /// When it cannot begin.
+    /// When the server cannot start.
     pub fn run(&self) -> Result<(), Error> {
         let listen = address("--listen", &self.listen)?;
         self.check(listen)?;
@@ -123,7 +123,7 @@ impl Serve {
         ended(journal.as_ref())
     }
 
-    /// Refuses to open uploads to every client by mistake.
+    /// Rejects uploads by all clients, unless explicitly allowed.
     fn check(&self, listen: SocketAddr) -> Result<(), Error> {
         let asks = self.anyone || self.token_file.is_some() || !self.clients.is_empty();
         if !self.upload || asks || listen.ip().to_canonical().is_loopback() {
@@ -151,7 +151,7 @@ impl Serve {
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
         }
-        // Connected clients are notified; partial files stay.
+        // Connected clients are notified. Partial files remain.
         endpoint.close();
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), endpoint.finish()).await;
         Ok(())

@@ -1,5 +1,5 @@
-//! `levelflow-net abs` at real queues, as its users run it: what it changes, what it gives back, what it refuses. Needs root; says so
-//! where it has none. What it does to traffic is in `abs_traffic.rs`.
+//! Tests of `levelflow-net abs` on real queues: it changes and restores limits, and rejects invalid input. Need root;
+//! skipped without it. `abs_traffic.rs` tests its effect on traffic.
 
 use levelflow_net_testing::needs_root;
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const TBF: &str = "qdisc replace dev lf0 root handle 1: tbf rate 1mbit burst 2000 limit 50000";
-/// So slow that what is sent still waits after a pause of the machine: a packet takes a second.
+/// Queue so slow that packets remain in it after a pause of the machine: transmission of a packet takes a second.
 const SLOW: &str = "qdisc replace dev lf0 root handle 1: tbf rate 8kbit burst 2000 limit 50000";
 const HTB: &str = "qdisc replace dev lf0 root handle 4: htb default 1\n\
                    class add dev lf0 parent 4: classid 4:1 htb rate 8kbit ceil 16kbit burst 2000 quantum 2000\n\
@@ -45,7 +45,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What `tc` says of the queues, without counters.
+/// Returns the report of `tc` on the queues, without counters.
 fn tc(namespace: &Namespace) -> String {
     let mut command = Command::new("tc");
     command.args(["qdisc", "show", "dev", "lf0"]);
@@ -60,7 +60,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Begins with a limit that is not the one that was found.
+/// Starts `abs` and waits until it has changed the limit.
 fn start(namespace: &Namespace, more: &[&str]) -> Child {
     let before = tc(namespace);
     let args = [&["--dev", "lf0", "--loss", "0.01", "--json"], more].concat();
@@ -118,7 +118,8 @@ fn a_limit_changes_and_no_packet_is_lost() {
         if lines.contains("tbf") || lines.contains("htb") {
             assert!(waiting > 20, "{lines}: {waiting} wait");
         }
-        // What waited has left or still waits; nothing was dropped, although there was no room for it.
+        // Every packet has left the queue or is still in it. None was dropped, although the new limit is below the
+        // backlog.
         let first = &readings[0];
         let all = |q: &levelflow_host::qdisc::Queue| q.sent_packets + q.packets;
         for reading in &readings {
@@ -152,7 +153,7 @@ fn a_shrunken_queue_drops_only_what_comes() {
     assert_eq!((after.drops, after.sent_packets + after.packets), (3, 22), "{after:?}");
     assert_eq!(reading(Some(50_000)).drops, 3);
     send(&namespace, 3);
-    assert_eq!(reading(None).drops, 3, "there is room again");
+    assert_eq!(reading(None).drops, 3, "new packets are accepted again");
 }
 
 #[test]
@@ -189,7 +190,7 @@ fn the_limit_comes_back_after_kill_9() {
         Some(1),
         "nothing is left"
     );
-    // The next start restores first: what it comes back to is what was there before the kill.
+    // The next run first restores the limit from before the kill, so it also restores that limit at its end.
     kill();
     let output = run(
         &namespace,
@@ -209,7 +210,7 @@ fn the_limit_comes_back_after_kill_9() {
         "{output:?}"
     );
     assert_eq!(tc(&namespace), before);
-    // A limit that another process has set since stays.
+    // A limit that another process has set since the kill is kept.
     kill();
     namespace.tc(&TBF.replace("50000", "7777")).unwrap();
     let theirs = tc(&namespace);
@@ -223,7 +224,7 @@ fn a_dry_run_changes_nothing_and_says_what_it_would() {
     needs_root!("a_dry_run_changes_nothing_and_says_what_it_would");
     let namespace = namespace(TBF);
     let before = tc(&namespace);
-    send(&namespace, 200); // most of them find no room
+    send(&namespace, 200); // the queue drops most packets
     let args = [
         "--dev",
         "lf0",
@@ -264,7 +265,10 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--dev", "lf0", "--loss", "NaN"], "above 0"),
         (&["--dev", "lf0", "--loss=-0.1"], "above 0"),
         (&["--dev", "lf0", "--delay", "1 ms"], "12.112 ms"),
-        (&["--dev", "lf0", "--loss", "0.1", "--sizer", "adt"], "no such target"),
+        (
+            &["--dev", "lf0", "--loss", "0.1", "--algorithm", "adt"],
+            "no such target",
+        ),
         (&["--dev", "lf0", "--loss", "0.1", "--algorithm", "abc"], "abs_log"),
         (&["--dev", "lf0", "--loss", "0.1", "--set", "gane=1"], "gain"),
         (&["--dev", "lf0", "--loss", "0.1", "--set", "gain=7"], "gain"),
@@ -469,7 +473,7 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
         (
             TBF,
             &max,
-            // The limit is the one that was set: 9 packets of 1514 bytes.
+            // The current limit is as configured: 9 packets of 1514 bytes.
             |n| {
                 n.tc("qdisc change dev lf0 root handle 1: tbf rate 20mbit burst 5000 limit 13626")
                     .unwrap();

@@ -1,4 +1,5 @@
-//! What `levelflow-net abs` knows of the line behind a queue, and says of it. Needs root; says so where it has none.
+//! Tests of the line rate that `levelflow-net abs` assumes for a queue, and of its warnings. Need root; skipped without
+//! it.
 
 use levelflow_net_testing::needs_root;
 use std::fs;
@@ -29,7 +30,7 @@ fn run(namespace: &Namespace, args: &[&str]) -> Output {
     namespace.spawn(abs(args)).unwrap().wait_with_output().unwrap()
 }
 
-/// Share of the line used in a dry run, while more packets of 1000 bytes come than it carries.
+/// Returns the utilisation in a dry run, while packets of 1000 bytes arrive faster than the line rate.
 fn used(namespace: &Namespace, at: &[&str]) -> f64 {
     let args = [
         "--loss",
@@ -57,7 +58,7 @@ fn used(namespace: &Namespace, at: &[&str]) -> f64 {
     shares[1..].iter().sum::<f64>() / (shares.len() - 1) as f64
 }
 
-/// The kernel is the oracle: with 200 bytes more for each of 1000, a full line sends 83 % of its rate.
+/// The kernel is the reference. With 200 extra bytes per 1000, a full line sends at 83 % of its rate.
 #[test]
 fn a_full_line_with_overhead_is_used_to_all_of_it() {
     needs_root!("a_full_line_with_overhead_is_used_to_all_of_it");
@@ -70,7 +71,7 @@ fn a_full_line_with_overhead_is_used_to_all_of_it() {
         let share = used(&namespace(queue), at);
         assert!((share - 1.0).abs() < 0.03, "{queue}: {share}");
     }
-    // A rate that people give counts as the queue does.
+    // For a rate given by the user, the size of a packet is its size in the queue.
     let share = used(&namespace(tbf), &["--capacity", "1 Mb/s"]);
     assert!((share - 1000.0 / 1200.0).abs() < 0.03, "{share}");
 }

@@ -1,4 +1,4 @@
-//! `levelflow-net abs --memory`: leaves of HTB that share one memory. Needs root; says so where it has none.
+//! Tests of `levelflow-net abs --memory` with HTB leaves that share one memory. Need root; skipped without it.
 
 use levelflow_net_testing::needs_root;
 use std::fs;
@@ -19,7 +19,7 @@ use levelflow_testbed::Namespace;
 use serde_json::Value;
 
 const TOTAL: u32 = 60;
-/// Two lines of 2 Mb/s, of which each is sure of half the memory.
+/// Two lines of 2 Mb/s, each with a guaranteed half of the memory.
 const LEAVES: &str = "qdisc replace dev lf0 root handle 4: htb\n\
                       class add dev lf0 parent 4: classid 4:1 htb rate 2mbit burst 2000 quantum 2000\n\
                       class add dev lf0 parent 4: classid 4:2 htb rate 2mbit burst 2000 quantum 2000\n\
@@ -46,17 +46,17 @@ fn run(namespace: &Namespace, args: &[&str]) -> Output {
     finish(namespace.spawn(abs(args)).unwrap())
 }
 
-/// Datagrams at twice the rate of a leaf, until stopped; a thread that wakes late sends what it owes.
+/// Sends datagrams at twice the rate of a leaf until stopped. If the thread wakes late, it catches up.
 fn overload(namespace: &Namespace, leaf: u32, stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
     let send = move || {
         let socket = UdpSocket::bind("10.9.8.1:0").unwrap();
-        // A class of HTB takes what has its number as priority.
+        // HTB selects the class whose number equals the packet's priority.
         socket2::SockRef::from(&socket).set_priority(0x4_0000 | leaf).unwrap();
         let (begun, mut sent) = (Instant::now(), 0);
         while !stop.load(Relaxed) {
             while sent < begun.elapsed().as_millis() / 2 {
-                let _ = socket.send_to(&[0; 958], "10.9.8.2:9"); // a full queue may say so here
+                let _ = socket.send_to(&[0; 958], "10.9.8.2:9"); // the call may fail if the queue is full
                 sent += 1;
             }
             sleep(Span::from_millis(10));
@@ -65,7 +65,7 @@ fn overload(namespace: &Namespace, leaf: u32, stop: &Arc<AtomicBool>) {
     drop(namespace.thread("load", send).unwrap());
 }
 
-/// Limit of each leaf and what it holds, read at one moment.
+/// Returns the limit and backlog of each leaf, read at one moment.
 fn now(namespace: &Namespace) -> Vec<(u32, u32)> {
     let read = || {
         let mut leaves = Device::open("lf0").unwrap().queues().unwrap();
@@ -78,7 +78,7 @@ fn now(namespace: &Namespace) -> Vec<(u32, u32)> {
     namespace.run(read).unwrap()
 }
 
-/// Watches until that is so; at no time is more allowed or held than there is.
+/// Waits until the condition holds. Fails if the sum of limits or backlogs exceeds the memory at any time.
 fn watch(namespace: &Namespace, what: &str, done: impl Fn(&[(u32, u32)]) -> bool) {
     let begun = Instant::now();
     loop {
@@ -107,17 +107,20 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
     let mut command = abs(&[&args[..], &more[..], &[log.to_str().unwrap()]].concat());
     command.stdout(Stdio::null());
     let algorithm = Guard(namespace.spawn(command).unwrap());
-    // One wants ever more, and nobody else wants anything: it gets what the other leaves, which never needed its own.
+    // The first leaf demands ever more memory and the second none, so the first gets the memory that the second never
+    // used.
     overload(&namespace, 1, &stop);
-    watch(&namespace, "the first has all that the other leaves", |now| {
-        now.iter().map(|(limit, _)| limit).eq(&[40, 20])
-    });
+    watch(
+        &namespace,
+        "the first has all memory that the second does not use",
+        |now| now.iter().map(|(limit, _)| limit).eq(&[40, 20]),
+    );
     let status = run_status(&namespace);
     assert!(
         status.contains("memory 60 packets") && status.contains("10: limit 40 packets (wants "),
         "{status}"
     );
-    // Now the other does, too, and each gets half, once the first has drained.
+    // Now both leaves demand more memory. Each gets half of it once the first leaf's queue has drained.
     overload(&namespace, 2, &stop);
     watch(&namespace, "both have half", |now| {
         now.iter().all(|(limit, _)| *limit == 30)
@@ -139,7 +142,7 @@ fn run_status(namespace: &Namespace) -> String {
         command.args(["abs", "status"]).stdout(Stdio::piped());
         let output = finish(namespace.spawn(command).unwrap());
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        // It is published once a second.
+        // The status is published once a second.
         if text.contains("wants") || begun.elapsed() > Span::from_secs(5) {
             return text;
         }
@@ -147,7 +150,7 @@ fn run_status(namespace: &Namespace) -> String {
     }
 }
 
-/// The simulator's algorithm requests the same limits from the inputs of the log.
+/// Verifies that the simulator's algorithm computes the same limits from the inputs in the log.
 fn done_again(log: &str) {
     for queue in 0..2 {
         let (mut wanted_more, mut decisions) = (0, 0);

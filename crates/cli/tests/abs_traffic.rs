@@ -1,4 +1,5 @@
-//! `levelflow-net abs` before the kernel's own traffic: it finds the buffer that meets its targets. Needs root; says so where it has none.
+//! Tests that `levelflow-net abs` finds the buffer that meets its targets with traffic of the kernel's TCP. Need root;
+//! skipped without it.
 
 use levelflow_net_testing::{needs_full, needs_root};
 use std::fs;
@@ -11,16 +12,16 @@ use levelflow_net_testing::again::again;
 use levelflow_net_testing::traffic::{PACKET, Path4, later, until};
 use serde_json::Value;
 
-/// What to do with a queue.
+/// Handling of a queue in the test.
 #[derive(Clone, Copy, PartialEq)]
 enum Queue {
-    /// Size it for a use of 95 %.
+    /// `abs` sizes the queue for a utilisation of 95 %.
     Sized,
-    /// Only measure it, in a dry run.
+    /// `abs` only measures the queue, in a dry run.
     Left,
 }
 
-/// Runs four flows of CUBIC over a queue of so many packets until that many decisions have been made.
+/// Runs four CUBIC flows over a queue of `first` packets until `count` decisions have been made.
 fn traffic(
     queue: Queue,
     first: u32,
@@ -48,11 +49,11 @@ fn traffic(
 fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
     needs_full!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
     needs_root!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
-    // The same traffic over the same path, at the same time, with a queue of fixed size.
+    // For comparison, the same traffic runs at the same time over an equal path with a queue of fixed size.
     let left = thread::spawn(|| later(&traffic(Queue::Left, 2, true, 140, |_, _, _| {}), 40));
     let mut with_bbr = [0.0; 4];
     let made = traffic(Queue::Sized, 2, true, 140, |path, stop, log| {
-        // Four more flows of BBR, which fill any buffer: less of it does.
+        // Four additional BBR flows. They fill any buffer, so a smaller one suffices.
         (0..4).for_each(|_| path.flow("bbr", stop));
         with_bbr = later(&until(log, 170), 155);
     });
@@ -65,13 +66,13 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
     assert!((alone[0] - 0.95).abs() < 0.02, "on target: {alone:?}");
     assert!(
         left[0] < alone[0] - 0.05,
-        "without it, less is used: {left:?}, {alone:?}"
+        "without abs, less is used: {left:?}, {alone:?}"
     );
     assert!(with_bbr[0] > 0.9, "{with_bbr:?}");
     assert!(with_bbr[2] < alone[2], "less than {alone:?}: {with_bbr:?}");
 }
 
-/// How long it takes to the target is said in docs/concepts/adaptive-buffers.md.
+/// The convergence time is documented in docs/concepts/adaptive-buffers.md.
 #[test]
 fn far_too_large_it_shrinks_to_its_target() {
     needs_full!("far_too_large_it_shrinks_to_its_target");
@@ -84,11 +85,11 @@ fn far_too_large_it_shrinks_to_its_target() {
     assert!((large[0] - 0.95).abs() < 0.03, "to its target: {large:?}");
     assert!(
         left[3] > 10.0 * large[3],
-        "without it, packets wait longer: {left:?}, {large:?}"
+        "without abs, packets wait longer: {left:?}, {large:?}"
     );
 }
 
-/// It is the simulator's algorithm: replaying the log gives the same limits.
+/// Verifies that the simulator's algorithm computes the same limits from the log.
 #[test]
 fn a_log_done_again_decides_the_same() {
     needs_root!("a_log_done_again_decides_the_same");

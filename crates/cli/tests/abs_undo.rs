@@ -1,4 +1,4 @@
-//! What `levelflow-net abs` leaves when it is killed, and who restores it. Needs root; says so where it has none.
+//! Tests of the state that a killed `levelflow-net abs` leaves, and of restoring it. Need root; skipped without it.
 
 use levelflow_net_testing::needs_root;
 use std::fs;
@@ -45,7 +45,7 @@ fn limit(namespace: &Namespace) -> String {
     said.split("limit ").nth(1).unwrap_or_default().trim().to_owned()
 }
 
-/// Begins, and is killed when it has set a limit of 9 packets; what it leaves.
+/// Starts `abs`, kills it after it has set a limit of 9 packets, and returns the state file that it leaves.
 fn killed(namespace: &Namespace) -> PathBuf {
     let mut child = namespace.spawn(abs("9 packets", &[])).unwrap();
     let begun = Instant::now();
@@ -71,7 +71,7 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
     const NAME: &str = "a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it";
     needs_root!("a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it");
     if std::env::var_os("ALONE").is_none() {
-        // Among processes of its own, into all of which it may look.
+        // In a separate process namespace, the test may inspect every process.
         let mut alone = Command::new("unshare");
         alone.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         alone.arg(std::env::current_exe().unwrap()).args(["--exact", NAME]);
@@ -83,19 +83,22 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
     let (first, second, third) = (namespace(), namespace(), namespace());
     let (gone, kept) = (killed(&first), killed(&second));
     let forged = killed(&third);
-    // As if the number of the first namespace, and all its devices', were used again by the third.
+    // The third namespace gets the state file of the first, as if the numbers of namespace and device had been reused.
     fs::copy(&gone, &forged).unwrap();
     let file = fs::File::open(first.path()).unwrap();
     drop(first);
     assert!(short_run(&namespace()).status.success());
-    assert!(gone.exists(), "it is still open");
+    assert!(gone.exists(), "its namespace is still open");
     drop(file);
     let output = short_run(&third);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{output:?}");
-    assert_eq!(limit(&third), "9p", "what is not known to be ours is left as it is");
-    assert!(!gone.exists() && !forged.exists(), "they stay for ever");
-    assert!(kept.exists(), "another process's, which can still restore it");
+    assert_eq!(limit(&third), "9p", "a limit of unknown origin is left unchanged");
+    assert!(!gone.exists() && !forged.exists(), "stale records stay for ever");
+    assert!(
+        kept.exists(),
+        "a record of another namespace, which can still be restored"
+    );
     let output = short_run(&second);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("its limit is 50 packets again"), "{output:?}");

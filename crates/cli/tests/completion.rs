@@ -1,8 +1,8 @@
-//! Shells complete the commands and options of `levelflow-net`.
+//! Tests of shell completion for commands and options of `levelflow-net`.
 
 use std::process::Command;
 
-/// What bash offers for the last of these words.
+/// Returns the completions that bash offers for the last word.
 fn offered(words: &[&str]) -> Vec<String> {
     let program = env!("CARGO_BIN_EXE_levelflow-net");
     let script = r#"source <("$0" completion bash)

@@ -1,4 +1,4 @@
-//! `copy` and `serve` as people run them, killed and started again.
+//! Tests of the commands `copy` and `serve`, including kills and restarts.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,7 +16,7 @@ fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_levelflow-net"))
 }
 
-/// A server that ends with this.
+/// Server that is terminated when dropped.
 struct Serving {
     child: Child,
     address: String,
@@ -42,7 +42,7 @@ impl Serving {
         }
     }
 
-    /// Ends as Ctrl-C would.
+    /// Terminates the server, as Ctrl-C does.
     fn terminate(&mut self) {
         interrupt(&self.child);
         let _ = self.child.wait();
@@ -91,7 +91,7 @@ impl Home {
     }
 }
 
-/// Whether it succeeded, and its last word.
+/// Returns true if a command succeeded, and the text that it printed.
 fn told(output: &Output) -> (bool, String) {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
@@ -104,7 +104,7 @@ fn big(path: &Path) {
     fs::write(path, block.repeat(BIG >> 20)).unwrap();
 }
 
-/// Waits until something of a file has arrived, but not all.
+/// Waits until 4 MiB of a file have arrived.
 fn under_way(part: &Path) {
     let start = Instant::now();
     while fs::metadata(part).map_or(0, |m| m.len()) < 4 << 20 {
@@ -146,14 +146,14 @@ fn a_copy_goes_on_after_either_side_was_killed() {
         std::thread::sleep(Duration::from_millis(2));
     }
     serving.kill();
-    // The client notices when nothing comes for 10 s; nobody has to wait for that.
+    // The client detects a dead server after 10 s. The test does not wait for this.
     let mut client = client;
     client.kill().unwrap();
     client.wait().unwrap();
     let place = fs::read(home.path("served/big")).unwrap();
     assert!(
         place == b"old" || place.len() == BIG,
-        "{} bytes are in place",
+        "{} bytes are at the destination",
         place.len()
     );
 
@@ -188,7 +188,10 @@ fn a_server_must_be_known_and_stay_the_same() {
     let trusting = [&arguments[..], &["--trust-new"]].concat();
     assert!(told(&home.copy(&trusting).output().unwrap()).0);
     fs::remove_file(&here).unwrap();
-    assert!(told(&home.copy(&arguments).output().unwrap()).0, "it is known now");
+    assert!(
+        told(&home.copy(&arguments).output().unwrap()).0,
+        "its key is stored now"
+    );
     assert_eq!(fs::read(&here).unwrap(), b"text");
     let (good, text) = told(
         &home
@@ -264,7 +267,7 @@ fn a_lost_connection_is_made_again_and_what_arrived_is_used() {
     assert!(fs::read(&source).unwrap() == fs::read(home.path("served/big")).unwrap());
 }
 
-/// A server that says yes, and is gone once it is asked something; then it is itself.
+/// A server accepts a session, closes the connection at the first request, and works normally later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_connection_lost_while_we_plan_is_made_again() {
     let home = Home::new();
@@ -316,7 +319,7 @@ fn without_retries_a_lost_connection_is_the_end() {
     assert!(text.contains("big: connection: "), "{text}");
 }
 
-/// Nobody waits until the server notices that nothing comes any more, which takes 10 s.
+/// The server detects a dead client after 10 s. The next client must not have to wait for this.
 #[test]
 fn an_interrupted_copy_lets_go_of_its_part_at_once() {
     let home = Home::new();
@@ -332,12 +335,15 @@ fn an_interrupted_copy_lets_go_of_its_part_at_once() {
     let (_, text) = told(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
-        text.contains("the same command goes on") && text.lines().count() == 1,
+        text.contains("repeat the command to resume") && text.lines().count() == 1,
         "{text}"
     );
     let (part, start) = (fs::File::open(part).unwrap(), Instant::now());
     while rustix::fs::flock(&part, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-        assert!(start.elapsed() < Duration::from_secs(7), "the server holds it");
+        assert!(
+            start.elapsed() < Duration::from_secs(7),
+            "the server still blocks the file"
+        );
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -402,7 +408,7 @@ fn both_families_of_addresses_are_served() {
     }
 }
 
-/// Datagrams that are nothing, that begin as a shim does, as QUIC does, or as a shim with QUIC in it.
+/// Returns a datagram of noise that begins like a shim, like QUIC, or like QUIC inside a shim.
 fn garbage(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut random = || {
@@ -450,7 +456,7 @@ fn garbage_does_not_disturb_a_server() {
         .unwrap();
     let mut sent = 0;
     while client.try_wait().unwrap().is_none() || sent < 5000 {
-        // The server's answers to what looks like QUIC may make this fail; it goes on.
+        // This call may fail because of the server's reply to a datagram similar to QUIC. Sending continues.
         let _ = stranger.send_to(&garbage(sent), &serving.address);
         sent += 1;
         if sent % 50 == 0 {

@@ -1,4 +1,4 @@
-//! Guides work as they are pasted.
+//! Tests that commands of guides work when they are pasted.
 
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::{needs_full, needs_kernel, needs_root};
@@ -10,7 +10,7 @@ fn installed(program: &str) -> bool {
     shown.is_ok_and(|output| output.status.success())
 }
 
-/// Lines of all blocks for a shell; those that need a further program, where it is installed.
+/// Returns the lines of all shell blocks. A block that needs another program is included if that program is installed.
 fn script(page: &str) -> String {
     let mut lines = Vec::new();
     let mut inside = false;
@@ -26,7 +26,8 @@ fn script(page: &str) -> String {
     lines.join("\n")
 }
 
-/// Pastes a guide into a shell of root in a network of its own; gives what that printed, and that with its complaints.
+/// Pastes a guide into a root shell in a separate network. Returns its standard output, and its standard output and
+/// error together.
 fn paste(guide: &str) -> (String, String) {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
     let page = std::fs::read_to_string(root.join("docs/guides").join(guide)).unwrap();
@@ -35,7 +36,7 @@ fn paste(guide: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let tools = root.join("tools").canonicalize().unwrap();
     std::os::unix::fs::symlink(tools, folder.path().join("tools")).unwrap();
-    // Names of namespaces are files of its own; they and all processes are gone when the shell is.
+    // Network namespaces are files in a private mount. They and all processes disappear with the shell.
     let script = format!(
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",
         script(&page)
@@ -73,8 +74,8 @@ fn two_namespaces_and_a_router_work_as_pasted() {
             .collect();
         assert!(lost.len() >= 2, "{all}");
         assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
-        // None on a quiet machine.
-        assert!(lost[1] * 50 < lost[0], "jetmax loses next to nothing: {all}");
+        // On an idle machine, jetmax loses no packets.
+        assert!(lost[1] * 50 < lost[0], "jetmax loses almost no packets: {all}");
     });
 }
 
@@ -83,7 +84,8 @@ fn a_slow_line_is_fixed_as_pasted() {
     needs_full!("a_slow_line_is_fixed_as_pasted");
     needs_root!("a_slow_line_is_fixed_as_pasted");
     let (printed, all) = paste("fix-a-slow-line.md");
-    // "your buffers add 304 ms when you upload and 60 ms when you download", once before and once after.
+    // The report has this line before and after the change: "your buffers add 304 ms when you upload and 60 ms when you
+    // download".
     let added: Vec<f64> = printed
         .lines()
         .filter_map(|line| {

@@ -1,5 +1,5 @@
-//! Truncated, oversized and made-up packets, and floods of them, at routers, senders and receivers on real sockets. What needs
-//! root says so where it has none.
+//! Tests of routers, senders and receivers on real sockets that receive truncated, oversized and forged packets, in
+//! floods. Tests that need root are skipped without it.
 
 use levelflow_net_testing::needs_kernel;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,10 +8,10 @@ use std::time::{Duration as Span, Instant};
 
 use levelflow_laws::FlowInfo;
 use levelflow_net_testing::hosts::{Guard, Hosts, after, net, params, router};
-use levelflow_path::port::{self, Class};
+use levelflow_path::port::{self, PacketClass};
 use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use serde_json::Value;
 
 struct Noise(u64);
@@ -29,11 +29,11 @@ impl Noise {
         (0..length).map(|_| self.next() as u8).collect()
     }
 
-    /// Truncated, oversized, of another version, kind or law, or nothing but noise.
+    /// Returns a damaged copy of a packet: truncated, oversized, of another version, kind or law, or pure noise.
     fn broken(&mut self, good: &[u8]) -> Vec<u8> {
         let mut bytes = good.to_vec();
         match self.next() % 6 {
-            0 => bytes.truncate(self.next() as usize % (LENGTH + 28)),
+            0 => bytes.truncate(self.next() as usize % (SHIM_BYTES + 28)),
             1 => bytes[3] = 2 + self.next() as u8 % 250,
             2 => bytes[4] = 4 + self.next() as u8 % 250,
             3 => bytes[6] = 2 + self.next() as u8 % 250,
@@ -47,7 +47,7 @@ impl Noise {
     }
 }
 
-/// A packet of JetMax as a sender writes it.
+/// Returns a valid packet of a JetMax sender.
 fn good() -> Vec<u8> {
     let mut sender = levelflow_host::journal::Sender::new(params(), FlowInfo::of(Bytes::new(300)), 7);
     let mut wire = vec![5; 258];
@@ -73,10 +73,10 @@ fn a_kernel_router_lets_what_is_broken_pass_untouched() {
     let mut refused = 0;
     for _ in 0..3000 {
         let bytes = noise.broken(&good);
-        refused += u64::from(port::header(&params(), &bytes) == Err(Class::Refused));
+        refused += u64::from(port::header(&params(), &bytes) == Err(PacketClass::Refused));
         assert_eq!(cross(&bytes), bytes);
     }
-    // Fields that lie so that nobody could compute with them, and a datagram in fragments.
+    // Field values with which no router could compute, and a fragmented datagram.
     for (field, lies) in [
         (12, &[f32::NAN][..]),
         (16, &[f32::NAN]),
@@ -85,7 +85,7 @@ fn a_kernel_router_lets_what_is_broken_pass_untouched() {
     ] {
         for lie in lies {
             let mut bytes = good.clone();
-            bytes[LENGTH + field..LENGTH + field + 4].copy_from_slice(&lie.to_be_bytes());
+            bytes[SHIM_BYTES + field..SHIM_BYTES + field + 4].copy_from_slice(&lie.to_be_bytes());
             assert_eq!(cross(&bytes), bytes, "{lie} at {field}");
             refused += 1;
         }
@@ -93,7 +93,7 @@ fn a_kernel_router_lets_what_is_broken_pass_untouched() {
     let long = [&good[..], &noise.bytes(50_000)].concat();
     assert_eq!(cross(&long), long);
     let stamped = cross(&good);
-    assert!(stamped != good && stamped[LENGTH + 28..] == good[LENGTH + 28..]);
+    assert!(stamped != good && stamped[SHIM_BYTES + 28..] == good[SHIM_BYTES + 28..]);
     let pid = rustix::process::Pid::from_child(&router.0);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let mut said = String::new();
@@ -106,14 +106,14 @@ fn a_kernel_router_lets_what_is_broken_pass_untouched() {
     );
 }
 
-/// Memory of a program, kB.
+/// Returns the resident memory of a program, kB.
 fn memory(of: &Guard) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", of.0.id())).unwrap();
     let line = status.lines().find(|l| l.starts_with("VmRSS")).unwrap().to_owned();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Acknowledges each packet, and sends a broken, a copied and a huge datagram with each ACK.
+/// Acknowledges each packet. After each ACK, sends a damaged, a duplicate and an oversized datagram.
 fn hostile(socket: &UdpSocket, end: Instant) {
     let (mut receiver, mut noise, mut room) = (Receiver::new(1).unwrap(), Noise(2), [0; 2000]);
     let clock = levelflow_host::clock::Clock::start();
@@ -167,13 +167,14 @@ fn a_sender_outlives_a_hostile_receiver() {
     let last: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
     let number = |key: &str| last[key].as_f64().unwrap();
     assert!(number("refused") > 2.0 * number("packets"), "{last}");
-    // Without a router, the flow stays at its first rate: 2 s of 4 Mb/s are 1 MB.
+    // Without a router, the flow keeps its initial rate: 2 s at 4 Mb/s give 1 MB.
     assert!((0.8e6..1.05e6).contains(&number("delivered_bytes")), "{last}");
     assert!(used < 50_000, "{used} kB");
     receiver.join().unwrap();
 }
 
-/// Packets from more clients than a relay keeps, most of them garbage: memory stays bounded, and known clients are served.
+/// Packets arrive from more clients than a relay's table can hold; most packets are garbage. Memory stays bounded, and
+/// known clients are served.
 #[test]
 fn a_relay_outlives_a_flood() {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,5 @@
-//! Routers that die, devices that go down, links that change, and senders that do not listen, on real sockets. What needs root
-//! says so where it has none.
+//! Tests on real sockets with routers that are killed, devices that go down, links that change, and senders that ignore
+//! feedback. Tests that need root are skipped without it.
 
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;
@@ -9,25 +9,25 @@ use std::sync::Mutex;
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_link::{Link, Port};
+use levelflow_link::{Device, Link};
 use levelflow_net_testing::flows::{acks, arrivals, flow};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, end, params, router};
 use levelflow_path::Settings;
 use levelflow_testbed::{Namespace, veth};
 
-/// One at a time: what they measure is time.
+/// Lock held during each test: tests measure time, so only one may run.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Share of each of three flows at a router of 12 Mb/s, bit/s.
+/// Fair share of each of three flows at a router with 12 Mb/s, bit/s.
 const SHARE: f64 = 0.95 * 12e6 / 3.0;
-/// Flows keep at least this much of their share.
+/// Smallest fraction of its fair share that a flow must reach.
 const KEPT: f64 = 0.9;
 
 fn wait_until(at: Instant) {
     sleep(at.saturating_duration_since(Instant::now()));
 }
 
-/// Rates of flows 1, 2 and 3 between two times, bit/s.
+/// Returns the throughput of flows 1, 2 and 3 between two times, bit/s.
 fn rates(all: &[(Instant, u32, u64)], begin: Instant, end: Instant) -> [f64; 3] {
     [1, 2, 3].map(|flow| {
         let ours = all.iter().filter(|(at, f, _)| *f == flow && (begin..end).contains(at));
@@ -73,13 +73,16 @@ fn flows_survive_a_relay_that_is_killed_and_started_again() {
         }
         let all = receiver.join().unwrap();
         let rates = |begin, end| rates(&all, after(start, begin), after(start, end));
-        assert!(rates(1500, 2000).iter().all(|rate| *rate > 0.0), "nothing came before");
-        assert_eq!(rates(2100, 2500), [0.0; 3], "something came without the relay");
+        assert!(
+            rates(1500, 2000).iter().all(|rate| *rate > 0.0),
+            "no packet arrived before"
+        );
+        assert_eq!(rates(2100, 2500), [0.0; 3], "packets arrived without the relay");
         assert_shares("a relay was killed and started again", rates(5500, 7500));
     });
 }
 
-/// Two hosts and the place of the link between them.
+/// Creates two hosts, and the namespace of the link between them.
 fn apart() -> (Hosts, Namespace) {
     let [here, there, middle] = ["lf-h-here", "lf-h-there", "lf-h-middle"].map(|n| Namespace::new(n).unwrap());
     for conf in ["all", "default"] {
@@ -92,9 +95,9 @@ fn apart() -> (Hosts, Namespace) {
     (hosts, middle)
 }
 
-/// 20 Mb/s and 5 ms each way.
+/// Starts a link with 20 Mb/s and 5 ms in each direction.
 fn link(middle: &Namespace) -> Running {
-    let ports = || [Port::open("wa").unwrap(), Port::open("wb").unwrap()];
+    let ports = || [Device::open("wa").unwrap(), Device::open("wb").unwrap()];
     let ports = middle.run(ports).unwrap();
     let link = Link::new(ports, [Settings::default(), Settings::default()], 1);
     let mut running = Running::start(link);
@@ -109,7 +112,7 @@ fn link(middle: &Namespace) -> Running {
     running
 }
 
-/// Three flows until `end`, while `meanwhile` happens; what arrived.
+/// Runs three flows until `end` and, in parallel, `meanwhile`; returns the packets that arrived.
 fn three_flows(hosts: &Hosts, end: Instant, meanwhile: impl FnOnce()) -> Vec<(Instant, u32, u64)> {
     let server = hosts.server();
     let to = server.local_addr().unwrap();
@@ -172,7 +175,7 @@ fn flows_survive_a_device_that_goes_down_and_up() {
             hosts.here.ip("link set lf0 up").unwrap();
         });
         let rates = |begin, end| rates(&all, after(start, begin), after(start, end));
-        assert_eq!(rates(2200, 3000), [0.0; 3], "something came while the device was down");
+        assert_eq!(rates(2200, 3000), [0.0; 3], "packets arrived while the device was down");
         assert_shares("a device was down for a second", rates(6000, 8000));
     });
 }
@@ -200,7 +203,7 @@ fn flows_survive_a_path_that_changes() {
         assert_shares("the path became 30 ms longer", rates(4000, 5000));
         let squeezed: f64 = rates(5500, 6500).iter().sum();
         println!(
-            "the path became narrower than its router knows: {:.2} of 6 Mb/s",
+            "the path became narrower than its router's capacity: {:.2} of 6 Mb/s",
             squeezed / 1e6
         );
         assert!((KEPT..1.05).contains(&(squeezed / 6e6)), "{squeezed} b/s of 6 Mb/s");
@@ -208,7 +211,7 @@ fn flows_survive_a_path_that_changes() {
     });
 }
 
-/// A sender of half the line rate that no law rules: the kernel's router shares the rest.
+/// A deaf sender ignores feedback and sends at half the line rate. The kernel router shares the remaining capacity.
 #[test]
 fn a_kernel_router_shares_what_a_deaf_sender_leaves() {
     needs_kernel!("a_kernel_router_shares_what_a_deaf_sender_leaves");
@@ -254,7 +257,7 @@ fn a_kernel_router_shares_what_a_deaf_sender_leaves() {
         let left = (0.95 * 12e6 - 6e6) / 2.0;
         let rates = [1, 2].map(|flow| bytes.get(&flow).copied().unwrap_or(0) as f64 * 8.0 / 2.0);
         println!(
-            "beside 6 Mb/s that nothing rules: {:.2?} Mb/s of {:.2}",
+            "with 6 Mb/s of unresponsive load: {:.2?} Mb/s of {:.2}",
             rates.map(|rate| rate / 1e6),
             left / 1e6
         );

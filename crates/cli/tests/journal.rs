@@ -1,4 +1,4 @@
-//! A log of a law on a real path replays to the same states in the simulator's law.
+//! Tests that the log of a law on a real path replays to the same states in the simulator.
 
 use std::net::UdpSocket;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use levelflow_sim::replay::{Replay, replay};
 
-/// A command that ends with its test.
+/// Command that is killed at the end of the test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -23,7 +23,7 @@ fn start(folder: &Path, words: &[&str]) -> Running {
     Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
 }
 
-/// Whether it ended well, within ten seconds.
+/// Returns true if the command exits with success within ten seconds.
 fn ended(running: &mut Running) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(10) {
@@ -46,7 +46,7 @@ fn of(path: &Path) -> Replay {
     done
 }
 
-/// A router that is killed leaves a log that is good up to its last second.
+/// The log of a killed router is complete except for the last second.
 #[test]
 fn real_time_and_replay_agree_bit_by_bit() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Emulated links, measured by what passes through them.
+//! Tests of emulated links, with measurements of the traffic through them.
 
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::late::on_time;
@@ -9,15 +9,15 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_link::control::Setting;
-use levelflow_link::{Link, Port, Report};
+use levelflow_link::{Device, Link, Report};
 use levelflow_path::Settings;
 use levelflow_testbed::{End, Namespace, veth};
 use nix::sys::socket::{setsockopt, sockopt};
 
-/// Bytes on the wire of a datagram with this much payload are 1000.
+/// Payload of a datagram of 1000 bytes on the wire.
 const PAYLOAD: usize = 958;
 
-/// Two hosts and the place where their wire lies.
+/// Two hosts, and the namespace of the link between them.
 struct Pair {
     a: Namespace,
     b: Namespace,
@@ -27,7 +27,7 @@ struct Pair {
 impl Pair {
     fn new() -> Self {
         let [a, b, middle] = ["a", "b", "middle"].map(|name| Namespace::new(name).unwrap());
-        // A device that comes up with IPv6 speaks by itself, and the tests count frames.
+        // IPv6 is disabled: a new device would send frames by itself, and the tests count frames.
         for (namespace, conf) in [&a, &b, &middle].into_iter().flat_map(|n| [(n, "all"), (n, "default")]) {
             namespace
                 .sysctl(&format!("ipv6/conf/{conf}/disable_ipv6"), "1")
@@ -52,9 +52,9 @@ impl Pair {
         Self { a, b, middle }
     }
 
-    fn ports(&self) -> [Port; 2] {
+    fn ports(&self) -> [Device; 2] {
         self.middle
-            .run(|| [Port::open("wa").unwrap(), Port::open("wb").unwrap()])
+            .run(|| [Device::open("wa").unwrap(), Device::open("wb").unwrap()])
             .unwrap()
     }
 
@@ -70,10 +70,10 @@ impl Pair {
         b.connect("10.0.0.1:7000").unwrap();
         for socket in [&a, &b] {
             socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-            // What the test is too slow to take must wait, not be lost.
+            // Packets that the test reads too late must stay in the socket's buffer.
             setsockopt(socket, sockopt::RcvBufForce, &(16 << 20)).unwrap();
         }
-        // Neighbours find each other before anything is measured.
+        // Addresses of neighbours are resolved before the measurement.
         a.send(&[0]).unwrap();
         b.recv(&mut [0; 8]).unwrap();
         (a, b)
@@ -111,7 +111,7 @@ fn each_direction_has_its_delay() {
         let pair = Pair::new();
         let _running = pair.start(&[("delay", "10 ms"), ("rate", "8 Mb/s")], &[("delay", "3 ms")]);
         let (a, b) = pair.sockets();
-        // 10 ms, and 1 ms to send 1000 bytes.
+        // 10 ms of propagation, and 1 ms to transmit 1000 bytes.
         let there = median((0..15).map(|_| one_way(&a, &b, PAYLOAD)).collect());
         let back = median((0..15).map(|_| one_way(&b, &a, PAYLOAD)).collect());
         assert!((11.0..12.0).contains(&there), "{there} ms");
@@ -146,7 +146,7 @@ fn an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest(
         let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
         assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
         let report = forward(&mut running);
-        // Room for 50 packets: 49 wait for 0.4 ms each.
+        // The queue holds 50 packets. The last one waits for 49 transmissions of 0.4 ms.
         assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
         assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
         assert_eq!(report.arrived, report.delivered + report.dropped);
@@ -181,7 +181,7 @@ fn packets_are_lost_as_often_as_asked_and_the_rest_keeps_its_order() {
     sender.join().unwrap();
     let report = forward(&mut running);
     assert_eq!(4000, count + report.lost, "received {count}: {report:?}");
-    // Five standard deviations: 5 sqrt(4000 0.1 0.9) = 95.
+    // The allowed error is five standard deviations: 5 sqrt(4000 0.1 0.9) = 95.
     assert!(report.lost.abs_diff(400) < 95, "{report:?}");
 }
 
@@ -213,7 +213,7 @@ fn a_trace_is_replayed_on_time() {
         let mut link = pair.middle.spawn(command).unwrap();
         std::thread::sleep(Duration::from_millis(300));
         let (a, b) = pair.sockets();
-        // The line is idle but for a small packet each 20 ms.
+        // The line only carries a small packet every 20 ms.
         let start = Instant::now();
         let mut times = Vec::new();
         while start.elapsed() < Duration::from_secs(4) {
@@ -239,7 +239,7 @@ fn a_trace_is_replayed_on_time() {
 fn super_packets_become_what_a_wire_carries() {
     needs_root!("super_packets_become_what_a_wire_carries");
     let pair = Pair::new();
-    // Users make such pairs: their ends leave it to the device to cut super-packets.
+    // Restores the default of veth pairs that users create, so that the device has to segment super-packets.
     pair.a.ip("link set dev a0 gso_max_segs 65535\n").unwrap();
     let mut running = pair.start(&[], &[]);
     let (a, b) = pair.sockets();
@@ -250,7 +250,7 @@ fn super_packets_become_what_a_wire_carries() {
     let mut received = Vec::new();
     let mut buffer = [0; 2000];
     while received.len() < data.len() {
-        let size = b.recv(&mut buffer).unwrap(); // the kernel has verified its checksum
+        let size = b.recv(&mut buffer).unwrap(); // the kernel has verified the datagram's checksum
         assert!(size <= 1000);
         received.extend_from_slice(&buffer[..size]);
     }
@@ -289,7 +289,7 @@ fn kernel_tcp_fills_the_link_that_the_command_emulates() {
     });
 }
 
-/// CoDel's target is 5 ms; what a queue of 1000 packets holds otherwise are 600 ms.
+/// CoDel's target is 5 ms. Without CoDel, a full queue of 1000 packets would delay by 600 ms.
 #[test]
 fn a_queue_discipline_keeps_the_queue_of_kernel_tcp_short() {
     needs_root!("a_queue_discipline_keeps_the_queue_of_kernel_tcp_short");
@@ -301,8 +301,8 @@ fn a_queue_discipline_keeps_the_queue_of_kernel_tcp_short() {
     });
 }
 
-/// Over `levelflow-net link` at 20 Mb/s with 5 ms each way, for 3 s: what of the line's payload TCP delivers after slow start, and
-/// the counters of its direction.
+/// Runs kernel TCP for 3 s over `levelflow-net link` at 20 Mb/s and 5 ms in each direction. Returns the fraction of the
+/// line's payload rate that TCP delivers after slow start, and the counters of its direction.
 fn kernel_tcp_over(options: &[&str]) -> (f64, serde_json::Value) {
     let pair = Pair::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
@@ -321,7 +321,7 @@ fn kernel_tcp_over(options: &[&str]) -> (f64, serde_json::Value) {
         let (mut stream, _) = listener.accept().unwrap();
         let (mut bytes, mut buffer, mut begin) = (0, vec![0; 65536], None);
         while let Ok(size @ 1..) = std::io::Read::read(&mut stream, &mut buffer) {
-            // Not what comes in slow start.
+            // Data that arrives during slow start is not counted.
             let now = Instant::now();
             let begin = *begin.get_or_insert(now + Duration::from_millis(500));
             bytes += if now >= begin { size } else { 0 };
@@ -346,6 +346,6 @@ fn kernel_tcp_over(options: &[&str]) -> (f64, serde_json::Value) {
     let output = link.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // 1448 of 1514 bytes are payload.
+    // Of 1514 bytes on the wire, 1448 are payload.
     (rate / (20e6 * 1448.0 / 1514.0), summary["directions"][0].take())
 }

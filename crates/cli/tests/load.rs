@@ -1,4 +1,4 @@
-//! `send` and `recv` as people run them, on loopback, alone and with a relay between them.
+//! Tests of the commands `send` and `recv` on loopback, directly and through a relay.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
@@ -21,7 +21,7 @@ fn start(args: &[&str]) -> Guard {
     Guard(net(args).spawn().unwrap())
 }
 
-/// Starts `recv` at a free port of this host; gives it with its address.
+/// Starts `recv` at a free port of this host; returns the process, the address, and its output.
 fn recv(host: &str, args: &[&str]) -> (Guard, String, BufReader<std::process::ChildStdout>) {
     let at = format!("{host}:0");
     let mut child = start(&[&["recv", &at, "--for", "60 s"], args].concat());
@@ -32,7 +32,7 @@ fn recv(host: &str, args: &[&str]) -> (Guard, String, BufReader<std::process::Ch
     (child, at, out)
 }
 
-/// Runs to the end, within 30 s.
+/// Runs a command until it ends; fails after 30 s.
 fn finish(args: &[&str]) -> Output {
     let mut child = net(args).spawn().unwrap();
     let end = Instant::now() + Duration::from_secs(30);
@@ -46,7 +46,7 @@ fn finish(args: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Runs `send`; gives its summary.
+/// Runs `send`; returns its summary.
 fn send(to: &str, args: &[&str]) -> Value {
     let output = finish(&[&["send", to, "--json"], args].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -54,7 +54,7 @@ fn send(to: &str, args: &[&str]) -> Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
-/// An address below the ports that the kernel hands out, so that no process that starts beside this one is given it.
+/// Returns an address with a port below the kernel's ephemeral ports, so no concurrent process gets the same port.
 fn free(host: &str) -> String {
     static NEXT: AtomicU16 = AtomicU16::new(20_000);
     loop {
@@ -65,7 +65,7 @@ fn free(host: &str) -> String {
     }
 }
 
-/// A relay before `to` under a law; gives it with its address.
+/// Starts a relay with a law in front of `to`; returns the process and its address.
 fn relay(host: &str, to: &str, law: &str, capacity: &str) -> (Guard, String) {
     let free = free(host);
     let mut args = vec![
@@ -104,13 +104,13 @@ fn flows_share_what_the_router_says() {
     });
 }
 
-/// Three flows of a law share a relay of their own.
+/// Runs three flows of a law over a relay.
 fn shared(law: &str, host: &str) {
     let (_recv, at, _out) = recv(host, &[]);
     let (_relay, at) = relay(host, &at, law, "20 Mb/s");
     let end = send(&at, &["--law", law, "--flows", "3", "--time", "6 s", "--quiet"]);
     let (rate, jain) = (number(&end, "rate") / 1e6, number(&end, "jain"));
-    // Jain's index is above this when no share is more than 5 % off the mean.
+    // Jain's index exceeds this bound if no throughput differs from the mean by more than 5 %.
     assert!(jain > 0.9975, "{law} {host}: {jain}");
     assert!((8.0..20.1).contains(&rate), "{law} {host}: {rate} Mb/s");
     assert!(
@@ -119,7 +119,7 @@ fn shared(law: &str, host: &str) {
     );
 }
 
-/// Laws that routers run have one on the path, which all of their flows notice. Laws run side by side.
+/// A law with routers gets one on the path, and each of its flows must detect it. All laws run concurrently.
 #[test]
 fn transfers_of_any_law_complete_over_both_families() {
     on_time(|| {
@@ -201,7 +201,7 @@ fn a_receiver_counts_what_was_sent_and_ends_with_its_flows() {
     let text: Vec<String> = out.lines().map_while(Result::ok).collect();
     assert!(recv.0.wait().unwrap().success());
     let total = text.iter().find(|line| line.starts_with("2 flows")).unwrap();
-    let data = number(&end, "packets") - 4.0; // and two closing packets each
+    let data = number(&end, "packets") - 4.0; // minus two closing packets per flow
     assert!(
         total.contains(&format!("{data} packets, 0 lost, 0 late, 0 again")),
         "{total} {end}"
@@ -231,7 +231,7 @@ fn garbage_and_forged_acks_change_nothing() {
     assert_eq!(number(&end, "completed"), 1.0);
 }
 
-/// A law without ACKs keeps its rate, also without a receiver. A law that needs ACKs would send 180 packets.
+/// A law without ACKs keeps its rate, even if there is no receiver. A law that needs ACKs would send 180 packets.
 #[test]
 fn a_sender_without_acks_sends_at_its_rate() {
     on_time(|| {

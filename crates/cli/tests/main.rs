@@ -1,4 +1,4 @@
-//! The commands of `levelflow-net`, run as people run them.
+//! Tests of `levelflow-net` commands, run as a user runs them.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -17,7 +17,6 @@ mod journal;
 mod link;
 mod load;
 mod marks;
-mod moved;
 mod probe;
 mod router_command;
 mod router_device;

@@ -1,4 +1,4 @@
-//! Marks that queues write into packets (ECN) reach the law of `send` through `recv`.
+//! Tests that ECN marks of queues reach the law of `send` through `recv`.
 
 use std::io::{BufRead as _, BufReader, IoSliceMut, Read as _};
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use levelflow_net_testing::program::{Guard, net};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
 use socket2::SockRef;
 
-/// The last two bits of the traffic class of a packet, its payload and who sent it; none when nothing comes.
+/// Returns the ECN field of a packet, its payload length and its sender; `None` if no packet arrives.
 fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr)> {
     let mut slices = [IoSliceMut::new(room)];
     let mut said = nix::cmsg_space!(i32);
@@ -31,10 +31,10 @@ fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr
     Some((field.unwrap() & 3, message.bytes, from))
 }
 
-/// Forwards packets, marked if asked to, and replies every 10 ms; ends when dropped.
+/// Queue that forwards packets, marks them if requested, and forwards replies every 10 ms, until dropped.
 struct Queue {
     at: String,
-    /// How many came that may be marked, and how many not.
+    /// Number of ECN-capable packets, and number of other packets.
     capable: Arc<[AtomicU64; 2]>,
     over: Arc<AtomicBool>,
 }
@@ -99,7 +99,8 @@ impl Drop for Queue {
     }
 }
 
-/// What a flow sends in a second through such a queue: packets, how many of them may be marked, and how many arrived so.
+/// Runs a flow for one second through a [`Queue`]. Returns the number of packets, of ECN-capable ones, and of those
+/// that arrived marked.
 fn through(host: &str, law: &str, marks: bool) -> [u64; 3] {
     let mut recv = Guard(
         net(&["recv", &format!("{host}:0"), "--for", "20 s", "--flows", "1"])
@@ -150,5 +151,5 @@ fn marks_of_queues_reach_the_laws_that_ask_for_them() {
         });
     }
     let [all, capable, _] = through("127.0.0.1", "aimd", false);
-    assert!(all > 0 && capable == 0, "aimd asks for no marks");
+    assert!(all > 0 && capable == 0, "aimd packets are not ECN-capable");
 }

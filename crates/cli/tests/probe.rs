@@ -1,4 +1,4 @@
-//! `levelflow-net probe`, beside emulated lines whose capacity, delay and buffer are known.
+//! Tests of `levelflow-net probe` on emulated lines of known capacity, delay and buffer.
 
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::late::on_time;
@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use levelflow_link::control::Setting;
-use levelflow_link::{Link, Port};
+use levelflow_link::{Device, Link};
 use levelflow_path::Settings;
 use levelflow_scenario::Scenario;
 use levelflow_testbed::{End, Namespace, veth};
@@ -23,7 +23,7 @@ fn settings(list: &[(&str, &str)]) -> Settings {
     settings
 }
 
-/// Home, the net, and the line between them.
+/// Namespaces of the client ("home"), of the reflector ("net"), and of the line between them.
 struct Line {
     home: Namespace,
     net: Namespace,
@@ -47,7 +47,7 @@ impl Line {
             address(end, [10, 0, 0, last]);
         }
         let ports = middle
-            .run(|| [Port::open("wh").unwrap(), Port::open("wn").unwrap()])
+            .run(|| [Device::open("wh").unwrap(), Device::open("wn").unwrap()])
             .unwrap();
         let running = Running::start(Link::new(ports, [settings(up), settings(down)], 1));
         Self {
@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// A reflector, and where it listens.
+/// Starts a reflector; returns it with its address.
 fn serve(spawn: impl FnOnce(Command) -> std::process::Child, at: &str, more: &[&str]) -> (Guard, String) {
     let mut child = spawn(net(&[&["probe", "--serve", at], more].concat()));
     let mut line = String::new();
@@ -104,7 +104,7 @@ fn an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario() {
         near(&found["up"]["buffer_bytes"], 130e3, 0.05);
         near(&found["down"]["buffer_bytes"], 60e3, 0.08);
         near(&found["idle"]["median"], 0.0204, 0.05);
-        // 260 ms up, 40 ms down.
+        // The buffers add 260 ms up and 40 ms down.
         near(&found["up"]["added_s"], 0.26, 0.05);
         near(&found["down"]["added_s"], 0.04, 0.15);
         assert_eq!(
@@ -140,13 +140,13 @@ fn what_cannot_be_measured_is_said_in_a_line() {
     std::fs::write(&there, "mine").unwrap();
     let there = there.to_str().unwrap();
     for (options, code, what) in [
-        (&["127.0.0.1:9"] as &[&str], 1, "nobody answers"),
+        (&["127.0.0.1:9"] as &[&str], 1, "no reply"),
         (&["nowhere"], 2, "HOST:PORT"),
         (&[], 2, "required"),
         (&["127.0.0.1:9", "--serve", ":1"], 2, "cannot be used"),
         (&["127.0.0.1:9", "--time", "1 s"], 2, "4 s to"),
         (&["127.0.0.1:9", "--max-rate", "0 b/s"], 2, "above zero"),
-        (&["127.0.0.1:9", "--scenario", there], 2, "is there"),
+        (&["127.0.0.1:9", "--scenario", there], 2, "already exists"),
         (
             &["127.0.0.1:9", "--scenario", "/no/such/line.toml"],
             2,

@@ -1,4 +1,4 @@
-//! `levelflow-net router` as its users meet it.
+//! Tests of the command `levelflow-net router`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -8,7 +8,8 @@ use std::time::{Duration as Span, Instant};
 
 use serde_json::Value;
 
-/// A directory of our own for a user without privileges; root has one for the machine.
+/// Builds a command. A user without privileges gets a private directory for lock files; root uses the machine's
+/// directory.
 fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
     command
@@ -26,12 +27,12 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A port that nobody uses, for a moment.
+/// Returns an address whose port is free at this moment.
 fn free() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A running relay, killed at the end of its test.
+/// Running relay, killed at the end of its test.
 struct Relay {
     child: Option<Child>,
     at: String,
@@ -65,7 +66,7 @@ impl Relay {
         relay
     }
 
-    /// What `status` says of it.
+    /// Returns the relay's entry in `status`.
     fn status(&self) -> Option<Value> {
         let all: Value = serde_json::from_slice(&run(&["status", "--json"]).stdout).unwrap();
         all.as_array().unwrap().iter().find(|s| s["place"] == *self.at).cloned()
@@ -102,7 +103,7 @@ fn a_relay_follows_the_rate_in_a_file() {
         if rate == "fast" {
             let mut line = String::new();
             complaints.read_line(&mut line).unwrap();
-            assert!(line.contains("stays as it was"), "{line}");
+            assert!(line.contains("is unchanged"), "{line}");
         }
         let begun = Instant::now();
         while relay.status().unwrap()["reading"]["capacity"] != bps {
@@ -200,10 +201,7 @@ fn what_a_killed_relay_leaves_is_recognised() {
     relay.signal(rustix::process::Signal::KILL);
     let begun = Instant::now();
     while relay.status().is_some() {
-        assert!(
-            begun.elapsed() < Span::from_secs(5),
-            "status shows a relay that is dead"
-        );
+        assert!(begun.elapsed() < Span::from_secs(5), "status lists a dead relay");
         sleep(Span::from_millis(20));
     }
     let again = run(&[

@@ -1,4 +1,4 @@
-//! `levelflow-net router --dev` between two namespaces, as its users run it. Needs root and a build with clang; skips elsewhere.
+//! Tests of `levelflow-net router --dev` between two namespaces. Need root and a build with clang; skipped otherwise.
 
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use levelflow_net_testing::{COMPILED, privileged, skip};
 use levelflow_testbed::Namespace;
 use serde_json::Value;
 
-/// Senders in one namespace, the receiver in another, a pair of devices between them.
+/// Namespaces of the senders and of the receiver, with a veth pair between them.
 struct Pair {
     here: Namespace,
     there: Namespace,
@@ -57,7 +57,7 @@ impl Pair {
         command
     }
 
-    /// Runs a command of `router` to its end: status, what it printed, what it complained about.
+    /// Runs a `router` command until it ends; returns the exit status, standard output and standard error.
     fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
         let output = self
             .here
@@ -99,7 +99,7 @@ impl Pair {
         }
     }
 
-    /// Ends it; the last reading.
+    /// Stops the router; returns its last reading.
     fn end(&mut self) -> Value {
         let (code, _, complaint) = self.run(&["detach", "--dev", "lf0"]);
         assert_eq!(code, Some(0), "{complaint}");
@@ -108,14 +108,14 @@ impl Pair {
         serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
     }
 
-    /// Puts a token bucket of that rate at the root of the device.
+    /// Installs a token bucket with this rate at the root of the device.
     fn shape(&self, rate: &str) {
         let mut tc = Command::new("tc");
         tc.args(format!("qdisc replace dev lf0 root tbf rate {rate} burst 16kb latency 50ms").split(' '));
         assert!(self.here.spawn(tc).unwrap().wait().unwrap().success());
     }
 
-    /// Programs of ours on the device.
+    /// Returns the number of Levelflow programs on the device.
     fn programs(&self) -> usize {
         let attached = || levelflow_router::kernel::attached("lf0").unwrap();
         usize::from(self.here.run(attached).unwrap())
@@ -237,7 +237,7 @@ fn a_device_that_goes_down_may_come_back_and_one_that_is_gone_ends_the_router() 
     pair.start(&["--capacity", "10 Mb/s"]);
     pair.here.ip("link set lf0 down").unwrap();
     sleep(Span::from_millis(1200));
-    assert!(!pair.status().is_null(), "it waits");
+    assert!(!pair.status().is_null(), "it waits for the device");
     pair.here.ip("link set lf0 up").unwrap();
     sleep(Span::from_millis(1200));
     pair.here.ip("link del lf0").unwrap();

@@ -1,4 +1,4 @@
-//! `levelflow-net testbed` as a user runs it: results, ends before the end, refusals. Needs root; says so where it has none.
+//! Tests of the command `levelflow-net testbed`: results, early ends and invalid input. Need root; skipped without it.
 
 use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::needs_root;
@@ -13,7 +13,7 @@ use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
 use serde_json::Value;
 
-/// One at a time: what they measure is time.
+/// Lock held during each test: tests measure time, so only one may run.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const SCENARIO: &str = r#"
@@ -60,7 +60,7 @@ fn line(output: &Output) -> String {
     text
 }
 
-/// Network namespaces that some process of this machine is in or holds open under that process.
+/// Returns the number of a process's threads that are in another network namespace.
 fn namespaces_of(process: u32) -> usize {
     let tasks = fs::read_dir(format!("/proc/{process}/task"))
         .into_iter()
@@ -87,7 +87,7 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     let _alone = ALONE.lock();
     on_time(|| {
         let dir = tempfile::tempdir().unwrap();
-        // With something to spare: a queue that a stall of the machine leaves empties again.
+        // Spare capacity drains the queue that a stall of the machine causes.
         let spare = ["--set", "law.jetmax.gamma=0.9", "--json"];
         let output = testbed(dir.path(), &spare).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -106,10 +106,10 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
             assert_eq!(flow["sent_packets"], flow["delivered_packets"], "{flow}");
             let rtt = flow["rtt_s"]["p50"].as_f64().unwrap();
             assert!((base..base + 0.005).contains(&rtt), "{flow}");
-            // The way back is idle, so what round trips exceed the base by is the excess of the way there.
+            // The reverse path is idle, so the excess of the round-trip time is that of the forward path.
             let excess = flow["one_way_excess_s"]["p50"].as_f64().unwrap();
             assert!((excess - (rtt - base)).abs() < 1e-3, "{flow}");
-            // Both start at once; until they have their shares, little is sent.
+            // Both flows start at once, and send little until they have their shares.
             let rate = flow["delivered_bytes"].as_f64().unwrap() * 8.0 / 6.0;
             assert!((7e6..10.5e6).contains(&rate), "{rate}");
         }
@@ -119,8 +119,8 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     });
 }
 
-/// Each law that routers run, on a path of its own. Without its router, a flow stays at its first rate, a third at most of what it
-/// gets with one.
+/// Each law with routers runs on a separate path. Without its router, a flow would keep its initial rate, which is at
+/// most a third of its rate with a router.
 #[test]
 fn flows_of_every_law_of_routers_get_what_they_get_in_the_simulator() {
     needs_root!("flows_of_every_law_of_routers_get_what_they_get_in_the_simulator");
@@ -176,7 +176,8 @@ fn get_what_they_get_in_the_simulator(which: impl Fn(&LawInfo) -> bool) {
     });
 }
 
-/// The queue tells Prague's packets (ECT(1)) from others, and marks them; the receiver tells the sender.
+/// The queue separates Prague's packets, which carry ECT(1), from other packets and marks them. The receiver returns
+/// the marks to the sender.
 #[test]
 fn dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping() {
     needs_root!("dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping");
@@ -265,7 +266,7 @@ fn each_law_has_a_row_and_a_result_of_its_own() {
     let _alone = ALONE.lock();
     on_time(|| {
         let dir = tempfile::tempdir().unwrap();
-        // With something to spare: a queue that a stall of the machine leaves empties again.
+        // Spare capacity drains the queue that a stall of the machine causes.
         let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
         let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
         let output = testbed(dir.path(), &more).output().unwrap();

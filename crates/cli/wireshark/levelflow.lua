@@ -1,6 +1,6 @@
 -- Wireshark and tshark: the Levelflow shim and the headers of its laws, in UDP on any port.
 --
--- Where to put it: the folder that Help > About Wireshark > Folders calls "Personal Lua Plugins", usually
+-- Installation: the folder named "Personal Lua Plugins" in Help > About Wireshark > Folders, usually
 -- ~/.local/lib/wireshark/plugins; or, once, `tshark -X lua_script:levelflow.lua -r FILE`.
 -- The format: docs/reference/wire-format.md. Works with Wireshark 3.4 and newer.
 
@@ -13,8 +13,8 @@ local kinds = { [0] = "Data", [1] = "Syn", [2] = "Fin", [3] = "Ack" }
 local fields = {
     version = ProtoField.uint8("levelflow.version", "Version"),
     kind = ProtoField.uint8("levelflow.kind", "Kind", base.DEC, kinds),
-    marked = ProtoField.bool("levelflow.marked", "Answers a marked packet", 8, nil, 0x01),
-    unacknowledged = ProtoField.bool("levelflow.unacknowledged", "Gets no ACK", 8, nil, 0x02),
+    marked = ProtoField.bool("levelflow.marked", "Acknowledges a marked packet", 8, nil, 0x01),
+    unacknowledged = ProtoField.bool("levelflow.unacknowledged", "Not acknowledged", 8, nil, 0x02),
     more = ProtoField.bool("levelflow.more", "Another shim follows", 8, nil, 0x80),
     law = ProtoField.uint8("levelflow.law", "Law"),
     law_name = ProtoField.string("levelflow.law.name", "Name of the law"),
@@ -33,9 +33,9 @@ local problems = {
         expert.group.UNDECODED, expert.severity.WARN),
     kind = ProtoExpert.new("levelflow.kind.refused", "Kinds are 0 to 3",
         expert.group.MALFORMED, expert.severity.ERROR),
-    law = ProtoExpert.new("levelflow.law.unknown", "No law that this dissector knows",
+    law = ProtoExpert.new("levelflow.law.unknown", "The law is unknown to this dissector",
         expert.group.UNDECODED, expert.severity.WARN),
-    length = ProtoExpert.new("levelflow.header.refused", "Another length than the header of this law has",
+    length = ProtoExpert.new("levelflow.header.refused", "Length differs from that of this law's header",
         expert.group.MALFORMED, expert.severity.ERROR),
     field = ProtoExpert.new("levelflow.field.refused", "A value that no sender or router writes",
         expert.group.MALFORMED, expert.severity.ERROR),
@@ -43,8 +43,8 @@ local problems = {
         expert.group.MALFORMED, expert.severity.ERROR),
 }
 
--- Laws by number, with the fields of their headers: who writes them, which values are allowed (`only` this one, or floats
--- from `low` to `high`), names of bits; fields that are 0 together or not at all.
+-- Laws by number, with the fields of their headers: writer, allowed values (`only` one, or floats from `low` to
+-- `high`), names of bits, and fields that are 0 together or not at all.
 local laws = {
     -- Written by `make gen` from here,
     [1] = {
@@ -54,10 +54,10 @@ local laws = {
             { name = "destination_port", doc = "0; the port of the receiver is UDP's", bytes = 2, writer = "sender" },
             { name = "flags", doc = "bits 5 and 4 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
-                { name = "own_zero", mask = 64, doc = "the router that is bottleneck has price zero" },
+                { name = "own_zero", mask = 64, doc = "the router named by bottleneck has price zero" },
                 { name = "epoch", mask = 15, doc = "number, mod 16, of the interval that price and share come from" },
             } },
-            { name = "bottleneck", doc = "R_T: hop that the sender takes for its bottleneck", bytes = 1, writer = "sender" },
+            { name = "bottleneck", doc = "R_T: hop of the sender's bottleneck", bytes = 1, writer = "sender" },
             { name = "hop", doc = "R_C: routers passed so far", bytes = 1, writer = "router" },
             { name = "suggested", doc = "R_S: hop that reports price and share", bytes = 1, writer = "router" },
             { name = "seq", doc = "number of the packet", bytes = 4, writer = "sender" },
@@ -70,9 +70,9 @@ local laws = {
     [2] = {
         name = "emkc",
         fields = {
-            { name = "id", doc = "router whose feedback this is; 0 while no router has written any", bytes = 4, writer = "router" },
+            { name = "id", doc = "router of this feedback; 0 before any router", bytes = 4, writer = "router" },
             { name = "seq", doc = "that router's count of finished intervals", bytes = 4, writer = "router" },
-            { name = "price", doc = "p = (X - C) / X of its last finished interval; -3.4e38 where nothing is known", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 1.0 },
+            { name = "price", doc = "p = (X - C) / X of its last finished interval; -3.4e38 without a measurement", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 1.0 },
             { name = "delta", doc = "length of that interval, s", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "usr", doc = "number of the packet, or with proper = false the rate in bit/s as a float", bytes = 4, writer = "sender" },
         },
@@ -81,7 +81,7 @@ local laws = {
         name = "rcp",
         fields = {
             { name = "rate", doc = "R_p: smallest rate offered so far on the path, bit/s; infinite before any router", bytes = 4, writer = "router", low = 1.401298464324817e-45, high = math.huge },
-            { name = "rtt", doc = "RTT_p: the sender's estimate of its round-trip time, s; 0 while it has none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "rtt", doc = "RTT_p: the sender's estimate of its round-trip time, s; 0 before the first", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
         },
     },
     [4] = {
@@ -89,7 +89,7 @@ local laws = {
         fields = {
             { name = "kind", doc = "kind of TCP option", bytes = 1, writer = "sender", only = 42 },
             { name = "length", doc = "length of the option", bytes = 1, writer = "sender", only = 8 },
-            { name = "echo", doc = "what the receiver tells the sender; routers leave it alone", bytes = 3, writer = "receiver", bits = {
+            { name = "echo", doc = "signal returned by the receiver to the sender; routers do not change it", bytes = 3, writer = "receiver", bits = {
                 { name = "start", mask = 8388608, doc = "a rate of MaxStart, not a price" },
                 { name = "code", mask = 8388607, doc = "price, 2^-19 s; 0 before any router" },
             } },
@@ -104,13 +104,13 @@ local laws = {
         zero_together = { "gap", "rtt" },
         fields = {
             { name = "protocol", doc = "next protocol: none is modelled", bytes = 1, writer = "sender", only = 0 },
-            { name = "length", doc = "of this header", bytes = 1, writer = "sender", only = 20 },
+            { name = "length", doc = "length of this header", bytes = 1, writer = "sender", only = 20 },
             { name = "format", doc = "version 3 of the draft; format 3, which it leaves free: numbers are floats", bytes = 1, writer = "sender", only = 51 },
             { name = "unused", doc = "", bytes = 1, writer = "sender", only = 0 },
-            { name = "gap", doc = "X = H_rtt s / H_cwnd: time between two packets of the flow as its window has it, s; 0 while there is no round-trip time", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
-            { name = "rtt", doc = "H_rtt: smoothed round-trip time, s; 0 while there is none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
-            { name = "reverse_feedback", doc = "what the packet that is acked was granted, byte/s", bytes = 4, writer = "receiver", low = -3.4028234663852886e+38, high = math.huge },
-            { name = "delta_throughput", doc = "H_feedback / H_rtt: by how much throughput may change, byte/s; senders ask for infinity, routers lower it", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = math.huge },
+            { name = "gap", doc = "X = H_rtt s / H_cwnd: time between two packets of the flow at its window, s; 0 before the first round-trip time", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "rtt", doc = "H_rtt: smoothed round-trip time, s; 0 before the first", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "reverse_feedback", doc = "grant of the acknowledged packet, byte/s", bytes = 4, writer = "receiver", low = -3.4028234663852886e+38, high = math.huge },
+            { name = "delta_throughput", doc = "H_feedback / H_rtt: allowed change of throughput, byte/s; senders request infinity, routers lower it", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = math.huge },
         },
     },
     [6] = {
@@ -121,14 +121,14 @@ local laws = {
             { name = "price", doc = "as in EMKC, with the virtual capacity for C", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 3.4028234663852886e+38 },
             { name = "delta", doc = "as in EMKC", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "usr", doc = "as in EMKC", bytes = 4, writer = "sender" },
-            { name = "rtt", doc = "smoothed round-trip time, s; 0 while there is none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "rtt", doc = "smoothed round-trip time, s; 0 before the first", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
         },
     },
     [7] = {
         name = "kelly",
         fields = {
             { name = "price", doc = "sum of the prices of the routers passed so far", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 3.4028234663852886e+38 },
-            { name = "seq", doc = "intervals that the first router of the path has finished; 0 while none has", bytes = 4, writer = "router" },
+            { name = "seq", doc = "finished intervals of the first router of the path; 0 before the first", bytes = 4, writer = "router" },
         },
     },
     [8] = {
@@ -137,7 +137,7 @@ local laws = {
             { name = "flags", doc = "as below", bytes = 1, writer = "router", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
                 { name = "refused", mask = 64, doc = "the proposals of an interval exceeded the capacity of a link" },
-                { name = "interval", mask = 63, doc = "longest interval so far: n is 100 ms times 2 to the power of (n - 34)/2, or less" },
+                { name = "interval", mask = 63, doc = "longest interval so far; n stands for 100 ms times 2 to the power of (n - 34)/2, or less" },
             } },
             { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
             { name = "limit", doc = "hop of lowest", bytes = 1, writer = "sender" },
@@ -146,35 +146,35 @@ local laws = {
             { name = "second", doc = "lowest level of the other hops, bit/s; 3.4e38 without any", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "new_lowest", doc = "lowest level so far, bit/s; 3.4e38 before any router", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "new_second", doc = "lowest level of the other hops so far, bit/s; 3.4e38 without any", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "proposal", doc = "rate that the sender asks for, or has, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "proposal", doc = "requested rate, or the present rate, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "gap", doc = "packet size over rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "queued", doc = "time in the queues of Level routers so far, in units of 8 ns; all ones mean that or more", bytes = 3, writer = "router" },
+            { name = "queued", doc = "time in the queues of Level routers so far, in units of 8 ns; all ones for that or more", bytes = 3, writer = "router" },
         },
     },
     [9] = {
         name = "sperc",
         fields = {
-            { name = "flags", doc = "of the flow at the target; bits 4 to 0 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
+            { name = "flags", doc = "label and ignore bit at the target; bits 4 to 0 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
                 { name = "label", mask = 192, doc = "0: new, 1: unsatisfied, 2: satisfied, 3: finished" },
                 { name = "ignore", mask = 32, doc = "the other hops ignore the limit of this one" },
             } },
             { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
             { name = "target", doc = "hop that this packet is an update for; 0 for none", bytes = 1, writer = "sender" },
             { name = "epoch", doc = "epoch, mod 256, in which the target last counted the flow", bytes = 1, writer = "router" },
-            { name = "allocation", doc = "what the target last allocated, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "elsewhere", doc = "least limit of the other hops, without those to be ignored, bit/s; 3.4e38 without any", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "limit", doc = "what the target allows the flow, bit/s", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "period", doc = "time between two updates of a hop, s; 0 before it is known; of a finished flow, time since its last round began", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "allocation", doc = "last allocation of the target, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "elsewhere", doc = "lowest limit of the other, not ignored hops, bit/s; 3.4e38 without any", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "limit", doc = "limit of the flow at the target, bit/s", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "period", doc = "time between two updates of a hop, s; 0 before the first round; of a finished flow, age of its last round", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
             { name = "leaving", doc = "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
-            { name = "epochs", doc = "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
+            { name = "epochs", doc = "epochs of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
         },
     },
     [10] = {
         name = "abc",
         fields = {
             { name = "signal", doc = "as below", bytes = 1, writer = "router", bits = {
-                { name = "brake", mask = 128, doc = "a router of the path brakes; without, all accelerate" },
-                { name = "seen", mask = 64, doc = "an ABC router has been passed" },
+                { name = "brake", mask = 128, doc = "set if a router on the path brakes; clear if all accelerate" },
+                { name = "seen", mask = 64, doc = "the packet has passed an ABC router" },
             } },
         },
     },
@@ -218,13 +218,13 @@ local function shown(x)
     return string.format("%.4g", x)
 end
 
--- What laws' decoders take.
+-- True if the law's decoder accepts the value.
 local function allowed(row, value)
     if row.low then return value >= row.low and value <= row.high end
     return not row.only or value == row.only
 end
 
--- Adds the fields; gives what the column says: what routers and receiver have written.
+-- Adds the fields of a header; returns its text for the column: values written by routers and receiver.
 local function dissect_header(law, range, tree)
     local branch = tree:add(proto, range, "Header of " .. law.name)
     local values, texts, at, fine = {}, {}, 0, true
@@ -251,7 +251,7 @@ local function dissect_header(law, range, tree)
     return fine and table.concat(texts, " ") or "refused"
 end
 
--- One shim and the header after it: where the next begins, if one follows, and what the column says.
+-- Dissects a shim and its header. Returns true if another shim follows, its offset, and the text for the column.
 local function dissect_shim(tvb, at, tree)
     local left = tvb:len() - at
     local branch = tree:add(proto, tvb(at, math.min(left, LENGTH)), "Shim")

@@ -1,4 +1,4 @@
-//! Many datagrams per system call.
+//! Batches of datagrams, sent or received with one system call.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -7,17 +7,17 @@ use std::os::fd::{AsFd, AsRawFd};
 use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, sendmmsg};
 
-/// Datagrams per call.
+/// Limit on datagrams per system call.
 pub const MAX_BATCH: usize = 32;
-/// Batches that are read before other work has its turn, however much more waits.
+/// Limit on batches read before other work is done.
 pub const MAX_BATCHES_PER_TURN: usize = 16;
-/// Room for the longest datagram there is.
-const ROOM: usize = 1 << 16;
-/// What a queue that marks writes into the last two bits of the traffic class (RFC 3168).
-const CONGESTED: u8 = 0b11;
+/// Buffer size for one datagram of maximum size, bytes.
+const MAX_DATAGRAM_BYTES: usize = 1 << 16;
+/// ECN field of a marked packet: both bits set (RFC 3168).
+const ECN_CE: u8 = 0b11;
 
-/// Room for as many datagrams as one call takes. One for each socket that receives, or for sockets of one address family: the
-/// lengths of addresses that a call leaves are the room of the next.
+/// Buffers for one batch. Use a separate instance for each receiving socket, or for sockets of one address family: a
+/// call limits the space for addresses in the next call to the lengths that it received.
 pub struct Batch {
     incoming: MultiHeaders<SockaddrStorage>,
     outgoing: MultiHeaders<SockaddrStorage>,
@@ -29,21 +29,27 @@ impl Default for Batch {
         Self {
             incoming: MultiHeaders::preallocate(MAX_BATCH, Some(nix::cmsg_space!(i32))),
             outgoing: MultiHeaders::preallocate(MAX_BATCH, None),
-            room: vec![0; MAX_BATCH * ROOM],
+            room: vec![0; MAX_BATCH * MAX_DATAGRAM_BYTES],
         }
     }
 }
 
 impl Batch {
-    /// Takes what has arrived at a socket, without waiting; `take` sees each datagram and where it is from. Gives how many there were; fewer than [`MAX_BATCH`] when nothing is left.
+    /// Receives the datagrams that a socket holds, without waiting, and passes each with its origin to `take`. Returns
+    /// their number, which is below [`MAX_BATCH`] if the socket is empty.
     ///
     /// # Errors
-    /// What the socket says, such as that an earlier datagram reached nobody; nothing has been taken then.
+    /// Error of the socket, such as a closed port at the destination of an earlier datagram. In that case no datagram
+    /// was received.
     pub fn receive(&mut self, socket: impl AsFd, mut take: impl FnMut(&mut [u8], Origin)) -> Result<usize, Errno> {
         let mut lengths = [(0, Origin::default()); MAX_BATCH];
         let mut count = 0;
         {
-            let mut slices: Vec<_> = self.room.chunks_mut(ROOM).map(|room| [IoSliceMut::new(room)]).collect();
+            let mut slices: Vec<_> = self
+                .room
+                .chunks_mut(MAX_DATAGRAM_BYTES)
+                .map(|room| [IoSliceMut::new(room)])
+                .collect();
             let fd = socket.as_fd().as_raw_fd();
             let arrived = match recvmmsg(fd, &mut self.incoming, &mut slices, MsgFlags::MSG_DONTWAIT, None) {
                 Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
@@ -54,14 +60,14 @@ impl Batch {
                 count += 1;
             }
         }
-        for ((length, origin), room) in lengths[..count].iter().zip(self.room.chunks_mut(ROOM)) {
+        for ((length, origin), room) in lengths[..count].iter().zip(self.room.chunks_mut(MAX_DATAGRAM_BYTES)) {
             take(&mut room[..*length], *origin);
         }
         Ok(count)
     }
 
-    /// Sends datagrams, at most [`MAX_BATCH`], each to its address or, without one, to where the socket is connected. Gives how
-    /// many could not be sent; the system has no room for them, or nobody listens.
+    /// Sends at most [`MAX_BATCH`] datagrams, each to its address or, without one, to the socket's peer. Returns the
+    /// number of datagrams that could not be sent, because buffers are full or the port is closed.
     pub fn send<'a>(
         &mut self,
         socket: impl AsFd,
@@ -78,7 +84,7 @@ impl Batch {
             let rest = &slices[begun..];
             match sendmmsg(fd, &mut self.outgoing, rest, &to[begun..], [], MsgFlags::MSG_DONTWAIT) {
                 Ok(sent) => begun += sent.count().max(1),
-                // What an earlier datagram met; this one has not been tried.
+                // This error belongs to an earlier datagram; the current one has not been sent yet.
                 Err(Errno::ECONNREFUSED | Errno::EINTR) if again => again = false,
                 Err(_) => {
                     begun += 1;
@@ -90,12 +96,13 @@ impl Batch {
     }
 }
 
-/// Where a datagram is from.
+/// Origin of a datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// Who sent it; none where the system does not say.
+    /// Address of the sender; `None` if the system does not report it.
     pub from: Option<SocketAddr>,
-    /// A queue on its way marked it (ECN), if the socket tells that, as those of [`load`](levelflow_load) do.
+    /// True if a queue marked the datagram (ECN). Only sockets that report the ECN field set it, such as those of
+    /// [`load`](levelflow_load).
     pub marked: bool,
 }
 
@@ -107,7 +114,7 @@ impl Origin {
             .and_then(|mut all| all.find_map(|one| traffic_class(&one)));
         Self {
             from: message.address.as_ref().and_then(address),
-            marked: field.is_some_and(|field| field & CONGESTED == CONGESTED),
+            marked: field.is_some_and(|field| field & ECN_CE == ECN_CE),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Real time for laws, and waiting for it.
+//! Real time for laws, and waiting with low timer latency.
 
 use std::time::{Duration as Span, Instant};
 
@@ -8,26 +8,27 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Error;
 
-/// Wait by sleeping up to this long before the deadline, then by asking the clock: a sleep ends some 10 to 60 us late.
+/// Time before a deadline at which waiting stops sleeping and polls the clock. A sleep ends about 10 to 60 us late.
 const SPIN_BELOW: Span = Span::from_micros(60);
-/// The same where something may come before the deadline: it is not seen while the clock is asked.
+/// Time before a deadline at which waiting on descriptors polls the clock. It is shorter, because descriptors are not
+/// checked while polling.
 const SHORT_SPIN: Span = Span::from_micros(30);
 
-/// Nanoseconds of the machine's monotonic clock, for the time stamps of shims: on one machine, all programs read the same.
+/// Reads the machine's monotonic clock, in ns, for time stamps in shims. All programs of a machine use the same clock.
 #[must_use]
 pub fn stamp() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// The time since a start, as laws want it.
+/// Time since a start, in the laws' units.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
 }
 
 impl Clock {
-    /// Starts now.
+    /// Creates a clock that starts now.
     #[must_use]
     pub fn start() -> Self {
         Self { start: Instant::now() }
@@ -40,13 +41,14 @@ impl Clock {
         Time::from_ps(ns.saturating_mul(1000))
     }
 
-    /// How long it is until then; zero if that is past.
+    /// Remaining time until `then`; zero if `then` has passed.
     #[must_use]
     pub fn until(&self, then: Time) -> Span {
         Span::from_nanos(then.since(self.now()).as_ps() / 1000)
     }
 
-    /// Waits until then: sleeps, then spins for the last of it, so it is late by less than a microsecond on an idle core.
+    /// Waits until `then`. Sleeps first and polls the clock at the end, so that the latency on an idle core is below
+    /// one microsecond.
     pub fn wait(&self, then: Time) {
         let left = self.until(then);
         if left > SPIN_BELOW {
@@ -57,11 +59,11 @@ impl Clock {
         }
     }
 
-    /// Waits until one of these has what it is asked for (`true`), or until then (`false`), as sharply as
+    /// Waits until a descriptor is ready (`true`) or `then` has passed (`false`), with the precision of
     /// [`wait`](Self::wait).
     ///
     /// # Errors
-    /// When the system cannot wait for them.
+    /// When the system cannot wait for these descriptors.
     pub fn ready(&self, watched: &mut [PollFd], then: Time) -> Result<bool, Error> {
         let came = ready(watched, self.until(then).saturating_sub(SHORT_SPIN))?;
         if !came {
@@ -71,10 +73,10 @@ impl Clock {
     }
 }
 
-/// Waits until one of these has what it is asked for (`true`; so it is after a signal), or so long (`false`).
+/// Waits until a descriptor is ready (`true`) or the limit has passed (`false`). A signal also returns `true`.
 ///
 /// # Errors
-/// When the system cannot wait for them.
+/// When the system cannot wait for these descriptors.
 pub fn ready(watched: &mut [PollFd], limit: Span) -> Result<bool, Error> {
     match poll(watched, Some(&timespec(limit))) {
         Ok(count) => Ok(count > 0),
@@ -83,7 +85,7 @@ pub fn ready(watched: &mut [PollFd], limit: Span) -> Result<bool, Error> {
     }
 }
 
-/// A length of time as system calls have it.
+/// Converts a span to the type of system calls.
 #[must_use]
 pub fn timespec(span: Span) -> Timespec {
     Timespec {
@@ -92,7 +94,7 @@ pub fn timespec(span: Span) -> Timespec {
     }
 }
 
-/// A length of time as the standard library has it.
+/// Converts a duration to the type of the standard library.
 #[must_use]
 pub fn span(duration: Duration) -> Span {
     Span::from_nanos(duration.as_ps() / 1000)

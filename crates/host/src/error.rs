@@ -1,28 +1,28 @@
-//! Errors: one line that says what, where and what is allowed.
+//! Error messages: one line with the problem, its place and the allowed values.
 
 use derive_more::Display;
 
-/// What ends a command.
+/// Error that ends a command.
 #[derive(Debug, Display, derive_more::Error)]
 pub enum Error {
-    /// The user asked for something that cannot be: exit status 2.
+    /// Invalid input: exit status 2.
     Input(#[error(not(source))] String),
-    /// The work began and failed: exit status 1.
+    /// Failure during the work: exit status 1.
     Failed(#[error(not(source))] String),
 }
 
 impl Error {
-    /// Bad input.
+    /// Creates an error for invalid input.
     pub fn input(text: impl std::fmt::Display) -> Self {
         Self::Input(text.to_string())
     }
 
-    /// Work that failed.
+    /// Creates an error for failed work.
     pub fn failed(text: impl std::fmt::Display) -> Self {
         Self::Failed(text.to_string())
     }
 
-    /// Exit status of the command that it ends.
+    /// Exit status of the command.
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {

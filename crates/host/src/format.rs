@@ -1,14 +1,14 @@
-//! Numbers as people read them.
+//! Numbers formatted for display.
 
 use levelflow_units::{Bytes, Rate};
 
-/// A rate with four significant digits.
+/// Formats a rate with four significant digits.
 #[must_use]
 pub fn rate(bps: f64) -> String {
     rounded(bps, 4)
 }
 
-/// A rate with three significant digits.
+/// Formats a rate with three significant digits.
 #[must_use]
 pub fn short_rate(bps: f64) -> String {
     rounded(bps, 3)
@@ -18,7 +18,7 @@ fn rounded(bps: f64, digits: i32) -> String {
     Rate::new(significant(bps, digits)).map_or_else(|| bps.to_string(), |rate| rate.to_string())
 }
 
-/// An amount of data with three significant digits.
+/// Formats an amount of data with three significant digits.
 #[must_use]
 pub fn bytes(count: u64) -> String {
     let unit = 10_u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(2));
@@ -31,7 +31,7 @@ fn significant(x: f64, digits: i32) -> f64 {
     }
     let decimals = digits - 1 - x.log10().floor() as i32;
     let scale = 10_f64.powi(decimals.abs());
-    // Division gives the nearest number to a decimal fraction, multiplication by a fraction does not.
+    // Dividing by a power of ten gives the nearest number to a decimal fraction. Multiplying by its inverse does not.
     if decimals > 0 {
         (x * scale).round() / scale
     } else {

@@ -1,7 +1,7 @@
-//! Logs of the inputs of laws in a file: `--journal FILE`, for `levelflow replay FILE`.
+//! Log files of the inputs of laws, written with `--journal FILE` and read by `levelflow replay FILE`.
 //!
-//! All instances of a process share one file. Each second, what came until then goes to the file, if anything comes, so
-//! that little is missing after `kill -9`. A full disk ends the log, not the work.
+//! All instances in a process use the same file. Records are flushed every second, so `kill -9` loses little. A full
+//! disk ends the log, but not the program.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -14,12 +14,12 @@ use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
 
 use crate::Error;
 
-/// A flow of which such a log can be kept.
+/// Sender of a flow that logs its inputs.
 pub type Sender = levelflow_transport::WireSender<Journal>;
 
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
-/// A log file that instances of laws share; clones write to the same file.
+/// Log file of one or more instances of laws. Clones write to the same file.
 #[derive(Debug, Clone)]
 pub struct Journal {
     every: u32,
@@ -29,7 +29,7 @@ pub struct Journal {
 #[derive(Debug)]
 struct Shared {
     path: PathBuf,
-    /// None after a write failed.
+    /// Open file; `None` after a write error.
     file: Option<BufWriter<File>>,
     flushed: Instant,
     instances: u32,
@@ -37,15 +37,15 @@ struct Shared {
 }
 
 impl Journal {
-    /// Begins a log, in place of what the file held. It has a digest of the state after each `every`-th interval of a router
-    /// or answer to a sender, and at the end.
+    /// Creates a log, replacing an existing one. It contains a digest of the state after every `every`-th interval of a
+    /// router or ACK of a sender, and at the end.
     ///
     /// # Errors
-    /// When the file holds something that is no log, or cannot be written.
+    /// When the file exists and is not a log, or cannot be written.
     pub fn create(path: &Path, every: u32) -> Result<Self, Error> {
         let place = |e: io::Error| Error::input(format!("--journal {}: {e}", path.display()));
         if path.exists() && !is_log(path).map_err(place)? {
-            let rule = "holds something else (allowed: a new file, or a log to replace)";
+            let rule = "is not a log (allowed: a new file, or a log to replace)";
             return Err(Error::input(format!("--journal {}: {rule}", path.display())));
         }
         let mut file = BufWriter::with_capacity(1 << 16, File::create(path).map_err(place)?);
@@ -63,7 +63,7 @@ impl Journal {
         })
     }
 
-    /// Begins the log of one more sender, router or receiver; `values` are those of its parameters.
+    /// Starts the log of another sender, router or receiver; `values` are the law's parameters.
     #[must_use]
     pub fn log(&self, law: &'static LawInfo, role: Role, values: &[f64]) -> Log<Self> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl Journal {
         Log::start(self.clone(), instance, &Start::new(law, role, values), self.every)
     }
 
-    /// Why the log ends too early, if it does.
+    /// Reason why the log is incomplete; `None` if it is complete.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,7 +82,7 @@ impl Journal {
     }
 }
 
-/// A log, and what is the same for all instances of a command: the law and its parameters.
+/// Log file, with the law and parameters of all instances in a command.
 #[derive(Debug, Clone)]
 pub struct Logging {
     journal: Journal,
@@ -91,40 +91,40 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// Of instances of this law with these values of its parameters.
+    /// Combines a log with a law and the values of its parameters.
     #[must_use]
     pub fn new(journal: Journal, law: &'static LawInfo, values: Vec<f64>) -> Self {
         Self { journal, law, values }
     }
 
-    /// As [`Journal::create`] in the file of `--journal`, for the law of these parameters; none without a file.
+    /// Creates the log of `--journal` for a law with these parameters; returns `None` without a file.
     ///
     /// # Errors
-    /// As [`Journal::create`], and when a parameter is not allowed.
+    /// The errors of [`Journal::create`], and one for an invalid parameter.
     pub fn begin(path: Option<&Path>, every: u32, law: &str, sets: &[String]) -> Result<Option<Self>, Error> {
         let Some(path) = path else { return Ok(None) };
         let values = crate::law::values(law, sets)?;
         let info = LAWS.iter().find(|own| own.name == law);
-        let info = info.ok_or_else(|| Error::input(format!("--law {law}: not known")))?;
+        let info = info.ok_or_else(|| Error::input(format!("--law {law}: unknown law")))?;
         Ok(Some(Self::new(Journal::create(path, every)?, info, values)))
     }
 
-    /// Begins the log of one more instance.
+    /// Starts the log of another instance.
     #[must_use]
     pub fn log(&self, role: Role) -> Log<Journal> {
         self.journal.log(self.law, role, &self.values)
     }
 
-    /// An error if the log ends too early; to be asked when all instances are gone.
+    /// Reports an incomplete log as an error. Must be called after all instances have ended.
     ///
     /// # Errors
-    /// Why it does.
+    /// The reason why the log is incomplete.
     pub fn end(&self) -> Result<(), Error> {
         self.journal.problem().map_or(Ok(()), |why| Err(Error::failed(why)))
     }
 }
 
-/// Whether a file is a log, or empty.
+/// Returns true if a file is a log, or empty.
 fn is_log(path: &Path) -> io::Result<bool> {
     let mut begins = Vec::new();
     File::open(path)?.take(3).read_to_end(&mut begins)?;
@@ -142,7 +142,7 @@ impl Shared {
         if let Err(error) = done {
             self.problem = Some(format!("{}: the log ends here: {error}", self.path.display()));
             if let Some(file) = self.file.take() {
-                drop(file.into_parts()); // it would try again, and fail again
+                drop(file.into_parts()); // `drop(file)` would retry the write, and fail again
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Laws as the command line names them: `--law jetmax --set tau=0.6`.
+//! Laws and their parameters on the command line: `--law jetmax --set tau=0.6`.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Parameters of a law: the defaults, and over them each `name=value` of `sets`.
+/// Returns the parameters of a law: the defaults, overridden by each `name=value` of `sets`.
 ///
 /// # Errors
-/// When the law or a parameter is unknown, or a value is not allowed.
+/// When the law or a parameter is unknown, or a value is invalid.
 pub fn params(law: &str, sets: &[String]) -> Result<AnyParams, Error> {
     law_params(law, &table(sets)?).map_err(Error::input)
 }
 
-/// What `--set` says, by name.
+/// Parses `--set` options into a table.
 ///
 /// # Errors
-/// When one is not `name=value`.
+/// When an option is not of the form `name=value`.
 pub fn table(sets: &[String]) -> Result<BTreeMap<String, Value>, Error> {
     let mut table = BTreeMap::new();
     for set in sets {
@@ -33,15 +33,15 @@ pub fn table(sets: &[String]) -> Result<BTreeMap<String, Value>, Error> {
     Ok(table)
 }
 
-/// Their values, in the order and base units of the law's table, as logs have them.
+/// Returns the values of a law's parameters, in the order and base units of its table, as in logs.
 ///
 /// # Errors
-/// As [`params`].
+/// Same as for [`params`].
 pub fn values(law: &str, sets: &[String]) -> Result<Vec<f64>, Error> {
     law_values(law, &table(sets)?).map_err(Error::input)
 }
 
-/// A number, `true`, `false`, or else text, as in a scenario file.
+/// Parses a number or Boolean; any other input becomes text, as in a scenario file.
 fn value_of(text: &str) -> Value {
     match serde_json::from_str(text) {
         Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
@@ -51,21 +51,21 @@ fn value_of(text: &str) -> Value {
 
 pub use levelflow_laws::on_the_wire as of_routers;
 
-/// Names of the laws of which this is true, for help texts and errors.
+/// Returns the names of the laws that match, for help texts and errors.
 #[must_use]
 pub fn names(which: impl Fn(&LawInfo) -> bool) -> String {
     let names: Vec<_> = LAWS.iter().filter(|law| which(law)).map(|law| law.name).collect();
     names.join(", ")
 }
 
-/// Refuses a law that has no number on the wire.
+/// Finds a law with routers; rejects a law without a number on the wire.
 ///
 /// # Errors
-/// With the names of those that have one.
+/// When the law has no number; the error lists those that have one.
 pub fn for_router(name: &str) -> Result<&'static LawInfo, Error> {
     of_routers().find(|law| law.name == name).ok_or_else(|| {
         Error::input(format!(
-            "--law {name}: no router runs it (allowed: {})",
+            "--law {name}: not for routers (allowed: {})",
             names(|law| law.number > 0)
         ))
     })

@@ -1,6 +1,6 @@
 //! Real time on a Linux host: clocks, signals, lock files, netlink, batched UDP, terminals, metrics and logs of laws.
 //!
-//! Nothing here knows of routers, flows or connections; the crates above put these parts to work.
+//! This crate does not depend on routers, flows or connections.
 
 pub mod batch;
 pub mod clock;

@@ -1,4 +1,4 @@
-//! The limits of queues in the kernel's own bytes: `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of linux/pkt_sched.h.
+//! Queue limits in the kernel's binary options: `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of linux/pkt_sched.h.
 
 use std::str::FromStr;
 
@@ -6,39 +6,39 @@ use derive_more::Display;
 use levelflow_units::{Buffer, Bytes, Packets, Rate};
 use netlink_packet_core::NlasIterator;
 
-/// Attributes of a token bucket filter.
+/// Netlink attributes of a token bucket filter.
 const TBF_PARMS: u16 = 1;
 const TBF_RATE64: u16 = 4;
 const TBF_PRATE64: u16 = 5;
 const TBF_BURST: u16 = 6;
 const TBF_PBURST: u16 = 7;
-/// Length of `struct tc_tbf_qopt`, and where in it lie the rate, the peak rate, the limit, and the bursts of both in ticks.
+/// Length of `struct tc_tbf_qopt`, and offsets of its rate, peak rate, limit, and of the bursts in ticks.
 const TBF_LENGTH: usize = 36;
 const RATE: usize = 0;
 const PEAK: usize = 12;
 const LIMIT: usize = 24;
 const BUFFER: usize = 28;
 const MTU: usize = 32;
-/// In a rate of 12 bytes: the link layer, bytes added to each packet, and bytes per second.
+/// Offsets in `struct tc_ratespec`, which has 12 bytes: link layer, overhead per packet, and bytes per second.
 const LAYER: usize = 1;
 const OVERHEAD: usize = 2;
 const SPEED: usize = 8;
-/// Ethernet, where the size of a packet is its size.
+/// Value of the link layer for Ethernet, which adds nothing to packet sizes.
 const ETHERNET: u8 = 1;
-/// Nanoseconds of a tick.
+/// Duration of a tick, ns.
 const TICK: u64 = 64;
 
-/// What a shaper counts of a packet besides its bytes in the queue.
+/// Counting rule of a shaper: bytes per packet in addition to the packet's size in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spec {
-    /// Bytes more of each (`overhead`).
+    /// Extra bytes per packet (`overhead`).
     pub overhead: u16,
-    /// Whether it rounds to cells of ATM (`linklayer atm`).
+    /// True if sizes are rounded up to ATM cells (`linklayer atm`).
     pub cells: bool,
 }
 
 impl Spec {
-    /// Of `struct tc_ratespec`; what is too short says nothing.
+    /// Decodes `struct tc_ratespec`; returns the default if the data is too short.
     #[must_use]
     pub fn read(rate: &[u8]) -> Self {
         let Some(overhead) = rate.get(OVERHEAD..OVERHEAD + 2) else {
@@ -51,20 +51,20 @@ impl Spec {
     }
 }
 
-/// What the rate of a token bucket filter counts.
+/// Decodes the counting rule of a token bucket filter.
 #[must_use]
 pub fn spec_of(options: &[u8]) -> Spec {
     let all = attributes(options).unwrap_or_default();
     parms(&all).map_or_else(Spec::default, |parms| Spec::read(&parms[RATE..]))
 }
 
-/// Limit of a queue of the kernel.
+/// Limit of a kernel queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Limit {
-    /// In bytes.
+    /// Bytes.
     #[display("{}", Bytes::new(*_0))]
     Bytes(u64),
-    /// In packets.
+    /// Packets.
     #[display("{}", Packets::new(*_0))]
     Packets(u64),
 }
@@ -82,17 +82,17 @@ impl FromStr for Limit {
     }
 }
 
-/// What a queue's limit counts.
+/// Unit of a queue's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Packets.
     Packets,
-    /// Bytes, Ethernet headers included.
+    /// Bytes, including Ethernet headers.
     Bytes,
 }
 
 impl Unit {
-    /// What the limit of that kind of queue counts; `None`: its limit can't be set here.
+    /// Returns the unit of limits for a kind of queue; `None` if this module cannot set its limit.
     #[must_use]
     pub fn of(kind: &str) -> Option<Self> {
         match kind {
@@ -102,13 +102,13 @@ impl Unit {
         }
     }
 
-    /// So many of them, in words.
+    /// Formats a limit with its unit.
     #[must_use]
     pub fn text(self, limit: u32) -> String {
         self.size(limit).to_string()
     }
 
-    /// A limit in this unit.
+    /// Converts a raw limit to a size in this unit.
     #[must_use]
     pub fn size(self, limit: u32) -> Limit {
         match self {
@@ -117,7 +117,8 @@ impl Unit {
         }
     }
 
-    /// A size in this unit; `frame` is the size of the largest packet. Whatever a limit cannot hold becomes the largest one.
+    /// Converts a size to a raw limit in this unit; `frame` is the largest packet size. Sizes that are too large become
+    /// the largest limit.
     #[must_use]
     pub fn limit(self, size: Limit, frame: u32) -> u32 {
         let whole = match (self, size) {
@@ -133,7 +134,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The attributes of a queue or class: kind and value.
+/// Decodes the attributes of a queue or class, as pairs of kind and value.
 pub(crate) fn attributes(options: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     let all = NlasIterator::new(options).map(|nla| nla.map(|nla| (nla.kind(), nla.value().to_vec())));
     all.collect::<Result<_, _>>().ok()
@@ -144,24 +145,24 @@ fn parms(attributes: &[(u16, Vec<u8>)]) -> Option<&[u8]> {
     (parms.len() >= TBF_LENGTH).then_some(parms)
 }
 
-/// A rate of more than 32 bits, bytes per second.
+/// Returns the value of a 64-bit rate attribute, bytes per second.
 fn wide(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<u64> {
     let mut own = attributes.iter().filter(|(k, _)| *k == kind);
     own.find_map(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)))
 }
 
-/// Bytes per second of a rate in `struct tc_ratespec`, or of the attribute for those of more than 32 bits.
+/// Returns the rate of a `struct tc_ratespec`, or of the 64-bit attribute if there is one, bytes per second.
 pub(crate) fn speed(attributes: &[(u16, Vec<u8>)], parms: &[u8], rate: usize, wide_rate: u16) -> Option<u64> {
     wide(attributes, wide_rate).or_else(|| word(parms, rate + SPEED).map(u64::from))
 }
 
-/// The rate of a token bucket filter.
+/// Returns the rate of a token bucket filter.
 pub(crate) fn rate_of(options: &[u8]) -> Option<Rate> {
     let all = attributes(options)?;
     Rate::new(speed(&all, parms(&all)?, RATE, TBF_RATE64)? as f64 * 8.0)
 }
 
-/// The limit in the options of a queue of that kind.
+/// Returns the limit in the options of a queue of this kind.
 #[must_use]
 pub fn limit_of(kind: &str, options: &[u8]) -> Option<u32> {
     match kind {
@@ -171,7 +172,7 @@ pub fn limit_of(kind: &str, options: &[u8]) -> Option<u32> {
     }
 }
 
-/// Options that set another limit and change nothing else.
+/// Returns a copy of the options with another limit.
 #[must_use]
 pub fn with_limit(kind: &str, options: &[u8], limit: u32) -> Option<Vec<u8>> {
     match kind {
@@ -201,7 +202,8 @@ pub fn with_limit(kind: &str, options: &[u8], limit: u32) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether options say the same but for the limit. Bursts may differ by a tick, to which the kernel rounds them.
+/// Returns true if options are equal except for the limit. Bursts may differ by one tick, because the kernel rounds
+/// them.
 #[must_use]
 pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
     if kind != "tbf" {
@@ -218,7 +220,7 @@ pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
     a[..LIMIT] == b[..LIMIT] && near(BUFFER) && near(MTU) && exact(TBF_RATE64) && exact(TBF_PRATE64)
 }
 
-/// The burst of a token bucket filter, bytes.
+/// Returns the burst of a token bucket filter, bytes.
 #[must_use]
 pub fn burst_of(options: &[u8]) -> Option<u32> {
     let all = attributes(options)?;
@@ -226,9 +228,11 @@ pub fn burst_of(options: &[u8]) -> Option<u32> {
     bytes_of(&all, bucket, TBF_RATE64, RATE, BUFFER)
 }
 
-/// The burst in bytes: without it, the kernel rounds it down, and drops packets of just that size.
+/// Returns the burst, in bytes. If it is not set explicitly, the kernel rounds it down and drops packets of exactly
+/// that size.
 ///
-/// A dump has only the time that it takes, in ticks. The largest burst of so many ticks lets pass all that passed before.
+/// The kernel only reports the burst's transmission time, in ticks. The result is the largest burst with this number of
+/// ticks, so all packets that passed before still pass.
 fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
     let plain = Spec::read(&bucket[rate..]) == Spec::default();
     bytes_of(all, bucket, rate64, rate, ticks).filter(|_| plain)
@@ -256,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    /// As the kernel dumps `tbf rate 64kbit burst 2000 limit 9000`.
+    /// Options as the kernel dumps `tbf rate 64kbit burst 2000 limit 9000`.
     fn bucket() -> Vec<u8> {
         let mut parms = vec![0; TBF_LENGTH];
         parms[LAYER] = ETHERNET;
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn whoever_changes_more_than_the_limit_is_noticed() {
-        // At 4 are the parameters, behind their header.
+        // Parameters begin at byte 4, after the header of the attribute.
         let other = |at: usize, value: u32| {
             let mut bytes = bucket();
             bytes[4 + at..8 + at].copy_from_slice(&value.to_ne_bytes());
@@ -345,7 +349,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the kernel says: no panic, and what is written is read.
+        /// Arbitrary options cause no panic, and a limit that was written is read back.
         #[test]
         fn any_options_are_changed_or_refused(
             mut options in proptest::collection::vec(any::<u8>(), 0..120),

@@ -1,4 +1,4 @@
-//! A server of metrics for Prometheus, over HTTP.
+//! HTTP server with metrics for Prometheus.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use tiny_http::{Header, Response, Server};
 
 use crate::Error;
 
-/// A server that answers as long as it lives.
+/// HTTP server that runs until it is dropped.
 pub struct Metrics {
     server: Arc<Server>,
 }
 
 impl Metrics {
-    /// Serves what a collector finds at `http://ADDRESS/metrics`.
+    /// Serves the metrics of a collector at `http://ADDRESS/metrics`.
     ///
     /// # Errors
-    /// When the address is taken, or not of this machine.
+    /// When the address is in use, or does not belong to this machine.
     pub fn serve(address: SocketAddr, readings: Box<dyn Collector>) -> Result<Self, Error> {
         let server = Server::http(address).map_err(|e| Error::failed(format!("--metrics {address}: {e}")))?;
         let server = Arc::new(server);
@@ -28,17 +28,17 @@ impl Metrics {
         let requests = Arc::clone(&server);
         std::thread::spawn(move || {
             for request in requests.incoming_requests() {
-                // The client may have gone.
+                // The client may have disconnected, so errors are ignored.
                 let _ = match request.url() {
                     "/metrics" => request.respond(page(&registry)),
-                    _ => request.respond(Response::from_string("look at /metrics\n").with_status_code(404)),
+                    _ => request.respond(Response::from_string("see /metrics\n").with_status_code(404)),
                 };
             }
         });
         Ok(Self { server })
     }
 
-    /// Where it listens, with the port that the system chose if none was given.
+    /// Address of the server. It includes the port that the system chose if none was given.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.server_addr().to_ip()
@@ -47,7 +47,7 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        // Nobody waits for the thread: a client that does not read its answer would hold it for ever.
+        // The thread is not joined, because a client that does not read its response would block it for ever.
         self.server.unblock();
     }
 }

@@ -1,8 +1,8 @@
-//! Lock files: one program of a kind per device or address. The system drops the lock when the program ends, however that
-//! happens; beside it lies what other programs may read.
+//! Lock files, which allow one program of a kind per device or address. The system releases a lock when the program
+//! ends, even after a crash. A second file holds the program's state for other programs.
 //!
-//! Both lie in `/run/levelflow`, or `$XDG_RUNTIME_DIR/levelflow` of a user without privileges. Network namespaces have
-//! devices of the same name, so the namespace is part of the file's name.
+//! The files are in `/run/levelflow`, or in `$XDG_RUNTIME_DIR/levelflow` for a user without privileges. Devices of
+//! different network namespaces may have the same name, so the namespace is part of the file name.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -15,41 +15,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// A sort of program, of which each place has at most one.
+/// Kind of program. Each place, a device or an address, has at most one program of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Service {
-    /// Begins the names of its files.
+    /// Prefix of the program's file names.
     pub name: &'static str,
-    /// What it is called in messages.
+    /// Noun for the program in messages.
     pub noun: &'static str,
-    /// The command that ends it.
+    /// Command that ends the program.
     pub end: &'static str,
-    /// The command that shows all.
+    /// Command that lists all programs of this kind.
     pub status: &'static str,
 }
 
-/// What a running program says of itself.
+/// Identity of a running program, as stored in its file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owner {
-    /// Its process.
+    /// Process identifier.
     pub pid: u32,
-    /// A device, or the address of a relay.
+    /// Name of the device, or address of the relay.
     pub place: String,
     /// Network namespace, as in `/proc/self/ns/net`.
     pub namespace: u64,
 }
 
-/// A running program, for `status`.
+/// State of a running program, for `status`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
-    /// Who it is.
+    /// Process and place.
     #[serde(flatten)]
     pub owner: Owner,
-    /// Its latest reading.
+    /// Latest reading.
     pub reading: serde_json::Value,
 }
 
-/// The right to run at a place; it ends with the program.
+/// Ownership of a place, until the program ends.
 #[derive(Debug)]
 pub struct PidFile {
     owner: Owner,
@@ -58,10 +58,10 @@ pub struct PidFile {
     _held: File,
 }
 
-/// Tries to get a lock, which a process that cleans up after killed ones may hold for a moment.
+/// Number of attempts to lock a file. A concurrent clean-up may hold the lock for a moment.
 const LOCK_ATTEMPTS: u32 = 5;
 
-/// Where programs of this user leave their files.
+/// Directory for the files of this user's programs.
 #[must_use]
 pub fn directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
@@ -73,13 +73,13 @@ pub fn directory() -> PathBuf {
     }
 }
 
-/// The network namespace of this thread; 0 where there are none.
+/// Number of this thread's network namespace; 0 without namespaces.
 #[must_use]
 pub fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |m| m.ino())
 }
 
-/// Makes the directory if there is none, and refuses one that another user could have made.
+/// Creates the directory if it is missing. Rejects a directory that another user could have created.
 fn own(directory: &Path) -> Result<(), Error> {
     let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
     let mut new = fs::DirBuilder::new();
@@ -94,12 +94,12 @@ fn check_owner(directory: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::failed(format!(
-        "{}: is not a directory of yours alone; remove it, or set XDG_RUNTIME_DIR",
+        "{}: must be a directory that only you can write; remove it, or set XDG_RUNTIME_DIR",
         directory.display()
     )))
 }
 
-/// A file of a program at a place, with that ending.
+/// Returns the path of a program's file with this extension.
 #[must_use]
 pub fn path(directory: &Path, service: Service, place: &str, ending: &str) -> PathBuf {
     let name: String = place.chars().map(|c| if c == '/' { '_' } else { c }).collect();
@@ -107,18 +107,18 @@ pub fn path(directory: &Path, service: Service, place: &str, ending: &str) -> Pa
 }
 
 impl PidFile {
-    /// Claims a place, in the directory of this user.
+    /// Claims a place, with a lock file in the directory of this user.
     ///
     /// # Errors
-    /// When another one runs there, which the error names, or the directory can't be written.
+    /// When another program of the kind runs there (the error names it), or the directory is not writable.
     pub fn new(service: Service, place: &str) -> Result<Self, Error> {
         Self::in_directory(&directory(), service, place)
     }
 
-    /// Claims a place, in that directory.
+    /// Claims a place, with a lock file in the given directory.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn in_directory(directory: &Path, service: Service, place: &str) -> Result<Self, Error> {
         let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
         own(directory)?;
@@ -136,7 +136,7 @@ impl PidFile {
         let Some(held) = held else {
             let who = read(&file).map_or_else(String::new, |state| format!(" (process {})", state.owner.pid));
             return Err(Error::failed(format!(
-                "{place}: a {} runs there already{who}; end it first: {}",
+                "{place}: a {} is already running there{who}; end it first: {}",
                 service.noun, service.end
             )));
         };
@@ -155,7 +155,7 @@ impl PidFile {
         Ok(pid_file)
     }
 
-    /// Leaves a reading for `status`; one that can't be written is left out.
+    /// Publishes a reading for `status`; write errors are ignored.
     pub fn publish(&self, reading: &impl Serialize) {
         let state = State {
             owner: self.owner.clone(),
@@ -176,8 +176,8 @@ impl Drop for PidFile {
     }
 }
 
-/// The file, locked; `None` if another process holds it. Processes remove the file at exit, so a lock counts only if the file still
-/// has its name.
+/// Opens and locks a file; returns `None` if another process holds the lock. Processes remove their file at exit, so
+/// the lock is valid only if the path still names the locked file.
 fn locked(path: &Path) -> std::io::Result<Option<File>> {
     loop {
         let file = File::options().create(true).truncate(false).write(true).open(path)?;
@@ -198,10 +198,10 @@ fn read(file: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Programs of that sort that run, and removes the files of those that were killed.
+/// Lists running programs of a kind, and removes the files of programs that were killed.
 ///
 /// # Errors
-/// When the directory can't be read.
+/// When the directory cannot be read.
 pub fn running(directory: &Path, service: Service) -> Result<Vec<State>, Error> {
     let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
     let entries = match fs::read_dir(directory) {
@@ -233,10 +233,10 @@ pub fn running(directory: &Path, service: Service) -> Result<Vec<State>, Error> 
     Ok(states)
 }
 
-/// Ends the program at a place, and waits for it.
+/// Terminates the program at a place, and waits for its end.
 ///
 /// # Errors
-/// When none runs there, or it does not end within five seconds.
+/// When no program runs there, or it does not end within five seconds.
 pub fn end(directory: &Path, service: Service, place: &str) -> Result<(), Error> {
     let here = |state: &State| state.owner.place == place && state.owner.namespace == namespace();
     let find = || Ok::<_, Error>(running(directory, service)?.into_iter().find(here));
@@ -249,7 +249,7 @@ pub fn end(directory: &Path, service: Service, place: &str) -> Result<(), Error>
     let pid = i32::try_from(state.owner.pid)
         .ok()
         .and_then(rustix::process::Pid::from_raw);
-    let pid = pid.ok_or_else(|| Error::failed(format!("{place}: its file names no process")))?;
+    let pid = pid.ok_or_else(|| Error::failed(format!("{place}: its state file contains no valid process number")))?;
     rustix::process::kill_process(pid, rustix::process::Signal::TERM)
         .map_err(|e| Error::failed(format!("{place}: process {}: {e}", state.owner.pid)))?;
     for _ in 0..50 {
@@ -259,7 +259,7 @@ pub fn end(directory: &Path, service: Service, place: &str) -> Result<(), Error>
         std::thread::sleep(Duration::from_millis(100));
     }
     Err(Error::failed(format!(
-        "{place}: process {} does not end",
+        "{place}: process {} did not end within five seconds",
         state.owner.pid
     )))
 }
@@ -278,7 +278,7 @@ mod tests {
         status: "status",
     };
 
-    /// Many claim one place again and again, while others look for what killed routers left.
+    /// Threads claim a place repeatedly, while other threads clean up after killed routers.
     #[test]
     fn a_place_has_one_owner_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
@@ -320,7 +320,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert_eq!(pid_file, running(directory, ROUTER).unwrap_err().to_string());
-            pid_file.contains("not a directory of yours alone")
+            pid_file.contains("a directory that only you can write")
         };
         let (open, link) = (base.path().join("open"), base.path().join("link"));
         fs::create_dir(&open).unwrap();

@@ -1,4 +1,4 @@
-//! The queue of a device, as the kernel reports it at its root: what waits there, and what was sent and dropped.
+//! Queue at a device's root, as the kernel reports it: backlog, counters, limit and rate.
 
 use std::path::Path;
 use std::{fs, io};
@@ -15,32 +15,32 @@ use netlink_sys::{Socket, SocketAddr};
 use crate::Error;
 use crate::limit::{Limit, Unit, limit_of, rate_of};
 
-/// Longest answer about one device or queue.
-const LONGEST: usize = 1 << 16;
+/// Size of the buffer for a reply about one device or queue, bytes.
+const MAX_REPLY_BYTES: usize = 1 << 16;
 
-/// One reading of a device's queue.
+/// Reading of a device's queue.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Queue {
-    /// Kind of the discipline at the root, such as `tbf`; `noqueue` where nothing can wait.
+    /// Kind of the discipline at the root, such as `tbf`; `noqueue` if there is no queue.
     pub kind: String,
-    /// Bytes that wait, Ethernet headers included.
+    /// Backlog, bytes, including Ethernet headers.
     pub backlog: u64,
-    /// Packets that wait.
+    /// Backlog, packets.
     pub packets: u32,
-    /// Packets dropped since the discipline was set up; begins again after 2^32.
+    /// Packets dropped since the discipline was created, modulo 2^32.
     pub drops: u32,
-    /// Bytes sent since then.
+    /// Bytes sent since the discipline was created.
     pub sent_bytes: u64,
-    /// Packets sent since then; begins again after 2^32.
+    /// Packets sent since the discipline was created, modulo 2^32.
     pub sent_packets: u32,
-    /// Room, if the discipline says.
+    /// Queue limit, if the discipline reports one.
     pub limit: Option<Limit>,
-    /// Rate, if the discipline has one.
+    /// Rate of the shaper, if the discipline is one.
     pub rate: Option<Rate>,
 }
 
 impl Queue {
-    /// Packets dropped since an earlier reading; 0 if the discipline has been set up anew.
+    /// Returns the packets dropped since an earlier reading; 0 if the discipline has been replaced.
     #[must_use]
     pub fn dropped_since(&self, earlier: &Self) -> u32 {
         if self.kind != earlier.kind || self.sent_bytes < earlier.sent_bytes {
@@ -50,33 +50,33 @@ impl Queue {
     }
 }
 
-/// How a device is doing.
+/// State of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It is up and has a carrier.
+    /// The device is up and has a carrier.
     Up,
-    /// It is there and carries nothing.
+    /// The device exists, but is down or has no carrier.
     Down,
-    /// It is not there any more.
+    /// The device no longer exists.
     Gone,
 }
 
-/// A device of this network namespace.
+/// Device of this network namespace.
 #[derive(Debug)]
 pub struct Device {
-    /// Its name when it was opened.
+    /// Name when it was opened.
     pub name: String,
-    /// Its number, which a new device of the same name does not have.
+    /// Interface index. A new device of the same name has another index.
     pub index: u32,
     socket: Socket,
     room: Vec<u8>,
 }
 
 impl Device {
-    /// Finds the device of that name.
+    /// Opens the device of that name.
     ///
     /// # Errors
-    /// When there is none, or the kernel does not answer.
+    /// When there is no such device, or the kernel does not reply.
     pub fn open(name: &str) -> Result<Self, Error> {
         let index = nix::net::if_::if_nametoindex(name)
             .map_err(|e| Error::input(format!("--dev {name}: {} (see: ip link)", e.desc())))?;
@@ -88,7 +88,7 @@ impl Device {
             name: name.to_owned(),
             index,
             socket,
-            room: Vec::with_capacity(LONGEST),
+            room: Vec::with_capacity(MAX_REPLY_BYTES),
         })
     }
 
@@ -109,7 +109,7 @@ impl Device {
         })
     }
 
-    /// Whether it is there, and up.
+    /// Returns the current state of the device.
     #[must_use]
     pub fn presence(&mut self) -> Presence {
         let mut message = LinkMessage::default();
@@ -128,13 +128,13 @@ impl Device {
         }
     }
 
-    /// The rate of its line: what its discipline lets through, or else what the hardware says.
+    /// Returns the line rate: that of the shaper if there is one, otherwise that of the hardware.
     pub fn capacity(&mut self) -> Option<Rate> {
         let shaped = self.queue().ok().and_then(|queue| queue.rate);
         shaped.or_else(|| self.hardware_rate())
     }
 
-    /// Only of real hardware: pairs of virtual devices claim 10 Gb/s.
+    /// Returns the rate of real hardware; `None` for virtual devices, which report 10 Gb/s.
     #[must_use]
     pub fn hardware_rate(&self) -> Option<Rate> {
         let at = Path::new("/sys/class/net").join(&self.name);
@@ -145,27 +145,27 @@ impl Device {
         Rate::new(f64::from(number("speed")?) * 1e6).filter(|rate| rate.bps() > 0.0)
     }
 
-    /// Whether frames of Ethernet leave it.
+    /// Returns true if the device sends Ethernet frames.
     #[must_use]
     pub fn is_ethernet(&self) -> bool {
         let kind = fs::read_to_string(Path::new("/sys/class/net").join(&self.name).join("type"));
         kind.is_ok_and(|kind| kind.trim() == "1")
     }
 
-    /// Sends a request to the kernel; `None` if it only confirms.
+    /// Sends a request to the kernel; returns `None` if the reply is only a confirmation.
     ///
     /// # Errors
-    /// When the kernel refuses it, or the device is gone.
+    /// When the kernel rejects the request, or the device is gone.
     pub fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
-        // Without an echo, the kernel tells only others about the queue that we ask for.
+        // Without the echo flag, the kernel would send the requested queue to other listeners only.
         let mut answers = self.exchange(question, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO)?;
         Ok(answers.pop())
     }
 
-    /// Requests every object of a kind.
+    /// Requests all objects of a kind.
     ///
     /// # Errors
-    /// When the kernel refuses it.
+    /// When the kernel rejects the request.
     pub fn ask_all(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.exchange(question, NLM_F_REQUEST | NLM_F_DUMP)
     }
@@ -199,7 +199,7 @@ impl Device {
     }
 }
 
-/// The queue that a message of the kernel describes.
+/// Decodes a queue from the attributes of a netlink message.
 pub fn read(attributes: &[TcAttribute]) -> Queue {
     let mut queue = Queue::default();
     for attribute in attributes {
@@ -224,7 +224,7 @@ pub fn read(attributes: &[TcAttribute]) -> Queue {
     queue
 }
 
-/// The bytes of an option that the library does not know, which are those of the disciplines here.
+/// Returns the raw bytes of an option that the library does not decode.
 #[must_use]
 pub fn raw(option: &TcOption) -> Option<Vec<u8>> {
     let TcOption::Other(nla) = option else { return None };
@@ -233,7 +233,8 @@ pub fn raw(option: &TcOption) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Limit and rate from the options of the disciplines that have one; `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of the kernel.
+/// Decodes the limit and the rate from a discipline's options: `struct tc_fifo_qopt` or `struct tc_tbf_qopt` of the
+/// kernel.
 pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     let limit = Unit::of(kind).zip(limit_of(kind, bytes));
     queue.limit = limit.map(|(unit, limit)| unit.size(limit));
@@ -242,7 +243,7 @@ pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     }
 }
 
-/// A number of bytes for each of so many packets dropped, when only packets are counted: their mean size.
+/// Estimates the bytes of dropped packets, for a counter that has packets only. The mean packet size is `bytes` / `of`.
 #[must_use]
 pub fn bytes_of(packets: u32, bytes: u64, of: u64) -> Bytes {
     Bytes::new(bytes.checked_div(of).unwrap_or(0).saturating_mul(packets.into()))

@@ -1,4 +1,4 @@
-//! Signals: SIGINT, SIGTERM and SIGHUP become bytes in a pipe that loops can wait for.
+//! Stop signals. SIGINT, SIGTERM and SIGHUP become bytes in a pipe, so loops can wait for them.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::{Error, clock};
 
-/// Becomes readable when the program is to stop, and stays so.
+/// Descriptor that becomes readable, and remains so, when the program must stop.
 #[derive(Debug)]
 pub struct Stop {
     told: UnixStream,
@@ -18,12 +18,12 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Listens to the signals from now on.
+    /// Installs handlers for the signals.
     ///
     /// # Errors
     /// When the system has no descriptors left.
     pub fn on_signals() -> Result<Self, Error> {
-        let cannot = |e| Error::failed(format!("cannot listen to signals: {e}"));
+        let cannot = |e| Error::failed(format!("cannot install signal handlers: {e}"));
         let stop = Self::new()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let end = stop.tell.try_clone().map_err(cannot)?;
@@ -32,7 +32,7 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Listens to nothing but [`now`](Self::now).
+    /// Creates an instance that ignores signals; only [`now`](Self::now) requests a stop.
     ///
     /// # Errors
     /// When the system has no descriptors left.
@@ -41,16 +41,16 @@ impl Stop {
         Ok(Self { told, tell })
     }
 
-    /// Tells it to stop.
+    /// Requests a stop.
     pub fn now(&self) {
-        let _ = (&self.tell).write(&[0]); // a full pipe holds a signal already
+        let _ = (&self.tell).write(&[0]); // a full pipe already contains a request
     }
 
-    /// Waits so long, less if told to stop; tells whether it was.
+    /// Waits for `time`, or until a stop is requested; returns true if one was requested.
     #[must_use]
     pub fn within(&self, time: Span) -> bool {
         let mut watched = [PollFd::new(&self.told, PollFlags::IN)];
-        let _ = clock::ready(&mut watched, time); // if it cannot wait, nobody told
+        let _ = clock::ready(&mut watched, time); // an error counts as no request
         !watched[0].revents().is_empty()
     }
 }

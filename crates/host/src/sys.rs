@@ -1,7 +1,7 @@
-//! System calls that no crate wraps safely: the only unsafe code here. One call each.
+//! System calls that have no safe wrapper, one per function. This is the only unsafe code of the crate.
 #![allow(
     unsafe_code,
-    reason = "system calls that no safe crate wraps; each says why it is sound"
+    reason = "system calls that no safe crate wraps; each explains why it is sound"
 )]
 
 use std::io;
@@ -10,14 +10,14 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Lets the child die with the thread that starts it, however that ends.
+/// Kills the child when the thread that started it ends, for any reason.
 ///
-/// The kernel ties it to the *thread*, so start children on a thread that lives as long as they may.
+/// The kernel ties the child to the *thread*, so start children on a thread with a longer lifetime.
 pub fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let at_birth = move || {
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-        // It may have died before we asked.
+        // The parent may have died before this call.
         if nix::unistd::getppid().as_raw().cast_unsigned() == parent {
             Ok(())
         } else {
@@ -28,17 +28,17 @@ pub fn die_with_parent(command: &mut Command) {
     unsafe { command.pre_exec(at_birth) };
 }
 
-/// Lets timers of this thread end within nanoseconds of when they are due, instead of 50 us.
+/// Reduces the timer slack of this thread from 50 us to 1 ns.
 pub fn sharp_timers() {
-    let _ = nix::sys::prctl::set_timerslack(1); // without it, timers are late and nothing else changes
+    let _ = nix::sys::prctl::set_timerslack(1); // a failure only makes timers less precise
 }
 
-/// Puts this thread before all ordinary ones (SCHED_FIFO, low priority).
+/// Gives this thread priority over all ordinary threads (SCHED_FIFO, low priority).
 ///
 /// # Errors
-/// Without CAP_SYS_NICE or a limit on real-time priorities that permits it.
+/// When the process lacks CAP_SYS_NICE and a sufficient limit on real-time priorities.
 pub fn realtime() -> io::Result<()> {
-    // SAFETY: it is plain numbers, for which zero is a value; musl has more of them than glibc.
+    // SAFETY: the struct contains only integers, for which zero is valid; musl has more fields than glibc.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = 20;
     // SAFETY: the pointer is to a live struct of the right type; 0 means this thread.
@@ -50,10 +50,10 @@ pub fn realtime() -> io::Result<()> {
     }
 }
 
-/// Sets an option of a socket to a whole number.
+/// Sets an integer option of a socket.
 ///
 /// # Errors
-/// If the socket has no such option or refuses the value.
+/// If the socket lacks the option or rejects the value.
 pub fn set_option(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
     set(socket, level, option, &value)
 }
@@ -61,7 +61,7 @@ pub fn set_option(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -
 /// Puts the device of a packet socket into promiscuous mode, until the socket is closed.
 ///
 /// # Errors
-/// If there is no such device.
+/// If the device does not exist.
 pub fn promiscuous(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     let request = libc::packet_mreq {
         mr_ifindex: device.cast_signed(),
@@ -72,10 +72,10 @@ pub fn promiscuous(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
 }
 
-/// Ties a packet socket to a device; from now on it receives every frame that comes in there.
+/// Binds a packet socket to a device. From then on, the socket receives every incoming frame of the device.
 ///
 /// # Errors
-/// If there is no such device.
+/// If the device does not exist.
 pub fn bind_packet(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as u16,
@@ -119,7 +119,7 @@ fn set<T>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Res
     }
 }
 
-/// The number of a socket's network namespace, which no other one gets until the machine starts anew.
+/// Returns the cookie of a socket's network namespace, which is unique until the machine restarts.
 ///
 /// # Errors
 /// When the kernel is older than 5.14.
@@ -142,29 +142,29 @@ pub fn namespace_cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
     }
 }
 
-/// What the kernel says of a TCP connection.
+/// State of a TCP connection in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpState {
-    /// Smoothed round-trip time, us; 0 before the first one.
+    /// Smoothed round-trip time, us; 0 before the first sample.
     pub rtt_us: u32,
     /// Congestion window, segments.
     pub window: u32,
-    /// What was written and is not yet acknowledged: segments under way plus bytes not yet sent; 0 for nothing.
+    /// Segments in flight plus bytes not yet sent, in mixed units; 0 only if all written data is acknowledged.
     pub waiting: u32,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub resent: u32,
-    /// Segments with data sent, again included.
+    /// Data segments sent, retransmissions included.
     pub segments: u32,
-    /// Their payload, bytes.
+    /// Payload of the data segments sent, bytes.
     pub bytes: u64,
 }
 
-/// Reads what the kernel says of a TCP connection (`TCP_INFO`).
+/// Reads the state of a TCP connection (`TCP_INFO`).
 ///
 /// # Errors
-/// When it is no TCP socket, or the kernel is older than 4.19.
+/// When the socket is not TCP, or the kernel is older than 4.19.
 pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
-    // The structure only ever grows at its end; these offsets are those of `struct tcp_info` in linux/tcp.h.
+    // The structure only grows at its end, so these offsets in `struct tcp_info` of linux/tcp.h do not change.
     let mut info = [0u8; 208];
     let mut length = info.len() as libc::socklen_t;
     let fd = socket.as_raw_fd();

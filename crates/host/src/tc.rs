@@ -1,4 +1,4 @@
-//! Queues below the root of a device, and their limits, by netlink.
+//! Queues below the root of a device, and their limits, over netlink.
 
 use std::fmt;
 use std::io;
@@ -13,33 +13,33 @@ use serde::{Deserialize, Serialize};
 use crate::limit::{Spec, attributes, speed};
 use crate::qdisc::{Device, Queue, raw, read};
 
-/// Attribute of a traffic-control message.
+/// Netlink attribute that holds the options of a queue.
 const TCA_OPTIONS: u16 = 2;
-/// Attributes of a class of HTB.
+/// Netlink attributes of an HTB class.
 const HTB_PARMS: u16 = 1;
 const HTB_RATE: usize = 0;
 const HTB_CEIL: usize = 12;
 const HTB_RATE64: u16 = 6;
 const HTB_CEIL64: u16 = 7;
 
-/// The name of a queue (`10:`) or a class (`1:10`), as `tc` writes it.
+/// Handle of a queue (`10:`) or class (`1:10`), in the notation of `tc`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Handle {
-    /// Of the queue.
+    /// Number of the queue, or of the queue that a class belongs to.
     pub major: u16,
-    /// Of a class in it; 0 for the queue itself.
+    /// Number of the class in its queue; 0 for the queue itself.
     pub minor: u16,
 }
 
 impl Handle {
-    /// The parent of the queue at a device's root.
+    /// Parent handle of the queue at a device's root.
     pub const ROOT: Self = Self {
         major: u16::MAX,
         minor: u16::MAX,
     };
 
-    /// The queue that a class or handle belongs to.
+    /// Handle of the queue that a class belongs to.
     #[must_use]
     pub fn queue(self) -> Self {
         Self { minor: 0, ..self }
@@ -98,16 +98,16 @@ impl From<Handle> for TcHandle {
     }
 }
 
-/// A queue of a device.
+/// Queue or class of a device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// Its name; major 0 if the kernel made it by itself, and nobody can change it.
+    /// Handle; major 0 if the kernel created the queue by itself. Such a queue cannot be changed.
     pub handle: Handle,
-    /// Where it hangs: a class, or [`Handle::ROOT`].
+    /// Parent, either a class or [`Handle::ROOT`].
     pub parent: Handle,
-    /// Its state.
+    /// Reading of the queue.
     pub queue: Queue,
-    /// Its options, in the kernel's bytes.
+    /// Options, in the kernel's binary form.
     pub options: Vec<u8>,
 }
 
@@ -124,28 +124,28 @@ fn found(message: &TcMessage) -> Found {
     }
 }
 
-/// What a class of HTB may send.
+/// Rates of an HTB class.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// What it always gets.
+    /// Guaranteed rate.
     pub rate: Rate,
-    /// What it gets while others leave room.
+    /// Rate limit, including bandwidth borrowed from other classes.
     pub ceil: Rate,
-    /// What it counts of a packet.
+    /// Counting rule for the size of packets.
     pub spec: Spec,
 }
 
 impl Device {
-    /// The queue of that handle; where it hangs, the kernel does not say here.
+    /// Finds a queue by its handle. The kernel does not report the parent in this case.
     ///
     /// # Errors
-    /// When there is none (`ENOENT`), or the device is gone (`ENODEV`).
+    /// When there is no such queue (`ENOENT`), or the device is gone (`ENODEV`).
     pub fn queue_of(&mut self, handle: Handle) -> io::Result<Found> {
         let found = self.get(|message| message.header.handle = handle.into())?;
         found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
     }
 
-    /// The queue that hangs at a class; `None` for one that the kernel made by itself and hides.
+    /// Finds the queue attached to a class; returns `None` if the kernel created it by itself and hides it.
     ///
     /// # Errors
     /// When there is no such class (`ENOENT`), or the device is gone (`ENODEV`).
@@ -162,10 +162,10 @@ impl Device {
         })
     }
 
-    /// All queues that the device shows.
+    /// Lists all visible queues of the device.
     ///
     /// # Errors
-    /// When the kernel does not answer.
+    /// When the kernel does not reply.
     pub fn queues(&mut self) -> io::Result<Vec<Found>> {
         let index = self.index.cast_signed();
         let all = self.ask_all(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index)))?;
@@ -176,7 +176,7 @@ impl Device {
         Ok(ours.collect())
     }
 
-    /// What a class may send; `None` if it is none of HTB.
+    /// Returns the rates of a class; `None` if it is not an HTB class.
     ///
     /// # Errors
     /// When there is no such class, or the device is gone.
@@ -189,10 +189,10 @@ impl Device {
         })
     }
 
-    /// Gives a queue options of its kind. Packets that wait stay, even where the new limit has no room for them.
+    /// Changes the options of a queue. Packets in the queue stay, even beyond a smaller limit.
     ///
     /// # Errors
-    /// Without privileges (`EPERM`), or when queue or device are gone.
+    /// When the process lacks privileges (`EPERM`), or queue or device are gone.
     pub fn change(&mut self, handle: Handle, kind: &str, options: Vec<u8>) -> io::Result<()> {
         let message = change(self.index, handle, kind, options);
         self.ask(RouteNetlinkMessage::NewQueueDiscipline(message)).map(|_| ())
@@ -204,15 +204,16 @@ fn change(index: u32, handle: Handle, kind: &str, options: Vec<u8>) -> TcMessage
     message.header.handle = handle.into();
     message.attributes = vec![
         TcAttribute::Kind(kind.to_owned()),
-        // As it is: the library would wrap each option into an attribute.
+        // The library would wrap each option in an attribute, so the options are passed as raw bytes.
         TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)),
     ];
     message
 }
 
-/// What a class may send; `None` if it is none of HTB.
+/// Decodes the rates of a class; `None` if it is not an HTB class.
 ///
-/// `struct tc_htb_opt`: rate and ceiling of 12 bytes each, which end in bytes per second.
+/// `struct tc_htb_opt` begins with the rate and the ceiling, each 12 bytes long, of which the last 4 are the bytes per
+/// second.
 #[must_use]
 pub fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {
@@ -259,7 +260,7 @@ mod tests {
         message.emit(&mut bytes);
         let word = |x: u32| x.to_ne_bytes().to_vec();
         let head = [word(0), word(7), word(0x10_0000), word(0), word(0)].concat();
-        // Kind: 4 + 6 bytes, filled up to 12; options: 4 + 4.
+        // Attributes: kind, with 4 + 6 bytes padded to 12; options, with 4 + 4.
         let kind = [&[10, 0, 1, 0][..], b"pfifo\0\0\0"].concat();
         let options = [&[8, 0, 2, 0][..], &word(5)].concat();
         assert_eq!(bytes, [head, kind, options].concat());

@@ -1,17 +1,17 @@
-//! Lines for people. Names of files, replies of servers and texts of errors are untrusted, so a line is made harmless
-//! where it is printed, and only there.
+//! Lines of output. File names, replies of servers and error texts are untrusted, so each line is escaped when it is
+//! printed, and only then.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Characters that order the text around them.
+/// Characters that change the order of the text around them.
 const ORDERING: [char; 14] = [
     '\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
     '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
-/// The text as one line in which nothing but letters is left: what would move the cursor, colour or reorder text, or end the line
-/// is written as `\u{1b}`.
+/// Escapes text into one harmless line. Characters that move the cursor, colour or reorder text, or end the line become
+/// escapes such as `\u{1b}`.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     let acts = |c: char| c.is_control() || ORDERING.contains(&c);
@@ -29,7 +29,7 @@ pub fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// A word of this program to who runs it.
+/// Prints a warning to standard error.
 pub fn warn(text: impl Display) {
     eprintln!("levelflow-net: {}", plain(&text.to_string()));
 }

@@ -1,4 +1,4 @@
-//! Sockets, and sizes on the wire.
+//! UDP sockets, and the size of datagrams on the wire.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -7,10 +7,10 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Error;
 
-/// Room that a socket asks for, bytes; the system may give less.
-const ROOM: usize = 4 << 20;
+/// Requested size of each socket buffer, bytes; the system may grant less.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// What precedes the payload of a datagram to or from this address, bytes on the wire.
+/// Returns the size of the headers before the payload of a datagram to or from this address, on the wire, bytes.
 #[must_use]
 pub fn overhead(peer: &SocketAddr) -> usize {
     let ip = match peer.ip() {
@@ -21,11 +21,11 @@ pub fn overhead(peer: &SocketAddr) -> usize {
     ETHERNET + ip + UDP
 }
 
-/// Packets that leave say that queues may mark them instead of dropping them: ECT(0) (RFC 3168), or ECT(1) of a scalable sender
-/// (RFC 9331).
+/// Sets ECN-capable transport on outgoing packets, so that queues may mark them instead of dropping them. Uses ECT(0)
+/// (RFC 3168), or ECT(1) for a scalable sender (RFC 9331).
 ///
 /// # Errors
-/// When the system refuses.
+/// When the system rejects the option.
 pub fn ask_for_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
     let field = if scalable { 0b01 } else { 0b10 };
     let options = SockRef::from(socket);
@@ -36,18 +36,21 @@ pub fn ask_for_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
     asked.map_err(|e| Error::failed(format!("ECN: {e}")))
 }
 
-/// A UDP socket at this address, which does not wait, and tells of what arrives whether a queue marked it.
+/// Opens a non-blocking UDP socket at this address. It reports the ECN field of received packets.
 ///
 /// # Errors
-/// When the address is taken or not one of this machine.
+/// When the address is in use, or does not belong to this machine.
 pub fn udp(at: SocketAddr) -> Result<UdpSocket, Error> {
     let open = || {
         let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-        let _ = (socket.set_recv_buffer_size(ROOM), socket.set_send_buffer_size(ROOM)); // less will do
+        let _ = (
+            socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES),
+            socket.set_send_buffer_size(SOCKET_BUFFER_BYTES),
+        ); // smaller buffers work as well
         if at.is_ipv6() && at.ip().is_unspecified() {
             socket.set_only_v6(false)?;
         }
-        // Before the first packet; one of IPv6 may take in IPv4, too.
+        // The options must be set before the first packet. An IPv6 socket may also receive IPv4 packets.
         socket.set_recv_tos_v4(true)?;
         if at.is_ipv6() {
             socket.set_recv_tclass_v6(true)?;

@@ -1,4 +1,4 @@
-//! Readings of a device's queue beside those of `tc`. Needs root; skips elsewhere.
+//! Tests that readings of a device's queue agree with those of `tc`. Needs root; skipped without it.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -17,7 +17,7 @@ fn reading(namespace: &Namespace) -> Queue {
     namespace.run(|| Device::open("lf0").unwrap().queue().unwrap()).unwrap()
 }
 
-/// What `tc` says of the root.
+/// Returns the report of `tc` on the root queue.
 fn tc(namespace: &Namespace) -> Value {
     let mut command = Command::new("tc");
     command.args(["-s", "-j", "qdisc", "show", "dev", "lf0", "root"]);
@@ -62,7 +62,8 @@ fn readings_are_those_of_tc() {
     ] {
         namespace.tc(lines).unwrap();
         send(&namespace, 30);
-        // A slow queue moves between readings, a packet per eighth of a second: some triple is of one moment.
+        // A slow queue changes between readings, by one packet per eighth of a second. If both reports of `tc` are
+        // equal, the reading between them must be equal, too.
         let same = (0..20).find_map(|_| {
             let (before, ours, after) = (tc(&namespace), reading(&namespace), tc(&namespace));
             (before == after).then_some((before, ours))
@@ -92,7 +93,7 @@ fn readings_are_those_of_tc() {
             3
         );
     }
-    // The first rate that is known is the one to use.
+    // The first known rate is used.
     let capacity = namespace.run(|| Device::open("lf0").unwrap().capacity()).unwrap();
     assert_eq!(
         capacity, None,
@@ -116,7 +117,7 @@ fn a_device_is_up_down_or_gone() {
     assert_eq!(
         device.presence(),
         Presence::Gone,
-        "a new device of the same name is another one"
+        "a new device of the same name is different"
     );
     assert!(device.queue().is_err());
     let error = namespace.run(|| Device::open("nowhere").unwrap_err()).unwrap();

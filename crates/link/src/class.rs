@@ -1,23 +1,24 @@
-//! What queues read in frames and write into them: flow, hosts and the ECN field of IP.
+//! Header fields that queues read or write: flow, source and destination host, and ECN field.
 
 use std::ops::Range;
 
-use levelflow_path::scheduler::{Class, Ecn};
+use levelflow_path::scheduler::{Ecn, FlowKey};
 
 use super::segment::{PREFIX, fold, sum};
 
-/// Where the IP header begins.
+/// Offset of the IP header, in bytes.
 const IP: usize = PREFIX + 14;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Congestion experienced, in the ECN field.
+/// Code point "congestion experienced" (CE) of the ECN field.
 const CE: u8 = 0b11;
 
-/// What a frame says, with the header of packet sockets in front. Frames of other protocols are all of one flow.
+/// Returns the flow key of a frame that begins with the header of packet sockets. Frames without an IP header have the
+/// default key.
 #[must_use]
-pub fn class(frame: &[u8]) -> Class {
+pub fn class(frame: &[u8]) -> FlowKey {
     let Some(ip) = Ip::of(frame) else {
-        return Class::default();
+        return FlowKey::default();
     };
     let bytes = |range: Range<usize>| frame.get(range).unwrap_or_default();
     let ports = if matches!(ip.protocol, TCP | UDP) {
@@ -27,7 +28,7 @@ pub fn class(frame: &[u8]) -> Class {
     };
     let [source, destination] = ip.addresses.map(bytes);
     let flow = [source, destination, &[ip.protocol], ports];
-    Class {
+    FlowKey {
         flow: hash(flow.into_iter().flatten()),
         source: hash(source),
         destination: hash(destination),
@@ -35,7 +36,7 @@ pub fn class(frame: &[u8]) -> Class {
     }
 }
 
-/// Marks a frame that may be marked: CE, and the sum of an IPv4 header. Gives whether it had no mark before.
+/// Sets CE in an unmarked ECN-capable frame and updates the IPv4 header checksum. Returns true if the frame was marked.
 pub fn mark(frame: &mut [u8]) -> bool {
     let Some(ip) = Ip::of(frame).filter(|ip| ip.ecn != 0 && ip.ecn != CE) else {
         return false;
@@ -51,12 +52,12 @@ pub fn mark(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where things are in an IP header.
+/// Fields of an IP header, and their locations in the frame.
 struct Ip {
     ecn: u8,
     protocol: u8,
     addresses: [Range<usize>; 2],
-    /// Where it ends; ports follow if this is the first fragment.
+    /// Offset of the end of the header. Ports follow unless the packet is a fragment.
     end: usize,
 }
 
@@ -66,7 +67,7 @@ impl Ip {
         match (frame.get(IP - 2..IP)?, header.first()? >> 4) {
             ([8, 0], 4) if header.len() >= 20 => {
                 let end = IP + usize::from(header[0] & 15) * 4;
-                let whole = header[6] & 0x3f == 0 && header[7] == 0; // no fragment
+                let whole = header[6] & 0x3f == 0 && header[7] == 0; // not a fragment
                 Some(Self {
                     ecn: header[1] & CE,
                     protocol: if whole { header[9] } else { 0 },
@@ -86,7 +87,7 @@ impl Ip {
     }
 }
 
-/// FNV-1a; the queues mix it with a number of their own.
+/// Returns the FNV-1a hash of the bytes. Queues mix this hash with their own salt.
 fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u32 {
     let step = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
     bytes.into_iter().fold(0x811c_9dc5, step)
@@ -96,7 +97,7 @@ fn hash<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> u32 {
 mod tests {
     use super::*;
 
-    /// A TCP segment from host `from` with this ECN field.
+    /// Returns a TCP segment from host `from` with the ECN field `ecn`.
     fn segment(ipv6: bool, from: u8, port: u8, ecn: u8) -> Vec<u8> {
         let mut frame = vec![0; PREFIX + 12];
         if ipv6 {
@@ -156,9 +157,9 @@ mod tests {
         let frame = segment(false, 1, 1, 2);
         for length in 0..frame.len() {
             let mut cut = frame[..length].to_vec();
-            assert!(class(&cut) == Class::default() || length >= IP + 20);
+            assert!(class(&cut) == FlowKey::default() || length >= IP + 20);
             mark(&mut cut);
         }
-        assert_eq!(class(&frame[..IP + 19]), Class::default());
+        assert_eq!(class(&frame[..IP + 19]), FlowKey::default());
     }
 }

@@ -1,49 +1,49 @@
-//! Changes of a link while it runs: `rate 10 Mb/s`, `forward delay 20 ms`, `reverse loss 0.01`.
+//! Changes to a running link: `rate 10 Mb/s`, `forward delay 20 ms`, `reverse loss 0.01`.
 
 use std::str::FromStr;
 
 use levelflow_units::{Buffer, BufferError, Duration, Rate, Time};
 
-use levelflow_path::{GilbertElliott, Loss, Settings};
+use levelflow_path::{GilbertElliott, Settings, WireLoss};
 
-/// Longest delay and jitter.
-const LONGEST: Duration = Duration::from_secs(100);
-/// Slowest line: what is below it is more likely a mistake, and times could overflow.
-const SLOWEST: f64 = 1e4;
+/// Largest accepted delay and jitter.
+const MAX_DELAY: Duration = Duration::from_secs(100);
+/// Lowest accepted line rate. A lower rate is probably a mistake, and times could overflow.
+const MIN_RATE_BPS: f64 = 1e4;
 
-/// One quantity of a link, read from text.
+/// New value of one link parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
-    /// Line rate; none: no limit.
+    /// Line rate; `None` for no limit.
     Rate(Option<Rate>),
     /// Propagation delay.
     Delay(Duration),
-    /// Random delay.
+    /// Largest random delay.
     Jitter(Duration),
-    /// Room of the queue.
+    /// Queue limit.
     Buffer(Buffer),
-    /// Time between batches.
+    /// Period of batched deliveries.
     Slot(Duration),
-    /// Which packets are lost.
-    Loss(Loss),
+    /// Packet loss model.
+    Loss(WireLoss),
 }
 
-/// A setting and the directions that get it.
+/// A link parameter change, and the directions that it applies to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// What becomes different.
+    /// Parameter and its new value.
     pub setting: Setting,
-    /// From the first device to the second.
+    /// True for the direction from the first device to the second.
     pub forward: bool,
-    /// From the second to the first.
+    /// True for the direction from the second device to the first.
     pub reverse: bool,
 }
 
 impl Setting {
-    /// Reads a value of the named quantity.
+    /// Parses the value of the named parameter.
     ///
     /// # Errors
-    /// One line: what is wrong, and what is allowed.
+    /// Returns a one-line error with the allowed values.
     pub fn read(name: &str, value: &str) -> Result<Self, String> {
         let problem = |e: &dyn std::fmt::Display| format!("{name} {value}: {e}");
         let time = || value.parse::<Duration>().map_err(|e| problem(&e));
@@ -59,7 +59,7 @@ impl Setting {
             "loss" => Self::Loss(loss(value).ok_or_else(|| problem(&LOSSES))?),
             _ => {
                 return Err(format!(
-                    "\"{name}\" is not known; allowed: rate, delay, jitter, slot, buffer, loss"
+                    "\"{name}\" is unknown; allowed: rate, delay, jitter, slot, buffer, loss"
                 ));
             }
         };
@@ -67,21 +67,23 @@ impl Setting {
         Ok(setting)
     }
 
-    /// Whether a link may have it.
+    /// Checks that the value is in the allowed range.
     ///
     /// # Errors
-    /// What is allowed.
+    /// Returns the allowed range.
     pub fn check(self) -> Result<(), &'static str> {
         match self {
-            Self::Rate(Some(rate)) if rate > Rate::ZERO && rate.bps() < SLOWEST => {
+            Self::Rate(Some(rate)) if rate > Rate::ZERO && rate.bps() < MIN_RATE_BPS => {
                 Err("must be at least 10 kb/s, or 0 b/s for an outage, or unlimited")
             }
-            Self::Delay(time) | Self::Jitter(time) | Self::Slot(time) if time > LONGEST => Err("must be at most 100 s"),
+            Self::Delay(time) | Self::Jitter(time) | Self::Slot(time) if time > MAX_DELAY => {
+                Err("must be at most 100 s")
+            }
             _ => Ok(()),
         }
     }
 
-    /// Puts it in place.
+    /// Applies the change to the settings of one direction.
     pub fn apply(self, settings: &mut Settings) {
         match self {
             Self::Rate(rate) => settings.rate = rate,
@@ -94,12 +96,12 @@ impl Setting {
     }
 }
 
-/// What a loss may be.
+/// Allowed values of the loss parameter.
 const LOSSES: &str = "must be a probability, as in 0.01 or 1 %, or gemodel P R [BAD [GOOD]], probabilities of turning bad, \
                       of turning good, and of loss when bad (1) and when good (0)";
 
-/// Reads `0.01`, `1 %`, or the parameters of Gilbert's and Elliott's model in the order of netem's `gemodel`.
-fn loss(text: &str) -> Option<Loss> {
+/// Parses `0.01`, `1 %`, or the parameters of the Gilbert-Elliott model in the order of netem's `gemodel`.
+fn loss(text: &str) -> Option<WireLoss> {
     let share = |text: &str| {
         let percent = text
             .strip_suffix('%')
@@ -108,7 +110,7 @@ fn loss(text: &str) -> Option<Loss> {
         (0.0..=1.0).contains(&share).then_some(share)
     };
     let Some(model) = text.strip_prefix("gemodel ") else {
-        return share(text).map(Loss::Independent);
+        return share(text).map(WireLoss::Independent);
     };
     let numbers: Option<Vec<f64>> = model.split_whitespace().map(share).collect();
     let (p, r, bad, good) = match numbers?[..] {
@@ -117,7 +119,7 @@ fn loss(text: &str) -> Option<Loss> {
         [p, r, bad, good] => (p, r, bad, good),
         _ => return None,
     };
-    (p > 0.0 && r > 0.0).then_some(Loss::Bursts(GilbertElliott { p, r, good, bad }))
+    (p > 0.0 && r > 0.0).then_some(WireLoss::Bursts(GilbertElliott { p, r, good, bad }))
 }
 
 impl FromStr for Change {
@@ -142,10 +144,10 @@ impl FromStr for Change {
     }
 }
 
-/// Reads a schedule: lines of `TIME: CHANGE`, `#` before remarks.
+/// Parses a schedule: one `TIME: CHANGE` per line. `#` begins a comment.
 ///
 /// # Errors
-/// The number of the line and what is wrong there.
+/// Returns the line number and the error.
 pub fn schedule(text: &str) -> Result<Vec<(Time, Change)>, String> {
     let mut changes = Vec::new();
     for (number, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! A link in real time: one thread that moves frames between two devices when they are due.
+//! Real-time operation of a link: one thread moves frames between two devices when they are due.
 
 use hdrhistogram::Histogram;
 use levelflow_path::scheduler::AnyQueueParams;
@@ -7,36 +7,36 @@ use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::control::Change;
-use super::port::Port;
+use super::device::Device;
 use super::report::{Report, Waits};
 use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
-/// Sleeps end so late; the rest of the wait is spent asking the clock, if there is time to spare.
+/// Longest expected oversleep. The thread spins instead of sleeping for the last part of a wait, within its CPU budget.
 const SPIN_BELOW: Duration = Duration::from_us(25);
-/// Never sleep longer, so that changes and signals are seen.
+/// Longest sleep, so that parameter changes and signals are processed in time.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
-/// Spin for at most one part in this many of wall time.
+/// Smallest ratio of wall-clock time to time spent spinning.
 const SPIN_BUDGET_DIVISOR: u64 = 10;
 
-/// Two devices and what is between them.
+/// Two devices and the emulated link between them.
 #[derive(Debug)]
 pub struct Link {
-    ports: [Port; 2],
-    /// The first takes frames from the first device to the second.
+    ports: [Device; 2],
+    /// Both directions of the link; `hops[0]` carries frames from the first device to the second.
     hops: [Hop<Vec<u8>, Waits>; 2],
-    /// How much later than due they were handed on, ns.
+    /// Timer latency of deliveries in each direction, ns.
     late: [Histogram<u64>; 2],
-    /// Which devices may have frames for us.
+    /// True for devices that may have frames to receive.
     ready: [bool; 2],
     spare: Vec<Vec<u8>>,
 }
 
 impl Link {
-    /// Joins two devices; the first of the settings are those of the way from the first to the second.
+    /// Connects two devices. `settings[0]` is for the direction from the first device to the second.
     #[must_use]
-    pub fn new(ports: [Port; 2], settings: [Settings; 2], seed: u64) -> Self {
+    pub fn new(ports: [Device; 2], settings: [Settings; 2], seed: u64) -> Self {
         let hops = [0, 1].map(|way| {
             let name = format!("{}->{}", ports[way].name(), ports[1 - way].name());
             Hop::under(Waits(super::histogram()), settings[way], seed, &name)
@@ -50,7 +50,7 @@ impl Link {
         }
     }
 
-    /// The same, idle, with queues of this discipline.
+    /// Replaces the queues of an idle link by queues with this discipline.
     #[must_use]
     pub fn with_queues(mut self, queue: &AnyQueueParams, seed: u64) -> Self {
         for (way, hop) in self.hops.iter_mut().enumerate() {
@@ -60,7 +60,7 @@ impl Link {
         self
     }
 
-    /// Changes what it is like from now on.
+    /// Changes the settings of the link, starting now.
     pub fn change(&mut self, now: Time, change: Change) {
         for (hop, wanted) in self.hops.iter_mut().zip([change.forward, change.reverse]) {
             if wanted {
@@ -71,7 +71,7 @@ impl Link {
         }
     }
 
-    /// What happened so far, in each direction.
+    /// Returns the counters of each direction since its start.
     pub fn report(&mut self, now: Time) -> [Report; 2] {
         [0, 1].map(|way| {
             let (from, to) = (&self.ports[way], &self.ports[1 - way]);
@@ -79,7 +79,7 @@ impl Link {
         })
     }
 
-    /// Takes what has come and sends what is due; `true`: more may have come.
+    /// Receives the available frames and sends the frames that are due. Returns true if more frames may be available.
     fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
         for end in 0..2 {
             let (port, hop) = (&mut self.ports[end], &mut self.hops[end]);
@@ -116,11 +116,11 @@ impl Link {
         self.hops.iter().filter_map(Hop::poll_timeout).min()
     }
 
-    /// Moves frames. `step` is called between them, at the latest when it wants to be, and says when that is next; none: it
-    /// is enough.
+    /// Moves frames until `step` returns `None`. Calls `step` between frames, and no later than the time that it last
+    /// returned.
     ///
     /// # Errors
-    /// If a device vanishes, or as `step` says.
+    /// Returns an error if a device has vanished, or the error returned by `step`.
     pub fn run(
         &mut self,
         clock: &Clock,
@@ -149,9 +149,9 @@ impl Link {
         }
     }
 
-    /// Sleeps until a frame comes (`true`), or until shortly before a time.
+    /// Sleeps until a frame arrives or until `early` before `next`. Returns true if a frame has arrived.
     fn sleep(&mut self, clock: &Clock, next: Time, early: Duration) -> Result<bool, Error> {
-        let devices = self.ports.iter().map(Port::socket);
+        let devices = self.ports.iter().map(Device::socket);
         let mut waits: Vec<_> = devices.map(|d| PollFd::from_borrowed_fd(d, PollFlags::IN)).collect();
         if !ready(&mut waits, clock.until(next).saturating_sub(span(early)))? {
             return Ok(false);

@@ -1,17 +1,17 @@
-//! What one direction of a link did, for people and programs.
+//! Counters of one direction of a link, as text and JSON.
 
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use levelflow_path::scheduler::Class;
+use levelflow_path::scheduler::FlowKey;
 use levelflow_path::{Departure, Hop, HopLaw};
 use levelflow_units::{Rate, Time};
 use serde::Serialize;
 
 use super::class;
-use super::port::{Port, Trouble};
+use super::device::{Device, Trouble};
 
-/// How long frames waited for the transmitter, ns.
+/// Histogram of queueing delays, ns.
 #[derive(Debug)]
 pub struct Waits(pub Histogram<u64>);
 
@@ -20,7 +20,7 @@ impl HopLaw<Vec<u8>> for Waits {
         self.0.saturating_record(departure.waited.as_ps() / 1000);
     }
 
-    fn classify(&self, frame: &Vec<u8>) -> Class {
+    fn classify(&self, frame: &Vec<u8>) -> FlowKey {
         class::class(frame)
     }
 
@@ -29,14 +29,14 @@ impl HopLaw<Vec<u8>> for Waits {
     }
 }
 
-/// Percentiles of a time, seconds.
+/// Percentiles of a delay, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
     /// Median.
     pub p50: f64,
-    /// One in a hundred is longer.
+    /// 99th percentile.
     pub p99: f64,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -63,48 +63,54 @@ impl fmt::Display for Percentiles {
     }
 }
 
-/// One direction, from its start to now.
+/// Counters of one link direction since its start.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Device where frames come from.
+    /// Name of the receiving device.
     pub from: String,
-    /// Device where they go.
+    /// Name of the sending device.
     pub to: String,
-    /// Frames that came.
+    /// Frames that arrived.
     pub arrived: u64,
-    /// Their bytes, from the Ethernet header on.
+    /// Bytes of the frames that arrived, including Ethernet headers.
     pub arrived_bytes: u64,
-    /// Frames handed to the far device.
+    /// Frames passed to the sending device.
     pub delivered: u64,
-    /// Their bytes.
+    /// Bytes of the frames passed to the sending device.
     pub delivered_bytes: u64,
-    /// Frames that found the buffer full, or that the queue discipline dropped.
+    /// Frames dropped by a full buffer or by the queue discipline.
     pub dropped: u64,
     /// Frames that the queue discipline marked.
     pub marked: u64,
-    /// Frames that the wire lost on purpose.
+    /// Frames lost on the emulated link.
     pub lost: u64,
-    /// Frames between the two devices now.
-    pub under_way: u64,
-    /// Bytes in the queue now.
+    /// Frames currently between the two devices.
+    pub in_flight: u64,
+    /// Bytes currently queued.
     pub queue_bytes: u64,
-    /// Frames in the queue now.
+    /// Frames currently queued.
     pub queue_packets: u64,
-    /// Most bytes that were in the queue at once.
+    /// Largest backlog, bytes.
     pub queue_peak: u64,
-    /// How long frames waited for the transmitter, s.
+    /// Queueing delay, in seconds.
     pub queueing: Percentiles,
-    /// How much later than due frames were handed on, s: the error of this emulation.
+    /// Timer latency of deliveries, in seconds: the error of the emulation.
     pub lateness: Percentiles,
-    /// What the device where frames come from did not do.
+    /// Frames that the receiving device lost or rejected.
     pub input: Trouble,
-    /// What the device where they go did not do.
+    /// Frames that the sending device rejected.
     pub output: Trouble,
 }
 
 impl Report {
-    /// Lateness is in nanoseconds.
-    pub(super) fn new(from: &Port, to: &Port, hop: &mut Hop<Vec<u8>, Waits>, late: &Histogram<u64>, now: Time) -> Self {
+    /// Builds the report from the counters of a hop. `late` contains timer latencies, in nanoseconds.
+    pub(super) fn new(
+        from: &Device,
+        to: &Device,
+        hop: &mut Hop<Vec<u8>, Waits>,
+        late: &Histogram<u64>,
+        now: Time,
+    ) -> Self {
         let (queue, packets) = hop.backlog(now);
         let counters = hop.counters();
         Self {
@@ -117,7 +123,7 @@ impl Report {
             dropped: counters.dropped,
             marked: counters.marked,
             lost: counters.lost,
-            under_way: hop.under_way() as u64,
+            in_flight: hop.in_flight() as u64,
             queue_bytes: queue.get(),
             queue_packets: packets as u64,
             queue_peak: counters.peak,
@@ -128,14 +134,14 @@ impl Report {
         }
     }
 
-    /// Average rate since the start of what was delivered.
+    /// Returns the average delivery rate since the start.
     #[must_use]
     pub fn rate(&self, seconds: f64) -> Rate {
         rate(self.delivered_bytes, seconds)
     }
 }
 
-/// So many bytes in so many seconds, in whole kilobits.
+/// Returns the average rate of `bytes` in `seconds`, rounded to kilobits per second.
 pub(super) fn rate(bytes: u64, seconds: f64) -> Rate {
     let bps = if seconds > 0.0 {
         bytes as f64 * 8.0 / seconds
@@ -163,7 +169,7 @@ impl fmt::Display for Report {
             f,
             &self.from,
             self.input.missed,
-            "came faster than this machine could take them",
+            "arrived faster than this machine could receive them",
         )?;
         warn(f, &self.from, self.input.odd, "were super-packets of an unknown kind")?;
         warn(
@@ -184,7 +190,7 @@ fn warn(f: &mut fmt::Formatter<'_>, device: &str, count: u64, what: &str) -> fmt
     write!(f, "\n  WARNING    {device}: {count} packets {what}")
 }
 
-/// Seconds in the unit that reads best.
+/// Formats a time in the most readable unit.
 fn time(seconds: f64) -> String {
     if seconds >= 1.0 {
         format!("{seconds:.2} s")

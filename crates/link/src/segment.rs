@@ -1,23 +1,23 @@
-//! Super-packets, which the kernel makes between virtual devices: cut into what a wire would carry.
+//! Segmentation of the kernel's super-packets into frames as they appear on a real link.
 //!
-//! The kernel hands each frame over with a `virtio_net_hdr`, which says whether it is one, and whether its checksum has yet
-//! to be filled in. Frames go on with such a header, so checksums stay the kernel's business.
+//! The kernel prepends a `virtio_net_hdr` to each frame. This header marks super-packets and incomplete checksums.
+//! Frames are sent with such a header, so the kernel completes their checksums.
 
-/// Length of the header in front of each frame.
+/// Length of the `virtio_net_hdr`, bytes.
 pub const PREFIX: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const UDP: u8 = 5;
-/// Whether congestion is signalled (a flag of the type).
+/// Flag in the segmentation type: the TCP header uses ECN.
 const ECN: u8 = 0x80;
 
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// Calls `each` with every frame that the wire would carry, header in front. `false`: the kernel says what cannot be true, or
-/// a kind that we do not know; nothing was passed on.
+/// Calls `each` with every frame of a super-packet, including its `virtio_net_hdr`. Returns false, without calling
+/// `each`, if the kernel's header is inconsistent or its type is unknown.
 pub fn split(frame: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> bool {
     if frame.len() < PREFIX {
         return false;
@@ -42,7 +42,7 @@ pub fn split(frame: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -
     true
 }
 
-/// A super-packet and where its parts begin, counted from the header in front.
+/// A super-packet split into headers and payload. Offsets include the `virtio_net_hdr`.
 struct Parts<'a> {
     headers: &'a [u8],
     payload: &'a [u8],
@@ -86,9 +86,9 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Makes the headers those of this piece.
+    /// Adjusts the copied headers for segment `number`.
     fn correct(&self, packet: &mut [u8], number: usize, last: bool) {
-        packet[1] = 0; // no super-packet any more; its size and header length are ignored then
+        packet[1] = 0; // not a super-packet; the kernel then ignores its size and header length
         let version = packet[self.ip] >> 4;
         let length = packet.len() - self.ip;
         if version == 4 {
@@ -108,7 +108,7 @@ impl<'a> Parts<'a> {
             put(packet, self.transport + 4, (packet.len() - self.transport) as u16);
             self.transport + 6
         };
-        // What the kernel wants where the checksum will be: the sum of addresses, protocol and length.
+        // Partial checksum of the pseudo-header (addresses, protocol and length). The kernel completes it.
         let addresses = if version == 4 {
             self.ip + 12..self.ip + 20
         } else {
@@ -142,7 +142,7 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Sum of words of 16 bits, as Internet checksums want it.
+/// Returns the sum of 16-bit words for an Internet checksum.
 pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes
         .chunks(2)
@@ -150,7 +150,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
     words.map(u64::from).sum()
 }
 
-/// The same in 16 bits.
+/// Folds a sum to 16 bits for an Internet checksum.
 #[must_use]
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
@@ -165,7 +165,8 @@ mod tests {
 
     use super::*;
 
-    /// Prefix, Ethernet, IP and transport headers, then `payload` bytes that count up.
+    /// Returns a super-packet: `virtio_net_hdr`, Ethernet, IP and transport headers, then `payload` bytes that count
+    /// up.
     fn giant(v6: bool, tcp: bool, payload: usize, chunk: u16) -> Vec<u8> {
         let ip_length = if v6 { 40 } else { 20 };
         let transport = if tcp { 20 } else { 8 };
@@ -181,7 +182,7 @@ mod tests {
         f[8..10].copy_from_slice(&(if tcp { 16u16 } else { 6 }).to_le_bytes());
         let ip = PREFIX + 14;
         f[ip] = if v6 { 0x60 } else { 0x45 };
-        put(&mut f, ip + 4, 0xfffe); // the identification of IPv4 will wrap
+        put(&mut f, ip + 4, 0xfffe); // the IPv4 identification will wrap
         f[ip + if v6 { 6 } else { 9 }] = if tcp { 6 } else { 17 };
         (ip + if v6 { 8 } else { 12 }..ip + ip_length).for_each(|i| f[i] = i as u8);
         let t = ip + ip_length;
@@ -193,7 +194,7 @@ mod tests {
         f
     }
 
-    /// What the kernel does before a packet leaves the machine.
+    /// Completes the checksum as the kernel does before a packet leaves the machine.
     fn complete(packet: &mut [u8]) {
         let start = PREFIX + usize::from(u16::from_le_bytes([packet[6], packet[7]]));
         let offset = usize::from(u16::from_le_bytes([packet[8], packet[9]]));
@@ -259,7 +260,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes that lie are refused or cut, and never stop the link.
+        /// Invalid headers are rejected or their frame is truncated, and never stop the link.
         #[test]
         fn no_bytes_stop_it(
             v6: bool, tcp: bool, payload in 0usize..3000, chunk: u16,

@@ -1,28 +1,29 @@
-//! What the numbers say.
+//! Estimation of round-trip times, capacity, buffer and queue type from the measurements.
 
 use serde::Serialize;
 
 use crate::search::Search;
 
-/// Small packets of an idle line, or of one under load: times in seconds, shares of 1.
+/// Round-trip times of small packets, idle or under load, in seconds. Losses are fractions of 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Idle {
-    /// Shortest round trip.
+    /// Shortest round-trip time.
     pub min: f64,
-    /// Median.
+    /// Median round-trip time.
     pub median: f64,
-    /// 95th percentile.
+    /// 95th percentile of the round-trip times.
     pub p95: f64,
-    /// Longest.
+    /// Longest round-trip time.
     pub max: f64,
-    /// Mean difference of two round trips in a row.
+    /// Mean absolute difference of consecutive round-trip times.
     pub jitter: f64,
-    /// Share of packets without an answer.
+    /// Fraction of packets lost.
     pub loss: f64,
 }
 
 impl Idle {
-    /// Of round trips in the order in which they began, s; none for lost packets. None if nothing came back.
+    /// Computes the statistics of round-trip times in sending order, in seconds, where `None` is a lost packet. Returns
+    /// `None` if all packets were lost.
     #[must_use]
     pub fn of(trips: &[Option<f64>]) -> Option<Self> {
         let came: Vec<f64> = trips.iter().flatten().copied().collect();
@@ -45,62 +46,64 @@ impl Idle {
     }
 }
 
-/// What stands before the line.
+/// Queue in front of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
-    /// The load never exceeded what the line carries.
+    /// The load never exceeded the capacity, so the queue is unknown.
     Unseen,
-    /// A buffer that was not full when the time was up.
+    /// A buffer that was not yet full at the end of the measurement.
     Larger,
-    /// A buffer that drops what does not fit.
+    /// A buffer that drops arrivals while it is full.
     DropTail,
-    /// A queue that an AQM shortens.
+    /// A queue kept short by active queue management.
     Aqm,
-    /// A queue of each flow: small packets do not wait behind load.
+    /// A queue per flow, so that load does not delay small packets.
     Fair,
-    /// What is too much is dropped at once.
+    /// A policer, which drops packets above its rate without queueing them.
     Policer,
 }
 
-/// One direction under load.
+/// Results of one direction under load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Loaded {
-    /// What it carries, bit/s on the wire; at least, if its queue is [`Queue::Unseen`].
+    /// Capacity, bit/s on the wire; a lower bound if the queue is [`Queue::Unseen`].
     pub capacity: f64,
-    /// Room of its buffer, bytes on the wire; at least, if its queue is [`Queue::Larger`]; none if it was not seen.
+    /// Buffer, bytes on the wire; a lower bound if the queue is [`Queue::Larger`]. `None` if the line was never
+    /// saturated.
     pub buffer: Option<u64>,
-    /// What stands before it.
+    /// Queue in front of the line.
     pub queue: Queue,
-    /// Longest wait of load, s.
+    /// Largest queueing delay of load packets, s.
     pub wait: f64,
-    /// Small packets while the buffer is kept full.
+    /// Round-trip times of small packets while the buffer is kept full.
     pub trips: Option<Idle>,
-    /// By how much the median of their round trips exceeds that of the idle line, s.
+    /// Latency added by load: median round-trip time under load minus that of the idle line, s.
     pub added: f64,
-    /// Share of the load that was lost meanwhile.
+    /// Fraction of load packets lost while the buffer was kept full.
     pub loss: f64,
 }
 
-/// Load waits longer than small packets by so much where each flow has its queue; a queue is shortened if it falls below a part.
-const APART: f64 = 0.25;
-const SHORTER: f64 = 0.6;
-/// A wait of so many packets of load is no buffer.
-const NOTHING: f64 = 3.0;
+/// Thresholds of the queue type. With flow queues, small packets wait less than the first fraction of the load's delay.
+/// With AQM, the steady queueing delay is below the second fraction of the peak.
+const FLOW_QUEUE_RATIO: f64 = 0.25;
+const AQM_RATIO: f64 = 0.6;
+/// Smallest buffer, in packets of load. A shorter queueing delay does not indicate a buffer.
+const MIN_BUFFER_PACKETS: f64 = 3.0;
 
-/// Waits from which the kind of a queue follows, s.
+/// Queueing delays from which the queue type is inferred, s.
 struct Waits {
-    /// True if the load exceeded what the line carries.
+    /// True if the load exceeded the capacity.
     behind: bool,
-    /// True if the buffer was seen to be full.
+    /// True if the buffer was full.
     full: bool,
-    /// Shortest wait that is one.
+    /// Smallest queueing delay that indicates a buffer.
     least: f64,
-    /// Wait of small packets under load; none if none came back.
+    /// Queueing delay of small packets under load; `None` if all small packets were lost.
     small: Option<f64>,
-    /// Wait of load while the buffer was kept full.
+    /// Median queueing delay of load packets while the buffer was kept full.
     steady: f64,
-    /// Wait of load when the buffer was fullest.
+    /// Queueing delay of load packets when the buffer was fullest.
     peak: f64,
 }
 
@@ -114,21 +117,22 @@ impl Queue {
             steady,
             peak,
         } = waits;
-        let passes = steady >= least && small.is_some_and(|small| small < APART * steady);
+        let passes = steady >= least && small.is_some_and(|small| small < FLOW_QUEUE_RATIO * steady);
         match (behind, full) {
             (false, _) => Self::Unseen,
             (true, true) if peak < least => Self::Policer,
-            // Small packets that pass load show a queue of each flow, also before its buffer is full.
+            // Small packets that overtake load indicate one queue per flow, even before the load's buffer is full.
             (true, _) if passes => Self::Fair,
             (true, false) => Self::Larger,
-            (true, true) if steady < SHORTER * peak => Self::Aqm,
+            (true, true) if steady < AQM_RATIO * peak => Self::Aqm,
             (true, true) => Self::DropTail,
         }
     }
 }
 
 impl Loaded {
-    /// From a search that is over, the round trips of small packets meanwhile, and those before, s; sizes are bytes on the wire.
+    /// Estimates the results of one direction from a finished search. `trips` are round-trip times of small packets
+    /// under load, in seconds. `small` and `load` are sizes of their packets on the wire, in bytes.
     #[must_use]
     pub fn of(search: &mut Search, trips: &[Option<f64>], idle: &Idle, (small, load): (u64, u64)) -> Self {
         let (behind, full) = search.found();
@@ -140,7 +144,7 @@ impl Loaded {
         let queue = Queue::of(&Waits {
             behind,
             full,
-            least: NOTHING * packet + idle.jitter,
+            least: MIN_BUFFER_PACKETS * packet + idle.jitter,
             small: trips.map(|_| added),
             steady,
             peak,
@@ -150,8 +154,9 @@ impl Loaded {
             Queue::Unseen | Queue::Larger => search.longest_wait(),
             Queue::Aqm | Queue::Policer => peak,
         };
-        // A packet that fits finds all others before it, and room for itself to twice itself; an idle line sends a small one in its
-        // place.
+        // An accepted packet of load finds free space of 1 to 2 packet sizes, itself included; 1.5 on average. The
+        // queueing delay is relative to that of a small packet, so the sizes of half a packet of load and of a small
+        // packet are added.
         let room = (wait * capacity / 8.0 + small as f64 + load as f64 / 2.0).round() as u64;
         Self {
             capacity,
@@ -184,12 +189,8 @@ mod tests {
         assert_eq!(waits(false, Some(0.001), 0.3, 0.3), Queue::Fair);
         assert_eq!(waits(true, Some(0.001), 0.3, 0.3), Queue::Fair);
         assert_eq!(waits(false, Some(0.3), 0.3, 0.3), Queue::Larger);
-        assert_eq!(waits(false, None, 0.3, 0.3), Queue::Larger, "no small packet came back");
-        assert_eq!(
-            waits(true, None, 0.3, 0.3),
-            Queue::DropTail,
-            "no small packet came back"
-        );
+        assert_eq!(waits(false, None, 0.3, 0.3), Queue::Larger, "all small packets lost");
+        assert_eq!(waits(true, None, 0.3, 0.3), Queue::DropTail, "all small packets lost");
         assert_eq!(waits(true, Some(0.1), 0.1, 0.3), Queue::Aqm);
         assert_eq!(waits(true, Some(0.0), 0.001, 0.003), Queue::Policer);
     }

@@ -1,7 +1,8 @@
-//! A line, measured from its ends: latency idle and loaded, capacity and buffer in each direction.
+//! Measurement of a line from its two ends: latency when idle and under load, and capacity and buffer of each
+//! direction.
 //!
-//! [`Probe`] and [`Reflector`] are the two ends, without clock or socket; [`live`] runs them on UDP. What is measured, and how, is
-//! in [`probe`] and [`search`].
+//! [`Probe`] and [`Reflector`] are state machines of the two ends, without clock or socket. [`live`] runs them on UDP.
+//! The modules [`probe`] and [`search`] describe the method.
 
 mod estimate;
 pub mod live;
@@ -13,7 +14,7 @@ pub mod search;
 mod tally;
 
 pub use estimate::{Idle, Loaded, Queue};
-pub use probe::{Lane, Probe, Settings, Stage};
+pub use probe::{Channel, Phase, Probe, Settings};
 pub use reflector::{Limits, Reflector};
 pub use report::Report;
 

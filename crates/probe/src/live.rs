@@ -1,4 +1,4 @@
-//! Both ends on UDP: one thread each.
+//! UDP drivers of both ends, each in one thread.
 
 use std::collections::hash_map::RandomState;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -12,28 +12,28 @@ use levelflow_host::{Error, sys};
 use levelflow_units::{Duration, Rate, Time};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::message::{LONGEST, SMALL};
-use crate::probe::{Failure, Lane, Outcome, Probe, Settings};
+use crate::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES};
+use crate::probe::{Channel, Failure, Outcome, Probe, Settings};
 use crate::{Limits, Reflector};
 
-/// Longest sleep, so that signals are seen.
-const SLEEP: Duration = Duration::from_ms(100);
+/// Longest sleep between two checks for signals.
+const MAX_SLEEP: Duration = Duration::from_ms(100);
 
-/// Datagrams on their way out, sent as many at a time as the system takes.
+/// Datagrams to be sent, in batches of up to [`MAX_BATCH`].
 struct Outgoing {
-    room: Vec<[u8; LONGEST]>,
+    room: Vec<[u8; MAX_MESSAGE_BYTES]>,
     waiting: Vec<(usize, Option<SocketAddr>)>,
 }
 
 impl Outgoing {
     fn new() -> Self {
         Self {
-            room: vec![[0; LONGEST]; MAX_BATCH],
+            room: vec![[0; MAX_MESSAGE_BYTES]; MAX_BATCH],
             waiting: Vec::with_capacity(MAX_BATCH),
         }
     }
 
-    /// Takes one; there must be room.
+    /// Appends a datagram. The batch must not be full.
     fn push(&mut self, wire: &[u8], to: Option<SocketAddr>) {
         self.room[self.waiting.len()][..wire.len()].copy_from_slice(wire);
         self.waiting.push((wire.len(), to));
@@ -43,7 +43,7 @@ impl Outgoing {
         self.waiting.len() == MAX_BATCH
     }
 
-    /// What the system has no room for is lost, as it would be on the line.
+    /// Sends the batch. Datagrams that the kernel rejects are lost, as on the line.
     fn send(&mut self, batch: &mut Batch, socket: &UdpSocket) {
         if self.waiting.is_empty() {
             return;
@@ -54,10 +54,11 @@ impl Outgoing {
     }
 }
 
-/// Serves probes at an address until it is stopped; `ready` hears the address, `read` of each time that another client is served.
+/// Serves probes at an address until stopped. Calls `ready` with the bound address, and `read` whenever another client
+/// is served.
 ///
 /// # Errors
-/// When the address is taken, or what `ready` says.
+/// When the address is in use.
 pub fn serve(
     at: SocketAddr,
     limits: Limits,
@@ -72,7 +73,7 @@ pub fn serve(
     let mut reflector = Reflector::new(limits, RandomState::new());
     let (clock, mut batch, mut out) = (Clock::start(), Batch::default(), Outgoing::new());
     let end = time.map_or(Time::NEVER, |time| Time::ZERO + time);
-    let (mut served, mut wire) = (None, [0; LONGEST]);
+    let (mut served, mut wire) = (None, [0; MAX_MESSAGE_BYTES]);
     while clock.now() < end {
         let next = reflector.poll_timeout().unwrap_or(Time::NEVER).min(end);
         if wait(&clock, &[&socket], stop, next)? {
@@ -81,7 +82,7 @@ pub fn serve(
         reflector.handle_timeout(clock.now());
         for _ in 0..MAX_BATCHES_PER_TURN {
             let taken = batch.receive(&socket, |wire, origin| {
-                let mut answer = [0; SMALL];
+                let mut answer = [0; CONTROL_BYTES];
                 let Some(from) = origin.from else { return };
                 if let Some(length) = reflector.handle_input(clock.now(), from, wire, &mut answer) {
                     out.push(&answer[..length], Some(from));
@@ -92,7 +93,7 @@ pub fn serve(
                 break;
             }
         }
-        // Answers have their turn after each batch.
+        // Load is sent after replies, so that load does not delay replies.
         while !out.is_full()
             && let Some((to, length)) = reflector.poll_transmit(clock.now(), &mut wire)
         {
@@ -107,9 +108,9 @@ pub fn serve(
     Ok(reflector.sessions)
 }
 
-/// Waits until then at most; tells whether it is to stop.
+/// Waits for a datagram, a signal, or time `until`; returns true if a signal requests a stop.
 fn wait(clock: &Clock, sockets: &[&UdpSocket], stop: &Stop, until: Time) -> Result<bool, Error> {
-    let left = span(until.since(clock.now()).min(SLEEP));
+    let left = span(until.since(clock.now()).min(MAX_SLEEP));
     let mut watched: Vec<_> = sockets
         .iter()
         .map(|one| PollFd::from_borrowed_fd(one.as_fd(), PollFlags::IN))
@@ -119,10 +120,10 @@ fn wait(clock: &Clock, sockets: &[&UdpSocket], stop: &Stop, until: Time) -> Resu
     Ok(watched.last().is_some_and(|told| !told.revents().is_empty()))
 }
 
-/// Measures the line to a reflector; `read` sees how it goes on, every tenth of a second.
+/// Measures the line to a reflector. Calls `read` every 0.1 s for progress. Returns `None` if stopped.
 ///
 /// # Errors
-/// When nobody answers there, or no longer; none if it was stopped.
+/// When the reflector does not reply, or stops replying.
 pub fn probe(
     to: SocketAddr,
     time: Duration,
@@ -139,16 +140,17 @@ pub fn probe(
         around: overhead(&to),
     };
     let mut probe = Probe::new(clock.now(), settings, rand::random());
-    let (mut batch, mut shown, mut wire) = (Batch::default(), Time::ZERO, [0; LONGEST]);
+    let (mut batch, mut shown, mut wire) = (Batch::default(), Time::ZERO, [0; MAX_MESSAGE_BYTES]);
     let mut outs = [Outgoing::new(), Outgoing::new()];
     loop {
         if wait(&clock, &[&sockets[0], &sockets[1]], stop, probe.poll_timeout())? {
             return Ok(None);
         }
         probe.handle_timeout(clock.now());
-        for (socket, lane) in sockets.iter().zip([Lane::Call, Lane::Load]) {
+        for (socket, lane) in sockets.iter().zip([Channel::Call, Channel::Load]) {
             for _ in 0..MAX_BATCHES_PER_TURN {
-                // An error is of an earlier datagram: nobody listened. Silence says it, too.
+                // An error is the reply to an earlier datagram, which found a closed port. The timeout covers that
+                // case.
                 let taken = batch.receive(socket, |wire, _| probe.handle_input(clock.now(), lane, wire));
                 if !matches!(taken, Ok(MAX_BATCH..)) {
                     break;
@@ -171,7 +173,7 @@ pub fn probe(
         let now = clock.now();
         if now >= shown {
             read(now, &probe);
-            shown = now + SLEEP;
+            shown = now + MAX_SLEEP;
         }
     }
 }
@@ -188,10 +190,10 @@ fn open(to: SocketAddr) -> Result<UdpSocket, Error> {
 
 fn why(failure: Failure, to: SocketAddr) -> String {
     match failure {
-        Failure::Nobody => {
-            format!("{to}: nobody answers; is levelflow-net probe --serve running there, and UDP let through?")
+        Failure::NoReply => {
+            format!("{to}: no reply; check that levelflow-net probe --serve runs there, and that firewalls pass UDP")
         }
         Failure::Busy => format!("{to}: another client is being served; try again in a minute"),
-        Failure::Silent => format!("{to}: it answered, and does no longer"),
+        Failure::TimedOut => format!("{to}: it replied at first, and no longer does"),
     }
 }

@@ -1,105 +1,107 @@
-//! What the two ends say to each other: a header of eight bytes, then 64-bit numbers, big-endian.
+//! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order.
 
-/// Bytes of every message but load, so that no answer is longer than what it answers.
-pub const SMALL: usize = 96;
-/// Longest message.
-pub const LONGEST: usize = 1400;
+/// Length of every message except load, bytes. Requests and replies have equal length, so a reflector never amplifies.
+pub const CONTROL_BYTES: usize = 96;
+/// Length of the longest message, bytes.
+pub const MAX_MESSAGE_BYTES: usize = 1400;
 const MAGIC: [u8; 4] = *b"LFPB";
 const VERSION: u8 = 1;
 const HEADER: usize = 8;
-/// Numbers that fit into a small message.
-const FIELDS: usize = (SMALL - HEADER) / 8;
+/// Numbers that fit into a message of [`CONTROL_BYTES`] bytes.
+const MAX_FIELDS: usize = (CONTROL_BYTES - HEADER) / 8;
 
-/// Load that has arrived, as its receiver counts it. Times are nanoseconds of the clock of the end that says so.
+/// Counts of received load, at its receiver. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// Packets.
+    /// Packets received.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes received, on the wire.
     pub bytes: u64,
-    /// Packets that were sent up to the newest that arrived.
+    /// Packets sent, up to the newest one that arrived.
     pub sent: u64,
-    /// When the newest was sent, by the sender's clock.
+    /// Send time of the newest packet, by the sender's clock.
     pub last_sent: u64,
-    /// When it arrived, by the receiver's.
+    /// Arrival time of the newest packet, by the receiver's clock.
     pub last_arrived: u64,
-    /// Longest way of one, from the sender's clock to the receiver's: their difference is in it, so it may wrap.
+    /// Largest difference between arrival time and send time. It includes the clock offset, so it may wrap.
     pub longest: u64,
 }
 
-/// A message. `id` is the secret of a session, `token` what proves that its sender has the address that it sends from.
+/// Message of a session. `id` is the secret of the session; `token` proves that the client receives at its source
+/// address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Message {
-    /// Client: who is there?
+    /// Client to reflector: requests a session.
     Hello {
-        /// Session.
+        /// Secret of the session.
         id: u64,
     },
-    /// Reflector: you may go on with this token.
+    /// Reflector to client: passes the token of the client's address.
     Welcome {
-        /// Session.
+        /// Secret of the session.
         id: u64,
-        /// To be shown from now on.
+        /// Token to be sent in all further messages.
         token: u64,
-        /// Most that it sends, bit/s.
+        /// Limit on the rate of load that the reflector sends, bit/s.
         max_rate: u64,
     },
-    /// Reflector: another client is being served.
+    /// Reflector to client: rejects the session, because another client is being served.
     Busy {
-        /// Session.
+        /// Secret of the session.
         id: u64,
     },
-    /// Client: answer this.
+    /// Client to reflector: requests a [`Message::Pong`].
     Ping {
-        /// Session.
+        /// Secret of the session.
         id: u64,
-        /// As in the welcome.
+        /// Token from [`Message::Welcome`].
         token: u64,
-        /// From zero.
+        /// Sequence number, from zero.
         seq: u64,
     },
-    /// Reflector: answered.
+    /// Reflector to client: replies to a ping.
     Pong {
-        /// Session.
+        /// Secret of the session.
         id: u64,
-        /// Of the ping.
+        /// Sequence number of the ping.
         seq: u64,
-        /// When the ping came, and this left.
+        /// Time at which the reflector received the ping and sent the reply, ns.
         at: u64,
-        /// Pings that have come.
+        /// Pings received since the start of the session.
         pings: u64,
-        /// Load that has come.
+        /// Load received since the start of the session.
         load: Arrived,
     },
-    /// Load, either way.
+    /// Packet of load, in either direction.
     Load {
-        /// Session.
+        /// Secret of the session.
         id: u64,
-        /// As in the welcome.
+        /// Token from [`Message::Welcome`].
         token: u64,
-        /// From zero.
+        /// Sequence number, from zero.
         seq: u64,
-        /// When it was sent.
+        /// Send time, ns.
         sent: u64,
     },
-    /// Client: send load at this rate; what has been asked for lapses soon.
+    /// Client to reflector: requests load at a rate. A request expires after half a second.
     Pull {
-        /// Session.
+        /// Secret of the session.
         id: u64,
-        /// As in the welcome.
+        /// Token from [`Message::Welcome`].
         token: u64,
-        /// From zero; older requests than the newest say nothing.
+        /// Sequence number, from zero. The reflector ignores a request that is older than the newest one.
         seq: u64,
-        /// On the wire, bit/s; 0 to stop.
+        /// Requested rate on the wire, bit/s; 0 to stop.
         rate: u64,
     },
 }
 
 impl Message {
-    /// Writes it into the first [`SMALL`] bytes; what follows in load means nothing.
+    /// Encodes the message into the first [`CONTROL_BYTES`] bytes of `out`. The remaining bytes of a load packet have
+    /// no meaning.
     ///
     /// # Panics
-    /// When there is less room.
+    /// When `out` is shorter than [`CONTROL_BYTES`].
     pub fn encode(&self, out: &mut [u8]) {
         let (kind, numbers): (u8, &[u64]) = match *self {
             Self::Hello { id } => (0, &[id]),
@@ -130,27 +132,27 @@ impl Message {
             Self::Load { id, token, seq, sent } => (5, &[id, token, seq, sent]),
             Self::Pull { id, token, seq, rate } => (6, &[id, token, seq, rate]),
         };
-        out[..SMALL].fill(0);
+        out[..CONTROL_BYTES].fill(0);
         out[..4].copy_from_slice(&MAGIC);
         (out[4], out[5]) = (VERSION, kind);
-        for (number, room) in numbers.iter().zip(out[HEADER..SMALL].chunks_exact_mut(8)) {
+        for (number, room) in numbers.iter().zip(out[HEADER..CONTROL_BYTES].chunks_exact_mut(8)) {
             room.copy_from_slice(&number.to_be_bytes());
         }
     }
 
-    /// Reads one; none if it is something else.
+    /// Decodes a message; `None` if it is invalid.
     #[must_use]
     pub fn decode(wire: &[u8]) -> Option<Self> {
-        if wire.len() < SMALL
-            || wire.len() > LONGEST
+        if wire.len() < CONTROL_BYTES
+            || wire.len() > MAX_MESSAGE_BYTES
             || wire[..4] != MAGIC
             || wire[4] != VERSION
             || wire[6..8] != [0; 2]
         {
             return None;
         }
-        let mut n = [0; FIELDS];
-        for (number, bytes) in n.iter_mut().zip(wire[HEADER..SMALL].chunks_exact(8)) {
+        let mut n = [0; MAX_FIELDS];
+        for (number, bytes) in n.iter_mut().zip(wire[HEADER..CONTROL_BYTES].chunks_exact(8)) {
             *number = u64::from_be_bytes(bytes.try_into().ok()?);
         }
         let [id, token, seq] = [n[0], n[1], n[2]];
@@ -191,7 +193,7 @@ impl Message {
             },
             _ => return None,
         };
-        // Only load is longer.
-        (wire.len() == SMALL || matches!(message, Self::Load { .. })).then_some(message)
+        // Only load messages may be longer than `CONTROL_BYTES`.
+        (wire.len() == CONTROL_BYTES || matches!(message, Self::Load { .. })).then_some(message)
     }
 }

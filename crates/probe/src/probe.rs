@@ -1,111 +1,113 @@
-//! The near end: measures.
+//! State machine of the near end. It sends pings and load, and measures both directions of a line.
 //!
-//! Small packets as of a call go out every 20 ms, all the time, and come back. For two seconds they have the line for themselves;
-//! then load goes up, then down, from a port of its own, so that a queue for each flow keeps them apart. Answers are
-//! believed only if they have the session's secret, answer what was asked, and count no more than was sent.
+//! During the whole measurement, the client sends a small packet every 20 ms, like a call, and the reflector replies.
+//! For the first two seconds the line carries no other packets. Then load is sent up (to the reflector), and later
+//! down. Load uses a separate port, so that flow queueing separates it from small packets. A reply is accepted only if
+//! it contains the session's secret, matches a request, and counts no more packets than were sent.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::estimate::{Idle, Loaded};
-use crate::message::{Arrived, LONGEST, Message, SMALL};
-use crate::reflector::LOAD;
-use crate::search::{Part, Search};
+use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message};
+use crate::reflector::LOAD_BYTES;
+use crate::search::{LoadStep, Search};
 use crate::tally::{Tally, signed};
 
-/// Time between two small packets, greetings and requests for load.
-const PING: Duration = Duration::from_ms(20);
-const GREET: Duration = Duration::from_ms(200);
-const PULL: Duration = Duration::from_ms(50);
-/// Time for the idle line, and for queues to empty.
-const IDLE: Duration = Duration::from_secs(2);
-const DRAIN: Duration = Duration::from_secs(8);
-/// What is silent for so long is not there; a far end forgets its last client sooner than a greeting is given up.
-const SILENT: Duration = Duration::from_secs(10);
-const UNANSWERED: Duration = Duration::from_secs(7);
-/// Load that could not be sent in time is sent later, up to this much.
-const LATE: Duration = Duration::from_ms(50);
+/// Intervals of pings, of handshake messages and of requests for load.
+const PING_INTERVAL: Duration = Duration::from_ms(20);
+const HANDSHAKE_RETRY: Duration = Duration::from_ms(200);
+const LOAD_REQUEST_INTERVAL: Duration = Duration::from_ms(50);
+/// Duration of the idle measurement, and limit on the time for queues to drain.
+const IDLE_PHASE: Duration = Duration::from_secs(2);
+const MAX_DRAIN: Duration = Duration::from_secs(8);
+/// Timeouts of a session and of a handshake. The reflector drops an old session before a new client's handshake times
+/// out.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(7);
+/// Limit on overdue load that is still sent, as a time at the current rate.
+const MAX_CATCH_UP: Duration = Duration::from_ms(50);
 
-/// What is asked.
+/// Settings of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Longest time of load in each direction.
+    /// Limit on the time of load in each direction.
     pub time: Duration,
-    /// Largest load, on the wire.
+    /// Limit on the rate of load, on the wire.
     pub max_rate: Rate,
-    /// What precedes the payload of a datagram on the wire, bytes.
+    /// Size of headers before the payload of a datagram, on the wire, bytes.
     pub around: usize,
 }
 
-/// Which port a datagram leaves from, or came to.
+/// Local port that sends or receives a datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
-    /// That of small packets.
+pub enum Channel {
+    /// Port of small packets.
     Call,
-    /// That of load.
+    /// Port of load.
     Load,
 }
 
-/// What is going on.
+/// Stage of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The far end is being greeted.
-    Greet,
-    /// The idle line.
+pub enum Phase {
+    /// Handshake with the reflector.
+    Handshake,
+    /// The line is idle except for pings.
     Idle,
-    /// Load goes up.
-    Up(Part),
-    /// Queues empty.
+    /// Load is sent to the reflector.
+    Up(LoadStep),
+    /// Queues drain between the two directions.
     Drain,
-    /// Load comes down.
-    Down(Part),
-    /// All is known.
+    /// Load is received from the reflector.
+    Down(LoadStep),
+    /// The measurement is complete.
     Done,
 }
 
-/// What was measured.
+/// Results of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outcome {
-    /// The idle line.
+    /// Round-trip times on the idle line.
     pub idle: Idle,
-    /// Load up, and down.
+    /// Results under load, up and down.
     pub loaded: [Loaded; 2],
-    /// Datagrams that were not believed.
+    /// Datagrams rejected.
     pub garbage: u64,
 }
 
-/// Why there is nothing.
+/// Reason why a measurement has no results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// Nobody answers.
-    Nobody,
-    /// Another client is being served.
+    /// The reflector never replied.
+    NoReply,
+    /// The reflector serves another client.
     Busy,
-    /// It answered, and does no longer.
-    Silent,
+    /// The reflector stopped replying.
+    TimedOut,
 }
 
 struct Ping {
     sent: Time,
     trip: Option<Duration>,
-    /// What it tells of: the idle line, or one under load.
-    of: Option<Of>,
+    /// Phase whose latency the ping measures; `None` if it measures none.
+    of: Option<MeasuredPhase>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum MeasuredPhase {
     Idle,
     Up,
     Down,
 }
 
-/// The near end.
+/// State machine of the probe's near end.
 pub struct Probe {
     settings: Settings,
     id: u64,
     tokens: [Option<u64>; 2],
-    stage: Stage,
+    stage: Phase,
     since: Time,
-    next_greeting: [Time; 2],
+    next_handshake: [Time; 2],
     next_ping: Time,
     next_load: Time,
     next_pull: Time,
@@ -115,10 +117,10 @@ pub struct Probe {
     pings: Vec<Ping>,
     pongs: u64,
     sent: u64,
-    /// What the far end said of load that arrived there.
+    /// Load that arrived at the reflector, as reported in its newest reply.
     up: Arrived,
     down: Tally,
-    /// Shortest ways up and down, ns between the two clocks.
+    /// Shortest one-way delays, up and down, ns. They include the clock offset.
     base: [Option<i64>; 2],
     idle: Option<Idle>,
     search: Option<Search>,
@@ -130,16 +132,16 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Begins now, under a secret number that nobody can guess.
+    /// Starts a measurement at `now`; `id` is the session's secret, and must be unpredictable.
     #[must_use]
     pub fn new(now: Time, settings: Settings, id: u64) -> Self {
         Self {
             settings,
             id,
             tokens: [None; 2],
-            stage: Stage::Greet,
+            stage: Phase::Handshake,
             since: now,
-            next_greeting: [now; 2],
+            next_handshake: [now; 2],
             next_ping: now,
             next_load: now,
             next_pull: now,
@@ -162,23 +164,23 @@ impl Probe {
         }
     }
 
-    /// What is going on.
+    /// Current stage of the measurement.
     #[must_use]
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> Phase {
         match (self.stage, &self.search) {
-            (Stage::Up(_), Some(search)) => Stage::Up(search.part()),
-            (Stage::Down(_), Some(search)) => Stage::Down(search.part()),
+            (Phase::Up(_), Some(search)) => Phase::Up(search.part()),
+            (Phase::Down(_), Some(search)) => Phase::Down(search.part()),
             (stage, _) => stage,
         }
     }
 
-    /// Load now, bit/s, and the last round trip of a small packet.
+    /// Current rate of load, bit/s, and round-trip time of the latest ping.
     #[must_use]
     pub fn now_at(&self) -> (f64, Duration) {
         (self.search.as_ref().map_or(0.0, Search::rate), self.last_trip)
     }
 
-    /// What came of it, once it is over.
+    /// Results, or the reason of a failure, once the measurement is over.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<Outcome, Failure>> {
         if let Some(failure) = self.failure {
@@ -187,48 +189,48 @@ impl Probe {
         let ([Some(up), Some(down)], Some(idle)) = (self.loaded, self.idle) else {
             return None;
         };
-        (self.stage == Stage::Done).then_some(Ok(Outcome {
+        (self.stage == Phase::Done).then_some(Ok(Outcome {
             idle,
             loaded: [up, down],
             garbage: self.garbage,
         }))
     }
 
-    /// When something is to be done.
+    /// Time of the next call of [`Self::handle_timeout`] or [`Self::poll_transmit`].
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         let load = match self.stage {
-            Stage::Up(_) => self.next_load,
-            Stage::Down(_) => self.next_pull,
-            Stage::Greet => return self.next_greeting[0].min(self.next_greeting[1]),
+            Phase::Up(_) => self.next_load,
+            Phase::Down(_) => self.next_pull,
+            Phase::Handshake => return self.next_handshake[0].min(self.next_handshake[1]),
             _ => Time::NEVER,
         };
         self.next_ping.min(load)
     }
 
-    /// Does what is due.
+    /// Detects timeouts, and enters the next stage when the current one is over.
     pub fn handle_timeout(&mut self, now: Time) {
         let silent = match self.stage {
-            Stage::Greet if now >= self.since + UNANSWERED => {
-                Some(if self.busy { Failure::Busy } else { Failure::Nobody })
+            Phase::Handshake if now >= self.since + HANDSHAKE_TIMEOUT => {
+                Some(if self.busy { Failure::Busy } else { Failure::NoReply })
             }
-            Stage::Greet | Stage::Done => None,
-            _ if now >= self.heard + SILENT => Some(Failure::Silent),
+            Phase::Handshake | Phase::Done => None,
+            _ if now >= self.heard + SESSION_TIMEOUT => Some(Failure::TimedOut),
             _ => None,
         };
         self.failure = self.failure.or(silent);
         match self.stage {
-            Stage::Greet if self.tokens.iter().all(Option::is_some) => {
+            Phase::Handshake if self.tokens.iter().all(Option::is_some) => {
                 (self.heard, self.next_ping) = (now, now);
-                self.enter(Stage::Idle, now);
+                self.enter(Phase::Idle, now);
             }
-            Stage::Idle if now >= self.since + IDLE => self.end_idle(now),
-            Stage::Drain if self.drained(now) => self.begin(now, Stage::Down(Part::Ramp)),
-            Stage::Up(_) | Stage::Down(_) => {
+            Phase::Idle if now >= self.since + IDLE_PHASE => self.end_idle(now),
+            Phase::Drain if self.drained(now) => self.begin(now, Phase::Down(LoadStep::Ramp)),
+            Phase::Up(_) | Phase::Down(_) => {
                 let Some(search) = &mut self.search else { return };
                 search.handle_timeout(now);
-                // The newest small packets are on their way.
-                if search.part() == Part::Over && self.stops > 2 {
+                // The latest pings are still in flight, so load must have been zero for some time.
+                if search.part() == LoadStep::Over && self.stops > 2 {
                     self.end_load(now);
                 }
             }
@@ -236,26 +238,26 @@ impl Probe {
         }
     }
 
-    fn enter(&mut self, stage: Stage, now: Time) {
+    fn enter(&mut self, stage: Phase, now: Time) {
         (self.stage, self.since) = (stage, now);
     }
 
     fn end_idle(&mut self, now: Time) {
-        self.idle = Idle::of(&self.trips(Of::Idle, now));
+        self.idle = Idle::of(&self.trips(MeasuredPhase::Idle, now));
         match self.idle {
-            Some(_) => self.begin(now, Stage::Up(Part::Ramp)),
-            None if now >= self.since + UNANSWERED => self.failure = Some(Failure::Silent),
+            Some(_) => self.begin(now, Phase::Up(LoadStep::Ramp)),
+            None if now >= self.since + HANDSHAKE_TIMEOUT => self.failure = Some(Failure::TimedOut),
             None => {}
         }
     }
 
-    fn begin(&mut self, now: Time, stage: Stage) {
+    fn begin(&mut self, now: Time, stage: Phase) {
         let round = self
             .idle
             .and_then(|idle| Duration::from_secs_f64(idle.median))
             .unwrap_or_default();
-        let base = self.base[usize::from(stage != Stage::Up(Part::Ramp))].unwrap_or(0);
-        let size = (LOAD + self.settings.around) as u64;
+        let base = self.base[usize::from(stage != Phase::Up(LoadStep::Ramp))].unwrap_or(0);
+        let size = (LOAD_BYTES + self.settings.around) as u64;
         let most = self.settings.max_rate.bps();
         self.search = Some(Search::new(now, self.settings.time, round, base, most, size));
         (self.next_load, self.next_pull, self.stops) = (now, now, 0);
@@ -263,28 +265,28 @@ impl Probe {
     }
 
     fn end_load(&mut self, now: Time) {
-        let up = matches!(self.stage, Stage::Up(_));
-        // Small packets of the last moment have had a time to come back.
+        let up = matches!(self.stage, Phase::Up(_));
+        // Replies to the last pings may still arrive.
         if !self.settled(now) {
             return;
         }
-        let trips = self.trips(if up { Of::Up } else { Of::Down }, now);
+        let trips = self.trips(if up { MeasuredPhase::Up } else { MeasuredPhase::Down }, now);
         let (Some(search), Some(idle)) = (&mut self.search, &self.idle) else {
             return;
         };
         let around = self.settings.around;
-        let sizes = ((SMALL + around) as u64, (LOAD + around) as u64);
+        let sizes = ((CONTROL_BYTES + around) as u64, (LOAD_BYTES + around) as u64);
         self.loaded[usize::from(!up)] = Some(Loaded::of(search, &trips, idle, sizes));
         self.search = None;
-        self.enter(if up { Stage::Drain } else { Stage::Done }, now);
+        self.enter(if up { Phase::Drain } else { Phase::Done }, now);
     }
 
-    /// Whether small packets that went out under load have come back, or will not.
+    /// True if each ping under load has returned or is lost.
     fn settled(&self, now: Time) -> bool {
-        let of = if matches!(self.stage, Stage::Up(_)) {
-            Of::Up
+        let of = if matches!(self.stage, Phase::Up(_)) {
+            MeasuredPhase::Up
         } else {
-            Of::Down
+            MeasuredPhase::Down
         };
         let newest = self.pings.iter().rev().find(|ping| ping.of == Some(of));
         let after = newest.map_or(0, |newest| {
@@ -295,7 +297,7 @@ impl Probe {
                 .filter(|ping| ping.trip.is_some())
                 .count()
         });
-        newest.is_none() || after > 0 || now >= self.heard + UNANSWERED
+        newest.is_none() || after > 0 || now >= self.heard + HANDSHAKE_TIMEOUT
     }
 
     fn drained(&self, now: Time) -> bool {
@@ -308,27 +310,27 @@ impl Probe {
             .filter(|ping| ping.sent > self.since)
             .filter_map(|ping| ping.trip);
         let calm = last.take(5).filter(|trip| trip.as_secs_f64() <= quiet).count() == 5;
-        calm || now >= self.since + DRAIN
+        calm || now >= self.since + MAX_DRAIN
     }
 
-    /// Round trips, s, of packets that told of this; one that may still come is left out.
-    fn trips(&self, of: Of, now: Time) -> Vec<Option<f64>> {
+    /// Round-trip times of a phase's pings, s. Pings whose replies may still arrive are left out.
+    fn trips(&self, of: MeasuredPhase, now: Time) -> Vec<Option<f64>> {
         let longest = self.pings.iter().filter_map(|ping| ping.trip).max().unwrap_or_default();
         let told = self.pings.iter().filter(|ping| ping.of == Some(of));
-        let over = told.filter(|ping| ping.trip.is_some() || now >= ping.sent + longest + PING);
+        let over = told.filter(|ping| ping.trip.is_some() || now >= ping.sent + longest + PING_INTERVAL);
         over.map(|ping| ping.trip.map(Duration::as_secs_f64)).collect()
     }
 
-    /// The next datagram, if one is due: from which port, and its length.
-    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; LONGEST]) -> Option<(Lane, usize)> {
+    /// Next datagram that is due, if any: its port and length.
+    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(Channel, usize)> {
         let id = self.id;
-        if self.stage == Stage::Greet {
-            for lane in [Lane::Call, Lane::Load] {
+        if self.stage == Phase::Handshake {
+            for lane in [Channel::Call, Channel::Load] {
                 let place = lane as usize;
-                if self.tokens[place].is_none() && now >= self.next_greeting[place] {
-                    self.next_greeting[place] = now + GREET;
+                if self.tokens[place].is_none() && now >= self.next_handshake[place] {
+                    self.next_handshake[place] = now + HANDSHAKE_RETRY;
                     Message::Hello { id }.encode(wire);
-                    return Some((lane, SMALL));
+                    return Some((lane, CONTROL_BYTES));
                 }
             }
             return None;
@@ -338,20 +340,20 @@ impl Probe {
         };
         if now >= self.next_ping {
             self.ping(now, call, wire);
-            return Some((Lane::Call, SMALL));
+            return Some((Channel::Call, CONTROL_BYTES));
         }
         let rate = self.search.as_ref().map_or(0.0, Search::rate);
         match self.stage {
-            Stage::Up(_) if now >= self.next_load => {
-                let size = Bytes::new((LOAD + self.settings.around) as u64);
+            Phase::Up(_) if now >= self.next_load => {
+                let size = Bytes::new((LOAD_BYTES + self.settings.around) as u64);
                 let Some(gap) = Rate::new(rate)
                     .filter(|_| rate > 0.0)
                     .and_then(|rate| rate.time_to_send(size))
                 else {
-                    (self.next_load, self.stops) = (now + PULL, self.stops + 1);
+                    (self.next_load, self.stops) = (now + LOAD_REQUEST_INTERVAL, self.stops + 1);
                     return None;
                 };
-                let late = Time::from_ps(now.as_ps().saturating_sub(LATE.as_ps()));
+                let late = Time::from_ps(now.as_ps().saturating_sub(MAX_CATCH_UP.as_ps()));
                 self.next_load = (self.next_load + gap).max(late);
                 let (seq, sent) = (self.sent, now.as_ps() / 1000);
                 self.sent += 1;
@@ -362,10 +364,10 @@ impl Probe {
                     sent,
                 }
                 .encode(wire);
-                Some((Lane::Load, LOAD))
+                Some((Channel::Load, LOAD_BYTES))
             }
-            Stage::Down(_) if now >= self.next_pull => {
-                self.next_pull = now + PULL;
+            Phase::Down(_) if now >= self.next_pull => {
+                self.next_pull = now + LOAD_REQUEST_INTERVAL;
                 self.stops += u32::from(rate == 0.0);
                 let (seq, rate) = (self.pulls, rate as u64);
                 self.pulls += 1;
@@ -376,19 +378,19 @@ impl Probe {
                     rate,
                 }
                 .encode(wire);
-                Some((Lane::Load, SMALL))
+                Some((Channel::Load, CONTROL_BYTES))
             }
             _ => None,
         }
     }
 
-    fn ping(&mut self, now: Time, token: u64, wire: &mut [u8; LONGEST]) {
-        self.next_ping = (self.next_ping + PING).max(now);
+    fn ping(&mut self, now: Time, token: u64, wire: &mut [u8; MAX_MESSAGE_BYTES]) {
+        self.next_ping = (self.next_ping + PING_INTERVAL).max(now);
         let counts = self.search.as_ref().is_some_and(|search| search.counts(now));
         let of = match self.stage {
-            Stage::Idle => Some(Of::Idle),
-            Stage::Up(_) if counts => Some(Of::Up),
-            Stage::Down(_) if counts => Some(Of::Down),
+            Phase::Idle => Some(MeasuredPhase::Idle),
+            Phase::Up(_) if counts => Some(MeasuredPhase::Up),
+            Phase::Down(_) if counts => Some(MeasuredPhase::Down),
             _ => None,
         };
         let seq = self.pings.len() as u64;
@@ -399,8 +401,8 @@ impl Probe {
         });
         let id = self.id;
         Message::Ping { id, token, seq }.encode(wire);
-        if matches!(self.stage, Stage::Down(_)) {
-            let small = self.pongs * (SMALL + self.settings.around) as u64;
+        if matches!(self.stage, Phase::Down(_)) {
+            let small = self.pongs * (CONTROL_BYTES + self.settings.around) as u64;
             let load = self.down.arrived();
             if let Some(search) = &mut self.search {
                 search.report(now, load, small);
@@ -408,14 +410,14 @@ impl Probe {
         }
     }
 
-    /// Handles a datagram from the far end; what makes no sense changes nothing.
-    pub fn handle_input(&mut self, now: Time, lane: Lane, wire: &[u8]) {
+    /// Processes a datagram from the reflector. Invalid datagrams are counted, and change nothing else.
+    pub fn handle_input(&mut self, now: Time, lane: Channel, wire: &[u8]) {
         let believed = match Message::decode(wire) {
             Some(Message::Welcome { id, token, max_rate }) if id == self.id => {
                 let token = self.tokens[lane as usize].get_or_insert(token);
                 let _ = token;
                 if let Some(rate) =
-                    Rate::new(max_rate as f64).filter(|rate| rate.bps() > 0.0 && self.stage == Stage::Greet)
+                    Rate::new(max_rate as f64).filter(|rate| rate.bps() > 0.0 && self.stage == Phase::Handshake)
                 {
                     self.settings.max_rate = if rate < self.settings.max_rate {
                         rate
@@ -435,10 +437,10 @@ impl Probe {
                 at,
                 pings,
                 load,
-            }) if id == self.id && lane == Lane::Call => self.pong(now, seq, at, pings, load),
-            Some(Message::Load { id, token, seq, sent }) if id == self.id && lane == Lane::Load => {
-                let fits = Some(token) == self.tokens[1] && wire.len() == LOAD && seq < self.most_packets();
-                if fits && matches!(self.stage, Stage::Down(_)) {
+            }) if id == self.id && lane == Channel::Call => self.pong(now, seq, at, pings, load),
+            Some(Message::Load { id, token, seq, sent }) if id == self.id && lane == Channel::Load => {
+                let fits = Some(token) == self.tokens[1] && wire.len() == LOAD_BYTES && seq < self.most_packets();
+                if fits && matches!(self.stage, Phase::Down(_)) {
                     let size = (wire.len() + self.settings.around) as u64;
                     self.down.take(now.as_ps() / 1000, sent, seq, size);
                 }
@@ -449,14 +451,14 @@ impl Probe {
         self.garbage += u64::from(!believed);
     }
 
-    /// Packets of load that can have been sent at most.
+    /// Upper bound on the number of load packets in one direction.
     fn most_packets(&self) -> u64 {
-        let bytes = self.settings.max_rate.bytes_in(self.settings.time + SILENT);
-        (bytes / LOAD as f64) as u64 + 1000
+        let bytes = self.settings.max_rate.bytes_in(self.settings.time + SESSION_TIMEOUT);
+        (bytes / LOAD_BYTES as f64) as u64 + 1000
     }
 
     fn pong(&mut self, now: Time, seq: u64, at: u64, pings: u64, load: Arrived) -> bool {
-        let size = (LOAD + self.settings.around) as u64;
+        let size = (LOAD_BYTES + self.settings.around) as u64;
         let counted = load.packets <= load.sent
             && load.sent <= self.sent
             && load.packets.checked_mul(size) == Some(load.bytes)
@@ -477,16 +479,16 @@ impl Probe {
             signed(at.wrapping_sub(ping.sent.as_ps() / 1000)),
             signed((now.as_ps() / 1000).wrapping_sub(at)),
         ];
-        if self.stage == Stage::Idle {
+        if self.stage == Phase::Idle {
             for (base, way) in self.base.iter_mut().zip([up, down]) {
                 *base = Some(base.map_or(way, |least| least.min(way)));
             }
         }
-        // One that was overtaken says nothing new.
+        // A reordered reply contains nothing new.
         if load.packets >= self.up.packets && load.sent >= self.up.sent {
             self.up = load;
-            let small = pings * (SMALL + self.settings.around) as u64;
-            if let (Stage::Up(_), Some(search)) = (self.stage, &mut self.search) {
+            let small = pings * (CONTROL_BYTES + self.settings.around) as u64;
+            if let (Phase::Up(_), Some(search)) = (self.stage, &mut self.search) {
                 search.report(now, load, small);
             }
         }

@@ -1,4 +1,5 @@
-//! The far end: answers small packets, counts load, and sends load on request, to who proved its address.
+//! State machine of the far end. It replies to small packets, counts load, and sends load on request. Clients must
+//! first prove their address.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -7,36 +8,36 @@ use std::net::{IpAddr, SocketAddr};
 use levelflow_host::udp::overhead;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::message::{LONGEST, Message, SMALL};
+use crate::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES, Message};
 use crate::tally::Tally;
 
-/// A session without a word for so long is over.
-const SILENT: Duration = Duration::from_secs(5);
-/// A request for load lapses after this time.
-const LAPSES: Duration = Duration::from_ms(500);
-/// Load that could not be sent in time is sent later, up to this much.
-const LATE: Duration = Duration::from_ms(50);
-/// Bytes of a packet of load.
-pub(crate) const LOAD: usize = 1200;
+/// Idle timeout of a session.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
+/// A request for load expires after this time.
+const LOAD_REQUEST_TIMEOUT: Duration = Duration::from_ms(500);
+/// Limit on overdue load that is still sent, as a time at the current rate.
+const MAX_CATCH_UP: Duration = Duration::from_ms(50);
+/// Length of a load packet, bytes.
+pub(crate) const LOAD_BYTES: usize = 1200;
 
-/// What is done for others at most.
+/// Limits on the service to each client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Load that is sent, on the wire, to all clients together: one is served at a time.
+    /// Limit on the rate of load, on the wire. One client is served at a time.
     pub max_rate: Rate,
-    /// Time for which one is served.
+    /// Limit on the duration of a session.
     pub time: Duration,
 }
 
-/// The far end.
+/// State machine of the probe's far end.
 #[derive(Debug)]
 pub struct Reflector {
     limits: Limits,
     secret: RandomState,
     session: Option<Session>,
-    /// Sessions that began, and datagrams that were not for it.
+    /// Sessions started.
     pub sessions: u64,
-    /// Datagrams that made no sense, or showed no token.
+    /// Invalid datagrams, and datagrams without a valid token.
     pub garbage: u64,
 }
 
@@ -49,12 +50,12 @@ struct Session {
     pings: u64,
     load: Tally,
     out: Option<Out>,
-    /// Newest request, and packets of load that were sent.
+    /// Sequence number of the newest request for load.
     asked: Option<u64>,
     sent: u64,
 }
 
-/// Load on its way out.
+/// Load that is being sent to the client.
 #[derive(Debug)]
 struct Out {
     to: SocketAddr,
@@ -65,7 +66,7 @@ struct Out {
 }
 
 impl Reflector {
-    /// One that serves nobody yet; `secret` makes its tokens.
+    /// Creates a reflector without a session. `secret` generates the tokens of clients.
     #[must_use]
     pub fn new(limits: Limits, secret: RandomState) -> Self {
         Self {
@@ -77,13 +78,14 @@ impl Reflector {
         }
     }
 
-    /// Handles a datagram; gives the length of its answer, if there is one: never more than came.
+    /// Processes a datagram; returns the length of the reply, if there is one. A reply is never longer than the
+    /// datagram.
     pub fn handle_input(
         &mut self,
         now: Time,
         from: SocketAddr,
         wire: &[u8],
-        answer: &mut [u8; SMALL],
+        answer: &mut [u8; CONTROL_BYTES],
     ) -> Option<usize> {
         self.handle_timeout(now);
         let said = self.hear(now, from, wire);
@@ -91,7 +93,7 @@ impl Reflector {
             self.garbage += 1;
         }
         said?.encode(answer);
-        Some(SMALL)
+        Some(CONTROL_BYTES)
     }
 
     fn hear(&mut self, now: Time, from: SocketAddr, wire: &[u8]) -> Option<Message> {
@@ -141,7 +143,7 @@ impl Reflector {
         self.session.as_ref().is_some_and(|one| (one.ip, one.id) != (ip, id))
     }
 
-    /// The session of who shows this token; begins it if nobody else is served.
+    /// Returns the session of the client with this token; starts it if no other client is being served.
     fn session(&mut self, now: Time, from: SocketAddr, id: u64, token: u64) -> Option<&mut Session> {
         if token != self.token(from, id) || self.serves_other(from.ip(), id) {
             return None;
@@ -164,12 +166,12 @@ impl Reflector {
         Some(session)
     }
 
-    /// Ends what is over.
+    /// Ends the session, or the load, that has timed out.
     pub fn handle_timeout(&mut self, now: Time) {
         if self
             .session
             .as_ref()
-            .is_some_and(|one| now >= one.until || now >= one.heard + SILENT)
+            .is_some_and(|one| now >= one.until || now >= one.heard + SESSION_TIMEOUT)
         {
             self.session = None;
         }
@@ -180,24 +182,24 @@ impl Reflector {
         }
     }
 
-    /// When load is to be sent next.
+    /// Time at which the next load packet is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.session.as_ref()?.out.as_ref().map(|out| out.next)
     }
 
-    /// Who is served.
+    /// Address of the client that is being served.
     #[must_use]
     pub fn serves(&self) -> Option<IpAddr> {
         self.session.as_ref().map(|one| one.ip)
     }
 
-    /// The next packet of load, if it is due, and its length.
-    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; LONGEST]) -> Option<(SocketAddr, usize)> {
+    /// Next load packet, if it is due: its destination and its length.
+    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(SocketAddr, usize)> {
         self.handle_timeout(now);
         let session = self.session.as_mut()?;
         let out = session.out.as_mut().filter(|out| out.next <= now)?;
-        out.next = (out.next + out.gap).max(Time::from_ps(now.as_ps().saturating_sub(LATE.as_ps())));
+        out.next = (out.next + out.gap).max(Time::from_ps(now.as_ps().saturating_sub(MAX_CATCH_UP.as_ps())));
         let load = Message::Load {
             id: session.id,
             token: out.token,
@@ -206,13 +208,13 @@ impl Reflector {
         };
         session.sent += 1;
         load.encode(wire);
-        Some((out.to, LOAD))
+        Some((out.to, LOAD_BYTES))
     }
 }
 
 impl Session {
     fn pull(&mut self, now: Time, to: SocketAddr, token: u64, rate: f64) {
-        let size = Bytes::new((LOAD + overhead(&to)) as u64);
+        let size = Bytes::new((LOAD_BYTES + overhead(&to)) as u64);
         let gap = Rate::new(rate).and_then(|rate| rate.time_to_send(size));
         let begun = self.out.as_ref().map(|out| out.next);
         self.out = gap.map(|gap| Out {
@@ -220,7 +222,7 @@ impl Session {
             token,
             gap,
             next: begun.map_or(now, |next| next.min(now + gap)),
-            until: now + LAPSES,
+            until: now + LOAD_REQUEST_TIMEOUT,
         });
     }
 }

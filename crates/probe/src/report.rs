@@ -1,4 +1,4 @@
-//! What was measured, for people, for programs, and as a scenario.
+//! Report of a measurement, as text, as JSON, and as a scenario.
 
 use levelflow_host::format::{bytes, short_rate};
 use serde::Serialize;
@@ -6,54 +6,54 @@ use serde::Serialize;
 use crate::estimate::{Idle, Loaded, Queue};
 use crate::probe::Outcome;
 
-/// Grades by the latency that load adds, ms: less than this. The limits are those of common tests of bufferbloat.
+/// Upper limits on added latency for each grade, ms, as in common bufferbloat tests.
 const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
-const WORST: &str = "F";
+const WORST_GRADE: &str = "F";
 const NO_GRADE: &str = "-";
-/// A median is the wait of most calls; below this much nobody hears it, s.
-const NOTICED: f64 = 0.005;
+/// Largest median delay added by load that callers do not notice, s.
+const NOTICEABLE_DELAY_S: f64 = 0.005;
 
-/// One direction, for programs: times in seconds, rates in bit/s, sizes in bytes on the wire, shares of 1.
+/// Results of one direction, for JSON. Times are in seconds, rates in bit/s, sizes in bytes on the wire.
 #[derive(Debug, Clone, Serialize)]
 pub struct Way {
-    /// What it carries.
+    /// Capacity of the direction.
     pub capacity_bps: f64,
-    /// Room of its buffer.
+    /// Buffer of the direction.
     pub buffer_bytes: Option<u64>,
-    /// What stands before it.
+    /// Queue in front of the line.
     pub queue: Queue,
-    /// Longest wait of load.
+    /// Largest queueing delay of load packets.
     pub wait_s: f64,
-    /// By how much the median round trip of small packets grew under load.
+    /// Increase of the median round-trip time of small packets under load.
     pub added_s: f64,
-    /// Those round trips.
+    /// Round-trip times of small packets under load.
     pub loaded: Option<Idle>,
-    /// Share of the load that was lost while the buffer was kept full.
+    /// Fraction of load packets lost while the buffer was kept full.
     pub loss: f64,
-    /// A to F, by `added_s`.
+    /// Grade by `added_s`, A+ to F.
     pub grade: &'static str,
 }
 
-/// All of it.
+/// Report on both directions of a line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Grade of the worse direction; `-` if other traffic disturbed the idle line.
     pub grade: &'static str,
-    /// One sentence.
+    /// One-sentence summary.
     pub sentence: String,
-    /// The idle line.
+    /// Round-trip times on the idle line.
     pub idle: Idle,
-    /// Under load that goes up.
+    /// Results under load from the client to the reflector.
     pub up: Way,
-    /// Under load that comes down.
+    /// Results under load from the reflector to the client.
     pub down: Way,
-    /// Datagrams that were not believed.
+    /// Datagrams rejected.
     pub garbage: u64,
 }
 
 fn grade(added: f64) -> &'static str {
     let found = GRADES.iter().find(|(limit, _)| added * 1e3 < *limit);
-    found.map_or(WORST, |(_, grade)| grade)
+    found.map_or(WORST_GRADE, |(_, grade)| grade)
 }
 
 impl Way {
@@ -75,18 +75,18 @@ impl Way {
         let rate = short_rate(self.capacity_bps);
         let room = self.buffer_bytes.map(bytes).unwrap_or_default();
         let queue = match self.queue {
-            Queue::Unseen => "the load did not fill it; raise --max-rate".to_owned(),
-            Queue::Larger => format!("a buffer of more than {room}, which the time did not fill; raise --time"),
+            Queue::Unseen => "the load did not exceed its capacity; raise --max-rate".to_owned(),
+            Queue::Larger => format!("a buffer of more than {room}, not full when the time was over; raise --time"),
             Queue::DropTail => format!("a buffer of {room} that is full, then drops"),
             Queue::Aqm => format!("a queue discipline shortens the queue, of {room} at most"),
             Queue::Fair => format!(
                 "each flow has its queue: load waits up to {}, small packets do not",
                 ms(self.wait_s)
             ),
-            Queue::Policer => "no buffer to speak of: what is too much is dropped at once".to_owned(),
+            Queue::Policer => "no buffer: a policer drops the excess at once".to_owned(),
         };
         let trips = self.loaded.map_or_else(
-            || "not seen under load".to_owned(),
+            || "not measured".to_owned(),
             |trips| format!("{} (95 % within {})", ms(trips.median), ms(trips.p95)),
         );
         format!("{name:<6}{least}{rate}; round trip under load {trips}; {queue}\n")
@@ -103,7 +103,7 @@ fn ms(seconds: f64) -> String {
 }
 
 impl Report {
-    /// Of what was measured.
+    /// Grades the outcome, and summarises it in a sentence.
     #[must_use]
     pub fn new(outcome: &Outcome) -> Self {
         let [up, down] = outcome.loaded.each_ref().map(Way::new);
@@ -120,7 +120,7 @@ impl Report {
         }
     }
 
-    /// For people.
+    /// Formats the report for the terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let idle = &self.idle;
@@ -133,15 +133,15 @@ impl Report {
         text
     }
 
-    /// The line as a scenario, with the traffic of a household on it.
+    /// Formats the line as a scenario, with the traffic of a household.
     #[must_use]
     pub fn scenario(&self) -> String {
         let half = self.idle.median / 2.0;
         let wire = |way: &Way| (half - SMALL_ON_WIRE * 8.0 / way.capacity_bps.max(1.0)).max(0.0) * 1e3;
         let link = |way: &Way| {
             let buffer = way.buffer_bytes.map_or_else(
-                || "\"1 BDP\"".to_owned(), // not seen: the usual rule
-                |room| format!("\"{} B\"", room.max(LEAST)),
+                || "\"1 BDP\"".to_owned(), // unknown; one BDP is the rule of thumb
+                |room| format!("\"{} B\"", room.max(MIN_BUFFER_BYTES)),
             );
             let (capacity, delay) = (way.capacity_bps.round(), wire(way));
             format!("capacity = \"{capacity} b/s\", delay = \"{delay:.3} ms\", buffer = {buffer}")
@@ -159,9 +159,9 @@ impl Report {
     }
 }
 
-/// Bytes of a small packet of the probe on the wire; least buffer of a scenario, a packet.
+/// Size of the probe's small packets on the wire, and smallest buffer of a scenario (one packet), bytes.
 const SMALL_ON_WIRE: f64 = 138.0;
-const LEAST: u64 = 1514;
+const MIN_BUFFER_BYTES: u64 = 1514;
 
 const HEAD: &str = "# Written by levelflow-net probe. Sizes and rates count from the Ethernet header on.
 name = \"my line\"
@@ -197,12 +197,12 @@ to = \"net\"
 packet = \"214 B\"
 ";
 
-/// Sentence about a line that was not idle before the load: its round trips were then longer than under load.
+/// Returns a sentence about a line that was not idle: its round-trip times were longer before the load than under load.
 fn disturbance(idle: &Idle, ways: [&Way; 2]) -> Option<String> {
     let loaded = ways.iter().filter_map(|way| way.loaded).map(|trips| trips.median);
     let shortest = loaded.fold(f64::INFINITY, f64::min);
-    let unnoticed = ways.iter().all(|way| way.added_s < NOTICED);
-    (unnoticed && shortest + NOTICED <= idle.median).then(|| {
+    let unnoticed = ways.iter().all(|way| way.added_s < NOTICEABLE_DELAY_S);
+    (unnoticed && shortest + NOTICEABLE_DELAY_S <= idle.median).then(|| {
         let (before, after) = (ms(idle.median), ms(shortest));
         format!(
             "other traffic disturbed the idle line: a round trip took {before}, and {after} under load; measure again"
@@ -211,7 +211,7 @@ fn disturbance(idle: &Idle, ways: [&Way; 2]) -> Option<String> {
 }
 
 fn sentence(up: &Way, down: &Way) -> String {
-    let seen = |way: &Way| way.added_s >= NOTICED;
+    let seen = |way: &Way| way.added_s >= NOTICEABLE_DELAY_S;
     match (seen(up), seen(down)) {
         (true, true) => format!(
             "your buffers add {} when you upload and {} when you download",
@@ -221,7 +221,7 @@ fn sentence(up: &Way, down: &Way) -> String {
         (true, false) => format!("your buffer adds {} when you upload", ms(up.added_s)),
         (false, true) => format!("your buffer adds {} when you download", ms(down.added_s)),
         (false, false) if up.queue == Queue::Unseen || down.queue == Queue::Unseen => {
-            "what the load did not fill adds nothing; a larger --max-rate may".to_owned()
+            "load adds less than 5 ms; a larger --max-rate may fill the line".to_owned()
         }
         (false, false) => "load adds less than 5 ms: nothing to fix".to_owned(),
     }
@@ -298,7 +298,7 @@ mod tests {
                 .sentence
                 .contains("a round trip took 32 ms, and 21 ms under load; measure again")
         );
-        assert_eq!(of(0.03, 0.0).grade, "A+", "within what nobody notices");
+        assert_eq!(of(0.03, 0.0).grade, "A+", "too small to notice");
         assert_eq!(of(0.032 + 0.5, 0.5).grade, "F");
     }
 

@@ -1,9 +1,10 @@
-//! How much load a line is given in one direction, and what it makes of it.
+//! Search of one direction with load: finds the capacity, fills the buffer, and measures the queueing delay.
 //!
-//! The rate doubles until what arrives falls behind what was sent (*ramp*). Both are rates of the same packets, by the clocks of
-//! the two ends, so the time that they are under way does not matter. Then half as much again as the line carries fills the buffer,
-//! until packets are lost and wait no longer than before (*fill*). Then a twentieth more than it carries keeps it full, unless
-//! a queue discipline shortens it (*steady*): what small packets wait in the second half of that is the latency under load.
+//! *Ramp*: the rate doubles until the arrival rate falls behind the sending rate. Both rates are measured over the same
+//! packets, each with the clock of one end, so the propagation delay cancels. *Fill*: load at 1.5 times the capacity
+//! fills the buffer until packets are lost and the delay no longer grows. *Steady*: load at 1.05 times the capacity
+//! keeps the buffer full, unless a queue discipline shortens the queue. Small packets in the second half of this phase
+//! measure the latency under load.
 
 use std::collections::VecDeque;
 
@@ -12,33 +13,35 @@ use levelflow_units::{Duration, Time};
 use crate::message::Arrived;
 use crate::tally::signed;
 
-/// Rate at first, bit/s.
-const FIRST: f64 = 250e3;
-/// What arrives has fallen behind when it is less than this part of what was sent, in so many reports in a row.
+/// Initial rate, bit/s.
+const INITIAL_RATE_BPS: f64 = 250e3;
+/// Saturation threshold: the arrival rate is below this fraction of the sending rate in this number of consecutive
+/// reports.
 const BEHIND: (f64, u32) = (0.85, 3);
-/// Least length and packets of what is judged.
-const SPAN: Duration = Duration::from_ms(250);
-const PACKETS: u64 = 16;
-/// Load while the buffer is filled and kept full, in parts of what the line carries.
-const FILL: f64 = 1.5;
-const STEADY: f64 = 1.05;
-/// Shortest time to fill it; how long packets wait no longer until it is full; how long it is kept full.
-const SHORTEST: Duration = Duration::from_secs(1);
-const FULL: Duration = Duration::from_ms(500);
-const KEEP: Duration = Duration::from_secs(4);
-/// A wait is longer than another if it is so by this part, and this time, ns.
+/// Minimum time and number of packets over which a rate is computed.
+const MIN_REPORT_TIME: Duration = Duration::from_ms(250);
+const MIN_REPORT_PACKETS: u64 = 16;
+/// Rate of load while the buffer is filled, and while it is kept full, as multiples of the capacity.
+const FILL_RATIO: f64 = 1.5;
+const KEEP_FULL_RATIO: f64 = 1.05;
+/// Minimum time of the fill phase. Then the time without growth of the delay after which the buffer counts as full, and
+/// the time of the steady phase.
+const MIN_FILL_TIME: Duration = Duration::from_secs(1);
+const STEADY_DELAY_TIME: Duration = Duration::from_ms(500);
+const KEEP_FULL_TIME: Duration = Duration::from_secs(4);
+/// Margins by which one delay must exceed another: a fraction, and a time in ns.
 const LONGER: (f64, f64) = (0.02, 1e6);
 
-/// What is going on.
+/// Phase of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum LoadStep {
     /// The rate doubles.
     Ramp,
     /// The buffer is filled.
     Fill,
-    /// It is kept full.
+    /// The buffer is kept full.
     Steady,
-    /// Nothing more is sent.
+    /// Load has ended.
     Over,
 }
 
@@ -48,7 +51,7 @@ struct Seen {
     small: u64,
 }
 
-/// Rates of the same packets: as they were sent, and as they arrived, bit/s.
+/// Sending rate and arrival rate of the same packets, bit/s.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
     sent: f64,
@@ -56,48 +59,48 @@ struct Rates {
     lost: bool,
 }
 
-/// The load of one direction.
+/// Search of one direction, driven by the receiver's reports.
 #[derive(Debug)]
 pub struct Search {
-    part: Part,
+    part: LoadStep,
     since: Time,
-    /// What has to be over by when; when the rate doubles.
+    /// Latest end of the search.
     end: Time,
     next: Time,
     rate: f64,
     most: f64,
-    /// Bytes of a packet on the wire.
+    /// Size of a load packet on the wire, bytes.
     size: f64,
     round: Duration,
-    /// Way of a small packet through an idle line, in the difference of the clocks.
+    /// Shortest one-way delay of a small packet on the idle line, ns. It includes the clock offset.
     base: i64,
     behind: u32,
     seen: VecDeque<Seen>,
-    /// Where the line was found to be full of load.
+    /// Report that detected saturation of the line.
     knee: Option<Seen>,
     longest: (f64, Time),
     full: bool,
     capacity: f64,
-    /// What had arrived when it was to be kept full.
+    /// Counts at the start of the steady phase.
     before: Arrived,
-    /// What load waited while the buffer was filled, and while it was kept full, ns.
+    /// Queueing delays of load packets in the fill phase and in the steady phase, ns.
     filling: Vec<i64>,
     waits: Vec<i64>,
 }
 
 impl Search {
-    /// Begins now, and is over within `time`.
+    /// Starts a search at `now` that lasts at most `time`.
     ///
-    /// `round` is the round-trip time of the idle line and `base` the way of a small packet through it, ns; `most` the largest rate,
-    /// bit/s, and `size` that of packets, bytes on the wire.
+    /// `round` is the round-trip time of the idle line. `base` is the one-way delay of a small packet on the idle line,
+    /// in ns. `most` is the limit on the rate, in bit/s. `size` is the size of a load packet on the wire, in bytes.
     #[must_use]
     pub fn new(now: Time, time: Duration, round: Duration, base: i64, most: f64, size: u64) -> Self {
         Self {
-            part: Part::Ramp,
+            part: LoadStep::Ramp,
             since: now,
             end: now + time,
-            next: now + SPAN.max(round),
-            rate: FIRST.min(most),
+            next: now + MIN_REPORT_TIME.max(round),
+            rate: INITIAL_RATE_BPS.min(most),
             most,
             size: size as f64,
             round,
@@ -114,69 +117,74 @@ impl Search {
         }
     }
 
-    /// What is going on.
+    /// Current phase of the search.
     #[must_use]
-    pub fn part(&self) -> Part {
+    pub fn part(&self) -> LoadStep {
         self.part
     }
 
-    /// Load now, bit/s on the wire; 0 when it is over.
+    /// Current rate of load, bit/s on the wire; 0 when the search is over.
     #[must_use]
     pub fn rate(&self) -> f64 {
-        if self.part == Part::Over { 0.0 } else { self.rate }
+        if self.part == LoadStep::Over { 0.0 } else { self.rate }
     }
 
-    /// When something is to be done without a report.
+    /// Time of the next call of [`Self::handle_timeout`] if no report arrives.
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
         match self.part {
-            Part::Ramp => self.next.min(self.keep_from()),
-            Part::Fill => self.keep_from(),
-            Part::Steady => self.end.min(self.since + KEEP),
-            Part::Over => Time::NEVER,
+            LoadStep::Ramp => self.next.min(self.keep_from()),
+            LoadStep::Fill => self.keep_from(),
+            LoadStep::Steady => self.end.min(self.since + KEEP_FULL_TIME),
+            LoadStep::Over => Time::NEVER,
         }
     }
 
-    /// When packets are sent whose waits are the latency under load.
+    /// True if a small packet sent at `now` measures the latency under load.
     #[must_use]
     pub fn counts(&self, now: Time) -> bool {
-        self.part == Part::Steady && now >= self.since + Duration::from_ps(self.kept().as_ps() / 2)
+        self.part == LoadStep::Steady && now >= self.since + Duration::from_ps(self.kept().as_ps() / 2)
     }
 
     fn kept(&self) -> Duration {
-        KEEP.min(self.end.since(self.since))
+        KEEP_FULL_TIME.min(self.end.since(self.since))
     }
 
-    /// By when the buffer is to be kept full, however full it is.
+    /// Latest start of the steady phase. It begins then even if the buffer is not full.
     fn keep_from(&self) -> Time {
-        let left = Duration::from_ps(KEEP.as_ps().min(self.end.since(self.since).as_ps() / 2));
+        let left = Duration::from_ps(KEEP_FULL_TIME.as_ps().min(self.end.since(self.since).as_ps() / 2));
         Time::from_ps(self.end.as_ps() - left.as_ps().min(self.end.as_ps())).max(self.since)
     }
 
-    /// Does what is due.
+    /// Doubles the rate or enters the next phase, if that is due.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.part {
-            Part::Ramp if now >= self.keep_from() => self.enter(Part::Over, now),
-            Part::Ramp if now >= self.next && self.rate < self.most => {
+            LoadStep::Ramp if now >= self.keep_from() => self.enter(LoadStep::Over, now),
+            LoadStep::Ramp if now >= self.next && self.rate < self.most => {
                 self.rate = (2.0 * self.rate).min(self.most);
-                // What the last rate did is known before the next.
-                let step = self.round + SPAN;
-                self.next = now + if self.rate < self.most { step } else { step + SHORTEST };
+                // The effect of one rate is measured before the next doubling.
+                let step = self.round + MIN_REPORT_TIME;
+                self.next = now
+                    + if self.rate < self.most {
+                        step
+                    } else {
+                        step + MIN_FILL_TIME
+                    };
             }
-            Part::Ramp if now >= self.next => self.enter(Part::Over, now),
-            Part::Fill if now >= self.keep_from() => self.keep(now),
-            Part::Steady if now >= self.since + self.kept() => self.enter(Part::Over, now),
+            LoadStep::Ramp if now >= self.next => self.enter(LoadStep::Over, now),
+            LoadStep::Fill if now >= self.keep_from() => self.keep(now),
+            LoadStep::Steady if now >= self.since + self.kept() => self.enter(LoadStep::Over, now),
             _ => {}
         }
     }
 
-    fn enter(&mut self, part: Part, now: Time) {
+    fn enter(&mut self, part: LoadStep, now: Time) {
         (self.part, self.since) = (part, now);
     }
 
-    /// Hears what has arrived so far; `small` are bytes of small packets that passed the line beside it.
+    /// Processes the counts of received load. `small` is the total size of small packets on the same line, bytes.
     pub fn report(&mut self, now: Time, load: Arrived, small: u64) {
-        if self.part == Part::Over
+        if self.part == LoadStep::Over
             || self.seen.back().is_some_and(|last| load.sent <= last.load.sent)
             || load.packets == 0
         {
@@ -190,7 +198,7 @@ impl Search {
         let newest = signed(load.last_arrived.wrapping_sub(load.last_sent)) - self.base;
         let Some(rates) = self.rates() else { return };
         match self.part {
-            Part::Ramp => {
+            LoadStep::Ramp => {
                 self.behind = if rates.arrived < BEHIND.0 * rates.sent {
                     self.behind + 1
                 } else {
@@ -198,27 +206,27 @@ impl Search {
                 };
                 if self.behind >= BEHIND.1 {
                     self.knee = self.seen.back().copied();
-                    self.rate = (FILL * rates.arrived).min(self.most);
+                    self.rate = (FILL_RATIO * rates.arrived).min(self.most);
                     self.longest.1 = now;
                     self.end = self.end.max(now);
-                    self.enter(Part::Fill, now);
+                    self.enter(LoadStep::Fill, now);
                 }
             }
-            Part::Fill => {
+            LoadStep::Fill => {
                 self.filling.push(newest);
-                let still = now >= self.longest.1 + FULL && now >= self.since + SHORTEST + self.round;
+                let still = now >= self.longest.1 + STEADY_DELAY_TIME && now >= self.since + MIN_FILL_TIME + self.round;
                 if still && rates.lost {
                     self.full = true;
                     self.keep(now);
                 }
             }
-            Part::Steady => {
+            LoadStep::Steady => {
                 if self.counts(now) {
                     self.waits
                         .push(signed(load.last_arrived.wrapping_sub(load.last_sent)) - self.base);
                 }
             }
-            Part::Over => {}
+            LoadStep::Over => {}
         }
     }
 
@@ -228,16 +236,16 @@ impl Search {
         if let Some(last) = self.seen.back() {
             self.before = last.load;
         }
-        self.rate = (STEADY * load).min(self.most);
-        self.enter(if load > 0.0 { Part::Steady } else { Part::Over }, now);
+        self.rate = (KEEP_FULL_RATIO * load).min(self.most);
+        self.enter(if load > 0.0 { LoadStep::Steady } else { LoadStep::Over }, now);
     }
 
-    /// Rates of the newest packets, from so far back that they mean something.
+    /// Rates over the shortest span of newest packets that has at least [`MIN_REPORT_TIME`] and [`MIN_REPORT_PACKETS`].
     fn rates(&mut self) -> Option<Rates> {
         let new = self.seen.back()?.load;
         let far = |old: &Seen| {
             let passed = new.last_arrived.saturating_sub(old.load.last_arrived);
-            passed >= SPAN.as_ps() / 1000 && new.sent >= old.load.sent + PACKETS
+            passed >= MIN_REPORT_TIME.as_ps() / 1000 && new.sent >= old.load.sent + MIN_REPORT_PACKETS
         };
         while self.seen.get(1).is_some_and(far) {
             self.seen.pop_front();
@@ -255,7 +263,7 @@ impl Search {
         })
     }
 
-    /// What the line carried since it was full of load, bit/s on the wire: in all, and of load.
+    /// Throughput since saturation, of all packets and of load only, bit/s on the wire.
     fn carried(&self) -> (f64, f64) {
         let (Some(from), Some(to)) = (self.knee, self.seen.back()) else {
             return (0.0, 0.0);
@@ -269,7 +277,7 @@ impl Search {
         (over(load + small), over(load))
     }
 
-    /// What the line carries, bit/s on the wire; what arrived at most where it never fell behind.
+    /// Capacity, bit/s on the wire. If the line was never saturated, this is the arrival rate of load.
     #[must_use]
     pub fn capacity(&mut self) -> f64 {
         if self.knee.is_some() {
@@ -279,13 +287,14 @@ impl Search {
         }
     }
 
-    /// Whether it fell behind, and whether its buffer was seen to be full.
+    /// Flags: true if the line was saturated, and true if its buffer was full.
     #[must_use]
     pub fn found(&self) -> (bool, bool) {
         (self.knee.is_some(), self.full)
     }
 
-    /// Longest that load waited, its own transmission in place of a small packet's, s.
+    /// Longest queueing delay of load packets, s. It includes the additional transmission time of a load packet
+    /// compared with a small packet.
     #[must_use]
     pub fn longest_wait(&self) -> f64 {
         self.seen
@@ -293,19 +302,20 @@ impl Search {
             .map_or(0.0, |last| (signed(last.load.longest) - self.base).max(0) as f64 / 1e9)
     }
 
-    /// What load waited when the buffer was fullest, but for a few packets that were late for other reasons, s.
+    /// Queueing delay of load packets when the buffer was fullest, s: the 90th percentile of the fill phase, without
+    /// outliers.
     #[must_use]
     pub fn peak_wait(&self) -> f64 {
         quantile(&self.filling, 0.9).unwrap_or_default()
     }
 
-    /// Median of what load waited while the buffer was kept full, s; none if it was not.
+    /// Median queueing delay of load packets in the steady phase, s; `None` without that phase.
     #[must_use]
     pub fn steady_wait(&self) -> Option<f64> {
         quantile(&self.waits, 0.5)
     }
 
-    /// Share of the load that was lost meanwhile.
+    /// Fraction of load packets lost since the start of the steady phase.
     #[must_use]
     pub fn lost(&self) -> f64 {
         let Some(last) = self.seen.back().map(|seen| seen.load) else {
@@ -323,7 +333,7 @@ impl Search {
     }
 }
 
-/// Of waits, ns, in s.
+/// Returns a quantile of delays, in seconds. The delays are in ns; negative delays count as zero.
 fn quantile(waits: &[i64], share: f64) -> Option<f64> {
     let mut sorted = waits.to_vec();
     sorted.sort_unstable();

@@ -1,15 +1,16 @@
-//! Load as its receiver counts it.
+//! Counter of received load, at its receiver.
 
 use crate::message::Arrived;
 
-/// Counts load.
+/// Counter of received load.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     arrived: Arrived,
 }
 
 impl Tally {
-    /// Counts a packet of so many bytes on the wire. One that was overtaken counts; its times do not.
+    /// Counts a packet of `bytes` on the wire. A reordered packet does not change the send and arrival times of the
+    /// newest one.
     pub(crate) fn take(&mut self, at: u64, sent: u64, seq: u64, bytes: u64) {
         let way = at.wrapping_sub(sent);
         let all = &mut self.arrived;
@@ -25,13 +26,14 @@ impl Tally {
         }
     }
 
-    /// What has come.
+    /// Counts of the load received.
     pub(crate) fn arrived(&self) -> Arrived {
         self.arrived
     }
 }
 
-/// A way between two clocks, which may be negative.
+/// Converts a one-way delay between two clocks to a signed number. It is negative if the receiver's clock is behind by
+/// more than the delay.
 pub(crate) fn signed(way: u64) -> i64 {
     way as i64
 }

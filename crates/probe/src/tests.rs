@@ -1,19 +1,19 @@
-//! Both ends in virtual time, with lines of known capacity, delay and buffer between them.
+//! Both ends in virtual time, connected by lines of known capacity, delay and buffer.
 
 use std::collections::hash_map::RandomState;
 use std::net::SocketAddr;
 
-use levelflow_path::{Hop, Loss, Propagation, Settings as Line};
+use levelflow_path::{Hop, Propagation, Settings as Line, WireLoss};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-use crate::message::{Arrived, LONGEST, Message, SMALL};
-use crate::probe::{Failure, Lane, Outcome, Probe, Settings, Stage};
+use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message};
+use crate::probe::{Channel, Failure, Outcome, Phase, Probe, Settings};
 use crate::{Limits, Queue, Reflector};
 
 const AROUND: usize = 42;
 
-fn address(lane: Lane) -> SocketAddr {
+fn address(lane: Channel) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], 7000 + lane as u16))
 }
 
@@ -40,9 +40,9 @@ fn settings() -> Settings {
     }
 }
 
-type Packet = (Lane, Vec<u8>);
+type Packet = (Channel, Vec<u8>);
 
-/// A forger: sees what comes down, and gives what it sends to the near end.
+/// Attacker that observes packets to the near end, and returns forged packets for it.
 type Forge = Box<dyn FnMut(&Packet) -> Vec<Packet>>;
 
 struct World {
@@ -51,7 +51,7 @@ struct World {
     reflector: Reflector,
     up: Hop<Packet>,
     down: Hop<Packet>,
-    /// Bytes that came to the far end and left it, of small packets and greetings.
+    /// Bytes of pings, replies and handshake that the reflector received and sent.
     small: (u64, u64),
     forge: Option<Forge>,
 }
@@ -96,20 +96,20 @@ impl World {
         let next = next.into_iter().flatten().min().unwrap_or(Time::NEVER);
         self.now = self.now.max(next.min(self.probe.poll_timeout()));
         let now = self.now;
-        let mut wire = [0; LONGEST];
+        let mut wire = [0; MAX_MESSAGE_BYTES];
         self.probe.handle_timeout(now);
         while let Some((lane, length)) = self.probe.poll_transmit(now, &mut wire) {
             let _ = self.up.handle_input(now, size(length), (lane, wire[..length].to_vec()));
         }
         self.reflector.handle_timeout(now);
         while let Some((to, length)) = self.reflector.poll_transmit(now, &mut wire) {
-            assert_eq!(to, address(Lane::Load));
+            assert_eq!(to, address(Channel::Load));
             let _ = self
                 .down
-                .handle_input(now, size(length), (Lane::Load, wire[..length].to_vec()));
+                .handle_input(now, size(length), (Channel::Load, wire[..length].to_vec()));
         }
         while let Some((at, (lane, packet))) = self.up.poll_output(now) {
-            let mut answer = [0; SMALL];
+            let mut answer = [0; CONTROL_BYTES];
             self.small.0 += packet.len() as u64;
             if let Some(length) = self.reflector.handle_input(at, address(lane), &packet, &mut answer) {
                 self.small.1 += length as u64;
@@ -138,7 +138,7 @@ fn near(found: f64, truth: f64, part: f64) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// The oracle is the line itself.
+    /// The parameters of the line are the reference.
     #[test]
     fn a_line_is_measured_to_a_few_percent(
         up in 0.5_f64..40.0, down in 0.5_f64..40.0, ms in (1_u64..80, 1_u64..80),
@@ -149,18 +149,18 @@ proptest! {
         let delays = [ms.0, ms.1].map(Duration::from_ms);
         let mut world = World::new(line(up * 1e6, delays[0], rooms[0]), line(down * 1e6, delays[1], rooms[1]), seed);
         let found = world.run().unwrap();
-        let small = (SMALL + AROUND) as f64 * 8e-6;
+        let small = (CONTROL_BYTES + AROUND) as f64 * 8e-6;
         let idle = (ms.0 + ms.1) as f64 / 1e3 + small / up + small / down;
         prop_assert!(near(found.idle.median, idle, 0.001), "{} is not {idle}", found.idle.median);
         prop_assert_eq!(found.garbage, 0);
         for ((found, mbps), room) in found.loaded.iter().zip([up, down]).zip(rooms) {
             prop_assert!(near(found.capacity, mbps * 1e6, 0.02), "{} is not {mbps} Mb/s", found.capacity);
             let buffer = found.buffer.unwrap() as f64;
-            // What fits depends on the last packet, so a packet either way is exact.
+            // The buffer in bytes depends on the last packet that fits, so an error of one packet is allowed.
             prop_assert!((buffer - room as f64).abs() <= 0.03 * room as f64 + 1242.0, "{buffer} is not {room}");
             prop_assert_eq!(found.queue, Queue::DropTail);
             let wait = room as f64 * 8.0 / (mbps * 1e6);
-            // It comes and goes with each packet of load.
+            // The queueing delay varies by one load packet.
             let packet = 1242.0 * 8.0 / (mbps * 1e6);
             prop_assert!((found.added - wait).abs() <= 0.03 * wait + 1.5 * packet, "{} is not {wait}", found.added);
         }
@@ -216,14 +216,14 @@ fn a_line_that_the_largest_rate_does_not_fill_is_at_least_as_fast() {
 #[test]
 fn loss_and_jitter_of_an_idle_line_are_seen_and_mistaken_for_nothing_else() {
     let mut lossy = line(10e6, Duration::from_ms(20), 125_000);
-    lossy.wire.loss = Loss::Independent(0.02);
+    lossy.wire.loss = WireLoss::Independent(0.02);
     lossy.wire.jitter = Duration::from_ms(4);
     let found = World::new(lossy, lossy, 7).run().unwrap();
     assert!((0.005..0.1).contains(&found.idle.loss), "{:?}", found.idle);
     assert!((0.0005..0.004).contains(&found.idle.jitter), "{:?}", found.idle);
     for way in found.loaded {
         assert_eq!(way.queue, Queue::DropTail, "{way:?}");
-        // What the wire loses does not arrive.
+        // Random losses on the wire reduce the measured capacity.
         assert!(near(way.capacity, 9.8e6, 0.02), "{way:?}");
         assert!(near(way.buffer.unwrap() as f64, 125_000.0, 0.1), "{way:?}");
     }
@@ -233,12 +233,12 @@ fn loss_and_jitter_of_an_idle_line_are_seen_and_mistaken_for_nothing_else() {
 fn nobody_and_a_busy_far_end_are_told_apart() {
     let clear = line(10e6, Duration::from_ms(5), 100_000);
     let mut dead = clear;
-    dead.wire.loss = Loss::Independent(1.0);
-    assert_eq!(World::new(dead, clear, 1).run(), Err(Failure::Nobody));
+    dead.wire.loss = WireLoss::Independent(1.0);
+    assert_eq!(World::new(dead, clear, 1).run(), Err(Failure::NoReply));
     let mut world = World::new(clear, clear, 1);
     let other = SocketAddr::from(([10, 0, 0, 9], 7000));
     let ask = |world: &mut World, message: Message| {
-        let (mut wire, mut answer) = ([0; SMALL], [0; SMALL]);
+        let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
         message.encode(&mut wire);
         world.reflector.handle_input(world.now, other, &wire, &mut answer);
         Message::decode(&answer)
@@ -253,7 +253,7 @@ fn nobody_and_a_busy_far_end_are_told_apart() {
         ask(&mut world, ping);
     }
     assert_eq!(world.probe.outcome(), Some(Err(Failure::Busy)));
-    // The other one falls silent, and the next has its turn.
+    // The other client sends nothing more, so its session ends and the next client is served.
     world.probe = Probe::new(world.now, settings(), 5);
     assert!(world.run().is_ok());
 }
@@ -267,7 +267,7 @@ fn forged_answers_change_nothing() {
     world.forge = Some(Box::new(move |(lane, wire)| {
         count += 1;
         let guess = |message: Message| {
-            let mut forged = vec![0; SMALL];
+            let mut forged = vec![0; CONTROL_BYTES];
             message.encode(&mut forged);
             (*lane, forged)
         };
@@ -288,7 +288,7 @@ fn forged_answers_change_nothing() {
             pings: 0,
             load,
         };
-        // A datagram that knows the secret and counts what was never sent is not believed, either.
+        // A datagram with the correct secret is rejected, too, if it reports packets that were never sent.
         let mut forged = vec![
             guess(pong(count, 0, load)),
             guess(Message::Busy { id: count }),
@@ -314,14 +314,14 @@ fn a_copy_of_an_answer_counts_once() {
     let mut world = World::new(clear, clear, 3);
     let mut last: Option<Packet> = None;
     world.forge = Some(Box::new(move |packet| {
-        let again = last.take().filter(|(lane, _)| *lane == Lane::Call);
+        let again = last.take().filter(|(lane, _)| *lane == Channel::Call);
         last = Some(packet.clone());
         again.into_iter().collect()
     }));
     assert_eq!(world.run().unwrap().loaded, honest.loaded);
 }
 
-/// What it sends to an address that never proved itself is what came, at most.
+/// A client that has not proved its address receives at most as many bytes as it sent.
 #[test]
 fn a_reflector_amplifies_nothing() {
     let limits = Limits {
@@ -329,7 +329,7 @@ fn a_reflector_amplifies_nothing() {
         time: Duration::from_secs(3),
     };
     let mut reflector = Reflector::new(limits, RandomState::new());
-    let victim = address(Lane::Load);
+    let victim = address(Channel::Load);
     let (mut came, mut left) = (0, 0);
     let mut random = 1_u64;
     for step in 0..4000_u64 {
@@ -352,11 +352,11 @@ fn a_reflector_amplifies_nothing() {
                 sent: 0,
             },
         ][(random >> 33) as usize % 4];
-        let (mut wire, mut answer) = ([0; SMALL], [0; SMALL]);
+        let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
         message.encode(&mut wire);
-        came += SMALL;
+        came += CONTROL_BYTES;
         left += reflector.handle_input(now, victim, &wire, &mut answer).unwrap_or(0);
-        assert_eq!(reflector.poll_transmit(now, &mut [0; LONGEST]), None);
+        assert_eq!(reflector.poll_transmit(now, &mut [0; MAX_MESSAGE_BYTES]), None);
     }
     assert!(left <= came && reflector.sessions == 0 && reflector.garbage > 0);
 }
@@ -368,8 +368,8 @@ fn load_that_is_asked_for_has_its_limits() {
         time: Duration::from_secs(3),
     };
     let mut reflector = Reflector::new(limits, RandomState::new());
-    let near = address(Lane::Load);
-    let (mut wire, mut answer) = ([0; SMALL], [0; SMALL]);
+    let near = address(Channel::Load);
+    let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
     let mut sent = 0;
     let mut token = 0;
     for ms in 0..6000_u64 {
@@ -389,33 +389,33 @@ fn load_that_is_asked_for_has_its_limits() {
         {
             token = given;
         }
-        while let Some((_, length)) = reflector.poll_transmit(now, &mut [0; LONGEST]) {
+        while let Some((_, length)) = reflector.poll_transmit(now, &mut [0; MAX_MESSAGE_BYTES]) {
             sent += length + AROUND;
         }
     }
     let most = 2e6 / 8.0 * 6.1;
     assert!((sent as f64) < most && sent > 0, "{sent} bytes");
-    // A session lasts 3 s, then another may begin: silence ends both.
+    // A session lasts 3 s; then another may begin. Both end when no datagrams arrive.
     let later = Time::ZERO + Duration::from_secs(30);
     reflector.handle_timeout(later);
     assert_eq!((reflector.serves(), reflector.poll_timeout()), (None, None));
 }
 
 proptest! {
-    /// Whatever arrives, neither end panics, and a far end answers with no more than came.
+    /// Arbitrary datagrams do not make either end panic, and a reply is never longer than its request.
     #[test]
     fn anything_may_arrive(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..40), kind in 0_u8..9) {
         let clear = line(5e6, Duration::from_ms(10), 50_000);
         let mut world = World::new(clear, clear, 3);
-        while world.probe.stage() == Stage::Greet { world.step(); }
+        while world.probe.stage() == Phase::Handshake { world.step(); }
         for mut wire in datagrams {
             if wire.len() >= 8 { wire[..8].copy_from_slice(&[b'L', b'F', b'P', b'B', 1, kind, 0, 0]); }
-            wire.resize(wire.len().max(SMALL), 0xff);
-            let mut answer = [0; SMALL];
-            let left = world.reflector.handle_input(world.now, address(Lane::Call), &wire, &mut answer);
+            wire.resize(wire.len().max(CONTROL_BYTES), 0xff);
+            let mut answer = [0; CONTROL_BYTES];
+            let left = world.reflector.handle_input(world.now, address(Channel::Call), &wire, &mut answer);
             prop_assert!(left.unwrap_or(0) <= wire.len());
-            world.probe.handle_input(world.now, Lane::Call, &wire);
-            world.probe.handle_input(world.now, Lane::Load, &wire);
+            world.probe.handle_input(world.now, Channel::Call, &wire);
+            world.probe.handle_input(world.now, Channel::Load, &wire);
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Errors as Python raises them.
+//! Python exceptions for errors.
 
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-// Named by its full path, so that copies, pickles and process pools find it.
+// Named by its full path, so that pickle and process pools find the class.
 create_exception!(
     levelflow._core,
     ScenarioError,
@@ -12,7 +12,7 @@ create_exception!(
     "A scenario that cannot be run; a line for each mistake."
 );
 
-/// The exception of a scenario that is not allowed.
+/// Converts a scenario error to its Python exception.
 pub fn refuse(error: levelflow_scenario::ScenarioError) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }

@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use crate::error::ScenarioError;
 use crate::simulation::Simulation;
 
-/// The files of a run while it goes on.
+/// Files of a run in progress.
 #[pyclass(module = "levelflow._core")]
 pub struct Recording(Option<results::Recording>);
 
 #[pymethods]
 impl Recording {
-    /// Makes way in a directory. Raises ScenarioError if it holds anything but a result.
+    /// Clears a result directory. Raises ScenarioError if it contains files that do not belong to a result.
     #[new]
     #[pyo3(signature = (path, manifest, origin=None))]
     fn new(path: PathBuf, manifest: &str, origin: Option<PathBuf>) -> PyResult<Self> {
@@ -24,7 +24,7 @@ impl Recording {
         Ok(Self(Some(files)))
     }
 
-    /// Writes what the simulation recorded since the last time.
+    /// Writes the rows that the simulation recorded since the last call.
     fn flush(&mut self, py: Python<'_>, simulation: &mut Simulation) -> PyResult<()> {
         let Some(files) = &mut self.0 else { return Ok(()) };
         files.append(simulation.run.recorder());
@@ -32,7 +32,7 @@ impl Recording {
         py.detach(|| files.flush(now_s)).map_err(raised)
     }
 
-    /// Writes the rest, turns parts into files, and states whether the run is complete.
+    /// Writes the remaining rows, merges parts into files, and records whether the run is complete.
     fn close(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<()> {
         let Some(mut files) = self.0.take() else { return Ok(()) };
         simulation.run.record_end();

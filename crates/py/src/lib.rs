@@ -1,4 +1,4 @@
-//! `levelflow._core`: the simulator for Python. Wrappers and error mapping, no logic.
+//! `levelflow._core`: the simulator for Python. Contains wrappers and error mapping, no logic.
 
 mod error;
 mod files;
@@ -16,13 +16,14 @@ use serde_json::Value;
 use error::{ScenarioError, refuse};
 use simulation::{Simulation, read};
 
-/// Scenario in TOML to the same structure in JSON.
+/// Converts a scenario from TOML to the same structure in JSON.
 #[pyfunction]
 fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
 }
 
-/// A scenario in JSON with changes in place of the traces that links name, by their paths from a folder.
+/// Replaces each trace file that a link names by the changes in this file, in a scenario in JSON. Paths are relative to
+/// `folder`.
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -31,13 +32,13 @@ fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// The line of a scenario file that an error is about.
+/// Returns the line of a scenario file that an error refers to.
 #[pyfunction]
 fn line(text: &str, error: &str) -> Option<usize> {
     scenario::line(text, error)
 }
 
-/// The steps along a path of a scenario in JSON, in JSON: keys, and indices of entries.
+/// Returns the steps of a path in a scenario: keys, and indices of entries. Scenario and steps are JSON.
 #[pyfunction]
 fn locate(json: &str, path: &str) -> PyResult<String> {
     let scenario = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -49,13 +50,13 @@ fn locate(json: &str, path: &str) -> PyResult<String> {
     Ok(steps.collect::<Value>().to_string())
 }
 
-/// A value as typed on a command line, in JSON.
+/// Parses a value from a command line; returns it in JSON.
 #[pyfunction]
 fn value_of(text: &str) -> String {
     scenario::value_of(text).to_string()
 }
 
-/// Returns a scenario with the arrivals of all flow entries multiplied by a factor; both in JSON.
+/// Returns a scenario with the arrival rates of all flow entries multiplied by a factor. Input and output are JSON.
 #[pyfunction]
 fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -63,38 +64,38 @@ fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// Checks a scenario in JSON and gives what it stands for, in JSON.
+/// Checks a scenario in JSON; returns the description of its network, in JSON.
 #[pyfunction]
 fn resolve(json: &str) -> PyResult<String> {
     let (scenario, resolved) = read(json)?;
     Ok(resolved.describe(&scenario).to_string())
 }
 
-/// JSON Schema of scenario files.
+/// Returns the JSON Schema of scenario files.
 #[pyfunction]
 fn schema() -> String {
     scenario::schema().to_string()
 }
 
-/// Every law with its parameter table, in JSON.
+/// Returns every law with its parameter table, in JSON.
 #[pyfunction]
 fn laws() -> String {
     scenario::describe_laws().to_string()
 }
 
-/// Every queue discipline with its parameter table, in JSON.
+/// Returns every queue discipline with its parameter table, in JSON.
 #[pyfunction]
 fn queues() -> String {
     scenario::describe_queues().to_string()
 }
 
-/// Every buffer rule and every buffer-sizing algorithm with its parameter table, in JSON.
+/// Returns every buffer rule and every buffer-sizing algorithm with its parameter table, in JSON.
 #[pyfunction]
 fn buffer_algorithms() -> String {
     scenario::describe_buffer_algorithms().to_string()
 }
 
-/// Does again what a log of laws says; what came out, in JSON. Raises ValueError for what is no log.
+/// Replays a log of laws; returns the outcome in JSON. Raises ValueError if the log is invalid.
 #[pyfunction]
 fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
     let replayed = py.detach(|| levelflow_sim::replay::replay(log));
@@ -102,7 +103,7 @@ fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
     serde_json::to_string(&replayed).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Version and build profile.
+/// Returns version and build profile.
 #[pyfunction]
 fn build() -> String {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };

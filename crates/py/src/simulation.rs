@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use levelflow_results::{Column, Table};
 use levelflow_scenario::{Resolved, Scenario};
-use levelflow_sim::{Capture, Division, Run, Running, Sim, Threads};
+use levelflow_sim::{Capture, Division, ParallelRun, Running, Sim, Threads};
 use levelflow_units::{Duration, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{ScenarioError, refuse};
 
-/// A scenario in JSON, read and checked.
+/// Reads and checks a scenario in JSON.
 pub fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
     let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let scenario = Scenario::from_value(&value).map_err(refuse)?;
@@ -20,7 +20,7 @@ pub fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
     Ok((scenario, resolved))
 }
 
-/// A run under way.
+/// Run in progress.
 #[pyclass(module = "levelflow._core")]
 pub struct Simulation {
     pub run: Box<dyn Running>,
@@ -30,8 +30,8 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// With `capture`, what the links of these names carry is captured, on one thread; of all, if there are none. Without a
-    /// number of threads, there are as many as pay.
+    /// Creates a run. `capture` names the links whose packets are captured; an empty list means all links. A run with
+    /// capture uses one thread. Without `threads`, the number of threads is chosen for speed.
     #[new]
     #[pyo3(signature = (json, capture=None, threads=Some(1)))]
     fn new(py: Python<'_>, json: &str, capture: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Self> {
@@ -46,56 +46,56 @@ impl Simulation {
             Some(_) => {
                 let mut sim = Sim::new(resolved.network);
                 sim.capture = capture;
-                Box::new(Run::whole(sim, Division::Whole))
+                Box::new(ParallelRun::whole(sim, Division::Whole))
             }
         });
         Ok(Self { run, duration })
     }
 
-    /// What has been captured since the last call, as pcapng.
+    /// Returns packets captured since the last call, as pcapng.
     fn captured<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.run.captured())
     }
 
-    /// Simulated time, s.
+    /// Returns the simulated time, s.
     #[getter]
     fn now(&self) -> f64 {
         self.run.now().as_secs_f64()
     }
 
-    /// Events processed.
+    /// Returns the number of events processed.
     #[getter]
     fn events(&self) -> u64 {
         self.run.events()
     }
 
-    /// Packets times links they crossed.
+    /// Returns the number of link crossings, summed over all packets.
     #[getter]
     fn packet_hops(&self) -> u64 {
         self.run.packet_hops()
     }
 
-    /// How the run is divided among threads, or why it is not.
+    /// Returns the division of the run among threads, or the reason for using one thread.
     #[getter]
     fn division(&self) -> String {
         self.run.division().to_string()
     }
 
-    /// Bytes held for packets, links and flows.
+    /// Returns the memory for packets, links and flows, in bytes.
     #[getter]
     fn memory(&self) -> usize {
         self.run.memory()
     }
 
-    /// Goes on until `to_s` or for at most so many events; true at the end of the run. Raises ScenarioError when the
-    /// run comes to its limit of memory.
+    /// Advances to `to_s` or by at most `budget_events` events; returns true at the end of the run. Raises
+    /// ScenarioError when the run reaches its memory limit.
     fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
         let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
         py.detach(|| self.run.advance(Time::ZERO + until, budget_events))
             .map_err(|e| ScenarioError::new_err(e.to_string()))
     }
 
-    /// What has been recorded since the last call: table, column, (type, bytes).
+    /// Returns the rows recorded since the last call, by table and column. Each column is (type, bytes).
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tables = PyDict::new(py);
         for (name, table) in self.run.recorder().take() {
@@ -104,12 +104,12 @@ impl Simulation {
         Ok(tables)
     }
 
-    /// Records the transfers that go on now, at the end of the run, which then must not go on.
+    /// Records the unfinished transfers at the end of the run; the run must not advance after this.
     fn record_end(&mut self) {
         self.run.record_end();
     }
 
-    /// Exact counters, in JSON. Raises RuntimeError when packets are not conserved.
+    /// Returns exact counters, in JSON. Raises RuntimeError if packets are not conserved.
     fn summary(&mut self) -> PyResult<String> {
         let summary = self.run.summary().map_err(|v| PyRuntimeError::new_err(v.to_string()))?;
         serde_json::to_string(&summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))

@@ -1,4 +1,4 @@
-//! Bindings for stepping a law: one router, sender or buffer-sizing algorithm, which exchange headers as bytes.
+//! Bindings for stepping one router, sender or buffer-sizing algorithm. Routers and senders exchange headers as bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,7 +18,7 @@ use crate::error::refuse;
 
 const LONGEST_HEADER: usize = 64;
 
-/// A log in memory.
+/// Log in memory.
 #[derive(Debug, Clone)]
 struct Page(Arc<Mutex<Vec<u8>>>);
 
@@ -41,7 +41,7 @@ impl Sink for Page {
     }
 }
 
-/// A law with its parameters, and the log of its instances, if one is wanted.
+/// Law with its parameters, and the log of its instances if requested.
 struct Chosen {
     params: AnyParams,
     values: Vec<f64>,
@@ -58,7 +58,7 @@ impl Chosen {
         })
     }
 
-    /// Begins an instance whose state is compared after each interval or ACK.
+    /// Starts the log of an instance. A replay compares the state of the instance after each interval or ACK.
     fn log(&self, instance: u32, role: Role) -> Option<Log<Page>> {
         let law = LAWS.iter().find(|law| law.name == self.params.law().name)?;
         let start = Start::new(law, role, &self.values);
@@ -96,7 +96,7 @@ fn kind(name: &str) -> PyResult<Kind> {
     }
 }
 
-/// The router half of a law at one output port.
+/// Router half of a law at one output port.
 #[pyclass(module = "levelflow._core")]
 pub struct Router {
     chosen: Chosen,
@@ -116,7 +116,8 @@ impl Router {
         Ok(Self { chosen, law })
     }
 
-    /// A packet of `size` bytes arrives and finds a queue; gives the header as it goes on. Without a header it is foreign.
+    /// Processes the arrival of a packet of `size` bytes at the queue; returns the outgoing header. A packet without a
+    /// header belongs to no law.
     #[pyo3(signature = (size, header=None, queue_bytes=0))]
     fn arrive<'py>(
         &mut self,
@@ -134,7 +135,7 @@ impl Router {
         Ok(header.map(|h| encode(py, &h)))
     }
 
-    /// A packet of `size` bytes with this header leaves the queue; gives the header as it goes on.
+    /// Processes the departure of a packet of `size` bytes with this header; returns the outgoing header.
     #[pyo3(signature = (header, size=1000))]
     fn depart<'py>(&mut self, py: Python<'py>, header: &[u8], size: u64) -> PyResult<Bound<'py, PyBytes>> {
         let mut header = decode(&self.chosen.params, header)?;
@@ -143,7 +144,8 @@ impl Router {
         Ok(encode(py, &header))
     }
 
-    /// The interval that lasted `elapsed_s` ends. Of the queue, `in_service_bytes` are being sent.
+    /// Ends a control interval of `elapsed_s`. `queue_bytes` includes the `in_service_bytes` that are being
+    /// transmitted.
     #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0, in_service_bytes=0))]
     fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64, in_service_bytes: u64) -> PyResult<()> {
         if in_service_bytes > queue_bytes {
@@ -162,37 +164,37 @@ impl Router {
         Ok(())
     }
 
-    /// What is fed back: a price, or a rate in bit/s.
+    /// Returns the feedback: a price, or a rate in bit/s.
     #[getter]
     fn signal(&self) -> f64 {
         self.law.signal()
     }
 
-    /// Load that the router aims at, bit/s.
+    /// Returns the target load of the router, bit/s.
     #[getter]
     fn target_bps(&self) -> f64 {
         self.law.target().bps()
     }
 
-    /// Time to the end of the next interval, s.
+    /// Returns the duration of the next control interval, s.
     #[getter]
     fn interval_s(&self) -> f64 {
         self.law.interval(&self.chosen.params).as_secs_f64()
     }
 
-    /// Its inputs so far, for `levelflow replay`; `None` unless they are logged.
+    /// Returns the log of inputs so far, for `levelflow replay`; `None` unless inputs are logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
     }
 
-    /// Every variable of the router.
+    /// Formats every variable of the router.
     fn __repr__(&self) -> String {
         format!("{:?}", self.law)
     }
 }
 
-/// The sender half of a law for one flow.
+/// Sender half of a law for one flow.
 #[pyclass(module = "levelflow._core")]
 pub struct Sender {
     chosen: Chosen,
@@ -215,7 +217,7 @@ impl Sender {
         Ok(Self { chosen, law, receiver })
     }
 
-    /// Stamps packet `number` of `size` bytes, sent at `now_s`.
+    /// Returns the header for packet `number` of `size` bytes, sent at `now_s`.
     #[pyo3(signature = (now_s, number, size, kind="data"))]
     fn send<'py>(
         &mut self,
@@ -234,7 +236,7 @@ impl Sender {
         Ok(encode(py, &self.law.on_send(&self.chosen.params, now, &packet)))
     }
 
-    /// The ACK for packet `number` arrives at `now_s`, with the header that reached the receiver.
+    /// Processes the ACK of packet `number` at `now_s`, with the header that reached the receiver.
     #[pyo3(signature = (now_s, number, rtt_s, header, kind="data"))]
     fn feedback(&mut self, now_s: f64, number: u32, rtt_s: f64, header: &[u8], kind: &str) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
@@ -251,7 +253,7 @@ impl Sender {
         Ok(())
     }
 
-    /// `lost` is the number of a packet that is taken for lost, `next` that of the next packet.
+    /// Processes the loss of packet `lost`; `next` is the number of the next packet.
     #[pyo3(signature = (now_s, lost, next, outstanding=0))]
     fn loss(&mut self, now_s: f64, lost: u32, next: u32, outstanding: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
@@ -264,50 +266,50 @@ impl Sender {
         Ok(())
     }
 
-    /// The retransmission timeout (RTO); `next` is the number of the next packet.
+    /// Processes a retransmission timeout (RTO); `next` is the number of the next packet.
     fn timeout(&mut self, now_s: f64, next: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
         self.law.on_timeout(&self.chosen.params, now, next);
         Ok(())
     }
 
-    /// Most packets that may be on their way; `None` without a limit.
+    /// Returns the congestion window, in packets; `None` if the law does not limit packets in flight.
     #[getter]
     fn window(&self) -> Option<u32> {
         Some(self.law.window()).filter(|&w| w < u32::MAX)
     }
 
-    /// Sending rate, bit/s.
+    /// Returns the sending rate, bit/s.
     #[getter]
     fn rate_bps(&self) -> f64 {
         self.law.rate().bps()
     }
 
-    /// Rate that the sender would like next, bit/s.
+    /// Returns the rate that the sender proposes to routers, bit/s.
     #[getter]
     fn proposal_bps(&self) -> f64 {
         self.law.proposal().bps()
     }
 
-    /// Size of the next data packet, bytes.
+    /// Returns the size of the next data packet, bytes.
     #[getter]
     fn packet_size(&self) -> u64 {
         self.law.packet_size(&self.chosen.params).get()
     }
 
-    /// Its inputs so far, for `levelflow replay`; `None` unless they are logged.
+    /// Returns the log of inputs so far, for `levelflow replay`; `None` unless inputs are logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
     }
 
-    /// Every variable of the sender.
+    /// Formats every variable of the sender.
     fn __repr__(&self) -> String {
         format!("{:?}", self.law)
     }
 }
 
-/// A buffer-sizing algorithm at one output port.
+/// Buffer-sizing algorithm at one output port.
 #[pyclass(module = "levelflow._core")]
 pub struct BufferAlgorithm(AnyBufferAlgorithm);
 
@@ -322,8 +324,8 @@ impl BufferAlgorithm {
         Ok(Self(AnyBufferAlgorithm::new(&params, &PortInfo { id: 1, capacity })))
     }
 
-    /// An interval ends in which so many bytes were admitted, found no room and were sent, and `queue_bytes` waited in the mean;
-    /// `queue_packets` wait now. Gives the packets that the port may hold from now on.
+    /// Ends an interval with these numbers of bytes admitted, dropped and sent. `queue_bytes` is the mean queue length,
+    /// `queue_packets` the current one. Returns the new buffer limit of the port, in packets.
     #[pyo3(signature = (elapsed_s, admitted, dropped, sent, queue_bytes=0, queue_packets=0))]
     fn close(
         &mut self,
@@ -345,19 +347,19 @@ impl BufferAlgorithm {
         Ok(self.0.packets())
     }
 
-    /// Packets that the port may hold.
+    /// Returns the buffer limit of the port, in packets.
     #[getter]
     fn packets(&self) -> f64 {
         self.0.packets()
     }
 
-    /// Time between two calls of `close`, s.
+    /// Returns the time between two calls of `close`, s.
     #[getter]
     fn interval_s(&self) -> f64 {
         self.0.interval().as_secs_f64()
     }
 
-    /// Every variable of the algorithm.
+    /// Formats every variable of the algorithm.
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }

@@ -1,7 +1,7 @@
 //! A QUIC connection whose rate the network sets: `cargo run --release -p levelflow-quic --example rate_by_network`.
 //!
-//! A server, a router with a line of 20 Mb/s and a client, all in one process. The client sends as fast as it is let; in which
-//! rate that is, the router says.
+//! A server, a router with a line of 20 Mb/s and a client, all in one process. The client sends as fast as the
+//! connection permits; the router sets that rate.
 
 use levelflow_units::Buffer;
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Failure> {
     tokio::spawn(sink(server));
     let (router, stop) = router(local, address)?;
 
-    // All that is new for a user of QUIC: the law in the configuration, and what the connection says of its rate.
+    // New for a user of QUIC: the law in the configuration, and the rate that the connection reports.
     let config = Config::new(b"example").with_law("jetmax", &[])?;
     let client = Endpoint::bind(local, config, None)?;
     let connection = client.connect(router, Trust::Keys(vec![key])).await?;
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A server that reads what comes, and forgets it.
+/// Accepts a connection, reads its data and discards it.
 async fn sink(server: Endpoint) -> Option<()> {
     let connection = server.accept().await?.finish().await.ok()?;
     let (_, mut receive) = connection.quic().accept_bi().await.ok()?;
@@ -49,7 +49,7 @@ async fn sink(server: Endpoint) -> Option<()> {
     Some(())
 }
 
-/// A router before the server, in a thread; gives where clients send to.
+/// Starts a router in front of the server, in a thread; returns the address for clients.
 fn router(listen: SocketAddr, to: SocketAddr) -> Result<(SocketAddr, Arc<Stop>), Failure> {
     let relay = Relay::bind(relay::Config {
         listen,

@@ -1,4 +1,4 @@
-//! The congestion controller of a connection: the law's rate where routers of the law are on the path, CUBIC elsewhere.
+//! Congestion controller of a connection: the law's rate if routers of the law are on the path, CUBIC otherwise.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use noq_proto::RttEstimator;
 use super::peer::Peer;
 use super::selector::Control;
 
-/// The library's own pacer would add bursts of 2 ms or 10 packets; the pacer of the socket paces, so this must not bind.
-const UNPACED: u64 = 10_000_000_000;
+/// Pacing rate for the QUIC library, too high to limit. The library's pacer would send bursts of 2 ms or 10 packets, so
+/// the socket paces instead.
+const MAX_LIBRARY_RATE: u64 = 10_000_000_000;
 
-/// Makes the controllers of one connection, all for the same peer.
+/// Factory of congestion controllers for one connection, which all have the same peer.
 pub(super) struct Factory(pub Arc<Peer>);
 
 impl ControllerFactory for Factory {
@@ -37,12 +38,12 @@ struct RateController {
     peer: Arc<Peer>,
     standard: Box<dyn Controller>,
     mtu: u16,
-    /// Who was in charge at the last acknowledgement.
+    /// Active controller at the last acknowledgement.
     under: Control,
 }
 
 impl RateController {
-    /// The standard controller begins anew when it comes back: what it learned meanwhile, it did not cause.
+    /// Restarts the standard controller when it becomes active again. It did not cause the ACKs and losses in between.
     fn notice(&mut self, now: Instant) {
         let control = self.peer.control();
         if self.under == Control::Law && control != Control::Law {
@@ -109,7 +110,7 @@ impl Controller for RateController {
         metrics.congestion_window = self.window();
         if self.peer.control() == Control::Law {
             metrics.ssthresh = None;
-            metrics.pacing_rate = Some(UNPACED);
+            metrics.pacing_rate = Some(MAX_LIBRARY_RATE);
             metrics.send_quantum = Some(self.peer.quantum());
         }
         metrics

@@ -7,35 +7,35 @@ use std::time::Duration;
 
 use levelflow_laws::{LAWS, LawInfo};
 use levelflow_units::Rate;
-use levelflow_wire::shim::LONGEST;
+use levelflow_wire::shim::MAX_PREFIX_BYTES;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
 
 use super::controller::Factory;
 use super::hub::Hub;
 use super::identity::{self, Fingerprint, Identity, Trust};
-use super::limits::DATAGRAM;
+use super::limits::DATAGRAM_BYTES;
 use super::peer::{Core, LawConfig, Peer, Status};
 use super::selector::Control;
 use super::socket::{Socket, on_behalf_of};
 use levelflow_host::Error;
 use levelflow_host::journal::Journal;
 
-/// Nothing heard for this long ends a connection.
-const IDLE: Duration = Duration::from_secs(10);
-/// Where a law leaves the first rate to its user, that of ten packets in 100 ms, as other QUIC connections begin: with packets of
-/// full size, a router would see too few of slower flows to count them.
-const BEGIN: &str = "initial_rate=1 Mb/s";
-/// Data of all streams that may be under way or wait to be read: 1 Gb/s over 250 ms.
-const BUFFER: u32 = 32 << 20;
-/// Data of one stream. More would be better on long paths, but noq 1.4 gives a connection up when more than 2048 packets of
-/// a stream wait, be it behind a gap or for a slow reader. So a stream moves no more than this per round trip, and what is to
-/// be faster takes several.
-pub const STREAM: u32 = 2 << 20;
-/// Streams that the other end may have open: 64 files over 16 each, and some to ask.
-const STREAMS: u32 = 1100;
+/// Idle timeout of connections.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Initial rate of a law without a default of its own: ten packets in 100 ms, as in other QUIC connections. Routers
+/// count a flow by its packets, and at lower rates full-sized packets would be too rare.
+const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
+/// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
+const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
+/// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
+/// help on long paths. However, noq 1.4 closes a connection when more than 2048 packets of a stream are queued, behind
+/// a gap or for a slow reader. Faster transfers need several streams.
+pub const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+/// Limit on streams that the other end may open: 16 for each of 64 files, and some for requests.
+const MAX_STREAMS: u32 = 1100;
 
-/// How an endpoint behaves.
+/// Configuration of an endpoint.
 #[derive(Debug, Clone)]
 pub struct Config {
     protocol: Vec<u8>,
@@ -43,12 +43,12 @@ pub struct Config {
     law_config: Option<LawConfig>,
     max_rate: Option<Rate>,
     journal: Option<Journal>,
-    /// Datagrams pass the library's own socket: no shims, whatever the law.
+    /// True if datagrams use the library's socket, without shims even if a law is configured.
     bare: bool,
 }
 
 impl Config {
-    /// For connections of that protocol (an ALPN name): with a key of this process, and without a law.
+    /// Creates a configuration for a protocol (an ALPN name). It has a new key pair for this process, and no law.
     #[must_use]
     pub fn new(protocol: &[u8]) -> Self {
         Self {
@@ -61,31 +61,31 @@ impl Config {
         }
     }
 
-    /// As the library is without us, to compare with.
+    /// Disables Levelflow's socket, for comparisons with the library alone.
     #[must_use]
     pub fn bare(mut self) -> Self {
         self.bare = true;
         self
     }
 
-    /// With that key.
+    /// Sets the key pair.
     #[must_use]
     pub fn with_identity(mut self, identity: Identity) -> Self {
         self.identity = Some(identity);
         self
     }
 
-    /// Under a law that routers speak, with some of its parameters set: `"tau=0.6"`. Who accepts ACKs in the law of who
-    /// connects.
+    /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An accepting endpoint sends
+    /// ACKs under the law of the connecting endpoint.
     ///
     /// # Errors
-    /// When no law of that name speaks to routers, or it has no such parameters.
+    /// When no law with router feedback has this name, or the law lacks one of the parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
         self.law_config = Some(self.rule(levelflow_host::law::for_router(name)?, sets)?);
         Ok(self)
     }
 
-    /// Whatever routers say, no faster than this.
+    /// Limits the sending rate, regardless of router feedback.
     #[must_use]
     pub fn with_max_rate(mut self, rate: Option<Rate>) -> Self {
         self.max_rate = rate;
@@ -107,8 +107,8 @@ impl Config {
 
     fn rule(&self, law: &LawInfo, sets: &[String]) -> Result<LawConfig, Error> {
         let begins = law.params.iter().any(|spec| spec.name == "initial_rate");
-        let first = begins.then(|| BEGIN.to_owned());
-        // What is set later counts.
+        let first = begins.then(|| DEFAULT_INITIAL_RATE.to_owned());
+        // Later settings override earlier ones.
         let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
         Ok(LawConfig {
             params: levelflow_host::law::params(law.name, &sets)?,
@@ -118,7 +118,7 @@ impl Config {
         })
     }
 
-    /// For an incoming connection under the law of that number.
+    /// Returns the configuration for an incoming connection under the law with this number.
     fn ruling_for(&self, law: u8) -> Option<LawConfig> {
         if let Some(own) = self.law_config.as_ref().filter(|r| r.params.law().number == law) {
             return Some(own.clone());
@@ -130,24 +130,24 @@ impl Config {
 
 fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
     let mut mtu = MtuDiscoveryConfig::default();
-    // Shim and header come on top, of any law: the other end may choose which.
-    mtu.upper_bound(DATAGRAM);
+    // Shim and header are added to this size. It leaves room for any law, because the other end may choose the law.
+    mtu.upper_bound(DATAGRAM_BYTES);
     let mut transport = TransportConfig::default();
     transport
         .mtu_discovery_config(Some(mtu))
-        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
-        .keep_alive_interval(Some(IDLE / 4))
-        .stream_receive_window(VarInt::from_u32(STREAM))
-        .receive_window(VarInt::from_u32(BUFFER))
-        .send_window(BUFFER.into())
-        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS));
+        .max_idle_timeout(IdleTimeout::try_from(IDLE_TIMEOUT).ok())
+        .keep_alive_interval(Some(IDLE_TIMEOUT / 4))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
+        .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .send_window(RECEIVE_WINDOW_BYTES.into())
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS));
     if under_law {
         transport.congestion_controller_factory(Arc::new(Factory(peer)));
     }
     Arc::new(transport)
 }
 
-/// A UDP socket that connects and accepts. It lives in a runtime of tokio.
+/// QUIC endpoint on a UDP socket, which opens and accepts connections. It needs a tokio runtime.
 #[derive(Debug)]
 pub struct Endpoint {
     inner: noq::Endpoint,
@@ -158,10 +158,10 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Opens the socket. If `admit` is given, it accepts connections of those.
+    /// Opens the socket. If `admit` is given, the endpoint accepts connections from these peers.
     ///
     /// # Errors
-    /// When the address cannot be had.
+    /// When the address is unavailable.
     pub fn bind(address: SocketAddr, config: Config, admit: Option<Trust>) -> Result<Self, Error> {
         let identity = match &config.identity {
             Some(identity) => identity.clone(),
@@ -170,7 +170,7 @@ impl Endpoint {
         let failed = |e: std::io::Error| Error::failed(format!("UDP {address}: {e}"));
         let socket = std::net::UdpSocket::bind(address).map_err(failed)?;
         let buffers = socket2::SockRef::from(&socket);
-        // As much as the system allows.
+        // The system may limit these sizes.
         let _ = buffers.set_recv_buffer_size(8 << 20);
         let _ = buffers.set_send_buffer_size(8 << 20);
         let server = match admit {
@@ -182,11 +182,11 @@ impl Endpoint {
         };
         let mut endpoint = EndpointConfig::default();
         endpoint
-            .max_udp_payload_size(DATAGRAM + 2 * LONGEST as u16)
+            .max_udp_payload_size(DATAGRAM_BYTES + 2 * MAX_PREFIX_BYTES as u16)
             .map_err(Error::failed)?;
         let runtime = Arc::new(noq::TokioRuntime);
         let (inner, hub) = if config.bare {
-            // Peers need a socket to send ACKs; there will be none.
+            // Peers need a socket for their ACKs. The peers of a bare endpoint send no ACKs.
             let unused = std::net::UdpSocket::bind((address.ip(), 0)).map_err(failed)?;
             let hub = Hub::new(Arc::new(Core::new(unused).map_err(failed)?));
             (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
@@ -205,24 +205,24 @@ impl Endpoint {
         })
     }
 
-    /// Where it listens.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system does not return the address.
     pub fn local_address(&self) -> Result<SocketAddr, Error> {
         self.inner.local_addr().map_err(Error::failed)
     }
 
-    /// Its key.
+    /// Returns the key pair.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Connects to whom we trust at that address.
+    /// Connects to a trusted server at this address.
     ///
     /// # Errors
-    /// When no server replies, or one with another key.
+    /// When no server replies, or its key is not trusted.
     pub async fn connect(&self, address: SocketAddr, trust: Trust) -> Result<Connection, Error> {
         let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
         let law_config = self.config.law_config.clone();
@@ -234,13 +234,13 @@ impl Endpoint {
         let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
-            noq::ConnectionError::TimedOut => named(&format!("no reply for {} s", IDLE.as_secs())),
+            noq::ConnectionError::TimedOut => named(&format!("no reply for {} s", IDLE_TIMEOUT.as_secs())),
             e => named(&e),
         })?;
         Ok(Connection { inner, peer })
     }
 
-    /// The next who wants to connect; none when the endpoint is closed.
+    /// Waits for the next client; returns `None` when the endpoint is closed.
     pub async fn accept(&self) -> Option<Arrival> {
         let incoming = self.inner.accept().await?;
         let server = self.server.clone()?;
@@ -254,7 +254,7 @@ impl Endpoint {
         })
     }
 
-    /// Ends all connections.
+    /// Closes all connections.
     pub fn close(&self) {
         self.inner.close(VarInt::from_u32(0), b"closed");
     }
@@ -265,7 +265,7 @@ impl Endpoint {
     }
 }
 
-/// A client that wants to connect.
+/// Client that requests a connection.
 #[derive(Debug)]
 pub struct Arrival {
     incoming: noq::Incoming,
@@ -275,36 +275,36 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// From where.
+    /// Returns the client's address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.incoming.remote_address()
     }
 
-    /// Whether it has shown that it receives what is sent to its address. Until then, another host may have sent this in its
-    /// name.
+    /// Returns true if the client has proved that it receives packets at its address. Otherwise another host may have
+    /// forged the request.
     #[must_use]
     pub fn is_validated(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 
-    /// Lets it show that it receives what is sent to its address, and then come again, [validated](Self::is_validated). Keeps
-    /// nothing here.
+    /// Rejects the request, and lets the client retry with a proof of its address. The retried request is then
+    /// [validated](Self::is_validated). Keeps no state.
     pub fn retry(self) {
         if let Err(error) = self.incoming.retry() {
             error.into_incoming().refuse();
         }
     }
 
-    /// Turns it away.
+    /// Refuses the connection.
     pub fn refuse(self) {
         self.incoming.refuse();
     }
 
-    /// Lets it in.
+    /// Accepts the connection.
     ///
     /// # Errors
-    /// When it is not one of those admitted, or goes away.
+    /// When the client is not admitted, or the handshake fails.
     pub async fn finish(self) -> Result<Connection, Error> {
         let address = self.incoming.remote_address();
         let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
@@ -319,7 +319,7 @@ impl Arrival {
     }
 }
 
-/// A connection whose rate the network sets.
+/// Connection whose rate the network sets.
 #[derive(Debug, Clone)]
 pub struct Connection {
     inner: noq::Connection,
@@ -327,13 +327,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Streams, statistics and the rest, as `noq` has them.
+    /// Returns the underlying `noq` connection, with its streams and statistics.
     #[must_use]
     pub fn quic(&self) -> &noq::Connection {
         &self.inner
     }
 
-    /// Key of the other end, if it showed one.
+    /// Returns the fingerprint of the other end's key, if the other end presented a key.
     #[must_use]
     pub fn peer_key(&self) -> Option<Fingerprint> {
         let identity = self.inner.peer_identity()?;
@@ -341,13 +341,13 @@ impl Connection {
         chain.first().map(|key| Fingerprint::of(key))
     }
 
-    /// What the network has said of what we send; none without a law.
+    /// Returns the state of the law and its feedback; `None` without a law.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
         self.peer.status()
     }
 
-    /// Who sets the rate of what we send.
+    /// Returns the active controller of the sending rate.
     #[must_use]
     pub fn control(&self) -> Verdict {
         Verdict {
@@ -356,23 +356,23 @@ impl Connection {
         }
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub fn close(&self) {
         self.inner.close(VarInt::from_u32(0), b"done");
     }
 }
 
-/// Who sets the rate of a connection, in words.
+/// Active controller of a connection, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict {
-    /// Who.
+    /// Controller.
     pub control: Control,
-    /// Name of the law, if there is one.
+    /// Name of the law, if the connection has a law.
     pub law: Option<&'static str>,
 }
 
 impl Verdict {
-    /// As short as it can be said.
+    /// Returns a short name.
     #[must_use]
     pub fn short(&self) -> String {
         match (self.control, self.law) {
@@ -392,7 +392,7 @@ impl fmt::Display for Verdict {
             (Control::Both, Some(law)) => {
                 write!(
                     f,
-                    "{law}, and cubic below it (packets are lost where no router of {law} looks after the queue)"
+                    "{law}, and cubic below it (packets are lost at a queue without a router of {law})"
                 )
             }
         }

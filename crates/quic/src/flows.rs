@@ -1,4 +1,4 @@
-//! Which flow is whose, by the numbers of flows.
+//! Table of peers by flow number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -7,7 +7,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Peers by the numbers of flows.
+/// Peers by flow number.
 #[derive(Debug)]
 pub(super) struct Flows<P>(Mutex<HashMap<u32, Weak<P>>>);
 
@@ -18,44 +18,44 @@ impl<P> Default for Flows<P> {
 }
 
 impl<P> Flows<P> {
-    /// From now on a flow is that peer's, unless it is another's already.
-    pub fn enter(flows: &Arc<Self>, flow: u32, peer: &Weak<P>) -> Entry<P> {
+    /// Registers a flow for a peer, unless the flow is already registered for another peer.
+    pub fn enter(flows: &Arc<Self>, flow: u32, peer: &Weak<P>) -> FlowSlot<P> {
         lock(&flows.0).entry(flow).or_insert_with(|| Weak::clone(peer));
-        Entry {
+        FlowSlot {
             flows: Arc::clone(flows),
             flow,
             peer: Weak::clone(peer),
         }
     }
 
-    /// How many flows are known.
+    /// Returns the number of registered flows.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         lock(&self.0).len()
     }
 
-    /// Whose a flow is.
+    /// Returns the peer of a flow.
     pub fn find(&self, flow: u32) -> Option<Arc<P>> {
         lock(&self.0).get(&flow).and_then(Weak::upgrade)
     }
 }
 
-/// That a flow is a peer's, until this is dropped.
+/// Registration of a flow for a peer, which ends on drop.
 #[derive(Debug)]
-pub(super) struct Entry<P> {
+pub(super) struct FlowSlot<P> {
     flows: Arc<Flows<P>>,
     flow: u32,
     peer: Weak<P>,
 }
 
-impl<P> Entry<P> {
-    /// Another flow of the same peer.
+impl<P> FlowSlot<P> {
+    /// Registers another flow for the same peer.
     pub fn replaced_by(&self, flow: u32) -> Self {
         Flows::enter(&self.flows, flow, &self.peer)
     }
 }
 
-impl<P> Drop for Entry<P> {
+impl<P> Drop for FlowSlot<P> {
     fn drop(&mut self) {
         let mut flows = lock(&self.flows.0);
         if flows.get(&self.flow).is_some_and(|peer| peer.ptr_eq(&self.peer)) {

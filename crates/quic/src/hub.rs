@@ -1,8 +1,8 @@
-//! Demultiplexes datagrams: takes their shims off and hands these to the peer they are for.
+//! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
-//! Any host can send a shim from any address. So an ACK counts for the flow it names, wherever it comes from; data are
-//! acknowledged by the peer at their address, and those of a peer that moved by the number of their flow. Nothing that arrives makes
-//! an entry here, but for a bounded number of strangers; only connections do.
+//! Any host can send a shim from any address. An ACK therefore counts for the flow number that it contains, whatever
+//! its source address. Data is acknowledged by the peer at its source address. If that peer has moved, the flow number
+//! selects the peer. Connections add table entries; arriving datagrams add only a bounded number, for unknown senders.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -16,7 +16,7 @@ use noq::udp::RecvMeta;
 use super::flows::lock;
 use super::peer::{Core, LawConfig, Peer};
 
-/// Most strangers of whom it is remembered which law they speak; then all are forgotten.
+/// Limit on unknown senders whose law is recorded. The table is cleared when it reaches this size.
 const MAX_STRANGERS: usize = 4096;
 
 type Address = (IpAddr, u16);
@@ -27,9 +27,9 @@ fn key(address: SocketAddr) -> Address {
 
 #[derive(Debug, Default)]
 struct Peers {
-    /// One for each connection, in the order in which they came.
+    /// Peers by address, one peer per connection, in order of registration.
     known: HashMap<Address, Vec<Weak<Peer>>>,
-    /// Which law strangers spoke last.
+    /// Latest law of unknown senders.
     strangers: HashMap<Address, u8>,
 }
 
@@ -46,7 +46,7 @@ impl Hub {
         Arc::new(Self { core, peers })
     }
 
-    /// A peer for a connection with that address, under the law that `law_config` chooses.
+    /// Creates the peer of a connection with this address, under the law of `law_config`.
     pub fn register(&self, address: SocketAddr, law_config: Option<LawConfig>) -> Arc<Peer> {
         let peer = Peer::new(Arc::clone(&self.core), law_config);
         let mut peers = lock(&self.peers);
@@ -60,7 +60,7 @@ impl Hub {
         peer
     }
 
-    /// Number of the law that a stranger spoke last.
+    /// Returns the law number in the latest shim of an unknown sender.
     pub fn heard(&self, address: SocketAddr) -> Option<u8> {
         lock(&self.peers).strangers.get(&key(address)).copied()
     }
@@ -70,7 +70,8 @@ impl Hub {
         peers.known.get(&key(address))?.iter().find_map(Weak::upgrade)
     }
 
-    /// Takes the shims off a datagram; gives where the rest begins. `here` is the peer at the address that it came from.
+    /// Processes the shims of a datagram; returns the offset of the payload. `here` is the peer at the source address
+    /// of the datagram.
     fn take(&self, datagram: &[u8], meta: &RecvMeta, here: Option<&Arc<Peer>>) -> usize {
         let Ok((shim, header, mut rest)) = Shim::decode(datagram) else {
             return 0;
@@ -111,8 +112,8 @@ impl Hub {
         strangers.insert(key(stranger), law);
     }
 
-    /// Takes the shims off all datagrams in buffers that came together, and closes the gaps. Those that do not fit into
-    /// what `metas` can say go to `overflow`.
+    /// Removes the shims of all datagrams in received buffers, and closes the gaps. Datagrams that `metas` cannot
+    /// describe go to `overflow`.
     pub fn strip(
         &self,
         buffers: &mut [IoSliceMut<'_>],
@@ -132,7 +133,7 @@ impl Hub {
         }
     }
 
-    /// The same for one buffer; gives the peer at the address that it came from.
+    /// Removes the shims in one buffer; returns the peer at the source address of the buffer.
     fn strip_one(
         &self,
         buffer: &mut [u8],
@@ -162,14 +163,14 @@ impl Hub {
     }
 }
 
-/// A datagram of that length, as the only one.
+/// Returns the metadata of a buffer with one datagram of this length.
 pub(super) fn alone(meta: &RecvMeta, length: usize) -> RecvMeta {
     let mut alone = *meta;
     (alone.len, alone.stride) = (length, length);
     alone
 }
 
-/// Datagrams in one buffer have one length, but for the last, which may be shorter.
+/// Check that datagrams fit into one buffer: all must have the same length, except that the last may be shorter.
 #[derive(Default)]
 struct Fits {
     length: usize,

@@ -1,6 +1,7 @@
-//! Who is at the other end: raw public keys (RFC 7250), known by their fingerprints.
+//! Identities of endpoints: raw public keys (RFC 7250), identified by their fingerprints.
 //!
-//! There are no certificates and no authorities. A program has one key pair; the others know its fingerprint.
+//! There are no certificates and no authorities. A program has one key pair, and its peers store the fingerprint of its
+//! public key.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -26,7 +27,7 @@ use levelflow_host::Error;
 pub struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
-    /// Of a public key.
+    /// Computes the fingerprint of a public key.
     #[must_use]
     pub fn of(key: &[u8]) -> Self {
         Self(blake3::hash(key))
@@ -42,7 +43,7 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// A key pair.
+/// Key pair.
 #[derive(Debug, Clone)]
 pub struct Identity {
     key: Arc<CertifiedKey>,
@@ -50,19 +51,20 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Makes one for this process only.
+    /// Generates a key pair for this process.
     ///
     /// # Errors
     /// When the system has no random numbers.
     pub fn generate() -> Result<Self, Error> {
-        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("no key could be made: {e}")))?;
+        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("cannot generate a key: {e}")))?;
         Self::of(&pair)
     }
 
-    /// Reads the key in a PEM file, or makes one and writes it there, readable by its owner only.
+    /// Reads the key pair from a PEM file. If there is no such file, generates a key pair and writes it to a file that
+    /// only its owner can read.
     ///
     /// # Errors
-    /// When the file holds something else, or cannot be read or written.
+    /// When the file has other contents, or cannot be read or written.
     pub fn load_or_create(path: &Path) -> Result<Self, Error> {
         let named = |e: &dyn fmt::Display| Error::input(format!("key file {}: {e}", path.display()));
         match OpenOptions::new().read(true).open(path) {
@@ -80,7 +82,7 @@ impl Identity {
 
     fn create(path: &Path) -> Result<Self, Error> {
         let named = |e: std::io::Error| Error::failed(format!("key file {}: {e}", path.display()));
-        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("no key could be made: {e}")))?;
+        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("cannot generate a key: {e}")))?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(named)?;
         }
@@ -96,7 +98,7 @@ impl Identity {
     }
 
     fn of(pair: &rcgen::KeyPair) -> Result<Self, Error> {
-        let broken = || Error::input("key: of a kind that TLS 1.3 does not know");
+        let broken = || Error::input("key: TLS 1.3 does not support its type");
         let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.serialize_der()));
         let signing = ring::sign::any_supported_type(&der).map_err(|_| broken())?;
         let public = signing.public_key().ok_or_else(broken)?.to_vec();
@@ -106,23 +108,24 @@ impl Identity {
         })
     }
 
-    /// By which others know it.
+    /// Returns the fingerprint, by which peers identify the key.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
 }
 
-/// Whom to talk to.
+/// Trusted peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Any server; [`Connection::peer_key`](super::Connection::peer_key) gives its key.
+    /// Any server; [`Connection::peer_key`](super::Connection::peer_key) returns its key.
     Anyone,
     /// The holders of these keys.
     Keys(Vec<Fingerprint>),
 }
 
-/// Checks that the other end holds the key it shows, and that the key is one of those we want.
+/// Verifier of peers: a peer must have the private key of the public key that it presents, and this key must be
+/// trusted.
 #[derive(Debug)]
 struct Verifier {
     trust: Trust,
@@ -140,10 +143,10 @@ impl Verifier {
     }
 }
 
-/// What client and server do alike: a signature is one of TLS 1.3, by a raw public key.
+/// Signature verification for client and server: TLS 1.3 with raw public keys.
 macro_rules! signatures {
     () => {
-        /// It is never offered.
+        /// Rejects TLS 1.2, which is never offered.
         fn verify_tls12_signature(
             &self,
             _message: &[u8],
@@ -212,7 +215,7 @@ impl ClientCertVerifier for Verifier {
     }
 }
 
-/// What a client needs for QUIC.
+/// Returns the QUIC configuration of a client.
 pub(super) fn client(
     identity: &Identity,
     trust: Trust,
@@ -235,7 +238,7 @@ pub(super) fn client(
     Ok(Arc::new(quic))
 }
 
-/// What a server needs for QUIC.
+/// Returns the QUIC configuration of a server.
 pub(super) fn server(
     identity: &Identity,
     trust: Trust,

@@ -1,7 +1,7 @@
-//! Flows of a peer that arrive here, and their delayed ACKs.
+//! Incoming flows of a peer, and their delayed ACKs.
 //!
-//! Data are not authenticated: any host can send them from the address of the peer, with flow numbers that it
-//! invents. So no packet takes away what belongs to another flow, neither its receiver while it is in use nor its ACK.
+//! Data is not authenticated: any host can send it from the peer's address, with invented flow numbers. A packet
+//! therefore never replaces a receiver of another flow that is in use, nor a delayed ACK of another flow.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -9,31 +9,31 @@ use std::sync::{Arc, Weak};
 
 use levelflow_laws::bytes::before;
 use levelflow_units::{Bytes, Time};
-use levelflow_wire::shim::{LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim};
 use noq::udp::{EcnCodepoint, RecvMeta};
 
-use super::flows::{Entry, Flows};
+use super::flows::{FlowSlot, Flows};
 use super::limits::IDLE;
 use levelflow_host::clock::stamp;
 use levelflow_transport::{Received, Receiver};
 
-/// Flows of one peer whose receivers are kept. Further flows are acknowledged without state.
+/// Limit on flows of a peer whose receivers are kept. Further flows are acknowledged without state.
 const MAX_FLOWS: usize = 16;
-/// Delayed ACKs of a peer, as many as fit into a super-packet.
+/// Limit on delayed ACKs of a peer, which all fit into one super-packet.
 const MAX_HELD: usize = 64;
 
 struct Flow<P> {
     number: u32,
     receiver: Receiver,
     used: Time,
-    _entry: Entry<P>,
+    _entry: FlowSlot<P>,
 }
 
 /// A delayed ACK.
 pub(super) struct Held {
     flow: u32,
     number: u32,
-    wire: [u8; LONGEST],
+    wire: [u8; MAX_PREFIX_BYTES],
     pub length: usize,
     since: u64,
     pub to: SocketAddr,
@@ -58,16 +58,16 @@ impl<P> Incoming<P> {
         }
     }
 
-    /// Whether there are as many delayed ACKs as may be.
+    /// Returns true if the number of delayed ACKs has reached its limit.
     pub fn is_full(&self) -> bool {
         self.held.len() >= MAX_HELD
     }
 
-    /// Prepares the ACK of a packet of this size on the wire.
+    /// Prepares the delayed ACK of a packet; `size` is the size of the packet on the wire.
     pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
-        let mut wire = [0; LONGEST];
+        let mut wire = [0; MAX_PREFIX_BYTES];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
-        // Payload may follow an ACK, so that it has no room for a history.
+        // Payload may follow an ACK, so the ACK has no room for a history.
         let mut ack = |receiver: &mut Receiver| {
             receiver.ack(
                 now,
@@ -107,7 +107,7 @@ impl<P> Incoming<P> {
         self.keep(held, super::acks_each(shim.law));
     }
 
-    /// Remembers a flow, if there is room or another has not been used for long.
+    /// Adds a flow, if there is room or another flow is idle.
     fn begin(&mut self, now: Time, number: u32, receiver: Receiver) {
         if self.flows.len() >= MAX_FLOWS {
             let idle = self.flows.iter().position(|flow| now.since(flow.used) >= IDLE);
@@ -122,7 +122,7 @@ impl<P> Incoming<P> {
         });
     }
 
-    /// Keeps every ACK of a flow whose packets each need one; of other flows, the newest.
+    /// Adds a delayed ACK. If `each` is false, the ACK replaces an older ACK of its flow.
     fn keep(&mut self, new: Held, each: bool) {
         let mut waiting = self.held.iter_mut();
         if let Some(held) = waiting.find(|held| !each && held.flow == new.flow) {
@@ -136,12 +136,12 @@ impl<P> Incoming<P> {
 }
 
 impl Held {
-    /// Whether both may be parts of one super-packet.
+    /// Returns true if this ACK and the next one fit into the same super-packet.
     pub fn leaves_with(&self, next: &Self) -> bool {
         (self.to, self.from, self.length) == (next.to, next.from, next.length)
     }
 
-    /// Appends the ACK; its echoed time is moved by how long it was delayed.
+    /// Appends the ACK to `out`, with the delay of the ACK added to the echoed time.
     pub fn write(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         out.extend_from_slice(&self.wire[..self.length]);

@@ -1,4 +1,4 @@
-//! The UDP socket itself, which sends and receives several datagrams at a time.
+//! UDP socket that sends and receives several datagrams at a time.
 
 use std::io::{self, IoSliceMut};
 
@@ -21,13 +21,13 @@ impl Io {
         })
     }
 
-    /// Sends, unless the socket takes nothing now.
+    /// Sends datagrams, unless the socket would block.
     pub fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
         let send = || self.state.try_send((&self.socket).into(), transmit);
         self.socket.try_io(Interest::WRITABLE, send)
     }
 
-    /// Receives into the buffers, unless nothing is there; gives how many were filled.
+    /// Receives datagrams into the buffers, unless the socket would block; returns the number of filled buffers.
     pub fn try_receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
         let receive = || self.state.recv((&self.socket).into(), buffers, meta);
         self.socket.try_io(Interest::READABLE, receive)

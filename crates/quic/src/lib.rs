@@ -1,14 +1,16 @@
 //! QUIC connections whose rate the network sets.
 //!
-//! An [`Endpoint`] is a UDP socket that connects and accepts. Before each QUIC datagram that carries data it puts the shim and
-//! the header of a law; routers on the way write into it what they can carry, the other end returns it, and data leaves at
-//! the rate of the law, paced packet by packet. Streams, encryption and retransmission are those of QUIC (by `noq`).
+//! An [`Endpoint`] is a UDP socket that opens and accepts connections. It puts the shim and the header of a law before
+//! each QUIC datagram with data. Routers on the path write the rate that they can carry into the header, and the other
+//! end returns this rate. Data leaves at the rate of the law, paced packet by packet. Streams, encryption and
+//! retransmission are those of QUIC (by `noq`).
 //!
-//! Where no router of the law takes part, the connection is under CUBIC like any other, and [`Connection::control`] says so; where
-//! packets get lost although the law is in charge, both limit it. Small datagrams (acknowledgements, control) are not paced and
-//! carry no header of their own; ACKs are piggybacked on them. Data that flows both ways is under the law both ways.
+//! Without a router of the law on the path, CUBIC controls the connection, and [`Connection::control`] reports this. If
+//! packets are lost while the law is active, both the law and CUBIC limit the rate. Small datagrams (acknowledgements,
+//! control) are not paced and carry no header of their own; ACKs of the law are piggybacked on them. If both ends send
+//! data, the law controls both directions.
 //!
-//! Both ends are known by their keys ([`Identity`], [`Trust`]); there are no certificates.
+//! Both ends are identified by their keys ([`Identity`], [`Trust`]); there are no certificates.
 //!
 //! ```
 //! # use levelflow_quic::{Config, Endpoint, Identity, Trust};
@@ -60,15 +62,15 @@ use std::sync::LazyLock;
 use levelflow_laws::{Any, LAWS, Protocol, Signal};
 use levelflow_scenario::law_params;
 
-pub use endpoint::STREAM;
+pub use endpoint::STREAM_WINDOW_BYTES;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
 pub use identity::{Fingerprint, Identity, Trust};
 pub use peer::{LawConfig, Status};
 pub use selector::Control;
 
-/// Numbers of laws that need an ACK per packet: those that count packets, or whose feedback is a change. For the others,
-/// the newest ACK carries everything that older ones did.
-static EACH: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// Numbers of the laws that need an ACK per packet: laws that count packets, and laws whose feedback is a change of the
+/// window. With other laws, the newest ACK contains all the information of older ACKs.
+static LAWS_WITH_ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let routed = LAWS.iter().filter(|law| law.number != 0);
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);
     let each = routed.filter(|law| law.signal == Signal::Change || counts(law.name));
@@ -76,5 +78,5 @@ static EACH: LazyLock<Vec<u8>> = LazyLock::new(|| {
 });
 
 fn acks_each(law: u8) -> bool {
-    EACH.contains(&law)
+    LAWS_WITH_ACK_PER_PACKET.contains(&law)
 }

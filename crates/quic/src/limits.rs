@@ -2,11 +2,13 @@
 
 use levelflow_units::Duration;
 
-/// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
-pub(super) const DATA: usize = 600;
+/// Minimum size of a data datagram, which the law paces and routers process. Smaller datagrams carry QUIC
+/// acknowledgements and control.
+pub(super) const MIN_DATA_BYTES: usize = 600;
 /// Size of a QUIC datagram once the path's MTU is known, before shim and header.
-pub(super) const DATAGRAM: u16 = 1400;
-/// A flow that was idle for this long, and for [`IDLE_RTTS`], begins anew: its feedback is out of date.
+pub(super) const DATAGRAM_BYTES: u16 = 1400;
+/// Idle time after which a flow starts again because its feedback is out of date. The larger of this time and
+/// [`IDLE_RTTS`] applies.
 pub(super) const IDLE: Duration = Duration::from_secs(2);
-/// Round trips of [`IDLE`].
+/// Idle time in round trips; see [`IDLE`].
 pub(super) const IDLE_RTTS: u64 = 8;

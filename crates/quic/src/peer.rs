@@ -1,4 +1,4 @@
-//! One flow to a peer: shims that leave and their ACKs, and ACKs to the peer's own shims.
+//! Flow to a peer: outgoing shims, the ACKs received for them, and the ACKs sent for the peer's shims.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -8,13 +8,13 @@ use std::time::Instant;
 use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
+use levelflow_wire::shim::{ETHERNET, IPV4, MAX_PREFIX_BYTES, SHIM_BYTES, Shim, UDP};
 use noq::udp::{RecvMeta, Transmit};
 
-use super::flows::{Entry, Flows};
+use super::flows::{FlowSlot, Flows};
 use super::incoming::{Held, Incoming};
 use super::io::Io;
-use super::limits::{DATA, DATAGRAM, IDLE, IDLE_RTTS};
+use super::limits::{DATAGRAM_BYTES, IDLE, IDLE_RTTS, MIN_DATA_BYTES};
 use super::quantum::quantum;
 use super::selector::{Control, ControllerSelector};
 use super::timer::{self, Timer};
@@ -22,48 +22,48 @@ use levelflow_host::clock::{Clock, span, stamp};
 use levelflow_host::journal::Journal;
 use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
-use levelflow_transport::{Counters, Limits};
+use levelflow_transport::{FlowCounters, Limits};
 
-/// Whatever a law says, a packet leaves after this time: without packets it would never say anything else.
+/// Maximum time between packets at any rate of the law. Without packets, the law would receive no feedback.
 const LONGEST_GAP: Duration = Duration::from_ms(500);
-/// Delayed ACK: it waits this long for a datagram to take it along.
+/// Maximum delay of an ACK that waits for a datagram to carry it.
 const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(1);
-/// A window that never limits.
-const UNLIMITED: u64 = 1 << 40;
+/// Window that never limits.
+const UNLIMITED_WINDOW: u64 = 1 << 40;
 
-/// A law, and the rate that it never exceeds.
+/// Law with its parameters, and a limit on the sending rate.
 #[derive(Debug, Clone)]
 pub struct LawConfig {
     /// The law with its parameters.
     pub params: AnyParams,
-    /// Their values, as logs have them.
+    /// Parameter values as logs contain them.
     pub values: Vec<f64>,
     /// Log of the law's inputs.
     pub journal: Option<Journal>,
-    /// Whatever routers say, no faster than this.
+    /// Limit on the sending rate, regardless of router feedback; `None` for no limit.
     pub max_rate: Option<Rate>,
 }
 
-/// What the network has said of a flow so far.
+/// State of a flow and its feedback so far.
 #[derive(Debug, Clone, Copy)]
 pub struct Status {
-    /// Who sets the rate.
+    /// Active controller.
     pub control: Control,
-    /// Rate of the law, wire bytes included.
+    /// Sending rate of the law, counting bytes on the wire.
     pub rate: Rate,
-    /// What limits the flow, as far as the law knows.
+    /// Bottleneck of the flow, if the law identifies it.
     pub bottleneck: Bottleneck,
     /// Shims sent and ACKs received.
-    pub counters: Counters,
+    pub counters: FlowCounters,
 }
 
-/// What all parts of an endpoint share.
+/// Shared state of an endpoint.
 #[derive(Debug)]
 pub(super) struct Core {
     pub io: Io,
     pub timer: Timer<Job>,
     pub clock: Clock,
-    /// Whose the flows are that leave here, and those that come.
+    /// Peers of outgoing flows and of incoming flows, by flow number.
     pub outgoing: Arc<Flows<Peer>>,
     pub incoming: Arc<Flows<Peer>>,
 }
@@ -80,11 +80,11 @@ impl Core {
     }
 }
 
-/// What is done later.
+/// Deferred job.
 pub(super) enum Job {
-    /// Wake a task whose packet may leave.
+    /// Wakes a task whose packet may leave.
     Wake(Waker),
-    /// Send the delayed ACKs to a peer.
+    /// Sends the delayed ACKs to a peer.
     Ack(Weak<Peer>),
 }
 
@@ -101,13 +101,13 @@ impl timer::Job for Job {
     }
 }
 
-/// The sending half under a law.
+/// Sending half of a flow under a law.
 struct Outgoing {
     law_config: LawConfig,
     sender: Sender,
-    entry: Entry<Peer>,
+    entry: FlowSlot<Peer>,
     selector: ControllerSelector,
-    /// When data last left.
+    /// Time of the last departure of data.
     sent: Option<Time>,
     /// Tasks that wait for the pacer.
     waiting: Vec<Waker>,
@@ -125,7 +125,8 @@ pub(super) struct Peer {
     core: Arc<Core>,
     own: Weak<Peer>,
     state: Mutex<State>,
-    /// What the controller of the connection reads: [`Control`], window and batch in bytes.
+    /// Values for the connection's congestion controller: [`Control`], congestion window in bytes, and batch size in
+    /// bytes.
     control: AtomicU8,
     window: AtomicU64,
     quantum: AtomicU64,
@@ -154,7 +155,7 @@ impl Outgoing {
         self.selector.control() != Control::Standard && self.sender.law().paces()
     }
 
-    /// When data may leave.
+    /// Returns the earliest departure time of the next data.
     fn departure(&self) -> Time {
         match self.sent {
             Some(sent) => self.sender.departure().min(sent.saturating_add(LONGEST_GAP)),
@@ -162,7 +163,7 @@ impl Outgoing {
         }
     }
 
-    /// Data is about to leave: begins anew after a pause, and lets the law count what it waits for in vain as lost.
+    /// Prepares the departure of data: restarts the flow after a pause, and handles timeouts of missing ACKs.
     fn before_data(&mut self, now: Time) {
         let rtt = self.sender.rtt().unwrap_or(Duration::ZERO);
         let idle = IDLE.max(rtt.checked_mul(IDLE_RTTS).unwrap_or(Duration::MAX));
@@ -184,7 +185,8 @@ impl Outgoing {
 }
 
 fn flow(law_config: &LawConfig) -> Sender {
-    let largest = ETHERNET + IPV4 + UDP + LENGTH + law_config.params.law().header_bytes() + usize::from(DATAGRAM);
+    let largest =
+        ETHERNET + IPV4 + UDP + SHIM_BYTES + law_config.params.law().header_bytes() + usize::from(DATAGRAM_BYTES);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
         max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
@@ -207,13 +209,13 @@ fn flow(law_config: &LawConfig) -> Sender {
     sender
 }
 
-/// Whether these are data; see [`DATA`].
+/// Returns true if these datagrams are data; see [`MIN_DATA_BYTES`].
 fn is_data(transmit: &Transmit<'_>) -> bool {
     transmit
         .segment_size
         .unwrap_or(transmit.contents.len())
         .min(transmit.contents.len())
-        >= DATA
+        >= MIN_DATA_BYTES
 }
 
 impl Peer {
@@ -227,8 +229,8 @@ impl Peer {
                 datagram: 1200,
             }),
             control: AtomicU8::new(Control::Standard as u8),
-            window: AtomicU64::new(UNLIMITED),
-            quantum: AtomicU64::new(u64::from(DATAGRAM)),
+            window: AtomicU64::new(UNLIMITED_WINDOW),
+            quantum: AtomicU64::new(u64::from(DATAGRAM_BYTES)),
             core,
         })
     }
@@ -237,7 +239,7 @@ impl Peer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Who sets the rate now.
+    /// Returns the active controller.
     pub fn control(&self) -> Control {
         match self.control.load(Ordering::Relaxed) {
             c if c == Control::Law as u8 => Control::Law,
@@ -246,17 +248,17 @@ impl Peer {
         }
     }
 
-    /// Bytes that may be under way, as far as the law is concerned.
+    /// Returns the congestion window of the law, in bytes.
     pub fn window(&self) -> u64 {
         self.window.load(Ordering::Relaxed)
     }
 
-    /// Bytes that may leave together.
+    /// Returns the number of bytes that may leave in one batch.
     pub fn quantum(&self) -> u64 {
         self.quantum.load(Ordering::Relaxed)
     }
 
-    /// What the network has said, if the flow is under a law.
+    /// Returns the state of the law and its feedback; `None` without a law.
     pub fn status(&self) -> Option<Status> {
         let state = self.lock();
         let outgoing = state.outgoing.as_ref()?;
@@ -268,19 +270,19 @@ impl Peer {
         })
     }
 
-    /// Name of the law, if there is one.
+    /// Returns the name of the law, if the connection has a law.
     pub fn law(&self) -> Option<&'static str> {
         self.lock().outgoing.as_ref().map(|o| o.law_config.params.law().name)
     }
 
-    /// The connection found another size of datagrams.
+    /// Handles a new size of the connection's datagrams.
     pub fn on_mtu(&self, datagram: u16) {
         let mut state = self.lock();
         state.datagram = datagram.into();
         self.publish(&state);
     }
 
-    /// The connection learned that bytes arrived or were lost.
+    /// Handles bytes that the connection reports as delivered or lost.
     pub fn on_delivery(&self, delivered: u64, lost: u64) {
         let mut state = self.lock();
         if let Some(outgoing) = &mut state.outgoing {
@@ -292,7 +294,7 @@ impl Peer {
     fn publish(&self, state: &State) {
         let Some(outgoing) = &state.outgoing else { return };
         let window = match outgoing.sender.window() {
-            u32::MAX => UNLIMITED,
+            u32::MAX => UNLIMITED_WINDOW,
             packets => u64::from(packets) * state.datagram,
         };
         self.window.store(window, Ordering::Relaxed);
@@ -301,7 +303,7 @@ impl Peer {
         self.quantum.store(batch, Ordering::Relaxed);
     }
 
-    /// Whether these datagrams must wait; then `waker` is called when they need not any more.
+    /// Returns true if these datagrams must wait. `waker` is then called when they may leave.
     pub fn must_wait(&self, transmit: &Transmit<'_>, waker: &Waker) -> bool {
         if !is_data(transmit) {
             return false;
@@ -324,7 +326,7 @@ impl Peer {
         true
     }
 
-    /// Writes to `out` what goes on the wire for these datagrams, and gives the size of segments, if they are several.
+    /// Writes the encoded datagrams to `out`; returns the segment size if there are several datagrams.
     pub fn encode(&self, transmit: &Transmit<'_>, out: &mut Vec<u8>) -> Option<usize> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -357,7 +359,7 @@ impl Peer {
         transmit.segment_size.map(|size| size + prefix)
     }
 
-    /// A packet of the peer's flow arrived: prepares its ACK.
+    /// Handles a packet of the peer's flow: prepares its ACK.
     pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
         let size = Bytes::new((overhead(&meta.addr) + length) as u64);
         let mut state = self.lock();
@@ -369,10 +371,10 @@ impl Peer {
         }
     }
 
-    /// An ACK arrived, perhaps to a packet of ours.
+    /// Handles an ACK, which may belong to another flow.
     pub fn on_ack(&self, shim: &Shim, header: &[u8]) {
         let mut state = self.lock();
-        // Behind the lock: for the law, time never goes back.
+        // The clock is read with the lock held, so that the law's time never decreases.
         let now = self.core.clock.now();
         let Some(outgoing) = &mut state.outgoing else { return };
         let (rate, control) = (outgoing.sender.rate(), outgoing.selector.control());
@@ -384,7 +386,7 @@ impl Peer {
         }
         let new = outgoing.sender.rate();
         if outgoing.selector.control() != control {
-            outgoing.sender.restart_pacing(now); // another controller set the pace until now
+            outgoing.sender.restart_pacing(now); // another controller has paced until now
             outgoing.wake();
         } else if new > rate {
             outgoing.wake();
@@ -392,7 +394,7 @@ impl Peer {
         self.publish(&state);
     }
 
-    /// All that came together has been received: schedules its ACKs.
+    /// Schedules the ACKs of a received batch of packets.
     pub fn after_batch(&self) {
         let mut state = self.lock();
         if state.incoming.held.len() > 1 {
@@ -407,7 +409,7 @@ impl Peer {
         }
     }
 
-    /// Sends the ACKs that no datagram has taken along, as many as possible in one system call.
+    /// Sends the delayed ACKs that were not piggybacked, as many as possible in one system call.
     pub fn send_acks(&self) {
         let mut held = {
             let mut state = self.lock();
@@ -428,7 +430,7 @@ impl Peer {
         for ack in batch {
             ack.write(&mut wire);
         }
-        // ACKs that cannot leave count as lost; a device that takes no super-packets refuses the first only.
+        // ACKs that cannot leave are lost. A device without super-packets rejects only the first batch.
         let _ = self.core.io.try_send(&Transmit {
             destination: first.to,
             ecn: None,
@@ -439,15 +441,15 @@ impl Peer {
     }
 }
 
-/// Writes shim, header and payload of each segment; gives how long shim and header are.
+/// Writes shim, header and payload of each segment; returns the length of shim and header.
 fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
     outgoing.before_data(now);
     let contents = transmit.contents;
-    let prefix = LENGTH + outgoing.sender.params().law().header_bytes();
+    let prefix = SHIM_BYTES + outgoing.sender.params().law().header_bytes();
     let below = overhead(&transmit.destination);
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
         let size = (below + prefix + segment.len()) as u16;
-        let mut shim = [0; LONGEST];
+        let mut shim = [0; MAX_PREFIX_BYTES];
         let packet = outgoing.sender.transmit_sized(now, stamp(), size, more, &mut shim);
         debug_assert_eq!(packet.prefix, prefix);
         out.extend_from_slice(&shim[..prefix]);

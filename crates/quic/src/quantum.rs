@@ -1,15 +1,16 @@
-//! How many packets leave together.
+//! Size of packet batches that leave together.
 
 use levelflow_units::{Duration, Rate};
 
-/// Packets that fit into this time may leave together: one system call, and hardly a queue.
-const TOGETHER: Duration = Duration::from_us(500);
-/// Largest batch, packets.
+/// Duration of a batch: packets due within this time may leave together. A batch saves system calls and hardly builds a
+/// queue.
+const QUANTUM: Duration = Duration::from_us(500);
+/// Limit on the size of a batch, in packets.
 const MAX_TOGETHER: f64 = 10.0;
 
-/// How many bytes of payload may leave together at that rate, at least one packet.
+/// Returns the payload bytes that may leave together at this rate: at least those of one packet.
 pub(super) fn quantum(rate: Rate, packet: u64) -> u64 {
-    let packets = rate.bps() / 8.0 * TOGETHER.as_secs_f64() / packet.max(1) as f64;
+    let packets = rate.bps() / 8.0 * QUANTUM.as_secs_f64() / packet.max(1) as f64;
     packet * packets.clamp(1.0, MAX_TOGETHER) as u64
 }
 

@@ -1,38 +1,38 @@
-//! Selects who sets the rate: the law, a standard controller, or the slower of both.
+//! Selection of the active controller: the law, a standard controller, or the slower of both.
 //!
-//! A flow begins under the standard controller. The first ACK that a router of the law has written into hands it to the
-//! law. After a second of ACKs that no router has written into, or three without any, it is handed back. If packets get
-//! lost although the law is in charge, something on the path is full that no router of the law looks after: then both
-//! limit the flow, for a time that doubles whenever this repeats.
+//! A flow begins under the standard controller. The first ACK of a packet into which a router of the law has written
+//! activates the law. The standard controller becomes active again after a second of ACKs without router feedback, or
+//! after three seconds without ACKs. If packets are lost while the law is active, some queue on the path has no router
+//! of the law. Both controllers then limit the flow, for a time that doubles with each repetition.
 
 use levelflow_units::{Duration, Time};
 
-/// Who sets the rate.
+/// Active controller of the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Control {
-    /// A standard controller (CUBIC): no router of the law was heard.
+    /// Standard controller (CUBIC): there was no feedback from a router of the law.
     Standard,
-    /// The law.
+    /// Law.
     Law,
-    /// The slower of both: packets are lost where no router of the law looks after the queue.
+    /// Slower of the standard controller and the law: packets are lost at a queue without a router of the law.
     Both,
 }
 
-/// Minimum observation time before the controller changes, and minimum number of ACKs before concluding that no router on the
-/// path runs the law.
-const WINDOW: Duration = Duration::from_secs(1);
+/// Minimum observation time before a change of the controller.
+const MIN_OBSERVATION: Duration = Duration::from_secs(1);
 const MIN_ACKS: u32 = 4;
-/// Data are sent for so long, and for so many round trips, without an ACK of the law, before it is taken for gone.
-const UNHEARD: Duration = Duration::from_secs(3);
+/// Time without an ACK of the law, while data is sent, after which the path is assumed to block packets of the law.
+const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
 const UNHEARD_RTTS: u64 = 8;
-/// A loss rate above this in a window shows a queue that no router of the law controls.
-const LOSSY: f64 = 0.05;
-/// Number of such windows in a row; the law itself may overshoot once while it settles.
+/// Loss rate in an observation window that indicates a queue without a router of the law.
+const LOSS_RATIO: f64 = 0.05;
+/// Number of consecutive windows with this loss rate that indicate such a queue. The law itself may overshoot once
+/// while it converges.
 const LOSSY_WINDOWS: u32 = 2;
-/// A smaller loss than this may be chance.
+/// Minimum loss in an observation window that is not attributed to chance, in bytes.
 const LEAST_LOST: u64 = 8 * 1200;
-/// Both are in charge for this long at first, and at most.
+/// Time for which both controllers stay active, at first and at most.
 const FIRST_HOLD: Duration = Duration::from_secs(10);
 const LONGEST_HOLD: Duration = Duration::from_secs(160);
 
@@ -40,14 +40,15 @@ const LONGEST_HOLD: Duration = Duration::from_secs(160);
 #[derive(Debug, Clone)]
 pub(super) struct ControllerSelector {
     control: Control,
-    /// When the window began, and what was delivered and lost in it.
+    /// Start of the observation window, and the bytes delivered and lost in it.
     window: Time,
     delivered: u64,
     lost: u64,
     lossy: u32,
-    /// Since when ACKs have agreed, how many, and on what.
+    /// Latest series of ACKs with equal router feedback: its start, its number of ACKs, and true if a router wrote into
+    /// the acknowledged packets.
     alike: Option<(Time, u32, bool)>,
-    /// When something left for which no ACK of the law has come since.
+    /// Time of the first packet sent after the latest ACK of the law.
     unheard: Option<Time>,
     ever_fell: bool,
     hold: Duration,
@@ -74,7 +75,7 @@ impl ControllerSelector {
         self.control
     }
 
-    /// An ACK came; `routed` says whether a router of the law wrote into its packet.
+    /// Handles an ACK; `routed` is true if a router of the law wrote into the acknowledged packet.
     pub fn on_ack(&mut self, now: Time, routed: bool) {
         let (since, count) = match self.alike {
             Some((since, count, before)) if before == routed => (since, count.saturating_add(1)),
@@ -82,11 +83,11 @@ impl ControllerSelector {
         };
         self.alike = Some((since, count, routed));
         self.unheard = None;
-        let long = count >= MIN_ACKS && now.since(since) >= WINDOW;
+        let long = count >= MIN_ACKS && now.since(since) >= MIN_OBSERVATION;
         match (self.control, routed) {
             (Control::Standard, true) if long || !self.ever_fell => {
                 self.control = Control::Law;
-                // What was lost before, the law did not cause.
+                // Losses before this time are not due to the law.
                 (self.window, self.delivered, self.lost, self.lossy) = (now, 0, 0, 0);
             }
             (Control::Law | Control::Both, false) if long => self.fall(),
@@ -100,29 +101,32 @@ impl ControllerSelector {
         self.alike = None;
     }
 
-    /// Nothing has left for a while: no ACKs are missing.
+    /// Handles a pause in sending, during which no ACKs are expected.
     pub fn on_pause(&mut self) {
         self.unheard = None;
     }
 
-    /// Data leaves, whose ACKs take `rtt`: after some time without any, the path no longer carries those of the law.
+    /// Handles the departure of data with a round-trip time of `rtt`. Deactivates the law if no ACK has arrived for
+    /// some time.
     pub fn on_send(&mut self, now: Time, rtt: Duration) {
         let since = *self.unheard.get_or_insert(now);
-        let patience = rtt.checked_mul(UNHEARD_RTTS).map_or(UNHEARD, |long| long.max(UNHEARD));
+        let patience = rtt
+            .checked_mul(UNHEARD_RTTS)
+            .map_or(MIN_ACK_TIMEOUT, |long| long.max(MIN_ACK_TIMEOUT));
         if self.control != Control::Standard && now.since(since) > patience {
             self.fall();
         }
     }
 
-    /// So many bytes were delivered, or lost.
+    /// Handles delivered and lost bytes.
     pub fn on_delivery(&mut self, now: Time, delivered: u64, lost: u64) {
         self.delivered += delivered;
         self.lost += lost;
-        if now.since(self.window) < WINDOW {
+        if now.since(self.window) < MIN_OBSERVATION {
             return;
         }
         let loss = self.lost as f64 / (self.delivered + self.lost).max(1) as f64;
-        let lossy = self.lost >= LEAST_LOST && loss > LOSSY;
+        let lossy = self.lost >= LEAST_LOST && loss > LOSS_RATIO;
         self.lossy = if lossy { self.lossy + 1 } else { 0 };
         match self.control {
             Control::Law if self.lossy >= LOSSY_WINDOWS => {
@@ -221,7 +225,7 @@ mod tests {
         assert_eq!(selector.control(), Control::Both);
     }
 
-    /// Loss of a share of what is sent, from `from` to `to` seconds.
+    /// Loses a percentage of the data in a range of time, in seconds.
     fn lose(selector: &mut ControllerSelector, seconds: std::ops::Range<u64>, percent: u64) {
         for ms in (seconds.start * 1000..seconds.end * 1000).step_by(10) {
             selector.on_delivery(at(ms), (100 - percent) * 1000, percent * 1000);

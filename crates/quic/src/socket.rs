@@ -1,4 +1,4 @@
-//! The UDP socket of an endpoint: puts shims before what QUIC sends and takes them off what it receives.
+//! UDP socket of an endpoint: adds shims to outgoing QUIC datagrams and removes them from incoming datagrams.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -16,11 +16,11 @@ use super::hub::{Hub, alone};
 use super::peer::{Core, Peer};
 
 thread_local! {
-    /// Whose the next sender is that a socket makes on this thread.
+    /// Peer of the next sender that a socket creates on this thread.
     static NEXT: Cell<Option<Arc<Peer>>> = const { Cell::new(None) };
 }
 
-/// Does what makes a connection, whose datagrams then leave as the peer says.
+/// Runs a closure that creates a connection; the connection's datagrams then leave through this peer.
 pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
     NEXT.set(Some(Arc::clone(peer)));
     let made = connect();
@@ -43,7 +43,7 @@ impl Socket {
         }
     }
 
-    /// Hands out what was kept, as many as fit.
+    /// Moves datagrams from the overflow to the buffers, as many as fit; returns their number.
     fn take_overflow(&mut self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
         let count = self.overflow.len().min(buffers.len()).min(meta.len());
         for ((kept, bytes), (buffer, meta)) in self.overflow.drain(..count).zip(buffers.iter_mut().zip(meta)) {
@@ -106,14 +106,14 @@ impl AsyncUdpSocket for Socket {
 
 type Writable = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
 
-/// Where the datagrams of one connection leave.
+/// Sender of one connection's datagrams.
 struct PeerSender {
     core: Arc<Core>,
-    /// None for what the endpoint itself sends to those who are not connected.
+    /// Peer; `None` for datagrams of the endpoint itself to hosts that are not connected.
     peer: Option<Arc<Peer>>,
-    /// Waits until the socket takes more.
+    /// Future that waits until the socket is writable.
     writable: Option<Writable>,
-    /// What is about to leave for the transmit that was offered last, and its segments; valid if `ready`.
+    /// Encoded form of the latest transmit, and its segment size; valid if `ready`.
     encoded: Vec<u8>,
     segment: Option<usize>,
     ready: bool,
@@ -158,7 +158,8 @@ impl UdpSender for PeerSender {
                     let core = Arc::clone(&this.core);
                     this.writable = Some(Box::pin(async move { core.io.socket.writable().await }));
                 }
-                // Any other error is as a lost packet: too large for the link, or the way is blocked for now.
+                // Any other error counts as a lost packet: it was too large for the link, or the path is temporarily
+                // blocked.
                 Ok(()) | Err(_) => {
                     this.ready = false;
                     return Poll::Ready(Ok(()));
@@ -181,7 +182,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// What was overflowed comes out in order, once, as much of it as there is room for.
+        /// Verifies that datagrams of the overflow come out in order and once, as far as they fit.
         #[test]
         fn what_was_spilled_comes_out_once(
             lengths in prop::collection::vec(1_usize..300, 0..20),

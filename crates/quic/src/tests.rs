@@ -15,7 +15,7 @@ use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
 
-/// A server that reads everything and replies with its length.
+/// Starts a server that reads all data and replies with its length.
 fn sink() -> (SocketAddr, Fingerprint) {
     let server = Endpoint::bind(
         "127.0.0.1:0".parse().unwrap(),
@@ -53,21 +53,21 @@ async fn client(config: Config, place: (SocketAddr, Fingerprint)) -> Result<Conn
     Ok(connection)
 }
 
-/// What was sent under a law, and what the law would have, in windows of half a second.
+/// Measured sending rates under a law, and rates of the law, in windows of half a second.
 struct Course {
     sent: Vec<f64>,
     told: Vec<f64>,
     control: Verdict,
 }
 
-/// Middle of the second half.
+/// Returns the median of the second half of the windows.
 fn settled(windows: &[f64]) -> f64 {
     let mut half = windows[windows.len() / 2..].to_vec();
     half.sort_by(f64::total_cmp);
     half[half.len() / 2]
 }
 
-/// Sends for so many windows.
+/// Sends for this number of windows.
 async fn blast(connection: Connection, windows: usize) -> Course {
     let (mut send, _receive) = connection.quic().open_bi().await.unwrap();
     let writer = tokio::spawn(async move {
@@ -111,7 +111,7 @@ async fn data_arrives_whole_with_any_law_and_without() {
         assert_eq!(
             connection.control().control,
             Control::Standard,
-            "{law}: nobody under_law"
+            "{law}: must not be under_law"
         );
         let status = connection.status().unwrap();
         assert!(status.counters.acks > 5, "{law}: {status:?}");
@@ -141,7 +141,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
         (first.is_ok(), server.accept().await.unwrap().finish().await.is_ok())
     });
     if let Ok(connection) = client(config("rcp"), place).await {
-        // A client learns of the refusal after its own part of the handshake.
+        // A client receives the refusal after its own part of the handshake.
         connection.quic().closed().await;
     }
     let _kept = client(config("rcp").with_identity(admitted), place).await.unwrap();
@@ -168,8 +168,8 @@ async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
     }
 }
 
-/// Two connections share a line of 5 Mb/s for 8 s, with that delay in each direction; gives what each sent when the rates had
-/// settled, and what the router saw.
+/// Shares a line of 5 Mb/s between two connections for 8 s, with this delay in each direction. Returns their rates
+/// after convergence, and the router's counters.
 async fn share(law: &str, sets: &[&str], delay_ms: u64) -> ([f64; 2], Snapshot) {
     let place = sink();
     let router = Router::start(law, sets, 5.0, delay_ms, place.0);
@@ -186,7 +186,7 @@ async fn share(law: &str, sets: &[&str], delay_ms: u64) -> ([f64; 2], Snapshot) 
         let obeyed: Vec<f64> = sent.iter().zip(told).map(|(sent, told)| sent / told).collect();
         assert!(
             (settled(&obeyed) - 1.0).abs() < 0.05,
-            "{law}: {sent:.0?} b/s, not {told:.0?}"
+            "{law}: {sent:.0?} b/s, shares of the law's rate: {obeyed:.2?}"
         );
         *rate = settled(sent);
     }
@@ -207,7 +207,8 @@ fn under_jetmax_two_connections_share_equally_and_lose_nothing() {
     });
 }
 
-/// RCP rests where `alpha (C - y) = beta q/d`: below the capacity, where packets come together. On a busy machine they often do.
+/// The equilibrium of RCP is `alpha (C - y) = beta q/d`: below the capacity if packets arrive in bursts, as often on a
+/// busy machine.
 #[test]
 fn under_rcp_two_connections_share_equally() {
     in_time(async || {
@@ -217,7 +218,7 @@ fn under_rcp_two_connections_share_equally() {
     });
 }
 
-/// Makes a measurement, again while the machine is late.
+/// Runs a measurement, and repeats it while the machine is too busy to keep time.
 fn in_time(measure: impl AsyncFn()) {
     on_time(|| {
         let mut threads = tokio::runtime::Builder::new_multi_thread();

@@ -1,43 +1,43 @@
-//! Does jobs on time, such as to wake a task: the runtime's own timers are a millisecond coarse.
+//! Timer for jobs such as waking a task. Timers of the runtime have a resolution of only 1 ms.
 
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What to do.
+/// Job of a timer.
 pub(super) trait Job: Send + 'static {
-    /// Does it.
+    /// Runs the job.
     fn run(self);
 }
 
-struct Entry<J> {
+struct TimerEntry<J> {
     at: Instant,
     job: J,
 }
 
-impl<J> PartialEq for Entry<J> {
+impl<J> PartialEq for TimerEntry<J> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl<J> Eq for Entry<J> {}
+impl<J> Eq for TimerEntry<J> {}
 
-impl<J> PartialOrd for Entry<J> {
+impl<J> PartialOrd for TimerEntry<J> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<J> Ord for Entry<J> {
-    /// The earliest is the largest, as the heap wants it.
+impl<J> Ord for TimerEntry<J> {
+    /// Orders the earliest job as the largest, for the heap.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other.at.cmp(&self.at)
     }
 }
 
 struct Jobs<J> {
-    heap: BinaryHeap<Entry<J>>,
+    heap: BinaryHeap<TimerEntry<J>>,
     stop: bool,
 }
 
@@ -60,7 +60,7 @@ impl<J> Shared<J> {
     }
 }
 
-/// A thread that does jobs when they are due; it ends when this is dropped.
+/// Thread that runs jobs when they are due. It ends when the timer is dropped.
 pub(super) struct Timer<J> {
     shared: Arc<Shared<J>>,
 }
@@ -84,7 +84,7 @@ impl<J: Job> Timer<J> {
     pub fn at(&self, at: Instant, job: J) {
         let mut jobs = self.shared.lock();
         let first = jobs.heap.peek().is_none_or(|entry| at < entry.at);
-        jobs.heap.push(Entry { at, job });
+        jobs.heap.push(TimerEntry { at, job });
         drop(jobs);
         if first {
             self.shared.changed.notify_one();
@@ -100,7 +100,7 @@ impl<J> Drop for Timer<J> {
 }
 
 fn run<J: Job>(shared: &Shared<J>) {
-    // Sleeps end when they are due, not some 50 us later; where that is refused, they are late.
+    // Removes the default timer slack, by which sleeps end 50 us late. If the system rejects this, sleeps stay late.
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut jobs = shared.lock();
     while !jobs.stop {

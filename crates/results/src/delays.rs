@@ -1,8 +1,8 @@
-//! Queueing delays of packets, over a run and over each of its samples.
+//! Queueing delays of packets, over a run and over each sampling interval.
 
 use crate::histogram::{Buckets, Quantiles};
 
-/// A delay is counted in units of 1024 ps: finding them takes no division.
+/// Right shift that converts picoseconds to units of 1024 ps. A shift is faster than a division.
 const UNIT_BITS: u32 = 10;
 const UNIT_S: f64 = 1024e-12;
 
@@ -10,24 +10,24 @@ const UNIT_S: f64 = 1024e-12;
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Delays {
-    /// Sum since the last sample.
+    /// Sum of the delays since the last sample, in units of 1024 ps.
     sum: u64,
-    /// Longest since the last sample.
+    /// Longest delay since the last sample, in units of 1024 ps.
     longest: u64,
-    /// All since the start of the run.
+    /// Delays since the start of the run, in units of 1024 ps.
     all: Buckets,
-    /// Sum and longest up to the last sample.
+    /// Sum and maximum of the delays up to the last sample, in units of 1024 ps.
     before: (u128, u64),
 }
 
 /// Queueing delays since the last sample.
 #[derive(Debug, Clone, Copy)]
 pub struct DelaySample {
-    /// Number of packets.
+    /// Number of packets whose delays were recorded.
     pub packets: u64,
-    /// Their mean delay, s; NaN without packets.
+    /// Mean delay, in seconds; NaN without packets.
     pub mean_s: f64,
-    /// Their longest delay, s; NaN without packets.
+    /// Longest delay, in seconds; NaN without packets.
     pub max_s: f64,
 }
 
@@ -38,7 +38,7 @@ impl Default for DelaySample {
 }
 
 impl DelaySample {
-    /// No packet.
+    /// Sample without packets.
     pub const NONE: Self = Self {
         packets: 0,
         mean_s: f64::NAN,
@@ -47,7 +47,7 @@ impl DelaySample {
 }
 
 impl Delays {
-    /// Adds a delay, picoseconds.
+    /// Records a delay, in picoseconds.
     #[inline]
     pub fn record(&mut self, delay_ps: u64) {
         let delay = delay_ps >> UNIT_BITS;
@@ -56,7 +56,7 @@ impl Delays {
         self.all.record(delay);
     }
 
-    /// Returns the delays since the last call, of this number of packets.
+    /// Returns the delays since the last call. `packets` is the number of delays recorded since then.
     pub fn sample(&mut self, packets: u64) -> DelaySample {
         let (sum, longest) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.longest));
         self.before = (self.before.0 + u128::from(sum), self.before.1.max(longest));
@@ -70,14 +70,14 @@ impl Delays {
         }
     }
 
-    /// Quantiles over the run, s; `None` without packets.
+    /// Returns quantiles over the run, in seconds; `None` without packets.
     #[must_use]
     pub fn quantiles(&self) -> Option<Quantiles> {
         let (sum, longest) = (self.before.0 + u128::from(self.sum), self.before.1.max(self.longest));
         self.all.quantiles(sum, longest, UNIT_S)
     }
 
-    /// Bytes held.
+    /// Returns the memory used, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.all.memory()
@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle sums and compares the delays of each sample again.
+        /// The oracle computes the sum and maximum of each sample separately.
         #[test]
         fn samples_divide_the_delays_of_a_run(
             samples in prop::collection::vec(prop::collection::vec(0..1_u64 << 50, 0..20), 1..8),

@@ -1,5 +1,5 @@
-//! Result directories: tables in parts while the run goes on, one file each at its end. Whatever ends the run, the tables can
-//! be read, and the manifest says how far they go.
+//! Result directories. Tables are written in parts during a run, and merged into one file per table at its end. Even if
+//! the run is interrupted, the tables are readable and the manifest contains the covered time.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,11 +11,11 @@ use crate::error::{Error, reason};
 use crate::parquet::{Names, TableFile};
 use crate::table::{Recorder, Table};
 
-/// What a manifest says of its directory.
+/// Format identifier in the manifest.
 pub const FORMAT: &str = "levelflow result 1";
 const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
-/// Files of a run before this one, beside its tables.
-const LEFT: [&str; 17] = [
+/// Files, other than tables, that an earlier run may have left.
+const STALE_FILES: [&str; 17] = [
     "manifest.json",
     "summary.json",
     "counters.json",
@@ -34,12 +34,13 @@ const LEFT: [&str; 17] = [
     "transfers.svg",
     "report.html",
 ];
-/// Of a run of the testbed, whose manifest has a `network`; otherwise it is the user's.
+/// Scenario file of a testbed run, whose manifest has a `network` key. In any other directory this file belongs to the
+/// user.
 const SCENARIO: &str = "scenario.toml";
-/// Rows of a group, so that files do not depend on when they were flushed.
+/// Rows per row group. The number is fixed, so that files do not depend on flush times.
 const ROWS_PER_GROUP: usize = 1 << 18;
 
-/// The files of a run while it goes on.
+/// Result directory of a run in progress.
 pub struct Recording {
     path: PathBuf,
     manifest: Value,
@@ -48,22 +49,22 @@ pub struct Recording {
     parts: u32,
 }
 
-/// A table of a run that goes on: its parts, and the file that takes their place at the end.
+/// A table that grows during a run: its parts, and the file that replaces them at the end.
 struct Growing {
     name: &'static str,
-    /// Rows that no part has.
+    /// Rows not yet written to a part.
     pending: Option<Table>,
-    /// Rows that the file does not have.
+    /// Rows not yet written to the file.
     rest: Option<Table>,
     file: Option<TableFile>,
 }
 
 impl Recording {
-    /// Makes way in a directory and says there that a run has begun. The manifest needs the resolved `scenario`; `origin` is the
-    /// file that it was read from.
+    /// Clears a directory and writes the manifest of a started run. The manifest must contain the resolved `scenario`;
+    /// `origin` is the file from which the scenario was read.
     ///
     /// # Errors
-    /// When the directory holds something else than a result, or cannot be written.
+    /// Returns an error if the directory contains anything but a result, or is not writable.
     pub fn new(path: &Path, mut manifest: Value, origin: Option<&Path>) -> Result<Self, Error> {
         clear(path, !manifest["network"].is_null(), origin)?;
         manifest["format"] = json!(FORMAT);
@@ -88,25 +89,25 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Writes a text beside the tables.
+    /// Writes a text file next to the tables.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<(), Error> {
         let (temporary, target) = (self.temporary(name), self.path.join(name));
         fs::write(&temporary, text).map_err(Error::at(&temporary))?;
         fs::rename(&temporary, &target).map_err(Error::at(&target))
     }
 
-    /// The same of a value as JSON.
+    /// Writes a value as a JSON file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn keep_json(&self, name: &str, value: &Value) -> Result<(), Error> {
         self.keep(name, &format!("{value:#}\n"))
     }
 
-    /// Adds what was recorded since the last time.
+    /// Appends the rows recorded since the last call to the tables in memory.
     pub fn append(&mut self, recorder: &mut Recorder) {
         for (growing, (_, table)) in self.tables.iter_mut().zip(recorder.take()) {
             for rows in [&mut growing.pending, &mut growing.rest] {
@@ -118,10 +119,10 @@ impl Recording {
         }
     }
 
-    /// Writes what was added as one more part of each table, then how far the run came.
+    /// Writes the appended rows as one more part of each table, then updates the time in the manifest.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn flush(&mut self, now_s: f64) -> Result<(), Error> {
         for i in 0..self.tables.len() {
             let Some(rows) = self.tables[i].pending.take() else {
@@ -136,10 +137,10 @@ impl Recording {
         self.state("partial", now_s)
     }
 
-    /// Puts one file in place of the parts of each table, and states how the run ended.
+    /// Replaces the parts of each table by one file, and records in the manifest how the run ended.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// Returns an error if a file cannot be written.
     pub fn close(mut self, now_s: f64, complete: bool) -> Result<(), Error> {
         self.flush(now_s)?;
         for i in 0..self.tables.len() {
@@ -175,7 +176,7 @@ impl Recording {
         fs::rename(&temporary, &target).map_err(Error::at(&target))
     }
 
-    /// Moves whole groups of rows to the file of a table; at the end of the run, the remaining rows, too.
+    /// Writes complete row groups to the file of a table. At the end of the run, also writes the remaining rows.
     fn write_groups(&mut self, table: usize, ended: bool) -> Result<(), Error> {
         let whole = self.temporary(self.tables[table].name);
         let growing = &mut self.tables[table];
@@ -200,13 +201,13 @@ impl Recording {
         self.keep_json("manifest.json", &self.manifest)
     }
 
-    /// Where a file lies until it is complete.
+    /// Returns the temporary path of a file that is being written.
     fn temporary(&self, name: &str) -> PathBuf {
         self.path.join(format!(".{name}.tmp"))
     }
 }
 
-/// Makes way for a result; refuses to touch a directory that holds anything else, or the scenario that is to run.
+/// Clears a directory for a new result. Rejects a directory that contains other files, or the scenario file to be run.
 fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
     let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", path.display()));
     fs::create_dir_all(path).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
@@ -237,7 +238,7 @@ fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(),
         return Err(refuse("holds a scenario.toml of yours; choose another with --out"));
     }
     let tables = TABLES.map(|name| path.join(format!("{name}.parquet")));
-    let left = LEFT
+    let left = STALE_FILES
         .into_iter()
         .chain(ours.then_some(SCENARIO))
         .map(|name| path.join(name));
@@ -306,7 +307,7 @@ mod tests {
         recorder
     }
 
-    /// Rows of a file as text.
+    /// Returns the rows of a file as text.
     fn rows(path: &Path) -> Vec<String> {
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
         reader
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn a_directory_that_holds_something_else_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("thesis.tex"), "all of it").unwrap();
+        fs::write(dir.path().join("thesis.tex"), "my text").unwrap();
         let refused = Recording::new(dir.path(), manifest(), None).err().unwrap().to_string();
         assert!(refused.contains("not empty and not a result directory"), "{refused}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -376,7 +377,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         drop(Recording::new(dir.path(), manifest(), None).unwrap());
         let mine = dir.path().join("scenario.toml");
-        fs::write(&mine, "all of it").unwrap();
+        fs::write(&mine, "my text").unwrap();
         let mut network = manifest();
         network["network"] = json!({});
         let refused = Recording::new(dir.path(), network.clone(), None)
@@ -389,7 +390,7 @@ mod tests {
             .unwrap()
             .to_string();
         assert!(refused.contains("holds the scenario that is to run"), "{refused}");
-        assert_eq!(fs::read_to_string(&mine).unwrap(), "all of it");
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "my text");
         let ours = json!({ "format": FORMAT, "network": {} });
         fs::write(dir.path().join("manifest.json"), ours.to_string()).unwrap();
         drop(Recording::new(dir.path(), network, None).unwrap());

@@ -1,21 +1,21 @@
-//! Why results cannot be written.
+//! Errors of the result writer.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use derive_more::Display;
 
-/// Why a result directory cannot be written; prints as one line.
+/// Reason why a result directory cannot be written. Prints as one line.
 #[derive(Debug, Display, derive_more::Error)]
 pub enum Error {
-    /// The directory is not for results.
+    /// Directory that must not be used for results.
     Refused(#[error(not(source))] String),
-    /// A file of it cannot be written.
+    /// File that cannot be written.
     #[display("{}: {}", path.display(), reason(source))]
     Failed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -27,7 +27,7 @@ impl Error {
     }
 }
 
-/// The reason of an error, without its number: `no such file or directory`.
+/// Returns the text of an I/O error without its number: `no such file or directory`.
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string().to_lowercase();

@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-/// Percentiles are within this many significant digits.
+/// Significant digits of percentiles.
 const DIGITS: u8 = 2;
-/// Powers of two up to this one have a bucket per value; each later one has half as many buckets. So does a histogram of
-/// so many digits.
+/// Number of bits up to which values have a bucket each. Each further power of two has half as many buckets. This
+/// matches the buckets of an `hdrhistogram` with `DIGITS` digits.
 const UNIT_BITS: u32 = 8;
 
-/// Buckets of many values. The owner keeps their count and sum. Quantiles come from a library's histogram, which is filled from
-/// the buckets.
+/// Counts of values per bucket. The owner tracks the sum and maximum of the values. Quantiles are computed by an
+/// `hdrhistogram` filled from the buckets.
 #[derive(Debug, Default)]
 pub struct Buckets {
-    /// Values of zero, which are common and need no bucket.
+    /// Number of values that are zero. Zeros are common and need no bucket.
     zeros: u64,
-    /// Values in each bucket of the library's histogram, from the first that has any.
+    /// Number of values in each bucket of the `hdrhistogram`, beginning with bucket `first`.
     counts: Vec<u64>,
     first: usize,
 }
 
-/// Distribution of many values: quantiles to two digits; mean, maximum and count exactly.
+/// Distribution of values: quantiles to two digits, and the exact mean, maximum and count.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: Buckets,
@@ -27,14 +27,14 @@ pub struct Histogram {
     sum: u128,
 }
 
-/// The bucket of a value.
+/// Returns the index of a value's bucket.
 #[inline]
 fn bucket(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(UNIT_BITS);
     ((shift as usize) << (UNIT_BITS - 1)) + (value >> shift) as usize
 }
 
-/// The least value in a bucket.
+/// Returns the smallest value in a bucket.
 fn least(bucket: usize) -> u64 {
     let half = 1 << (UNIT_BITS - 1);
     let shift = (bucket / half).saturating_sub(1);
@@ -50,7 +50,7 @@ impl Histogram {
         self.buckets.record(value);
     }
 
-    /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
+    /// Returns the quantiles, multiplied by `unit`; `None` without values.
     #[must_use]
     pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
         self.buckets.quantiles(self.sum, self.max, unit)
@@ -72,7 +72,7 @@ impl Buckets {
         }
     }
 
-    /// Counts the first value of a bucket before or beyond those that there are.
+    /// Extends the range of buckets to include `bucket`, and counts its first value.
     #[cold]
     fn extend(&mut self, bucket: usize) {
         if self.counts.is_empty() {
@@ -86,7 +86,7 @@ impl Buckets {
         self.counts[place] = 1;
     }
 
-    /// Quantiles of values with this sum and maximum, in the unit of which a value of 1 is `unit`; `None` without values.
+    /// Returns the quantiles of values with this sum and maximum, all multiplied by `unit`; `None` without values.
     #[expect(
         clippy::missing_panics_doc,
         reason = "two digits are supported, and the histogram grows"
@@ -111,14 +111,14 @@ impl Buckets {
         })
     }
 
-    /// Bytes held.
+    /// Returns the memory used, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
     }
 }
 
-/// Number of values, their mean, quantiles and maximum.
+/// Count, mean, quantiles and maximum of a set of values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct Quantiles {
@@ -136,7 +136,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle is the library's own counting.
+        /// The oracle is an `hdrhistogram` that records the values itself.
         #[test]
         fn quantiles_are_those_of_the_library_counting_each_value(
             values in prop::collection::vec((0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift), 1..200),

@@ -1,4 +1,4 @@
-//! Results of a run: samples as tables, quantiles and counters, and the directory that holds them.
+//! Results of a run: samples as tables, quantiles, counters, and the result directory.
 //!
 //! The simulator, its Python module and the network testbed all write results through [`Recording`].
 
@@ -14,5 +14,5 @@ pub use delays::{DelaySample, Delays};
 pub use directory::{FORMAT, Recording};
 pub use error::{Error, reason};
 pub use histogram::{Buckets, Histogram, Quantiles};
-pub use summary::{Backlog, Books, ClassSummary, FlowSummary, LinkSummary, Summary};
+pub use summary::{Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, Summary};
 pub use table::{Column, FlowRow, LinkRow, MemberRow, Outcome, Recorder, Table, TransferRow};

@@ -13,8 +13,8 @@ use ::parquet::schema::types::Type;
 
 use crate::table::{Column, Outcome, Table};
 
-/// These columns come first, the others in the order of their names.
-const LEADING: [&str; 4] = ["t", "flow", "member", "link"];
+/// Leading columns of each table. The remaining columns follow in alphabetical order.
+const LEADING_COLUMNS: [&str; 4] = ["t", "flow", "member", "link"];
 
 /// Names of flows, links and outcomes, by index.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Names of a run's flows and links.
+    /// Creates the names of a run's flows and links.
     pub fn new(flows: Vec<String>, links: Vec<String>) -> Self {
         Self {
             flows,
@@ -34,7 +34,7 @@ impl Names {
         }
     }
 
-    /// Names that a column has instead of indices.
+    /// Returns the names that replace the indices in a column, if any.
     fn of(&self, column: &str) -> Option<&[String]> {
         match column {
             "flow" => Some(&self.flows),
@@ -45,11 +45,11 @@ impl Names {
     }
 }
 
-/// A Parquet file under way.
+/// Parquet file of a table that is being written.
 pub struct TableFile(SerializedFileWriter<File>);
 
 impl TableFile {
-    /// Begins a file for rows like these.
+    /// Creates a file for rows with the same columns as `like`.
     pub fn create(file: File, like: &Table) -> io::Result<Self> {
         let begin = || {
             let fields: Result<Vec<_>> = ordered(like).map(|(name, column)| field(name, column)).collect();
@@ -60,7 +60,7 @@ impl TableFile {
         begin().map(Self).map_err(of_disk)
     }
 
-    /// Adds rows as one group. Flows and links go by their names; an index below 0 is null.
+    /// Adds rows as one row group. Flows and links are written by name; a negative index is written as null.
     pub fn write(&mut self, rows: &Table, names: &Names) -> io::Result<()> {
         self.write_group(rows, names).map_err(of_disk)
     }
@@ -93,7 +93,7 @@ fn of_disk(error: ParquetError) -> io::Error {
 
 fn ordered(table: &Table) -> impl Iterator<Item = &(&'static str, Column)> {
     let mut columns: Vec<_> = table.columns.iter().collect();
-    columns.sort_by_key(|(name, _)| (!LEADING.contains(name), *name));
+    columns.sort_by_key(|(name, _)| (!LEADING_COLUMNS.contains(name), *name));
     columns.into_iter()
 }
 
@@ -129,7 +129,7 @@ fn write_names(out: &mut SerializedColumnWriter<'_>, column: &Column, names: &[S
         .map(|_| ())
 }
 
-/// Unsigned numbers keep their bits; the logical type says how to read them.
+/// Writes a numeric column. Unsigned numbers keep their bits; the logical type marks them as unsigned.
 fn write_numbers(out: &mut SerializedColumnWriter<'_>, column: &Column) -> Result<()> {
     let done = match column {
         Column::F64(values) => out.typed::<DoubleType>().write_batch(values, None, None),

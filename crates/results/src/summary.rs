@@ -1,47 +1,47 @@
-//! Exact counters at the end of a run, by name.
+//! Exact counters at the end of a run, serialised by name.
 
 use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::histogram::Quantiles;
 
-/// Where the packets of one kind went.
+/// Counts of packets of one kind, by outcome.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, AddAssign, Serialize)]
-pub struct Books {
+pub struct PacketCounts {
     /// Packets sent.
     pub sent: u64,
-    /// Packets that reached the other end.
+    /// Packets that reached the receiver.
     pub delivered: u64,
-    /// Packets that a queue had no room for.
+    /// Packets dropped by a queue.
     pub dropped: u64,
-    /// Packets that a wire lost.
+    /// Packets lost on a wire.
     pub lost: u64,
 }
 
-impl Books {
-    /// Packets that must still be on their way.
+impl PacketCounts {
+    /// Returns the number of packets still in flight.
     #[must_use]
     pub fn outstanding(&self) -> u64 {
         self.sent - self.delivered - self.dropped - self.lost
     }
 }
 
-/// The counters of a run, named.
+/// Counters at the end of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// Simulated time, s.
     pub simulated_s: f64,
-    /// Packets times links they crossed.
+    /// Number of links crossed, summed over all packets.
     pub packet_hops: u64,
     /// Events processed.
     pub events: u64,
-    /// Per flow entry, in the order of the scenario.
+    /// Counters per flow entry, in the order of the scenario.
     pub flows: Vec<FlowSummary>,
-    /// Per link.
+    /// Counters per link.
     pub links: Vec<LinkSummary>,
 }
 
-/// See [`Summary`]. Packets include those that open and close flows.
+/// Counters of a flow entry. Packets include those that open or close flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct FlowSummary {
@@ -53,7 +53,7 @@ pub struct FlowSummary {
     pub dropped_packets: u64,
     pub lost_packets: u64,
     pub in_flight: u64,
-    pub acks: Books,
+    pub acks: PacketCounts,
     pub goodput_bytes: Option<u64>,
     pub started: u64,
     pub finished: u64,
@@ -61,7 +61,7 @@ pub struct FlowSummary {
     pub rtt_s: Option<Quantiles>,
 }
 
-/// See [`Summary`].
+/// Counters of a link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct LinkSummary {
@@ -77,23 +77,23 @@ pub struct LinkSummary {
     pub utilisation: f64,
     pub backlog_bytes: Backlog,
     pub queueing_delay_s: Option<Quantiles>,
-    /// Queueing delays by class of service; empty without classes.
+    /// Queueing delay of each service class; empty if the queue has no classes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassSummary>,
-    /// Packets waiting or in service at the end, whose queueing delay does not count yet.
+    /// Packets queued or in service at the end of the run. Queueing delay statistics exclude these packets.
     pub waiting_packets: u64,
 }
 
-/// Backlog of a link over a run, bytes: waiting or in service.
+/// Backlog of a link over a run, in bytes queued or in service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Backlog {
-    /// Mean that arriving packets found; 0 if none arrived.
+    /// Mean backlog at packet arrivals; 0 if no packet arrived.
     pub mean: f64,
-    /// Largest.
+    /// Largest backlog.
     pub max: u64,
 }
 
-/// Queueing delay of one class of service of a link.
+/// Queueing delay of one service class of a link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
 pub struct ClassSummary {

@@ -1,6 +1,6 @@
-//! Samples of a run, by column, until the caller takes them.
+//! Samples of a run, stored as columns until the caller takes them.
 
-/// A column of numbers.
+/// Column of numbers.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
 pub enum Column {
@@ -10,10 +10,10 @@ pub enum Column {
     I32(Vec<i32>),
 }
 
-/// A table: named columns of equal length.
+/// Table of named columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Name and values, in the order in which they are written.
+    /// Name and values of each column, in the order of writing.
     pub columns: Vec<(&'static str, Column)>,
 }
 
@@ -48,20 +48,20 @@ impl Column {
 }
 
 impl Table {
-    /// Rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// Adds the rows of a table with the same columns.
+    /// Appends the rows of another table with the same columns.
     pub(crate) fn extend(&mut self, more: &Self) {
         for ((_, all), (_, more)) in self.columns.iter_mut().zip(&more.columns) {
             all.extend(more);
         }
     }
 
-    /// Takes the first rows out of it.
+    /// Removes and returns the first `rows` rows.
     pub(crate) fn split_front(&mut self, rows: usize) -> Self {
         let columns = self
             .columns
@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// Declares a table by its columns: a row type, and a buffer of rows that turns into a [`Table`].
+/// Declares a table by its columns: a row type, and a buffer of rows that converts into a [`Table`].
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident, $buffer:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ident($type:ty)),+ $(,)? }) => {
         $(#[$doc])*
@@ -96,7 +96,7 @@ macro_rules! table {
 }
 
 table! {
-    /// A flow entry at a sample.
+    /// Sample of a flow entry.
     FlowRow, FlowRows {
         /// Time, s.
         t: F64(f64),
@@ -104,107 +104,108 @@ table! {
         flow: U32(u32),
         /// Number of active flows.
         active: U32(u32),
-        /// Throughput: bytes on the wire that reached receivers since the last sample, bit/s.
+        /// Throughput: bytes on the wire that receivers received since the last sample, bit/s.
         throughput_bps: F64(f64),
-        /// Goodput: bytes of transfers that reached receivers since the last sample, each once, bit/s.
+        /// Goodput: bytes of transfers that receivers received since the last sample, without duplicates, bit/s.
         goodput_bps: F64(f64),
         /// Sending rate: bytes on the wire that senders sent since the last sample, bit/s.
         sending_rate_bps: F64(f64),
-        /// Sum of the rates that the laws of active senders ask for, bit/s: pacing rate, or window over smoothed round trip.
+        /// Sum of the rates permitted by the laws of active senders, bit/s. A sender's rate is its pacing rate, or its
+        /// congestion window divided by its smoothed round-trip time.
         law_rate_bps: F64(f64),
-        /// Sum of their windows, packets; 0 for laws without one.
+        /// Sum of the congestion windows, packets; 0 for laws without a window.
         window_packets: F64(f64),
         /// Sum of the rates that senders propose to routers, bit/s.
         proposal_bps: F64(f64),
-        /// Mean round trip in the sample, s; NaN without any.
+        /// Mean round-trip time since the last sample, s; NaN without measurements.
         rtt_s: F64(f64),
         /// Data packets dropped or lost since the last sample.
         lost: U32(u32),
-        /// Index of the link that limits the entry's only flow; -1 when not known.
+        /// Index of the link that limits the only flow of the entry; -1 if unknown.
         bottleneck: I32(i32),
     }
 }
 
 table! {
-    /// One flow of an entry at a sample.
+    /// Sample of one flow in an entry.
     MemberRow, MemberRows {
         /// Time, s.
         t: F64(f64),
         /// Index of the entry.
         flow: U32(u32),
-        /// Number of the flow in its entry, from 0, in order of starts.
+        /// Number of the flow in its entry, counted from 0 in order of start times.
         member: U32(u32),
         /// Throughput since the last sample, bit/s.
         throughput_bps: F64(f64),
-        /// Rate that its law asks for, bit/s.
+        /// Rate permitted by the flow's law, bit/s.
         law_rate_bps: F64(f64),
     }
 }
 
 table! {
-    /// A link at a sample.
+    /// Sample of a link.
     LinkRow, LinkRows {
         /// Time, s.
         t: F64(f64),
         /// Index of the link.
         link: U32(u32),
-        /// Arrivals since the last sample, dropped packets included, bit/s.
+        /// Arrival rate since the last sample, including dropped packets, bit/s.
         arrival_bps: F64(f64),
-        /// Largest arrival rate over one interval of the link's router, bit/s.
+        /// Largest arrival rate over one control interval of the link's router, bit/s.
         peak_bps: F64(f64),
-        /// Sent since the last sample, bit/s.
+        /// Throughput since the last sample, bit/s.
         throughput_bps: F64(f64),
-        /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
+        /// Buffer size, packets; NaN if the buffer is limited in bytes or unlimited.
         buffer_packets: F64(f64),
-        /// Backlog, bytes: waiting or in service.
+        /// Backlog, in bytes queued or in service.
         backlog_bytes: U64(u64),
         /// Backlog, packets.
         backlog_packets: U32(u32),
         /// Largest backlog since the last sample, bytes.
         backlog_max_bytes: U64(u64),
-        /// Packets whose queueing delay became known since the last sample.
+        /// Packets whose queueing delay was recorded since the last sample.
         delayed_packets: U64(u64),
-        /// Mean queueing delay of these packets, s; NaN without any.
+        /// Mean queueing delay of the packets in `delayed_packets`, s; NaN without any.
         queueing_delay_mean_s: F64(f64),
-        /// Longest queueing delay of these packets, s; NaN without any.
+        /// Longest queueing delay of the packets in `delayed_packets`, s; NaN without any.
         queueing_delay_max_s: F64(f64),
         /// Packets dropped since the last sample.
         dropped: U32(u32),
-        /// Their bytes.
+        /// Bytes dropped since the last sample.
         dropped_bytes: U64(u64),
         /// Packets marked since the last sample.
         marked: U32(u32),
-        /// Largest share of dropped bytes over one interval of the link's router.
+        /// Largest fraction of dropped bytes over one control interval of the link's router.
         peak_loss: F64(f64),
-        /// Feedback of the link's first router, or else the state of its queue discipline; NaN without either.
+        /// Feedback of the link's first router, or else the signal of its queue discipline; NaN without either.
         signal: F64(f64),
     }
 }
 
 table! {
-    /// A transfer that has ended, or that goes on at the end of the run.
+    /// A transfer that has ended, or is unfinished at the end of the run.
     TransferRow, TransferRows {
         /// Index of the entry.
         flow: U32(u32),
-        /// Number of the flow in its entry, from 0, in order of starts.
+        /// Number of the flow in its entry, counted from 0 in order of start times.
         member: U32(u32),
         /// Start, s.
         start_s: F64(f64),
         /// Size, bytes.
         bytes: U64(u64),
-        /// Links on the path of its data.
+        /// Number of links on the data path.
         hops: U32(u32),
-        /// Base round trip, s.
+        /// Base round-trip time, s.
         rtt_s: F64(f64),
-        /// Ideal time, s: that of an idle network and a sender that fills its path.
+        /// Ideal completion time, s: that of a sender that fills its path in an otherwise idle network.
         ideal_s: F64(f64),
-        /// Completion time, s: from its first packet sent to its last data received; NaN if it has not finished.
+        /// Completion time from the first packet sent to the last data received, s; NaN if unfinished.
         fct_s: F64(f64),
-        /// Completion time over ideal time; NaN if it has not finished.
+        /// Completion time divided by the ideal completion time; NaN if unfinished.
         slowdown: F64(f64),
         /// Retransmitted packets.
         retransmitted: U32(u32),
-        /// An [`Outcome`].
+        /// Outcome, as [`Outcome::code`].
         outcome: U32(u32),
     }
 }
@@ -212,19 +213,19 @@ table! {
 /// Outcome of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its receiver has every byte.
+    /// The receiver has every byte.
     Finished,
-    /// Its sender has stopped, and its receiver lacks data.
+    /// The sender has stopped before the receiver has every byte.
     Aborted,
-    /// It goes on at the end of the run.
+    /// The transfer is unfinished at the end of the run.
     Unfinished,
 }
 
 impl Outcome {
-    /// Names in results, by [code](Self::code).
+    /// Names in results, indexed by [code](Self::code).
     pub const NAMES: [&'static str; 3] = ["finished", "aborted", "unfinished"];
 
-    /// Index of its name.
+    /// Returns the index of the outcome in [`NAMES`](Self::NAMES).
     #[must_use]
     pub fn code(self) -> u32 {
         self as u32
@@ -232,7 +233,7 @@ impl Outcome {
 }
 
 impl TransferRow {
-    /// Enters how the transfer ended: after this time, or never.
+    /// Sets the outcome, and also the completion time and slowdown if the transfer has finished.
     #[must_use]
     pub fn ended(mut self, outcome: Outcome, fct_s: Option<f64>) -> Self {
         self.outcome = outcome.code();
@@ -242,7 +243,7 @@ impl TransferRow {
     }
 }
 
-/// Rows recorded and not yet taken.
+/// Buffer of recorded rows until the caller takes them.
 #[derive(Debug, Default)]
 pub struct Recorder {
     flows: FlowRows,
@@ -272,7 +273,7 @@ impl Recorder {
         self.transfers.push(row);
     }
 
-    /// Takes what has been recorded, as (name, table) pairs.
+    /// Returns and removes the recorded rows, as (name, table) pairs.
     pub fn take(&mut self) -> [(&'static str, Table); 4] {
         [
             ("flows", self.flows.take()),

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Floats in integers, since the kernel has none. All are passed as their bits. Sums and products round to nearest, ties to
- * even, as IEEE 754 wants and every processor does, subnormal numbers included. No operand is ever NaN, and infinities are only
- * compared.
+ * Floats in integer arithmetic, since the kernel has no floats. All are passed as their bits. Sums and products round
+ * to nearest, ties to even, as IEEE 754 requires, subnormal numbers included. No operand is ever NaN, and infinities
+ * are only compared.
  */
 #pragma once
 
 #define F64_SIGN (1ULL << 63)
-#define F64_ONE (1ULL << 52) /* the bit that normal numbers do not write down */
+#define F64_ONE (1ULL << 52) /* the implicit bit of normal numbers */
 #define F64_INFINITY (0x7ffULL << 52)
 #define F64_FRACTION (F64_ONE - 1)
 #define F32_LARGEST 0x7f7fffffu
@@ -18,13 +18,13 @@ INLINE int f32_is_nan(u32 a)
 	return (a & 0x7fffffff) > F32_INFINITY;
 }
 
-/* Finite and at least 0, or -0. */
+/* Returns true if the float is finite and at least 0, or -0. */
 INLINE int f32_is_magnitude(u32 a)
 {
 	return a < F32_INFINITY || a == 0x80000000;
 }
 
-/* Integers in the order of the floats; 0 and -0 give the same. */
+/* Returns an integer that orders like the float; 0 and -0 are equal. */
 INLINE u32 f32_order(u32 a)
 {
 	if (!(a << 1))
@@ -37,7 +37,7 @@ INLINE int f32_above(u32 a, u32 b)
 	return f32_order(a) > f32_order(b);
 }
 
-/* a * 2^shift rounded down, 0 for negative ones, the largest integer for what does not fit. */
+/* Returns a * 2^shift rounded down; 0 if negative, the largest integer on overflow. */
 INLINE u64 f32_fixed(u32 a, s32 shift)
 {
 	s32 exponent = a >> 23, up = exponent - 150 + shift;
@@ -50,7 +50,7 @@ INLINE u64 f32_fixed(u32 a, s32 shift)
 	return up >= 0 ? mantissa << (up & 63) : mantissa >> (-up & 63);
 }
 
-/* a / 2^n, the lowest bit set if anything is lost. */
+/* Returns a / 2^n, with the lowest bit set if any one-bit is shifted out. */
 INLINE u64 shift_sticky(u64 a, u32 n)
 {
 	if (n > 62)
@@ -58,7 +58,7 @@ INLINE u64 shift_sticky(u64 a, u32 n)
 	return a >> n | ((a & ((1ULL << n) - 1)) != 0);
 }
 
-/* Without a branch: the verifier would follow each. */
+/* Returns the number of leading zeros. Has no branches, because the verifier follows each of them. */
 INLINE u32 leading_zeros(u64 a)
 {
 	a |= a >> 1;
@@ -67,14 +67,14 @@ INLINE u32 leading_zeros(u64 a)
 	a |= a >> 8;
 	a |= a >> 16;
 	a |= a >> 32;
-	a = ~a; /* now count the ones */
+	a = ~a; /* count the ones instead of the zeros */
 	a -= a >> 1 & 0x5555555555555555;
 	a = (a & 0x3333333333333333) + (a >> 2 & 0x3333333333333333);
 	a = (a + (a >> 4)) & 0x0f0f0f0f0f0f0f0f;
 	return a * 0x0101010101010101 >> 56;
 }
 
-/* The mantissa has three bits more than fit; it lacks its top bit only if the exponent is 1, the least. */
+/* The mantissa has three extra bits. It lacks its top bit only if the exponent is 1, the smallest. */
 INLINE u64 f64_round(u64 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest = mantissa & 7, bits;
@@ -128,7 +128,7 @@ INLINE u64 f64_sub(u64 a, u64 b)
 	return f64_add(a, b ^ F64_SIGN);
 }
 
-/* Upper half of the product, the lowest bit set if the lower half is not 0. */
+/* Returns the upper half of the product, with the lowest bit set if the lower half is not 0. */
 INLINE u64 multiply_sticky(u64 a, u64 b)
 {
 	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
@@ -177,7 +177,7 @@ INLINE u64 f64_mul(u64 a, u64 b)
 	return f64_round(sign, e, m);
 }
 
-/* Signed integers in the order of the floats; 0 and -0 give the same. */
+/* Returns a signed integer that orders like the float; 0 and -0 are equal. */
 INLINE s64 f64_order(u64 a)
 {
 	s64 magnitude = a & ~F64_SIGN;
@@ -217,7 +217,7 @@ INLINE u64 f64_of_f32(u32 a)
 	return sign | ((u64)(937 - zeros) << 52) - F64_ONE + (fraction << (zeros & 63) >> 11);
 }
 
-/* To the nearest that is finite; the mantissa has three bits more than fit. */
+/* Rounds to the nearest finite number; the mantissa has three extra bits. */
 INLINE u32 f32_round(u32 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest;
@@ -238,7 +238,7 @@ INLINE u32 f32_round(u32 sign, s64 exponent, u64 mantissa)
 	return sign | (bits > F32_LARGEST ? F32_LARGEST : bits);
 }
 
-/* To the nearest that is finite. */
+/* Rounds the double to the nearest finite float. */
 INLINE u32 f32_of_f64(u64 a)
 {
 	s64 exponent = (s64)((a & ~F64_SIGN) >> 52) - 896;
@@ -246,7 +246,7 @@ INLINE u32 f32_of_f64(u64 a)
 	return f32_round(a >> 63 << 31, exponent, shift_sticky((a & F64_FRACTION) | F64_ONE, 26));
 }
 
-/* Of magnitudes, to the nearest that is finite. */
+/* Multiplies the magnitudes, and rounds the product to the nearest finite number. */
 INLINE u32 f32_mul(u32 a, u32 b)
 {
 	s64 ea = a >> 23 & 0xff, eb = b >> 23 & 0xff;
@@ -268,7 +268,7 @@ INLINE u32 f32_mul(u32 a, u32 b)
 	return f32_round(0, ea + eb - 110 - zeros, shift_sticky(product << (zeros & 63), 37));
 }
 
-/* Picoseconds in seconds: a division by 2^12 5^12. */
+/* Converts picoseconds to seconds: divides by 2^12 5^12. */
 INLINE u64 f64_seconds(u64 ps)
 {
 	const u64 divisor = 244140625;

@@ -13,7 +13,7 @@ INLINE int jetmax_overrules(u32 zero, u32 price, u32 share, u32 own_price, u32 o
 	return !f32_above(F32_LARGEST, share) && f32_above(price, 0) && !f32_above(own_price, 0);
 }
 
-/* b: flags, R_T, R_C, R_S from the fifth byte on. */
+/* b: the header; flags, R_T, R_C and R_S begin at its fifth byte. */
 INLINE int jetmax_limits(const u64 *input, u32 price, u32 share, const u8 *b)
 {
 	u32 own_price = input[0], own_share = input[1], zero = input[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the program needs of the kernel's interface, so that clang alone builds it. Layouts and numbers are fixed: linux/bpf.h. */
+/* Part of the kernel's interface, so that the build needs only clang. Layouts and numbers are stable: linux/bpf.h. */
 #pragma once
 
 typedef unsigned char u8;
@@ -12,12 +12,12 @@ typedef long long s64;
 #define SEC(name) __attribute__((section(name), used))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Maps are described by types that the loader reads. */
+/* The loader reads the properties of maps from these types. */
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, type) type *name
 enum { ARRAY = 2, PERCPU_ARRAY = 6 };
 
-enum { NEXT = -1 }; /* what runs after this program decides; without such, the packet passes */
+enum { NEXT = -1 }; /* the next program decides; if there is none, the packet passes */
 
 struct bpf_spin_lock {
 	u32 value;

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the laws' files share. For each law whose record has a kernel form, build.rs writes its number, its header's length and what its
- * reader takes, and calls what LAW.h has:
+ * Common part of the laws' files. For each law with a kernel form, build.rs writes its number, the length of its header
+ * and the checks of its fields. It also writes calls of these functions of LAW.h:
  *
- *   LAW_foreign(job, bytes)     load that is not its own
- *   LAW_own(job, size, header)  a packet of its own; the header in words as they came, most significant byte first
- *   LAW_turn(job)               a new interval begins, of a law whose sums are under the lock
+ *   LAW_foreign(job, bytes)     counts foreign load, which has no header of the law
+ *   LAW_own(job, size, header)  processes a packet of the law; the header is in big-endian words
+ *   LAW_turn(job)               starts a new interval, for a law whose sums are under the lock
  *
- * crates/laws/src/LAW/offload.rs says what the words are. A law that counts in integers counts per processor, in `count`; one that
- * computes with floats, or divides intervals at a packet, has one state under a lock, since the order of packets counts.
+ * crates/laws/src/LAW/offload.rs defines the words. A law that counts in integers has one `count` per CPU. A law that
+ * computes with floats, or divides intervals at a packet, depends on the order of packets, so it has one state under a
+ * lock.
  */
 #pragma once
 
-/* Set before the program is loaded, so that the verifier drops the other laws. */
+/* Number of the active law, set before the program is loaded: the verifier then drops the code of other laws. */
 volatile const u8 LAW = 0;
-volatile const u64 ORIGIN = 0; /* ns of the clock where laws' time begins */
+volatile const u64 ORIGIN = 0; /* origin of the laws' time, ns of the clock */
 
 struct input {
-	u64 serial; /* counts the intervals, from 1 */
+	u64 serial; /* number of the current interval, from 1 */
 	u64 words[8];
 };
 
 struct control {
-	u8 slot; /* which of the two inputs to use */
-	u8 bank; /* changes when user space takes the sums */
+	u8 slot; /* index of the active input */
+	u8 bank; /* requested bank: user space changes it to read the sums */
 	u8 unused[6];
 };
 
@@ -31,9 +32,9 @@ struct state {
 	struct bpf_spin_lock lock;
 	u32 bank;
 	u64 serial;
-	u64 now; /* never goes back: the order of packets is that under the lock */
-	u64 sums[3]; /* since bank changed */
-	u64 done[3]; /* before that */
+	u64 now; /* monotonic, because the lock orders packets */
+	u64 sums[3]; /* sums since the last change of bank */
+	u64 done[3]; /* sums of the previous bank */
 	u64 kept[16];
 	u64 blurred;
 };
@@ -43,13 +44,13 @@ struct state {
 
 struct count {
 	u64 packets, bytes;
-	u64 stamped; /* headers of the law that routers may write to */
+	u64 stamped; /* packets with a header of the law that routers may write to */
 	u64 acks;
-	u64 refused; /* shims of the law that are none */
+	u64 refused; /* packets with a shim of the law, but an invalid header */
 	u64 words[8];
 };
 
-/* A datagram, or many of equal length that the device will cut. */
+/* Datagram, or super-packet that the device will segment. */
 struct job {
 	struct __sk_buff *skb;
 	const struct input *input;
@@ -60,7 +61,7 @@ struct job {
 	u32 udp, length, segment, headers;
 };
 
-/* A float, by its bits, from `low`, at most 0, to `high`, at least 0. */
+/* Returns true if a float, given by its bits, is between `low` (at most 0) and `high` (at least 0). */
 INLINE int f32_spans(u32 a, u32 low, u32 high)
 {
 	return a <= high || (a >> 31 && a <= low);
@@ -72,7 +73,7 @@ INLINE void add_halves(u64 *low_high, u64 amount)
 	low_high[1] += amount >> 32;
 }
 
-/* The same number, of which the verifier knows nothing more: else it follows each way in which it may have come about. */
+/* Returns the number. It is then unknown to the verifier, which would otherwise follow each path that leads to it. */
 INLINE u64 blur(struct state *s, u64 a)
 {
 	volatile u64 *place = &s->blurred;
@@ -81,7 +82,7 @@ INLINE u64 blur(struct state *s, u64 a)
 	return *place;
 }
 
-/* Takes the lock and enters a new bank, if user space says so. Whether a new interval begins, too. */
+/* Takes the lock, and switches banks if user space requests this. Returns true if a new interval begins. */
 INLINE int lock(const struct job *job)
 {
 	struct state *s = job->state;

@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * Where `kept` has the sums of an interval; those of the one before follow, then when the transmitter will be free, and the thresholds
- * of both, that of the one before in the high half.
+ * Indices into `kept`: the sums of the current interval, those of the previous interval, and the time at which the
+ * transmitter will be free. The last word holds two thresholds, with that of the previous interval in the high half.
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 
-/* Of `queued`. */
+/* Unit and largest value of `queued`. */
 #define PS_PER_UNIT 8000
 #define LONGEST_QUEUED 0xffffff
 
@@ -32,7 +32,7 @@ INLINE void add_saturating(u64 *sum, u64 amount)
 		*sum = ~0ULL;
 }
 
-/* A packet, or many, come to the queue; returns how long the first waits, ps. */
+/* Adds one or more packets to the queue; returns the queueing delay of the first packet, ps. */
 INLINE u64 level_arrive(const struct job *job, u64 bytes)
 {
 	struct state *s = job->state;
@@ -56,7 +56,7 @@ INLINE void level_foreign(const struct job *job, u64 bytes)
 	add_saturating(&job->state->kept[OTHER], bytes << 11);
 }
 
-/* Counts a flow for the time that a packet stands for. */
+/* Counts a flow for the time that its packet stands for. */
 INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, const u32 *h, u32 elsewhere)
 {
 	u64 time = blur(s, f32_fixed(gap, 44));

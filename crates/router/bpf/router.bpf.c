@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The router in the kernel: counts what leaves a device and stamps headers of its law. It runs before the queue, so it sees what is
- * offered, and lets every packet pass. Ethernet without VLAN tags; IPv4 and IPv6, the latter with at most a hop-by-hop header;
- * fragments and everything else are foreign load.
+ * Router in the kernel: counts packets that leave a device and stamps headers of its law. It runs before the queue, so
+ * it sees the offered load, and lets every packet pass. It supports Ethernet without VLAN tags, IPv4, and IPv6 with at
+ * most a hop-by-hop header. Fragments and all other packets are foreign load.
  */
 #include "kernel.h"
 #include "float.h"
@@ -39,7 +39,7 @@ struct {
 	TYPE(value, struct state);
 } STATE SEC(".maps");
 
-/* Tells the law of load that is not its own. */
+/* Counts foreign load, for display and for the law. */
 INLINE void foreign(const struct job *job, u64 packets, u64 bytes)
 {
 	job->count->packets += packets;
@@ -55,7 +55,7 @@ INLINE void own(const struct job *job, u32 size, u32 *header)
 	law_own(job, size, header);
 }
 
-/* Whether the law may write to what was read of this payload; counts what is the law's, but not for it to write to. */
+/* Returns true if the law may write to the header of this payload. Counts ACKs and invalid headers of the law. */
 INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 {
 	const u8 *shim = (const u8 *)words;
@@ -76,7 +76,7 @@ INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 	return 1;
 }
 
-/* Writes the header back and mends the checksum; that of packets to be cut is made later. */
+/* Writes the header back and updates the checksum. Checksums of segments are computed later. */
 INLINE void write(const struct job *job, u32 at, u32 *before, u32 *after)
 {
 	u32 length = header_bytes(), words = (length + 3) & ~3U;
@@ -110,7 +110,7 @@ static long datagram(u32 index, struct job *job)
 	return 0;
 }
 
-/* Finds the UDP header of a whole IPv4 datagram; 0 if there is none. `end`: of the datagram. */
+/* Returns the position of the UDP header of a whole IPv4 datagram, or 0. `end` receives the datagram's end. */
 INLINE u32 find_udp4(struct __sk_buff *skb, u32 *end)
 {
 	u8 ip[20];
@@ -140,7 +140,7 @@ INLINE u32 find_udp6(struct __sk_buff *skb, u32 *end)
 	return at + (options[1] + 1) * 8;
 }
 
-/* Fills in where the datagram lies; 0 if this is no whole UDP datagram with room for a shim. */
+/* Sets the position of the datagram; returns 0 unless it is a whole UDP datagram with room for a shim. */
 INLINE int find(struct __sk_buff *skb, struct job *job)
 {
 	u32 end = 0, length;
@@ -176,7 +176,7 @@ int levelflow(struct __sk_buff *skb)
 	job.input = bpf_map_lookup_elem(&INPUT, &key);
 	if (!job.input)
 		return NEXT;
-	/* Packets that are cut along the buffers they came in keep their own checksums, out of reach: not ours to touch. */
+	/* The program cannot reach the checksums of packets segmented along their buffers, so it does not stamp them. */
 	if (!find(skb, &job) || (skb->gso_size && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)) {
 		foreign(&job, packets ? packets : 1, skb->wire_len);
 		return NEXT;
@@ -185,7 +185,7 @@ int levelflow(struct __sk_buff *skb)
 	job.headers = skb->len - job.length;
 	if (skb->gso_size && skb->gso_size < job.length) {
 		job.segment = skb->gso_size;
-		/* All at once: else each header that is written to moves the data once more. */
+		/* Makes all headers writable at once. Otherwise each write to a header would move the data. */
 		bpf_skb_pull_data(skb, skb->len);
 	}
 	bpf_loop((job.length + job.segment - 1) / job.segment, datagram, &job, 0);

@@ -1,7 +1,7 @@
-//! The capacity of a line that changes while its router runs.
+//! Capacity of a line that may change while its router runs.
 //!
-//! A file holds its rate, such as `12.3 Mb/s`: an administrator writes it, or a script that reads a modem.
-//! `0 b/s` is an outage. A text that is no rate is reported once, and the router keeps the rate before it.
+//! A file contains the rate as text, such as `12.3 Mb/s`. An administrator writes it, or a script that reads a modem.
+//! `0 b/s` is an outage. For invalid text, the router prints one warning and keeps its previous rate.
 
 use std::fs::OpenOptions;
 use std::io::Read as _;
@@ -12,23 +12,23 @@ use levelflow_host::qdisc::Queue;
 use levelflow_host::terminal;
 use levelflow_units::Rate;
 
-/// Longest text that is read; a rate is shorter.
-const LONGEST: u64 = 64;
+/// Limit on the number of bytes read. A rate is shorter.
+const MAX_TEXT_BYTES: u64 = 64;
 
-/// Where a router learns what its line can carry.
+/// Source of a router's capacity.
 #[derive(Debug, Default)]
 pub enum Capacity {
-    /// It stays as it was given.
+    /// Constant capacity.
     #[default]
     Given,
-    /// From the shaper at the root of the device.
+    /// Rate of the shaper at the root of the device.
     Shaper,
-    /// From a file.
+    /// Rate read from a file.
     File(CapacityFile),
 }
 
 impl Capacity {
-    /// A rate that may be new, above zero or an outage.
+    /// Returns the current rate, or 0 for an outage, if the source provides one. The rate may be unchanged.
     pub fn poll(&mut self, queue: &Queue) -> Option<Rate> {
         match self {
             Self::Given => None,
@@ -38,7 +38,7 @@ impl Capacity {
     }
 }
 
-/// A file that holds a rate.
+/// File that contains a rate.
 #[derive(Debug)]
 pub struct CapacityFile {
     path: PathBuf,
@@ -46,7 +46,7 @@ pub struct CapacityFile {
 }
 
 impl CapacityFile {
-    /// The file need not be there yet.
+    /// Creates a reader of the file, which need not exist yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -55,26 +55,23 @@ impl CapacityFile {
         }
     }
 
-    /// The rate in the file if its text has changed since the last call.
+    /// Returns the rate in the file, if its text has changed since the last call.
     pub fn poll(&mut self) -> Option<Rate> {
-        // A writer that is no rename leaves the file empty for a moment.
+        // A writer that does not rename a complete file into place leaves the file empty for a moment.
         let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;
         let rate = text.parse().map_err(|error| {
-            terminal::warn(format!(
-                "{}: {error}; the capacity stays as it was",
-                self.path.display()
-            ));
+            terminal::warn(format!("{}: {error}; the capacity is unchanged", self.path.display()));
         });
         self.seen = text;
         rate.ok()
     }
 
-    /// Opens without blocking: a path that names a FIFO must not hold up the router.
+    /// Returns the text of the file. Opens it without blocking, because a path may name a FIFO.
     fn text(&self) -> Option<String> {
         let mut open = OpenOptions::new();
         let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(&self.path).ok()?;
         let mut bytes = Vec::new();
-        file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+        file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_owned())
     }
 }

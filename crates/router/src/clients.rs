@@ -1,29 +1,30 @@
-//! Clients of a relay: each has a socket of its own towards the server, so that ACKs find their way back.
+//! Clients of a relay. Each client has a separate socket towards the server, so that the relay forwards ACKs to the
+//! right client.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use levelflow_units::{Duration, Time};
 
-/// A client that has been silent for so long is forgotten.
-const SILENCE: Duration = Duration::from_secs(60);
-/// One that has been silent for so long makes room for another if there is none; who speaks, or is spoken to, keeps its place, also
-/// while a flood of addresses wants it.
-const PAUSE: Duration = Duration::from_secs(2);
-/// Most clients at a time.
-pub const MOST: usize = 512;
+/// Timeout after which an idle client is removed.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Idle time after which a client may be evicted while the table is full. Active clients keep their place even during a
+/// flood of new addresses.
+const EVICTABLE_AFTER: Duration = Duration::from_secs(2);
+/// Limit on the number of clients in the table.
+pub const MAX_CLIENTS: usize = 512;
 
-/// A client.
+/// Client of a relay.
 #[derive(Debug)]
 pub struct Client {
-    /// Where it is.
+    /// Address of the client.
     pub address: SocketAddr,
-    /// Connected to the server.
+    /// Socket, connected to the server.
     pub socket: UdpSocket,
     seen: Time,
 }
 
-/// All of them, by number; a number is never used again.
+/// Table of clients, by number. Numbers are never reused.
 #[derive(Debug)]
 pub struct Clients {
     server: SocketAddr,
@@ -32,19 +33,19 @@ pub struct Clients {
     clients: HashMap<u32, Client>,
 }
 
-/// What the table says of an address.
+/// Result of looking up a client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// It is known by this number.
+pub enum Lookup {
+    /// The client is in the table, with this number.
     Known(u32),
-    /// It has just got this number.
+    /// The client was added, with this number.
     New(u32),
-    /// There is no room, since all others are busy, or the system has no sockets left.
+    /// The table is full of active clients, or the system has no sockets left.
     Full,
 }
 
 impl Clients {
-    /// Nobody yet.
+    /// Creates an empty table.
     #[must_use]
     pub fn new(server: SocketAddr) -> Self {
         Self {
@@ -55,35 +56,35 @@ impl Clients {
         }
     }
 
-    /// A datagram has come from there.
-    pub fn enter(&mut self, now: Time, address: SocketAddr) -> Entry {
+    /// Looks up the sender of a datagram, and adds it if it is new.
+    pub fn enter(&mut self, now: Time, address: SocketAddr) -> Lookup {
         if let Some(number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(number) {
                 client.seen = now;
             }
-            return Entry::Known(*number);
+            return Lookup::Known(*number);
         }
-        if self.clients.len() >= MOST && !self.make_room(now) {
-            return Entry::Full;
+        if self.clients.len() >= MAX_CLIENTS && !self.make_room(now) {
+            return Lookup::Full;
         }
         let Ok(socket) = connected(self.server) else {
-            return Entry::Full;
+            return Lookup::Full;
         };
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         self.numbers.insert(address, number);
         let seen = now;
         self.clients.insert(number, Client { address, socket, seen });
-        Entry::New(number)
+        Lookup::New(number)
     }
 
-    /// Forgets the client that has been silent longest, if that is long enough.
+    /// Evicts the client with the longest idle time, if that is at least [`EVICTABLE_AFTER`].
     fn make_room(&mut self, now: Time) -> bool {
         let silent = self
             .clients
             .iter()
             .min_by_key(|(number, client)| (client.seen, **number));
-        let Some((&number, client)) = silent.filter(|(_, client)| now.since(client.seen) >= PAUSE) else {
+        let Some((&number, client)) = silent.filter(|(_, client)| now.since(client.seen) >= EVICTABLE_AFTER) else {
             return false;
         };
         self.numbers.remove(&client.address);
@@ -91,24 +92,24 @@ impl Clients {
         true
     }
 
-    /// The client of that number, if it is still known.
+    /// Returns the client with this number, if it is still in the table.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<&Client> {
         self.clients.get(&number)
     }
 
-    /// The server has spoken to that client.
-    pub fn spoken_to(&mut self, now: Time, number: u32) {
+    /// Records the time of a datagram from the server to a client.
+    pub fn mark_active(&mut self, now: Time, number: u32) {
         if let Some(client) = self.clients.get_mut(&number) {
             client.seen = now;
         }
     }
 
-    /// Forgets who has been silent for long; their sockets close.
+    /// Removes clients after [`CLIENT_TIMEOUT`] without a datagram, and closes their sockets.
     pub fn expire(&mut self, now: Time) {
         let numbers = &mut self.numbers;
         self.clients.retain(|_, client| {
-            let stays = now.since(client.seen) < SILENCE;
+            let stays = now.since(client.seen) < CLIENT_TIMEOUT;
             if !stays {
                 numbers.remove(&client.address);
             }
@@ -116,13 +117,13 @@ impl Clients {
         });
     }
 
-    /// How many there are.
+    /// Number of clients.
     #[must_use]
     pub fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// Whether there is none.
+    /// True if the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.clients.is_empty()
@@ -150,8 +151,8 @@ mod tests {
 
     fn full() -> Clients {
         let mut clients = Clients::new("127.0.0.1:9".parse().unwrap());
-        for n in 0..MOST {
-            assert_eq!(clients.enter(Time::ZERO, address(n)), Entry::New(n as u32));
+        for n in 0..MAX_CLIENTS {
+            assert_eq!(clients.enter(Time::ZERO, address(n)), Lookup::New(n as u32));
         }
         clients
     }
@@ -159,41 +160,41 @@ mod tests {
     #[test]
     fn a_table_has_a_limit_and_forgets() {
         let mut clients = full();
-        assert_eq!(clients.enter(Time::ZERO, address(MOST)), Entry::Full);
+        assert_eq!(clients.enter(Time::ZERO, address(MAX_CLIENTS)), Lookup::Full);
         let late = Time::ZERO + Duration::from_secs(59);
-        assert_eq!(clients.enter(late, address(3)), Entry::Known(3));
+        assert_eq!(clients.enter(late, address(3)), Lookup::Known(3));
         clients.expire(Time::ZERO + Duration::from_secs(61));
         assert_eq!(clients.len(), 1);
         assert!(clients.get(3).is_some() && clients.get(4).is_none());
-        assert_eq!(clients.enter(late, address(4)), Entry::New(MOST as u32));
+        assert_eq!(clients.enter(late, address(4)), Lookup::New(MAX_CLIENTS as u32));
     }
 
     #[test]
     fn who_has_been_silent_longest_makes_room() {
         let mut clients = full();
         let at = |ms| Time::ZERO + Duration::from_ms(ms);
-        for n in 0..MOST {
+        for n in 0..MAX_CLIENTS {
             match n {
                 7 => {}
-                8 => clients.spoken_to(at(500), 8),
-                _ => assert_eq!(clients.enter(at(1000), address(n)), Entry::Known(n as u32)),
+                8 => clients.mark_active(at(500), 8),
+                _ => assert_eq!(clients.enter(at(1000), address(n)), Lookup::Known(n as u32)),
             }
         }
-        let (first, second) = (MOST, MOST + 1);
+        let (first, second) = (MAX_CLIENTS, MAX_CLIENTS + 1);
         assert_eq!(
             clients.enter(at(1999), address(first)),
-            Entry::Full,
-            "nobody was silent for long"
+            Lookup::Full,
+            "no client was idle long enough"
         );
-        assert_eq!(clients.enter(at(2000), address(first)), Entry::New(first as u32));
-        assert!(clients.get(7).is_none(), "it was silent longest");
-        assert_eq!(clients.enter(at(2499), address(second)), Entry::Full);
-        assert_eq!(clients.enter(at(2500), address(second)), Entry::New(second as u32));
-        assert!(clients.get(8).is_none() && clients.len() == MOST);
+        assert_eq!(clients.enter(at(2000), address(first)), Lookup::New(first as u32));
+        assert!(clients.get(7).is_none(), "it was idle longest");
+        assert_eq!(clients.enter(at(2499), address(second)), Lookup::Full);
+        assert_eq!(clients.enter(at(2500), address(second)), Lookup::New(second as u32));
+        assert!(clients.get(8).is_none() && clients.len() == MAX_CLIENTS);
         assert_eq!(
             clients.enter(at(3000), address(7)),
-            Entry::New(second as u32 + 1),
-            "it is a new one now"
+            Lookup::New(second as u32 + 1),
+            "it is a new client now"
         );
     }
 }

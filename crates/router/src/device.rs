@@ -1,6 +1,7 @@
-//! The form for a real device: something in the kernel counts and stamps packets, and this loop closes the intervals.
+//! Router at a real device. A data path in the kernel counts and stamps packets, and the loop here closes the control
+//! intervals.
 //!
-//! The queue is that of the device's own discipline; nothing here delays or drops packets.
+//! The queue is that of the device's own discipline. This module neither delays nor drops packets.
 
 use levelflow_laws::offload::{Counts, Offload, Words};
 use levelflow_laws::{AnyParams, PortInfo};
@@ -18,34 +19,35 @@ use levelflow_host::qdisc::{Device, Presence, Queue, bytes_of};
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys, terminal};
 
-/// Time between two looks whether the device is up.
-const LOOK: Duration = Duration::from_ms(500);
+/// Time between two checks that the device is up.
+const LINK_CHECK_INTERVAL: Duration = Duration::from_ms(500);
 
-/// Time between two readings of the queue for laws whose packets look at it: XCP calls one persistent that stands for as long.
-pub const WATCH: Duration = Duration::from_ms(2);
+/// Time between two readings of the queue, for laws that use the queue for each packet. XCP treats a queue that lasts
+/// this long as persistent.
+pub const QUEUE_READ_INTERVAL: Duration = Duration::from_ms(2);
 
-/// What counts and stamps packets.
+/// Data path that counts and stamps packets.
 pub trait DataPath {
-    /// Tells the words for the next interval, all at once.
+    /// Sets all words for the next control interval atomically.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel rejects the words.
     fn tell(&mut self, words: &Words) -> Result<(), Error>;
 
-    /// Tells words that differ in what waits, within an interval.
+    /// Sets words within a control interval; only the backlog may differ.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel rejects the words.
     fn refresh(&mut self, words: &Words) -> Result<(), Error>;
 
-    /// What it has counted since the last time.
+    /// Returns the counts since the last call.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// When the kernel does not return the counts.
     fn collect(&mut self) -> Result<(Counts, Traffic), Error>;
 }
 
-/// A router at a device.
+/// Router at a device.
 pub struct Attached<D> {
     device: Device,
     path: D,
@@ -54,27 +56,27 @@ pub struct Attached<D> {
     queue: Queue,
     presence: Presence,
     peak: u64,
-    /// Packets look at the queue.
+    /// True if stamping depends on the current queue.
     watches: bool,
     capacity: Capacity,
 }
 
-/// What happened in an interval.
+/// Totals of a control interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
-    /// How long it was.
+    /// Duration of the interval.
     pub length: Duration,
-    /// Bytes that came.
+    /// Bytes received.
     pub arrived: Bytes,
-    /// Bytes that found no room, if dropped packets are as large as others.
+    /// Bytes dropped, on the assumption that dropped packets have the mean size.
     pub dropped: Bytes,
 }
 
 impl<D: DataPath> Attached<D> {
-    /// Begins the first interval.
+    /// Creates a router, and starts its first control interval.
     ///
     /// # Errors
-    /// When the data path refuses its words, or the device is gone.
+    /// When the data path rejects its words, or the device is gone.
     pub fn new(mut device: Device, path: D, params: AnyParams, info: PortInfo, clock: Clock) -> Result<Self, Error> {
         let queue = device.queue().map_err(|e| gone(&device, &e))?;
         let mut attached = Self {
@@ -93,7 +95,7 @@ impl<D: DataPath> Attached<D> {
         Ok(attached)
     }
 
-    /// Logs the inputs of its law.
+    /// Adds a log of the law's inputs.
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {
@@ -102,14 +104,14 @@ impl<D: DataPath> Attached<D> {
         self
     }
 
-    /// Follows a capacity that changes.
+    /// Sets the source of the capacity.
     #[must_use]
     pub fn following(mut self, capacity: Capacity) -> Self {
         self.capacity = capacity;
         self
     }
 
-    /// Closes intervals until told to stop.
+    /// Closes control intervals until `stop` is set.
     ///
     /// # Errors
     /// When the device is gone, or the data path fails.
@@ -118,7 +120,7 @@ impl<D: DataPath> Attached<D> {
         let mut look = Time::ZERO;
         loop {
             let soon = if self.watches {
-                self.clock.now() + WATCH
+                self.clock.now() + QUEUE_READ_INTERVAL
             } else {
                 self.due()
             };
@@ -133,7 +135,7 @@ impl<D: DataPath> Attached<D> {
             self.close()?;
             if now >= look {
                 self.look()?;
-                look = now + LOOK;
+                look = now + LINK_CHECK_INTERVAL;
             }
             board.post(self.snapshot());
         }
@@ -142,19 +144,19 @@ impl<D: DataPath> Attached<D> {
         Ok(())
     }
 
-    /// When the running interval ends.
+    /// Time at which the current control interval ends.
     #[must_use]
     pub fn due(&self) -> Time {
         self.port.due()
     }
 
-    /// The law at work.
+    /// Output port with the law.
     #[must_use]
     pub fn port(&self) -> &Port {
         &self.port
     }
 
-    /// Ends an interval: what was counted goes into the law, and what it says goes into the data path.
+    /// Ends a control interval. Passes its counts to the law, and the law's new words to the data path.
     ///
     /// # Errors
     /// When the device is gone, or the data path fails.
@@ -179,7 +181,7 @@ impl<D: DataPath> Attached<D> {
         })
     }
 
-    /// Notifies the law of a new capacity; an outage is no news for it.
+    /// Reads the capacity, and notifies the law of a change other than an outage.
     fn follow(&mut self, queue: &Queue) {
         let new = self.capacity.poll(queue).filter(|rate| rate.bps() > 0.0);
         if let Some(rate) = new.filter(|rate| *rate != self.port.info().capacity) {
@@ -192,7 +194,7 @@ impl<D: DataPath> Attached<D> {
         self.path.tell(&words)
     }
 
-    /// Reads the queue within an interval, and tells laws whose packets look at it.
+    /// Reads the queue within a control interval, and passes it to a law that uses it for each packet.
     ///
     /// # Errors
     /// When the device is gone, or the data path fails.
@@ -210,7 +212,8 @@ impl<D: DataPath> Attached<D> {
         self.port.law().words(self.port.params(), queue)
     }
 
-    /// A device that is down may come back; one that is gone does not, since a new one has another number.
+    /// Checks the device. It may come up again after it was down, but not after it is gone: a new device has another
+    /// index.
     fn look(&mut self) -> Result<(), Error> {
         let now = self.device.presence();
         let name = &self.device.name;
@@ -234,7 +237,7 @@ impl<D: DataPath> Attached<D> {
     }
 }
 
-/// What a reading of a queue that fails means.
+/// Returns the error for a queue that cannot be read.
 #[must_use]
 pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     let name = &device.name;
@@ -244,7 +247,7 @@ pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     }
 }
 
-/// What waits, as the kernel counts it. A shaper holds the packet that it sends; of a device's own, the driver has it.
+/// Converts a reading to a backlog. A shaper counts the packet in transmission; a device's own queue does not.
 fn backlog(queue: &Queue) -> Backlog {
     let bytes = Bytes::new(queue.backlog);
     let mean = queue.backlog.checked_div(queue.packets.into()).unwrap_or(0);

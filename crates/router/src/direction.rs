@@ -1,4 +1,4 @@
-//! One direction of a relay: a hop whose packets are datagrams.
+//! One direction of a relay: a path hop whose packets are datagrams.
 
 use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
@@ -10,12 +10,12 @@ use levelflow_host::journal::Logging;
 
 use super::Port;
 
-/// A datagram on its way through a relay.
+/// Datagram inside a relay.
 #[derive(Debug)]
 pub struct Packet {
-    /// Its UDP payload.
+    /// UDP payload.
     pub payload: Vec<u8>,
-    /// To which of the relay's clients it belongs.
+    /// Number of the client that sends or receives the datagram.
     pub client: u32,
     ours: bool,
 }
@@ -30,31 +30,31 @@ impl Datagram for Packet {
     }
 }
 
-/// A line under a law.
+/// Bottleneck line with a law.
 #[derive(Debug, Clone)]
 pub struct Bottleneck {
-    /// The law and its parameters.
+    /// Law with its parameters.
     pub params: AnyParams,
     /// Rate of the line.
     pub capacity: Rate,
-    /// Limit of its queue.
+    /// Limit of the queue in front of the line.
     pub buffer: Buffer,
 }
 
-/// One direction.
+/// One direction of a relay.
 #[derive(Debug)]
 pub struct Direction {
     hop: Hop<Packet, Option<Port>>,
     spare: Vec<Vec<u8>>,
-    /// Bytes around a UDP payload on the wire.
+    /// Size of the headers before a UDP payload on the wire, bytes.
     overhead: u64,
 }
 
-/// Packets on a wire that has only a delay; more are dropped.
+/// Limit on packets in flight on a line without bottleneck; packets beyond it are dropped.
 const MAX_ON_WIRE: usize = 1 << 16;
 
 impl Direction {
-    /// A direction with a bottleneck, or without one, which then only delays.
+    /// Creates a direction. Without a bottleneck, it only delays packets.
     #[must_use]
     pub fn new(bottleneck: Option<Bottleneck>, id: u32, delay: Duration, ipv6: bool, now: Time) -> Self {
         let mut settings = Settings {
@@ -81,7 +81,8 @@ impl Direction {
         }
     }
 
-    /// Changes the rate of the bottleneck, if there is one; a rate of zero is an outage, which is no news for the law.
+    /// Changes the rate of the bottleneck, if there is one. A rate of zero is an outage, of which the law is not
+    /// notified.
     pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
         if self.hop.law().is_none() {
             return;
@@ -94,16 +95,16 @@ impl Direction {
         }
     }
 
-    /// Logs the input of the law at the bottleneck, if there is one; before the first packet.
+    /// Logs the inputs of the law at the bottleneck, if there is one. Must be called before the first packet.
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {
             port.log(logging.log(Role::Router(*port.info())));
         }
     }
 
-    /// A datagram comes; `false` if it is dropped.
+    /// Accepts a datagram; returns `false` if it is dropped.
     pub fn handle_input(&mut self, now: Time, payload: &[u8], client: u32) -> bool {
-        if self.hop.law().is_none() && self.hop.under_way() >= MAX_ON_WIRE {
+        if self.hop.law().is_none() && self.hop.in_flight() >= MAX_ON_WIRE {
             return false;
         }
         let mut copy = self.spare.pop().unwrap_or_default();
@@ -120,23 +121,23 @@ impl Direction {
         taken
     }
 
-    /// Performs the departures up to now, then ends the interval of the law if it is over.
+    /// Performs departures up to `now`, then ends the control interval if it is over.
     pub fn handle_timeout(&mut self, now: Time) {
         self.hop.handle_timeout(now);
     }
 
-    /// The next packet that is to be forwarded by now.
+    /// Returns the next packet to be forwarded at or before `now`.
     pub fn poll_output(&mut self, now: Time) -> Option<Packet> {
         self.hop.poll_output(now).map(|(_, packet)| packet)
     }
 
-    /// When something happens next.
+    /// Time of the next event.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         self.hop.poll_timeout()
     }
 
-    /// Takes back the memory of packets that have been forwarded.
+    /// Keeps the buffers of forwarded packets for reuse.
     pub fn recycle(&mut self, packets: impl IntoIterator<Item = Packet>) {
         const KEPT: usize = 1024;
         for packet in packets {
@@ -148,13 +149,13 @@ impl Direction {
         }
     }
 
-    /// The law's port, if there is a bottleneck.
+    /// Port of the law, if there is a bottleneck.
     #[must_use]
     pub fn port(&self) -> Option<&Port> {
         self.hop.law().as_ref()
     }
 
-    /// Bytes and packets in the queue, and the most bytes that were there at once.
+    /// Returns the bytes and packets in the queue, and the largest backlog in bytes since the start.
     pub fn backlog(&mut self, now: Time) -> (Bytes, u32, Bytes) {
         let (bytes, packets) = self.hop.backlog(now);
         (bytes, packets as u32, Bytes::new(self.hop.counters().peak))

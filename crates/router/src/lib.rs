@@ -1,7 +1,7 @@
-//! Routers: a law at an output port in real time, and what people see of it.
+//! Routers, which run a law at an output port in real time, with their status display and metrics.
 //!
-//! [`Port`] is the law, its intervals and its counters. The relay form ([`relay`]) owns a queue and forwards UDP; at a
-//! [`device`], the [`kernel`] counts and stamps, and [`levelflow_host::qdisc`] reads its queue.
+//! [`Port`] combines a law, its control intervals and its counters. The [`relay`] owns a queue and forwards UDP. At a
+//! [`device`], the [`kernel`] program counts and stamps packets, and [`levelflow_host::qdisc`] reads the queue.
 
 pub mod capacity;
 pub mod clients;
@@ -16,5 +16,5 @@ pub mod snapshot;
 
 pub use levelflow_path::Backlog;
 
-/// A port whose log goes to the file of `--journal`.
+/// Output port that logs to the file of `--journal`.
 pub type Port = levelflow_path::Port<levelflow_host::journal::Journal>;

@@ -1,4 +1,4 @@
-//! What a router shows while it runs: a table on a terminal, a line per period elsewhere, or JSON.
+//! Display of a running router: a table on a terminal, otherwise one line or JSON object per reading.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -8,20 +8,20 @@ use levelflow_units::Bytes;
 
 use super::snapshot::Snapshot;
 
-/// How to show readings.
+/// Display style of readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// Redrawn in place.
+    /// Table, redrawn in place.
     Table,
-    /// A line each.
+    /// One line per reading.
     Lines,
-    /// A line of JSON each.
+    /// One JSON object per reading, each on a line.
     Json,
-    /// Nothing but the last word.
+    /// The final summary only.
     Quiet,
 }
 
-/// Shows one reading after the other.
+/// Display of successive readings.
 #[derive(Debug)]
 pub struct Live {
     style: Style,
@@ -30,7 +30,8 @@ pub struct Live {
 }
 
 impl Live {
-    /// A table if standard output is a terminal.
+    /// Creates a display. Without an option, the style is a table if standard output is a terminal, and lines
+    /// otherwise.
     #[must_use]
     pub fn new(json: bool, quiet: bool) -> Self {
         let style = match (json, quiet) {
@@ -43,7 +44,7 @@ impl Live {
         Self { style, before, drawn }
     }
 
-    /// Shows a reading. Nobody may be reading what we write; then the router goes on all the same.
+    /// Shows a reading. Write errors are ignored, so that the router continues when the output is closed.
     pub fn show(&mut self, now: &Snapshot) {
         let load = now.load_since(self.before.as_ref());
         let text = match self.style {
@@ -65,7 +66,7 @@ impl Live {
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
-    /// The last word.
+    /// Prints the final summary.
     pub fn end(&mut self, last: &Snapshot) {
         let text = match self.style {
             Style::Json => json(last, last.load_since(None)),
@@ -77,7 +78,7 @@ impl Live {
 }
 
 impl Snapshot {
-    /// Mean load since an earlier reading, or since the start, bit/s.
+    /// Returns the mean load since an earlier reading or, without one, since the start, bit/s.
     #[must_use]
     pub fn load_since(&self, before: Option<&Self>) -> f64 {
         let (bytes, time) = before.map_or((0, 0.0), |b| (b.counters.bytes, b.time));
@@ -89,7 +90,7 @@ impl Snapshot {
         }
     }
 
-    /// The signal, as people read it.
+    /// Formats the feedback signal with its unit.
     #[must_use]
     pub fn signal_text(&self) -> String {
         match self.signal_name {

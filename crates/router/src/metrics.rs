@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::snapshot::{Board, Snapshot};
 
-/// What is on a board, as metrics.
+/// Collector of the latest reading.
 #[derive(Debug)]
 pub struct Readings(pub Board);
 
@@ -36,7 +36,7 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
         ("levelflow_router_capacity_bits", "Line rate, bit/s", now.capacity),
         (
             "levelflow_router_target_bits",
-            "Load that the law aims at, bit/s",
+            "Target load of the law, bit/s",
             now.target,
         ),
         (
@@ -52,7 +52,7 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
         ),
         (
             "levelflow_router_worst_late_seconds",
-            "By how much the latest end of an interval was late",
+            "Largest delay of the end of an interval, s",
             now.counters.worst_late_ns as f64 / 1e9,
         ),
     ];
@@ -68,35 +68,43 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
 fn counters(now: &Snapshot) -> [Row<u64>; 11] {
     let c = &now.counters;
     [
-        ("levelflow_router_packets", "Packets that came", c.packets),
-        ("levelflow_router_bytes", "Their bytes on the wire", c.bytes),
+        ("levelflow_router_packets", "Packets received", c.packets),
+        ("levelflow_router_bytes", "Bytes received, as on the wire", c.bytes),
         (
             "levelflow_router_stamped",
-            "Packets whose header the law saw",
+            "Packets whose header the law processed",
             c.stamped,
         ),
         ("levelflow_router_acks", "ACKs", c.acks),
         (
             "levelflow_router_refused",
-            "Packets with a header that nobody writes",
+            "Packets with an invalid header of the law",
             c.refused,
         ),
-        ("levelflow_router_foreign", "Other packets", c.foreign),
+        (
+            "levelflow_router_foreign",
+            "Packets without a header of the law",
+            c.foreign,
+        ),
         (
             "levelflow_router_dropped",
-            "Packets dropped for want of room",
+            "Packets dropped because the queue was full",
             c.dropped,
         ),
-        ("levelflow_router_dropped_bytes", "Their bytes", c.dropped_bytes),
+        (
+            "levelflow_router_dropped_bytes",
+            "Bytes of dropped packets",
+            c.dropped_bytes,
+        ),
         ("levelflow_router_intervals", "Intervals closed", c.intervals),
         (
             "levelflow_router_unsent",
-            "Datagrams that could not be sent on",
+            "Datagrams that could not be forwarded",
             now.unsent,
         ),
         (
             "levelflow_router_turned_away",
-            "Datagrams of clients for which there was no room",
+            "Datagrams dropped because the table of clients was full",
             now.turned_away,
         ),
     ]

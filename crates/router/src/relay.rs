@@ -1,7 +1,8 @@
-//! The form without privileges: a UDP relay that is the bottleneck of a path, with a law at it.
+//! Relay, a router that needs no privileges. It forwards UDP datagrams and is the bottleneck of their path, where the
+//! law runs.
 //!
-//! One thread. It sleeps until a datagram comes or something is due, and asks the clock only for the last microseconds, which
-//! a sleep would miss.
+//! The relay runs in one thread, which sleeps until a datagram arrives or a timer expires. It polls the clock for the
+//! last microseconds before a timer, because a sleep would end too late.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +12,7 @@ use levelflow_units::{Duration, Time};
 use rustix::event::epoll;
 
 use super::capacity::CapacityFile;
-use super::clients::{Clients, Entry};
+use super::clients::{Clients, Lookup};
 use super::direction::{Bottleneck, Direction, Packet};
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::batch::{self, Batch, Origin};
@@ -20,38 +21,38 @@ use levelflow_host::journal::Logging;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys};
 
-/// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
+/// Limit on the time that is spent polling the clock instead of sleeping. A sleep and wake-up take about this time.
 const SPIN_BELOW: Span = Span::from_micros(15);
-/// Time between two readings for people, and two looks at the file of the capacity.
-const POST: Duration = Duration::from_ms(50);
-/// Time between two looks for clients that are gone.
-const SWEEP: Duration = Duration::from_secs(5);
-/// What the kernel may hold while the relay is busy, bytes.
+/// Time between two snapshots, and between two readings of the capacity file.
+const STATUS_INTERVAL: Duration = Duration::from_ms(50);
+/// Time between two scans for idle clients.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// Requested size of the socket's receive buffer, bytes. It holds datagrams while the relay is busy.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
-/// What a relay does.
+/// Configuration of a relay.
 #[derive(Debug)]
 pub struct Config {
-    /// Where clients send to.
+    /// Address at which the relay receives datagrams of clients.
     pub listen: SocketAddr,
-    /// The server.
+    /// Address of the server.
     pub to: SocketAddr,
-    /// Towards the server.
+    /// Bottleneck towards the server.
     pub forward: Bottleneck,
-    /// Towards clients, if that is a bottleneck, too.
+    /// Bottleneck towards clients; `None` for no bottleneck.
     pub backward: Option<Bottleneck>,
-    /// Delay of each direction.
+    /// Propagation delay of each direction.
     pub delay: Duration,
-    /// Where the rate of both bottlenecks comes from while it changes.
+    /// File with the rate of both bottlenecks; `None` if the rate is constant.
     pub capacity: Option<CapacityFile>,
-    /// What the router calls itself in headers, at least 1.
+    /// Identifier of the router in headers, at least 1.
     pub id: u32,
 }
 
-/// A relay that listens already.
+/// Relay with a bound socket.
 pub struct Relay {
     listener: UdpSocket,
     epoll: OwnedFd,
@@ -66,16 +67,16 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Listens.
+    /// Creates a relay, and binds its socket.
     ///
     /// # Errors
-    /// When the address is taken, or not of this machine.
+    /// When the address is in use, or does not belong to this machine.
     pub fn bind(config: Config) -> Result<Self, Error> {
         let Config { listen, to, .. } = config;
         let listener = UdpSocket::bind(listen).map_err(|e| Error::failed(format!("--relay {listen}: {e}")))?;
         let cannot = |e: std::io::Error| Error::failed(format!("--relay {listen}: {e}"));
         listener.set_nonblocking(true).map_err(cannot)?;
-        // As much as the system allows; a smaller one does no harm where the relay keeps up.
+        // The system may grant less. A relay that keeps up does not need more.
         let _ = socket2::SockRef::from(&listener).set_recv_buffer_size(SOCKET_BUFFER);
         let address = listener.local_addr().map_err(cannot)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| cannot(e.into()))?;
@@ -96,15 +97,15 @@ impl Relay {
         })
     }
 
-    /// Where it listens, with the port that the system chose if none was given.
+    /// Returns the address of the socket. It includes the port that the system chose if none was given.
     ///
     /// # Errors
-    /// When the system does not say.
+    /// When the system does not return the address.
     pub fn address(&self) -> Result<SocketAddr, Error> {
         self.listener.local_addr().map_err(Error::failed)
     }
 
-    /// Logs the inputs of its laws.
+    /// Adds a log of the laws' inputs.
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {
@@ -114,28 +115,28 @@ impl Relay {
         self
     }
 
-    /// Forwards until told to stop.
+    /// Forwards datagrams until `stop` is set.
     ///
     /// # Errors
-    /// When waiting fails.
+    /// When waiting for sockets fails.
     pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
         let failed = |e: rustix::io::Errno| Error::failed(format!("relay: {e}"));
         watch(&self.epoll, stop, STOP).map_err(failed)?;
         sys::sharp_timers();
         let (mut from_clients, mut from_server) = (Batch::default(), Batch::default());
         let mut events = Vec::with_capacity(64);
-        let (mut post, mut sweep) = (Time::ZERO, Time::ZERO + SWEEP);
+        let (mut post, mut sweep) = (Time::ZERO, Time::ZERO + SWEEP_INTERVAL);
         loop {
             let now = self.clock.now();
             self.advance(now, &mut from_clients);
             if now >= post {
                 self.follow(now);
                 board.post(self.snapshot(now));
-                post = now + POST;
+                post = now + STATUS_INTERVAL;
             }
             if now >= sweep {
                 self.clients.expire(now);
-                sweep = now + SWEEP;
+                sweep = now + SWEEP_INTERVAL;
             }
             let due = [self.forward.poll_timeout(), self.backward.poll_timeout()]
                 .into_iter()
@@ -158,7 +159,7 @@ impl Relay {
                         board.post_last(self.snapshot(self.clock.now()));
                         return Ok(());
                     }
-                    LISTENER => self.hear_clients(&mut from_clients),
+                    LISTENER => self.receive_from_clients(&mut from_clients),
                     client => self.hear_server(client as u32, &mut from_server),
                 }
             }
@@ -172,8 +173,8 @@ impl Relay {
         }
     }
 
-    /// Takes what clients have sent.
-    fn hear_clients(&mut self, batch: &mut Batch) {
+    /// Receives datagrams from clients.
+    fn receive_from_clients(&mut self, batch: &mut Batch) {
         let now = self.clock.now();
         let Self {
             listener,
@@ -185,39 +186,39 @@ impl Relay {
         } = self;
         let take = |payload: &mut [u8], Origin { from, .. }: Origin| {
             let number = match from.map(|from| clients.enter(now, from)) {
-                Some(Entry::Known(number)) => number,
-                Some(Entry::New(number)) => {
+                Some(Lookup::Known(number)) => number,
+                Some(Lookup::New(number)) => {
                     if let Some(client) = clients.get(number) {
-                        // Without it, ACKs would be lost: the client stays, without an error.
+                        // A failure loses only the ACKs of this client, which is not an error of the relay.
                         let _ = watch(epoll, &client.socket, number.into());
                     }
                     number
                 }
-                Some(Entry::Full) | None => {
+                Some(Lookup::Full) | None => {
                     *turned_away += 1;
                     return;
                 }
             };
             forward.handle_input(now, payload, number);
         };
-        // An error is about a client that is gone.
+        // An error concerns an earlier datagram to a client that is gone.
         let _ = batch.receive(listener, take);
     }
 
-    /// Takes what the server has sent to a client.
+    /// Receives datagrams from the server to a client.
     fn hear_server(&mut self, number: u32, batch: &mut Batch) {
         let now = self.clock.now();
         let Self { clients, backward, .. } = self;
-        clients.spoken_to(now, number);
+        clients.mark_active(now, number);
         let Some(client) = clients.get(number) else { return };
         let take = |payload: &mut [u8], _| {
             backward.handle_input(now, payload, number);
         };
-        // An error says that the server does not listen, now.
+        // An error means that the server's port is closed at the moment.
         let _ = batch.receive(&client.socket, take);
     }
 
-    /// Brings both directions up to now, and sends what has come through.
+    /// Advances both directions to `now`, and sends the datagrams that have reached the end of the path.
     fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.forward.handle_timeout(now);
         self.backward.handle_timeout(now);

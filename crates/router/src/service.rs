@@ -1,8 +1,8 @@
-//! Routers as programs: one per device or address, and what `status` prints of each.
+//! Service of running routers, at most one per device or address, and its lines in `status`.
 
 use levelflow_host::pid_file::{Owner, Service, State};
 
-/// Routers.
+/// Router as a kind of service.
 pub const ROUTER: Service = Service {
     name: "router",
     noun: "router",
@@ -10,7 +10,7 @@ pub const ROUTER: Service = Service {
     status: "levelflow-net router status",
 };
 
-/// A line about a running router.
+/// Returns the status line of a running router.
 #[must_use]
 pub fn line(state: &State) -> String {
     let Owner { pid, place, .. } = &state.owner;

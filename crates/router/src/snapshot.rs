@@ -1,52 +1,52 @@
-//! What a router tells people: one reading of everything, shared between the thread that forwards and those that show.
+//! Snapshots of a router's readings, which the forwarding thread passes to threads that display them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::{RouterLaw, Signal};
-use levelflow_path::port::Counters;
+use levelflow_path::port::PortCounters;
 use levelflow_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
 use super::Port;
 
-/// One reading.
+/// Readings of a router at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Snapshot {
-    /// Seconds since the start.
+    /// Time since the start, s.
     pub time: f64,
-    /// What it runs on: a device, or the addresses of a relay.
+    /// Name of the device, or addresses of the relay.
     pub place: String,
     /// Name of the law.
     pub law: String,
-    /// Line rate, bit/s.
+    /// Capacity of the line, bit/s.
     pub capacity: f64,
-    /// Load that the law aims at, bit/s.
+    /// Target load that the law computes, bit/s.
     pub target: f64,
-    /// What is fed back: `price`, `rate` (bit/s) or `change` (bytes).
+    /// Kind of the feedback signal: `price`, `rate` (bit/s) or `change` (bytes).
     pub signal_name: &'static str,
-    /// Its value.
+    /// Value of the signal.
     pub signal: f64,
-    /// Fair share of a flow, bit/s, where the law computes one and there is one.
+    /// Fair share of a flow, bit/s; `None` if the law computes none.
     pub share: Option<f64>,
-    /// Bytes waiting.
+    /// Backlog, bytes.
     pub queue_bytes: u64,
-    /// Packets waiting.
+    /// Backlog, packets.
     pub queue_packets: u64,
-    /// Most bytes that have waited since the start, as far as the router has seen.
+    /// Largest backlog observed since the start, bytes.
     pub queue_peak: u64,
-    /// What has come and gone.
+    /// Counters of packets and intervals.
     #[serde(flatten)]
-    pub counters: Counters,
-    /// Of a relay: clients that it knows.
+    pub counters: PortCounters,
+    /// Number of a relay's clients; `None` at a device.
     pub clients: Option<u64>,
-    /// Of a relay: datagrams that could not be sent on.
+    /// Datagrams that a relay could not forward.
     pub unsent: u64,
-    /// Of a relay: datagrams of clients for which there was no room in its table.
+    /// Datagrams that a relay dropped because its table of clients was full.
     pub turned_away: u64,
 }
 
 impl Snapshot {
-    /// A reading of a port.
+    /// Creates a snapshot of a port.
     #[must_use]
     pub fn of(port: &Port, place: &str, now: Time, queue: (Bytes, u32, Bytes)) -> Self {
         let law = port.params().law();
@@ -74,24 +74,24 @@ impl Snapshot {
     }
 }
 
-/// Where the latest reading lies. Clones are the same board.
+/// Holder of the latest snapshot. Clones refer to the same snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Board(Arc<Mutex<Snapshot>>);
 
 impl Board {
-    /// Publishes a reading, unless a reader holds the lock: the forwarding loop does not wait.
+    /// Publishes a snapshot, unless a reader holds the lock. The forwarding loop must not wait.
     pub fn post(&self, snapshot: Snapshot) {
         if let Ok(mut latest) = self.0.try_lock() {
             *latest = snapshot;
         }
     }
 
-    /// Puts the last reading up.
+    /// Publishes the final snapshot; waits for the lock.
     pub fn post_last(&self, snapshot: Snapshot) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }
 
-    /// The latest reading.
+    /// Returns the latest snapshot.
     #[must_use]
     pub fn read(&self) -> Snapshot {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()

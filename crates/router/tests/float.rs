@@ -1,4 +1,5 @@
-//! The floats that the kernel's program makes of integers are those of the processor. Needs clang; skips without it.
+//! Tests that the kernel program's integer implementation of floats agrees with the CPU. Needs clang; skipped without
+//! it.
 
 use std::process::Command;
 
@@ -25,7 +26,8 @@ int main(void)
 }
 "#;
 
-/// Mostly numbers of like size, where rounding and cancelling happen; and the very small, the very large, the round.
+/// Mostly numbers of similar magnitude, which exercise rounding and cancellation. Some are very small, very large or
+/// round.
 fn number() -> f64 {
     let any: u64 = rand::random();
     let near = |low: u64, high: u64| any & !(0x7ff << 52) | rand::random_range(low..high) << 52;
@@ -43,7 +45,7 @@ fn number() -> f64 {
     if value.is_finite() { value } else { 1.0 }
 }
 
-/// What `levelflow_laws::bytes::fixed` does, 0 for NaN.
+/// Calls `levelflow_laws::bytes::fixed`, which returns 0 for NaN.
 fn fixed(bits: u32, shift: u32) -> u64 {
     levelflow_laws::bytes::fixed(f32::from_bits(bits), shift)
 }
@@ -84,7 +86,7 @@ fn floats_in_integers_are_those_of_the_processor() {
     }
 }
 
-/// Whether the program says of two numbers what the processor does.
+/// Verifies that the program and the CPU compute the same results for two numbers.
 fn compare(a: f64, b: f64, line: &str) {
     let [low, other] = [a, b].map(|number| number.to_bits() as u32);
     let single = f32::from_bits(low);

@@ -1,5 +1,6 @@
-//! What is left to four honest flows beside one that lies or does not listen, over the relay's own queue and router in virtual
-//! time. `cargo test -p levelflow-router --test hostile_shares -- --nocapture` prints the numbers of docs/reference/wire-format.md.
+//! Throughput of four honest flows that compete with a flow that lies or ignores feedback. Runs the relay's own queue
+//! and router in virtual time. `cargo test -p levelflow-router --test hostile_shares -- --nocapture` prints the numbers
+//! of docs/reference/wire-format.md.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -8,43 +9,46 @@ use std::sync::OnceLock;
 use levelflow_host::journal::Sender;
 use levelflow_laws::{AnyHeader, FlowInfo};
 use levelflow_net_testing::world::{LINE, Rewrite, World, header, ms};
-use levelflow_transport::Counters;
+use levelflow_transport::FlowCounters;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 const LAWS: [&str; 6] = ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp"];
-/// Flows 0 to 3 are honest, the last one is what a test makes of it.
+/// Index of the dishonest flow; flows 0 to 3 are honest.
 const LIAR: usize = 4;
-/// Honest flows keep at least this much of what the law leaves them, where it protects them.
+/// Smallest fraction of the fair share that honest flows keep if the law protects them.
 const KEPT: f64 = 0.9;
 
-/// Goodput of all flows, bit/s, once they have settled.
+/// Goodput of all flows, bit/s, after convergence.
 fn settled(world: &mut World) -> Vec<f64> {
     world.goodput(ms(10_000), ms(15_000))
 }
 
-/// Goodput without a liar, which all tests need.
+/// Goodput of all flows if none lies; computed once per law for all tests.
 fn base(law: &str) -> Vec<f64> {
     static KNOWN: [OnceLock<Vec<f64>>; LAWS.len()] = [const { OnceLock::new() }; LAWS.len()];
     let number = LAWS.iter().position(|known| *known == law).unwrap();
     KNOWN[number].get_or_init(|| settled(&mut World::new(law, 5))).clone()
 }
 
-/// The smallest part of its fair share that an honest flow keeps, where all of them together should have `left` bit/s.
+/// Returns the smallest fraction of the fair share that any honest flow keeps. `left` is the sum of the fair shares,
+/// bit/s.
+/// bit/s.
 fn kept(base: &[f64], rates: &[f64], left: f64) -> f64 {
     let scale = left / base[..LIAR].iter().sum::<f64>();
     let parts = rates[..LIAR].iter().zip(base).map(|(rate, base)| rate / (base * scale));
     parts.fold(f64::INFINITY, f64::min)
 }
 
-/// What turned out otherwise than the documents say.
+/// Results that differ from the documentation.
 #[derive(Default)]
 struct Surprises(Vec<String>);
 
 impl Surprises {
-    /// Honest flows keep this part; whether it is enough is known.
+    /// Records a result if protection differs from the documentation. `kept` is the fraction of their share that honest
+    /// flows keep.
     fn judge(&mut self, what: &str, kept: f64, protected: bool) {
         if (kept >= KEPT) != protected {
             self.0.push(format!("{what}: {:.0} %", 100.0 * kept));
@@ -56,7 +60,7 @@ impl Drop for Surprises {
     fn drop(&mut self) {
         assert!(
             std::thread::panicking() || self.0.is_empty(),
-            "not what the documents say: {:?}",
+            "different from the documents: {:?}",
             self.0
         );
     }
@@ -66,7 +70,8 @@ fn rate(bps: f64) -> Rate {
     Rate::new(bps).unwrap()
 }
 
-/// With and without a header of the law, at a rate that leaves something: the law shares what is left.
+/// A deaf sender ignores feedback. It sends below capacity, with and without a header of the law, and the law shares
+/// the remaining capacity.
 #[test]
 fn what_a_deaf_sender_leaves_is_shared() {
     println!("law      deaf sender  honest flows keep of what is left");
@@ -83,17 +88,17 @@ fn what_a_deaf_sender_leaves_is_shared() {
                 }
                 let kept = kept(&base, &settled(&mut world), all - share * LINE);
                 println!("{law:8} {:3.0} Mb/s     {:3.0} %", share * LINE / 1e6, 100.0 * kept);
-                surprises.judge(&format!("{law} beside {share} of the line"), kept, true);
+                surprises.judge(&format!("{law} with {share} of the line"), kept, true);
             }
         }
     }
 }
 
-/// A first-in first-out queue gives a deaf sender of twice the line rate all of it, whatever the law; when it ends, the others
-/// have their shares back.
+/// At twice the line rate, a deaf sender leaves nothing to other flows in a FIFO queue, whatever the law. Afterwards
+/// the other flows regain their shares.
 #[test]
 fn flows_come_back_when_a_blast_ends() {
-    println!("law      beside twice the line rate  13 to 15 s later");
+    println!("law      during twice the line rate  13 to 15 s later");
     let mut surprises = Surprises::default();
     for law in LAWS {
         let base = base(law);
@@ -109,7 +114,7 @@ fn flows_come_back_when_a_blast_ends() {
             100.0 * after
         );
         surprises.judge(&format!("{law} after it"), after, true);
-        surprises.judge(&format!("{law} beside it"), during, false);
+        surprises.judge(&format!("{law} during it"), during, false);
         assert!(world.lane.backlog(Time::ZERO).2.get() <= 100 * 1000);
     }
 }
@@ -124,7 +129,7 @@ macro_rules! lie {
     };
 }
 
-/// What a sender says that is not so, and whether honest flows keep their shares beside it.
+/// Lie of a sender: its name, true if honest flows keep their shares, and the change to the header.
 type Lie = (&'static str, bool, Rewrite);
 
 fn lies(law: &str) -> Vec<Lie> {
@@ -249,7 +254,7 @@ fn xcp_lies() -> Vec<Lie> {
             lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 100.0 } else { 0.0 }),
         ),
         (
-            "asks for less",
+            "requests less",
             true,
             lie!("xcp", Xcp, |h| h.delta_throughput = f32::MIN),
         ),
@@ -279,7 +284,8 @@ fn lies_of_senders_cost_others_what_the_documents_say() {
     }
 }
 
-/// The law, a lie of a flow that sends a few packets a second, and up to how many of them honest flows keep their shares.
+/// Lie of a sender with a few packets per second: the law, the name of the lie, the largest harmless rate in packets/s,
+/// and the change to the header.
 type SmallLie = (&'static str, &'static str, f64, fn() -> Rewrite);
 
 fn small_lies() -> Vec<SmallLie> {
@@ -291,7 +297,7 @@ fn small_lies() -> Vec<SmallLie> {
         ("xcp", "gap 20 ms", 100.0, || {
             lie!("xcp", Xcp, |h| (h.gap, h.rtt) = (0.02, 0.02))
         }),
-        ("xcp", "asks for less", 100.0, || {
+        ("xcp", "requests less", 100.0, || {
             lie!("xcp", Xcp, |h| {
                 (h.gap, h.rtt) = (0.02, 0.02);
                 h.delta_throughput = f32::MIN;
@@ -318,7 +324,7 @@ fn a_few_packets_that_lie_cost_others_what_the_documents_say() {
     }
 }
 
-/// The best that a receiver can invent for its flow.
+/// Returns the most favourable feedback that a receiver can forge for its flow.
 fn flattery(law: &str) -> Rewrite {
     match law {
         "jetmax" => lie!("jetmax", JetMax, |h| (h.price, h.share) = (-1.0, 1e12)),
@@ -330,7 +336,7 @@ fn flattery(law: &str) -> Rewrite {
     }
 }
 
-/// Gives the last flow a largest rate.
+/// Limits the sending rate of the last flow.
 fn cap(world: &mut World, law: &str, largest: f64) {
     let sender = Sender::new(
         levelflow_net_testing::world::params(law),
@@ -340,7 +346,7 @@ fn cap(world: &mut World, law: &str, largest: f64) {
     world.hosts[LIAR].sender = sender.with_max_rate(rate(largest));
 }
 
-/// An honest flow with little to send is no liar: the others have what it leaves.
+/// An honest flow with little data is not treated as a liar, and other flows share the remaining capacity.
 #[test]
 fn what_a_slow_flow_leaves_is_shared() {
     let mut surprises = Surprises::default();
@@ -354,7 +360,7 @@ fn what_a_slow_flow_leaves_is_shared() {
     }
 }
 
-/// `--max-rate` is what bounds a flow whose receiver says that all is well; what it does not take is shared.
+/// `--max-rate` bounds a flow whose receiver forges favourable feedback. Other flows share the remaining capacity.
 #[test]
 fn a_receiver_that_invents_feedback_is_bounded_by_the_largest_rate() {
     println!("law      largest rate  the flow has  honest flows keep of what is left");
@@ -392,7 +398,7 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Disturbs the ACKs of each flow in the same way.
+/// Applies the same changes and delays to the ACKs of all flows.
 fn troubled(law: &str, fate: impl FnMut(&mut Vec<u8>, f64) -> Vec<Duration> + Clone + 'static) -> (World, Vec<f64>) {
     let mut world = World::new(law, 5);
     for (i, host) in world.hosts.iter_mut().enumerate() {
@@ -415,10 +421,11 @@ fn acks_may_come_twice_and_in_any_order() {
         });
         let kept = kept(&base, &rates, base[..LIAR].iter().sum());
         println!("{law:8} {:3.0} %", 100.0 * kept);
-        let counters = |f: fn(&Counters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
+        let counters =
+            |f: fn(&FlowCounters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
         let (acks, refused) = (counters(|c| c.acks), counters(|c| c.refused.total()));
-        assert!(refused > 9 * acks / 10, "{law}: {refused} refused beside {acks}");
-        // XCP's window is what it may send in a smoothed round trip, whatever it takes.
+        assert!(refused > 9 * acks / 10, "{law}: {refused} refused and {acks} ACKs");
+        // XCP's window is the amount of data for one smoothed round-trip time, however long that time is.
         surprises.judge(law, kept, law != "xcp");
         assert!(kept > 0.6, "{law}: {rates:?}, not {base:?}");
     }
@@ -438,19 +445,19 @@ fn nine_acks_of_ten_may_be_lost() {
         println!("{law:8} {:3.0} %", 100.0 * kept);
         match law {
             "jetmax" | "level" | "rcp" => surprises.judge(law, kept, true),
-            // EMKC learns its own rate from ACKs of two successive intervals, and mostly lacks them.
+            // EMKC measures its own rate from the ACKs of two consecutive intervals, most of which are lost.
             "emkc" => {
                 surprises.judge(law, kept, false);
                 let all = |rates: &[f64]| rates.iter().sum::<f64>();
                 assert!(all(&rates) > KEPT * all(&base), "{law}: {rates:?}, not {base:?}");
             }
-            // Windows open with ACKs: like TCP, these hardly start.
+            // Windows grow with ACKs. As with TCP, these flows hardly start.
             _ => surprises.judge(law, kept, false),
         }
     }
 }
 
-/// What no receiver sends: truncated, oversized, of another version, law, flow or number, or noise.
+/// ACKs that no receiver sends: truncated, oversized, with a wrong version, law, flow or number, or noise.
 fn broken(ack: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     let noise: Vec<u8> = prop::collection::vec(any::<u8>(), 0..200)
         .new_tree(runner)
@@ -470,7 +477,7 @@ fn broken(ack: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     bytes
 }
 
-/// An exact test: the run with forged ACKs is the run without them, bit for bit.
+/// A run with forged ACKs gives bit-for-bit the same results as a run without them.
 #[test]
 fn broken_acks_change_nothing_at_all() {
     for law in LAWS {

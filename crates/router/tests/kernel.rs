@@ -1,5 +1,5 @@
-//! The kernel's router on real devices: every part of a super-packet is stamped, checksums hold, nothing is left behind.
-//! Needs root and a build with clang; skips elsewhere.
+//! Tests of the kernel router on real devices. It stamps every segment of a super-packet, checksums are valid, and
+//! nothing remains when it ends. Needs root and a build with clang; skipped otherwise.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -17,11 +17,11 @@ use levelflow_router::device::DataPath;
 use levelflow_router::kernel::{Hook, Program, attached, detach};
 use levelflow_testbed::Namespace;
 use levelflow_units::{Bytes, Rate, Time};
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 
-/// Datagrams of a super-packet.
+/// Number of datagrams in a super-packet.
 const PARTS: usize = 16;
-/// Set for the process that a test starts to kill it, to the hook by which it attaches its router.
+/// Environment variable for the process that a test starts and kills. Its value is the hook of the router.
 const VICTIM: &str = "LEVELFLOW_VICTIM";
 
 fn params() -> (AnyParams, PortInfo) {
@@ -39,13 +39,13 @@ fn port() -> PortInfo {
     }
 }
 
-/// The packets of a test.
+/// Packets of a test.
 #[derive(Clone)]
 struct Packets {
     params: AnyParams,
-    /// Payload of a datagram.
+    /// Payload size of a datagram, bytes.
     part: usize,
-    /// Bytes of the header that do not depend on when a packet comes.
+    /// Number of header bytes that do not depend on the arrival time.
     timeless: usize,
 }
 
@@ -58,7 +58,7 @@ impl Packets {
         }
     }
 
-    /// Of odd length, header and payload. The last field is the wait in queues.
+    /// Packets whose header and payload have odd lengths. The queueing delay is the last field of the header.
     fn level() -> Self {
         Self {
             params: law("level"),
@@ -67,7 +67,7 @@ impl Packets {
         }
     }
 
-    /// The header of a sender that has heard nothing.
+    /// Returns the header of a new sender, which has no feedback.
     fn header(&self) -> AnyHeader {
         let packet = Outgoing {
             number: 0,
@@ -78,7 +78,7 @@ impl Packets {
         AnySender::new(&self.params, &flow).on_send(&self.params, Time::ZERO, &packet)
     }
 
-    /// The same, stamped by a router that is new, too.
+    /// Returns the header of a new sender after a new router has stamped it.
     fn stamped(&self) -> AnyHeader {
         let mut header = self.header();
         let mut router = AnyRouter::new(&self.params, &port());
@@ -97,7 +97,7 @@ impl Packets {
         wire
     }
 
-    /// A super-packet.
+    /// Returns the bytes of a super-packet.
     fn datagrams(&self) -> Vec<u8> {
         let law = self.params.law();
         let mut all = Vec::new();
@@ -115,14 +115,14 @@ impl Packets {
                 time: 0,
             };
             shim.encode(&mut bytes);
-            self.header().encode(&mut bytes[LENGTH..]);
+            self.header().encode(&mut bytes[SHIM_BYTES..]);
             all.extend(bytes);
         }
         all
     }
 }
 
-/// Sender, router, receiver, one behind the other.
+/// Sender, router and receiver in a row.
 struct Path {
     sender: Namespace,
     router: Namespace,
@@ -159,7 +159,8 @@ impl Path {
         }
     }
 
-    /// Sends super-packets to the receiver and gives what of the headers that arrive does not depend on time.
+    /// Sends super-packets to the receiver. Returns, for each header that arrives, the part that does not depend on
+    /// time.
     fn headers(&self, packets: &Packets, receiver: IpAddr, sends: usize) -> Vec<Vec<u8>> {
         let any: IpAddr = match receiver {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -238,7 +239,7 @@ fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
     let (_, traffic) = program.collect().unwrap();
     assert_eq!((traffic.stamped, traffic.refused), (sent, 0));
     let ours: u64 = [42, 62].map(|headers| sent / 2 * (part + headers)).iter().sum();
-    // Neighbour discovery is all that is not ours.
+    // Neighbour discovery is the only other traffic.
     assert!(
         traffic.bytes >= ours && traffic.bytes - ours < 2000,
         "{traffic:?}, ours {ours}"
@@ -290,7 +291,7 @@ fn a_device_has_one_router() {
         }
         assert!(!attached("one").unwrap());
         assert!(!detach("one").unwrap() && !detach("two").unwrap());
-        for (device, why) in [("three", "no Ethernet header"), ("four", "there is none of this name")] {
+        for (device, why) in [("three", "no Ethernet header"), ("four", "no such device")] {
             let refused = Program::attach(device, &params, &info, None).unwrap_err();
             assert!(refused.to_string().contains(why) && refused.status() == 2, "{refused}");
         }
@@ -339,7 +340,7 @@ fn send_for_a_while() {
     }
 }
 
-/// What the test below is in a process of its own, which it kills.
+/// Process that the next test starts and kills.
 fn wait_to_be_killed(hook: Hook) {
     let (params, info) = params();
     let _program = Program::attach("one", &params, &info, Some(hook)).unwrap();

@@ -1,4 +1,4 @@
-//! The relay form of the router, end to end over loopback.
+//! End-to-end tests of the relay over loopback.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -18,7 +18,7 @@ use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
+use levelflow_wire::shim::{ETHERNET, IPV4, SHIM_BYTES, Shim, UDP};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
 
@@ -103,7 +103,7 @@ fn local(socket: &UdpSocket) -> SocketAddr {
     socket.local_addr().unwrap()
 }
 
-/// Header of the first data packet of a flow whose first packet took 50 ms, and that packet.
+/// Returns the header of a flow's second packet, and the packet itself. The first packet's round-trip time was 50 ms.
 fn packet(params: &AnyParams, payload: usize) -> (AnyHeader, Vec<u8>) {
     let size = Bytes::new((ETHERNET + IPV4 + UDP + payload) as u64);
     let mut sender = AnySender::new(params, &FlowInfo::of(size));
@@ -123,7 +123,7 @@ fn packet(params: &AnyParams, payload: usize) -> (AnyHeader, Vec<u8>) {
     let header = sender.on_send(params, Time::ZERO + rtt, &Outgoing { number, size, kind });
     let mut bytes = vec![9; payload];
     shim(params, kind).encode(&mut bytes);
-    header.encode(&mut bytes[LENGTH..]);
+    header.encode(&mut bytes[SHIM_BYTES..]);
     (header, bytes)
 }
 
@@ -148,7 +148,7 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
         let relay = Setup::law(law).start(local(&server));
         let params = law::params(law, &[]).unwrap();
         let clients = [socket(), socket()];
-        // Routers know a price after the first interval, or at once.
+        // Routers compute a price after the first interval, or immediately.
         let begun = Instant::now();
         let mut stamped = false;
         while begun.elapsed() < Span::from_secs(5) && !stamped {
@@ -158,7 +158,10 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
                 let mut room = [0; 2000];
                 let (length, from) = server.recv_from(&mut room).unwrap();
                 let (shim, bytes, rest) = Shim::decode(&room[..length]).unwrap();
-                assert_eq!((length, shim.number, rest.len()), (200, 5, 200 - LENGTH - bytes.len()));
+                assert_eq!(
+                    (length, shim.number, rest.len()),
+                    (200, 5, 200 - SHIM_BYTES - bytes.len())
+                );
                 assert!(rest.iter().all(|byte| *byte == 9));
                 stamped |= AnyHeader::decode(&params, bytes).unwrap() != header;
                 server.send_to(&[n as u8; 30], from).unwrap();
@@ -249,7 +252,7 @@ fn a_relay_delays_both_directions() {
     });
 }
 
-/// Whatever is not a packet of the law arrives as it was sent, in order, and is counted.
+/// Packets without a header of the law arrive unchanged and in order, and are counted.
 #[test]
 fn anything_else_passes_untouched() {
     let server = socket();
@@ -268,7 +271,7 @@ fn anything_else_passes_untouched() {
     let (_, good) = packet(&params, 120);
     let broken = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..2000),
-        (0..120_usize).prop_map(move |cut| good[..cut.min(LENGTH + 27)].to_vec()),
+        (0..120_usize).prop_map(move |cut| good[..cut.min(SHIM_BYTES + 27)].to_vec()),
         (
             any::<[u8; 3]>(),
             any::<u8>(),
@@ -298,8 +301,8 @@ fn anything_else_passes_untouched() {
     assert_eq!(seen.counters.packets, 301);
 }
 
-/// Headers that lie: each 32-bit field of each law, infinite, negative, or no number. What no sender writes is refused and passes
-/// as it came; the router's own numbers stay finite.
+/// Forged headers, in which each 32-bit field of each law is infinite, negative or NaN. Headers that no sender writes
+/// are rejected and pass unchanged. The router's state stays finite.
 #[test]
 fn fields_that_lie_do_not_poison_a_router() {
     let lies = [
@@ -321,15 +324,15 @@ fn fields_that_lie_do_not_poison_a_router() {
         let params = law::params(law, &[]).unwrap();
         let (_, good) = packet(&params, 120);
         let mut room = [0; 2000];
-        for field in (0..params.law().header_bytes()).step_by(4).map(|n| LENGTH + n) {
+        for field in (0..params.law().header_bytes()).step_by(4).map(|n| SHIM_BYTES + n) {
             for lie in lies {
                 let mut bytes = good.clone();
-                let end = (field + 4).min(LENGTH + params.law().header_bytes());
+                let end = (field + 4).min(SHIM_BYTES + params.law().header_bytes());
                 bytes[field..end].copy_from_slice(&lie.to_be_bytes()[..end - field]);
                 client.send_to(&bytes, relay.address).unwrap();
                 let length = server.recv(&mut room).unwrap();
                 assert_eq!(length, bytes.len());
-                let header = &bytes[LENGTH..LENGTH + params.law().header_bytes()];
+                let header = &bytes[SHIM_BYTES..SHIM_BYTES + params.law().header_bytes()];
                 if AnyHeader::decode(&params, header).is_err() {
                     assert_eq!(&room[..length], &bytes[..], "{law}: changed a header that it refused");
                 }
@@ -347,7 +350,7 @@ fn fields_that_lie_do_not_poison_a_router() {
     }
 }
 
-/// Three flows of a law share a relay, each its fair share of what the law aims at.
+/// Runs three flows of a law over a relay. Each flow gets its fair share of the law's target load.
 fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
     let server = socket();
     let setup = Setup {

@@ -1,27 +1,27 @@
-//! What a scenario says that is allowed and hardly meant.
+//! Warnings about scenarios that are valid but probably unintended.
 
 mod laws;
 
 use levelflow_laws::{Any, Protocol, Signal};
-use levelflow_path::Loss;
+use levelflow_path::WireLoss;
 use levelflow_units::{Buffer, Duration, Rate, Time};
 
 use crate::network::{FlowSpec, LinkSpec};
 use crate::resolve::Resolved;
 use crate::traffic::{Arrivals, Dist};
 
-/// Load above which a link is offered more than it can serve; a billionth for rounding.
-const FULL: f64 = 1.0 + 1e-9;
+/// Offered load above which a link is overloaded; a billionth allows for rounding.
+const MAX_LOAD: f64 = 1.0 + 1e-9;
 
 /// Queue disciplines that draw a random number for each packet.
 const RANDOM_QUEUES: [&str; 3] = ["red", "rem", "pi"];
 
 impl Resolved {
-    /// One line for each thing that is allowed and hardly meant.
+    /// Returns one line for each part of the scenario that is valid but probably unintended.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         if self.network.flows.is_empty() {
-            return vec!["flow: there is none, so that nothing is sent; add a [[flow]]".to_owned()];
+            return vec!["flow: there is none, so nothing is sent; add a [[flow]]".to_owned()];
         }
         let flows = self.network.flows.iter().enumerate();
         let mut lines: Vec<String> = flows.flat_map(|(i, flow)| self.warnings_of(i, flow)).collect();
@@ -32,14 +32,14 @@ impl Resolved {
         lines
     }
 
-    /// Warning about the link with the largest offered load, if that exceeds 100 %.
+    /// Returns a warning about the link with the largest offered load, if that exceeds 100 %.
     fn overload(&self) -> Option<String> {
         let loads = self.network.offered_loads();
         let over = || {
             loads
                 .iter()
                 .zip(&self.network.links)
-                .filter(|(offered, _)| offered.load > FULL)
+                .filter(|(offered, _)| offered.load > MAX_LOAD)
         };
         let (most, link) = over().max_by(|(a, _), (b, _)| a.load.total_cmp(&b.load))?;
         let name = &link.name;
@@ -55,7 +55,7 @@ impl Resolved {
             n => format!(", and more than 100 % of {n} others"),
         };
         Some(format!(
-            "{offer}{others}: what exceeds 100 % waits, is dropped or stays unfinished"
+            "{offer}{others}: the excess over 100 % is queued, dropped or left unfinished"
         ))
     }
 
@@ -74,7 +74,7 @@ impl Resolved {
         } else {
             for (key, at) in [("stop", flow.stop), ("last_arrival", flow.last_arrival)] {
                 if at.is_some_and(|at| at > Time::ZERO + end) {
-                    lines.push(format!("{place}, {key}: the run ends before, after {end}"));
+                    lines.push(format!("{place}, {key}: the run ends earlier, after {end}"));
                 }
             }
         }
@@ -90,7 +90,8 @@ impl Resolved {
         lines
     }
 
-    /// A warning about links without a limit of their buffers at which a law that listens to losses would wait for them in vain.
+    /// Returns a warning about unlimited buffers at the bottleneck of a loss-based law, which never backs off without
+    /// drops.
     fn unlimited(&self) -> Option<String> {
         let links = &self.network.links;
         let slowest = |flow: &FlowSpec<Any>| {
@@ -102,7 +103,7 @@ impl Resolved {
                 .copied()
                 .min_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        // A transfer of more than two bandwidth-delay products outgrows its path.
+        // A transfer of more than two bandwidth-delay products can exceed its path and the queue of slow start.
         let outgrows = |flow: &FlowSpec<Any>| {
             let room = slowest(flow).zip(self.round_trip(flow));
             let bytes = room.map(|(l, rtt)| {
@@ -122,8 +123,9 @@ impl Resolved {
         }
         let warning = |(flow, link): (Option<&FlowSpec<Any>>, &LinkSpec<Any>)| {
             let flow = flow?;
-            let drops =
-                link.algorithm.is_some() || link.wire.loss != Loss::NONE || !link.queue.discipline().params.is_empty();
+            let drops = link.algorithm.is_some()
+                || link.wire.loss != WireLoss::NONE
+                || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
                 let transfers = if flow.size.is_some() { "with large transfers, " } else { "" };
                 format!(
@@ -140,12 +142,12 @@ impl Resolved {
         Some(format!("{line}{}", alike(found.count())))
     }
 
-    /// Whether anything in the run depends on its seed.
+    /// Returns true if the run depends on its seed.
     #[must_use]
     pub fn is_random(&self) -> bool {
         let link = |link: &LinkSpec<Any>| {
             let mut wires = link.changes.iter().map(|state| &state.wire).chain([&link.wire]);
-            wires.any(|wire| wire.loss != Loss::NONE || wire.jitter > Duration::ZERO)
+            wires.any(|wire| wire.loss != WireLoss::NONE || wire.jitter > Duration::ZERO)
                 || !link.routers.is_empty()
                 || RANDOM_QUEUES.contains(&link.queue.discipline().name)
         };
@@ -153,7 +155,7 @@ impl Resolved {
     }
 }
 
-/// Suffix of a warning that applies to other links, too.
+/// Returns the suffix of a warning that also applies to this number of other links.
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),
@@ -162,7 +164,7 @@ fn alike(others: usize) -> String {
     }
 }
 
-/// A share in percent, with enough decimals to differ from 100 %.
+/// Formats a fraction as a percentage, with enough decimals to differ from 100 %.
 fn percent(share: f64) -> String {
     let decimals = (0..9).find(|&decimals| format!("{:.decimals$}", 100.0 * share).parse() != Ok(100.0));
     format!("{:.*} %", decimals.unwrap_or(9), 100.0 * share)

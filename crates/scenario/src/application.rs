@@ -1,46 +1,46 @@
-//! Applications that have less to send than their flow may: when they hand what to the transport.
+//! Application-limited flows: the times and amounts of data that applications write to the transport.
 //!
-//! The simulator and the network testbed both write from here, so equal seeds give both the same traffic.
+//! The simulator and the network testbed share this code, so equal seeds produce equal traffic in both.
 
 use levelflow_random::Stream;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::traffic::Dist;
 
-/// An application.
+/// Application that limits a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApplicationSpec {
-    /// A packet at a time, at a rate, during periods `on` that periods `off` interrupt; seconds.
+    /// Constant rate, one packet at a time, in `on` periods separated by `off` periods.
     OnOff {
-        /// While it sends.
+        /// Rate in an `on` period.
         rate: Rate,
-        /// Length of a period in which it sends; `None`: always.
+        /// Durations of `on` and `off` periods, in seconds; `None` if always on.
         periods: Option<Box<[Dist; 2]>>,
     },
-    /// Responses: each comes when the one before has arrived and the client has thought.
+    /// Responses. Each follows a request, which the client sends some time after the previous response has arrived.
     Responses {
-        /// Of a response, bytes.
+        /// Size of a response, bytes.
         size: Dist,
         /// Time between a response and the next request, s.
         think: Dist,
     },
 }
 
-/// An application at work.
+/// Running application.
 #[derive(Debug)]
 pub struct Application {
     spec: ApplicationSpec,
     stream: Stream,
-    /// What one write holds at a rate.
+    /// Size of a write at a constant rate, bytes.
     packet: u64,
-    /// When it writes next; none while it waits for a request.
+    /// Time of the next write; `None` while the application waits for a request.
     due: Option<Time>,
-    /// What is left of the period.
+    /// Remaining time of the `on` period.
     on: Duration,
 }
 
 impl ApplicationSpec {
-    /// The same at a host whose clock is slow by this share.
+    /// Returns the application as it runs on a host whose clock is slow by the fraction `slow`.
     #[must_use]
     pub fn clocked(mut self, slow: f64) -> Self {
         if let Self::OnOff { rate, .. } = &mut self {
@@ -51,7 +51,8 @@ impl ApplicationSpec {
 }
 
 impl Application {
-    /// It writes first at `now`; packets of a rate have this size.
+    /// Creates an application that first writes at `now`. An application with a constant rate writes packets of size
+    /// `packet`.
     #[must_use]
     pub fn new(spec: &ApplicationSpec, packet: Bytes, now: Time, seed: u64, name: &str) -> Self {
         let mut application = Self {
@@ -70,13 +71,13 @@ impl Application {
         application
     }
 
-    /// When it writes next, if nothing arrives before.
+    /// Returns the time of the next write; `None` while the application waits for a delivery and the next request.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.due
     }
 
-    /// What it writes, bytes: to be called when that is due.
+    /// Writes data that is due; returns its size in bytes.
     pub fn write(&mut self) -> u64 {
         let Some(now) = self.due.take() else { return 0 };
         match &self.spec {
@@ -84,7 +85,7 @@ impl Application {
                 let mut left = rate.time_to_send(Bytes::new(self.packet)).unwrap_or(Duration::MAX);
                 let mut at = now;
                 if let Some(periods) = periods {
-                    // A packet that a period does not finish is finished in the next one.
+                    // A packet that does not fit into a period is completed in the next one.
                     while left > self.on {
                         let [on, off] = periods.each_ref().map(|dist| seconds(dist.sample(&mut self.stream)));
                         at = at.saturating_add(self.on).saturating_add(off);
@@ -100,7 +101,7 @@ impl Application {
         }
     }
 
-    /// Everything that it wrote has arrived.
+    /// Handles the delivery of all data written so far.
     pub fn handle_delivery(&mut self, now: Time) {
         if let (ApplicationSpec::Responses { think, .. }, None) = (&self.spec, self.due) {
             self.due = Some(now.saturating_add(seconds(think.sample(&mut self.stream))));
@@ -139,7 +140,8 @@ mod tests {
         assert_eq!(found[10], (Time::ZERO + Duration::from_ms(80), 1000));
     }
 
-    /// On average, rate times the share of the time that it is on (the mean of a cycle is 0.3 s, its variance 0.05 s^2).
+    /// Verifies the mean rate: the rate in `on` periods times the fraction of time in them. A cycle of both periods has
+    /// a mean of 0.3 s and a variance of 0.05 s^2.
     #[test]
     fn periods_leave_their_share_of_the_rate() {
         let periods = Box::new([Dist::Exponential { mean: 0.1 }, Dist::Exponential { mean: 0.2 }]);

@@ -1,4 +1,4 @@
-//! How large a buffer is: as written, by a published rule from the flows on the link, or by a buffer-sizing algorithm during the run.
+//! Buffer sizes: a fixed size, a published rule applied to the flows on the link, or a buffer-sizing algorithm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use crate::profile::Profile;
 use crate::quantity::{BufferSize, Size};
 use crate::rules::{RULES, Rule, by_rule};
 
-/// A flow that crosses a link, with its longest base round trip, if there is one.
+/// Flow entry that crosses a link, and its longest base round-trip time in seconds; `None` if this time is unbounded.
 pub type Crossing<'a> = (&'a FlowSpec<Any>, Option<f64>);
 
 impl Scenario {
-    /// Works out every buffer; those in bandwidth-delay products, or by a rule, need the flows' round trips.
+    /// Computes the size of every buffer. Bandwidth-delay products and rules need the flows' round-trip times.
     pub(crate) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
         let mut crossing: Vec<Vec<Crossing<'_>>> = vec![Vec::new(); links.len()];
@@ -43,7 +43,7 @@ impl Scenario {
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
                     Sized::Algorithm(_) if !link.changes.is_empty() => {
                         let problem =
-                            "algorithms need a link that does not change; give it a size, or take changes away";
+                            "algorithms need a link that does not change; give it a size, or remove its changes";
                         return Err(ScenarioError::at(place, problem));
                     }
                     Sized::Algorithm(params) => link.algorithm = Some(params),
@@ -62,8 +62,8 @@ impl Scenario {
     }
 }
 
-/// A buffer whose size is written down; in bandwidth-delay products, of the longest round trip of the flows that cross the
-/// link, or of all flows where none does.
+/// Returns a buffer of a fixed size. Bandwidth-delay products use the longest round-trip time of the flows that cross
+/// the link. If no flow crosses it, they use that of all flows.
 fn fixed(
     place: &str,
     size: BufferSize,
@@ -81,8 +81,8 @@ fn fixed(
                 crossing => crossing.iter().map(|(_, rtt)| *rtt).collect(),
             };
             let problem = match &rtts {
-                Some(_) => "BDP needs flows, whose round trips it is made of",
-                None => "BDP needs flows whose round trips have a largest value",
+                Some(_) => "BDP needs flows with a round-trip time",
+                None => "BDP needs flows whose round-trip times are bounded",
             };
             let rtt = rtts.and_then(|rtts| rtts.into_iter().reduce(f64::max));
             let rtt = rtt.ok_or_else(|| ScenarioError::at(place, problem))?;
@@ -93,7 +93,7 @@ fn fixed(
     })
 }
 
-/// A buffer holds at least the largest packet that crosses its link.
+/// Checks that a buffer holds at least the largest packet that crosses its link.
 fn check_capacity(place: &str, buffer: Buffer, largest: Option<Bytes>) -> Fallible<()> {
     let capacity = match buffer {
         Buffer::Unlimited => return Ok(()),
@@ -108,13 +108,13 @@ fn check_capacity(place: &str, buffer: Buffer, largest: Option<Bytes>) -> Fallib
     Ok(())
 }
 
-/// What a table of a buffer stands for.
+/// Contents of a buffer table: a sizing rule with its parameter values, or a buffer-sizing algorithm.
 pub enum Sized {
     Rule(&'static Rule, Vec<f64>),
     Algorithm(AnyBufferParams),
 }
 
-/// Reads a table with one rule or algorithm.
+/// Reads a buffer table, which names one sizing rule or one buffer-sizing algorithm.
 pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
     let values = read_table(Profile::default(), &format!("{place}, {name}"), rows, &[table])?;
@@ -126,7 +126,7 @@ pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>
     Ok(Sized::Algorithm(params))
 }
 
-/// Parameters of a buffer-sizing algorithm from a table of those that differ from the defaults.
+/// Returns the parameters of a buffer-sizing algorithm. Parameters that the table omits have their defaults.
 ///
 /// # Errors
 /// When the algorithm or a parameter is unknown, or a value is not allowed.
@@ -135,7 +135,7 @@ pub fn buffer_algorithm_named(name: &str, table: &BTreeMap<String, Value>) -> Fa
         Sized::Algorithm(params) => Ok(params),
         Sized::Rule(..) => Err(ScenarioError::at(
             "buffer",
-            format!("{name} is a rule: it does not adapt"),
+            format!("{name} is a rule, not an algorithm"),
         )),
     }
 }
@@ -164,7 +164,7 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
     }
 }
 
-/// A table with every default filled in, as scenarios write it.
+/// Returns a buffer table with every default filled in, as scenarios write it.
 pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     let BufferChoice::Tables(tables) = choice else {
         return None;
@@ -174,7 +174,7 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     Some(json!({ name: shown(rows, &values) }))
 }
 
-/// Longest base round trip of a flow, if there is one.
+/// Returns the longest base round-trip time of an entry's flows, in seconds; `None` if this time is unbounded.
 fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
     match &flow.rtt {
         None => {

@@ -1,6 +1,6 @@
-//! Links that change while the run goes on: steps and ramps of capacity, delay, jitter and loss.
+//! Links that change during the run: steps and ramps of capacity, delay, jitter and loss.
 
-use levelflow_path::{Loss, Propagation};
+use levelflow_path::{Propagation, WireLoss};
 use levelflow_units::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::error::ScenarioError;
 use crate::loss::LossChoice;
-use crate::network::{FASTEST, LONGEST_DELAY, LinkState, SLOWEST};
+use crate::network::{LONGEST_DELAY, LinkState, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS};
 
-/// Steps in place of a ramp.
-const STEPS: u32 = 100;
-/// No run lasts so long.
-const LATEST: Duration = Duration::from_secs(101 * 24 * 3600);
-/// Of one link, ramps counted as their steps.
+/// Number of steps in a ramp.
+const RAMP_STEPS: u32 = 100;
+/// Latest time of a change, after the end of even the longest run.
+const MAX_TIME: Duration = Duration::from_secs(101 * 24 * 3600);
+/// Limit on the changes of a link. Each step of a ramp counts as one change.
 pub const MOST_CHANGES: usize = 1_000_000;
 
-/// The changes of a link as users write them: one by one, or a file that has them.
+/// Changes of a link as users write them: a list of changes, or a file that contains them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Changes {
@@ -28,14 +28,15 @@ pub enum Changes {
     Trace(Trace),
 }
 
-/// A file that says how a link changes. Its path is relative to the scenario file.
+/// File that describes the changes of a link. Its path is relative to the scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trace {
-    /// A time series: columns `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s`, `loss`, named in the first line.
+    /// Time series with the columns `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s` and `loss`, named in the
+    /// first line.
     Csv(String),
-    /// A trace of Mahimahi: per line the millisecond at which a packet of 1504 bytes may pass, again and again; the
-    /// capacity is their mean over 100 ms.
+    /// Mahimahi trace. Each line is a millisecond at which a packet of 1504 bytes may pass; the trace repeats. The
+    /// capacity is the mean over 100 ms.
     Mahimahi(String),
 }
 
@@ -46,13 +47,13 @@ impl Default for Changes {
 }
 
 impl Changes {
-    /// Whether there are none.
+    /// Returns true if there are no changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Those of the opposite direction, which has some values of its own.
+    /// Returns the changes for the opposite direction, without the quantities (`own`) that this direction sets itself.
     #[must_use]
     pub(crate) fn without(&self, own: &Change) -> Self {
         let Self::List(changes) = self else { return self.clone() };
@@ -77,34 +78,34 @@ impl<'de> Deserialize<'de> for Changes {
     }
 }
 
-/// A change of a link; what it does not name stays as it is.
+/// Change of a link. Quantities that the change omits keep their values.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table with at and what changes")]
+#[serde(deny_unknown_fields, expecting = "a table with at and the changed values")]
 pub struct Change {
-    /// When.
+    /// Time of the change.
     pub at: Duration,
-    /// How long it takes to get there, evenly, in a hundred steps; by default, it is there at once.
+    /// Duration of a linear transition in a hundred steps; by default, the change is immediate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<Duration>,
-    /// Line rate; zero is an outage, in which the packets wait.
+    /// Line rate; zero is an outage, during which packets are queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Rate>,
-    /// Propagation delay of packets that leave the queue from then on; none overtakes another.
+    /// Propagation delay of packets that leave the queue after the change. Packets keep their order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Random further delay, up to this much.
+    /// Upper bound of the random extra delay per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Duration>,
-    /// Which packets the wire loses, of those that leave the queue from then on.
+    /// Packet loss on the wire, for packets that leave the queue after the change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossChoice>,
-    /// Whether the link fails, and loses every packet, or is repaired.
+    /// True if the link fails and loses every packet; false if it is repaired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down: Option<bool>,
 }
 
 impl Change {
-    /// One that changes nothing.
+    /// Returns a change that sets no quantity.
     #[must_use]
     pub const fn nothing(at: Duration) -> Self {
         Self {
@@ -126,10 +127,10 @@ impl Change {
             }
     }
 
-    /// Whether a link can be so; otherwise, which key is wrong, and what is allowed.
+    /// Checks that all values are in range. Otherwise returns the first wrong key and its allowed values.
     pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
         let capacity = self.capacity.filter(|&rate| rate != Rate::ZERO);
-        if let Some(capacity) = capacity.filter(|rate| !(SLOWEST..=FASTEST).contains(&rate.bps())) {
+        if let Some(capacity) = capacity.filter(|rate| !(MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&rate.bps())) {
             let allowed = "0 b/s for an outage, or 1 b/s to 1000 Tb/s";
             return Err(("capacity", format!("{capacity} is out of range; allowed: {allowed}")));
         }
@@ -143,20 +144,25 @@ impl Change {
             return Err(("loss", problem));
         }
         for (key, time) in [("at", Some(self.at)), ("over", self.over)] {
-            if time.is_some_and(|time| time > LATEST) {
-                return Err((key, format!("allowed: up to {LATEST}")));
+            if time.is_some_and(|time| time > MAX_TIME) {
+                return Err((key, format!("allowed: up to {MAX_TIME}")));
             }
         }
         Ok(())
     }
 }
 
-/// The states of a link after `first`, one for each change and a hundred for each ramp.
+/// Returns the states of a link after its initial state `first`: one per immediate change, and 100 per ramp.
 pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<Vec<LinkState>, ScenarioError> {
     let changes = match changes {
         Changes::List(changes) => changes,
-        // Who reads scenarios from files has put its changes in its place before.
-        Changes::Trace(_) => return Err(ScenarioError::at(place, "changes name a file, and there is none here")),
+        // `read_traces` has already replaced traces by their changes.
+        Changes::Trace(_) => {
+            return Err(ScenarioError::at(
+                place,
+                "changes name a file, which cannot be read here",
+            ));
+        }
     };
     let (mut states, mut now, mut down) = (Vec::new(), first, false);
     for (i, change) in changes.iter().enumerate() {
@@ -174,22 +180,22 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
         if over == Duration::ZERO {
             states.push(LinkState { at, ..then });
         } else {
-            let steps = (1..=STEPS).map(|step| between(&now, &then, at, over, step));
+            let steps = (1..=RAMP_STEPS).map(|step| between(&now, &then, at, over, step));
             states.extend(steps);
         }
         if states.len() > MOST_CHANGES {
-            let problem = format!("more than {MOST_CHANGES} changes, a ramp counted as {STEPS}");
+            let problem = format!("more than {MOST_CHANGES} changes, a ramp counted as {RAMP_STEPS}");
             return Err(ScenarioError::at(place, problem));
         }
         now = states.last().copied().unwrap_or(now);
         for state in states[before..].iter_mut().filter(|_| down) {
-            state.wire.loss = Loss::Independent(1.0);
+            state.wire.loss = WireLoss::Independent(1.0);
         }
     }
     Ok(states)
 }
 
-/// Where a change leads.
+/// Returns the state of the link after a change.
 fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, ScenarioError> {
     if change.is_nothing() {
         return Err(ScenarioError::at(
@@ -202,7 +208,7 @@ fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, Sc
     if change.down.is_some() && change.over.is_some() {
         return Err(wrong(("over", "a link fails, and is repaired, at once".to_owned())));
     }
-    let mixes = |loss| matches!(loss, Loss::Independent(_));
+    let mixes = |loss| matches!(loss, WireLoss::Independent(_));
     let to = change
         .loss
         .map_or(Ok(now.wire.loss), LossChoice::read)
@@ -225,11 +231,11 @@ fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, Sc
     })
 }
 
-/// The state at a step of a ramp.
+/// Returns the state of the link at one step of a ramp.
 fn between(from: &LinkState, to: &LinkState, at: Time, over: Duration, step: u32) -> LinkState {
-    let share = f64::from(step) / f64::from(STEPS);
+    let share = f64::from(step) / f64::from(RAMP_STEPS);
     let at = at + Duration::from_ps((over.as_ps() as f64 * share) as u64);
-    if step == STEPS {
+    if step == RAMP_STEPS {
         return LinkState { at, ..*to };
     }
     let mix = |from: f64, to: f64| from + (to - from) * share;
@@ -241,7 +247,7 @@ fn between(from: &LinkState, to: &LinkState, at: Time, over: Duration, step: u32
             delay: Duration::from_ps(mix(ps(from.wire.delay), ps(to.wire.delay)) as u64),
             jitter: Duration::from_ps(mix(ps(from.wire.jitter), ps(to.wire.jitter)) as u64),
             loss: match (from.wire.loss, to.wire.loss) {
-                (Loss::Independent(from), Loss::Independent(to)) => Loss::Independent(mix(from, to)),
+                (WireLoss::Independent(from), WireLoss::Independent(to)) => WireLoss::Independent(mix(from, to)),
                 (from, _) => from,
             },
             ..to.wire
@@ -255,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    const FIRST: LinkState = LinkState {
+    const INITIAL_STATE: LinkState = LinkState {
         at: Time::ZERO,
         capacity: Rate::ZERO,
         wire: Propagation {
@@ -263,13 +269,13 @@ mod tests {
             jitter: Duration::ZERO,
             reorder: false,
             slot: Duration::ZERO,
-            loss: Loss::NONE,
+            loss: WireLoss::NONE,
         },
     };
 
     fn states(changes: Value) -> Result<Vec<LinkState>, String> {
         let changes = serde_json::from_value(changes).map_err(|e| e.to_string())?;
-        read_changes("link 1", FIRST, &changes).map_err(|e| e.to_string())
+        read_changes("link 1", INITIAL_STATE, &changes).map_err(|e| e.to_string())
     }
 
     #[test]
@@ -279,7 +285,7 @@ mod tests {
         assert_eq!(found[1].capacity, Rate::new(5e6).unwrap());
         assert_eq!(
             (found[1].wire.delay, found[1].wire.loss),
-            (Duration::from_ms(7), Loss::Independent(0.1))
+            (Duration::from_ms(7), WireLoss::Independent(0.1))
         );
     }
 
@@ -290,7 +296,7 @@ mod tests {
         assert_eq!(found[99].at, Time::ZERO + Duration::from_secs(11));
         assert_eq!(found[99].capacity, Rate::new(5e6).unwrap());
         let down = states(json!([{ "at": "1 s", "loss": 0.3 }, { "at": "2 s", "over": "1 s", "loss": 0.1 }])).unwrap();
-        assert_eq!(down[100].wire.loss, Loss::Independent(0.1));
+        assert_eq!(down[100].wire.loss, WireLoss::Independent(0.1));
         assert_eq!(found[49].capacity, Rate::new(2.5e6).unwrap());
     }
 

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::quantity::BufferSize;
 
-/// Parameters of laws: law name, then parameter name.
+/// Parameters of laws, by name of the law and then by name of the parameter.
 pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;
 
-/// A law by name, or by name with parameters.
+/// Law by name, or by name with parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LawChoice {
@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for LawChoice {
     }
 }
 
-/// A queue discipline by name, or by name with parameters.
+/// Queue discipline by name, or by name with parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum QueueChoice {
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for QueueChoice {
     }
 }
 
-/// A size, or a rule or algorithm by name with its parameters.
+/// Buffer size, or a sizing rule or algorithm by name with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BufferChoice {

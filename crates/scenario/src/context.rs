@@ -1,4 +1,4 @@
-//! What every step from a scenario to a network uses.
+//! Helpers for all steps from a scenario to a network.
 
 use levelflow_laws::{Any, AnyParams, AnyRouter, PortInfo, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate};
@@ -7,13 +7,13 @@ use crate::error::ScenarioError;
 use crate::format::Link;
 use crate::network::{FlowSpec, LinkSpec, RouteSpec};
 
-/// A value, or the first mistake of a scenario.
+/// Value, or the mistakes in a scenario.
 pub type Fallible<T> = Result<T, ScenarioError>;
 
-/// That of IP, bytes.
+/// Maximum size of an IP packet, in bytes.
 pub const LARGEST_PACKET: u64 = 65_535;
 
-/// How error messages name a link: `link 1 (R1->R2)`.
+/// Name of a link in error messages: `link 1 (R1->R2)`.
 pub fn link_place(i: usize, link: &Link) -> String {
     match &link.name {
         Some(name) => format!("link {} ({name})", i + 1),
@@ -21,12 +21,13 @@ pub fn link_place(i: usize, link: &Link) -> String {
     }
 }
 
-/// The router half of a law at a link of this capacity, as it starts.
+/// Returns the initial router half of a law at a link of this capacity.
 pub fn router(capacity: Rate, params: &AnyParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }
 
-/// Largest load that flows may reach at a link of this capacity: the smallest target of its routers, or the service rate.
+/// Returns the target rate of a link at a capacity: the lowest target of its routers, or the service rate if that is
+/// lower.
 pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
     let targets = link.routers.iter().map(|params| router(capacity, params).target());
     targets.fold(
@@ -35,13 +36,14 @@ pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
     )
 }
 
-/// Propagation delay there and back; `None` beyond what a duration holds.
+/// Returns the propagation delay of a route, forward and reverse together; `None` if it exceeds the range of a
+/// duration.
 pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
     let mut there_and_back = route.forward.iter().chain(&route.reverse);
     there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].wire.delay))
 }
 
-/// Largest packet of a flow on a link, if it uses it.
+/// Returns the largest packet of a flow on a link, if the flow uses the link.
 pub fn largest_packet<P: Protocol>(flow: &FlowSpec<P>, link: u32) -> Option<Bytes> {
     let paths = &flow.routes.paths;
     let data = paths

@@ -1,4 +1,4 @@
-//! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
+//! Descriptions as JSON: resolved scenarios, laws, queues, buffer algorithms, and the schema of scenario files.
 
 use levelflow_laws::aqm::{QUEUES, QueueInfo};
 use levelflow_laws::buffers::BUFFER_ALGORITHMS;
@@ -20,7 +20,7 @@ use crate::rules::RULES;
 use crate::traffic::Arrivals;
 
 impl Resolved {
-    /// What will be simulated, with every default filled in: for manifests and for tools that need the topology.
+    /// Describes the network with every default filled in, for manifests and for tools that need the topology.
     #[must_use]
     pub fn describe(&self, scenario: &Scenario) -> Value {
         let network = &self.network;
@@ -125,7 +125,7 @@ fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> Value {
     })
 }
 
-/// Every law with its parameter table.
+/// Describes every law with its parameter table.
 #[must_use]
 pub fn describe_laws() -> Value {
     LAWS.iter().map(describe_law).collect()
@@ -166,13 +166,13 @@ fn describe_field(field: &Field) -> Value {
                 .collect();
         }
         Values::Only { value, .. } => row["only"] = json!(value),
-        // JSON has no infinity: null is none.
+        // JSON has no infinity: null stands for no bound.
         Values::Float { low, high, .. } => row["range"] = json!([low, high]),
     }
     row
 }
 
-/// Every queue discipline with its parameter table.
+/// Describes every queue discipline with its parameter table.
 #[must_use]
 pub fn describe_queues() -> Value {
     let describe = |queue: &QueueInfo| {
@@ -185,7 +185,7 @@ pub fn describe_queues() -> Value {
     QUEUES.iter().map(describe).collect()
 }
 
-/// Every buffer rule and every buffer-sizing algorithm with its parameter table.
+/// Describes every buffer rule and every buffer-sizing algorithm with its parameter table.
 #[must_use]
 pub fn describe_buffer_algorithms() -> Value {
     let describe = |name: &str, title: &str, source: &str, adapts: bool, params: &[ParamSpec]| json!({ "name": name, "title": title, "source": source, "adapts": adapts, "params": describe_params(params) });
@@ -238,7 +238,7 @@ fn kind(unit: Unit) -> &'static str {
     }
 }
 
-/// JSON Schema of scenario files, the laws' parameter tables included.
+/// JSON Schema of scenario files, including the laws' parameter tables.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();

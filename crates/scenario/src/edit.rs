@@ -1,8 +1,8 @@
-//! Changing one value of a scenario by its path, as `--set flow.x1.start='3 s'` does.
+//! Assignment of one value of a scenario by its path, as in `--set flow.x1.start='3 s'`.
 //!
-//! A path is keys with dots between them. Entries of a list go by name, by number from 1, or by their ends:
-//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell; `*` stands for all of them, as in `flow.*.law`.
-//! A law by name turns into a table once one of its parameters is set.
+//! A path consists of keys separated by dots. Entries of a list are named by name, by number from 1, or by their ends:
+//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` stands for every entry, as in
+//! `flow.*.law`. A law given by name becomes a table once one of its parameters is set.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::context::Fallible;
 use crate::error::{ScenarioError, nearest};
 use crate::format::Scenario;
 
-/// Lists of a scenario, each with a key that its entries have.
+/// Lists of a scenario, each with an example of a key of its entries.
 const LISTS: [(&str, &str); 4] = [("link", "from"), ("route", "at"), ("flow", "from"), ("memory", "total")];
 
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -21,19 +21,19 @@ static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     keys.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
 });
 
-/// A step from a table or a list to what it holds.
+/// One step of a path: from a table or a list to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// To the value of a key, which is a new, empty table where there is none.
+    /// Key of a table. A missing value becomes a new, empty table.
     Key(String),
-    /// To an entry of a list, counted from 0.
+    /// Index of an entry of a list.
     Entry(usize),
 }
 
-/// Changes values of a scenario, each `PATH=VALUE`.
+/// Assigns a value to one or more places of a scenario. `change` is `PATH=VALUE`.
 ///
 /// # Errors
-/// When a change has no value, or its path leads nowhere.
+/// When a change has no value, or its path does not exist.
 pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     let (path, text) = change.split_once('=').ok_or_else(|| {
         ScenarioError::at(
@@ -52,7 +52,7 @@ pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     put(scenario, path.trim(), value)
 }
 
-/// Hint for a change without a value whose `>` a shell may have taken as a redirection.
+/// Returns a hint for a change without a value if a shell may have interpreted its `>` as a redirection.
 fn redirected(change: &str) -> &'static str {
     let hint = "; if the shell took > as a redirection, quote it, as in 'link.R1->R2.delay=1 ms', or write link.R1:R2";
     if change.ends_with('-') { hint } else { "" }
@@ -76,11 +76,11 @@ fn put(scenario: &mut Value, path: &str, value: Value) -> Fallible<()> {
     Ok(())
 }
 
-/// The steps along a path. Where the value before a key is a text, such as the name of a law, or missing, a table takes its
-/// place.
+/// Returns the steps of a path. A missing value, or a text such as the name of a law, becomes a table if the path
+/// continues with a key.
 ///
 /// # Errors
-/// When the path leads nowhere; names the nearest key or entry.
+/// When the path does not exist; names the nearest key or entry.
 pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
     let refuse = |problem: String| Err(ScenarioError::at(path, problem));
     let keys: Vec<&str> = path.split('.').collect();
@@ -102,7 +102,7 @@ pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
         let step = match here {
             Some(Value::Array(entries)) => Step::Entry(entry(path, entries, key)?),
             None | Some(Value::Object(_) | Value::Null) => Step::Key((*key).to_owned()),
-            // The name of a law, of which this is a parameter.
+            // Name of a law, followed by a parameter of this law.
             Some(Value::String(name)) if name == key && depth + 1 < keys.len() => Step::Key((*key).to_owned()),
             Some(other) => {
                 let shown = other
@@ -154,7 +154,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
     Err(ScenarioError::at(path, problem))
 }
 
-/// Its name, or its ends, or its number.
+/// Returns the name of an entry, or else its two ends, or else its number.
 fn name_of(index: usize, entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str();
     match (text("name"), text("from"), text("to")) {
@@ -178,12 +178,12 @@ fn meant(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// A value as typed on a command line: TOML where it is TOML, otherwise the text itself.
+/// Parses a value from a command line: TOML if it is valid TOML, otherwise the text itself.
 #[must_use]
 pub fn value_of(text: &str) -> Value {
     match Scenario::parse(&format!("value = {text}")) {
         Ok(Value::Object(mut table)) if table.len() == 1 => {
-            // JSON has no number for `nan` and `inf`.
+            // JSON cannot represent `nan` and `inf`.
             table
                 .remove("value")
                 .filter(|value| !value.is_null())

@@ -1,22 +1,22 @@
-//! A line for each mistake, which says where, what, and what is allowed.
+//! Error messages: one line per mistake, with place, problem and allowed values.
 
 use derive_more::{Display, Error};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Why a scenario cannot be run; prints as a line for each mistake.
+/// Reasons why a scenario cannot be run; prints one line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
 #[display("{}", _0.join("\n"))]
 pub struct ScenarioError(#[error(not(source))] Vec<String>);
 
 impl ScenarioError {
-    /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
+    /// Creates an error for `problem` at `place`, such as "link 1 (R1->R2), capacity".
     pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self(vec![one_line(&format!("{}: {}", place.into(), problem.into()))])
     }
 
-    /// All values, or the mistakes of all that have one.
+    /// Returns all values, or all mistakes if any result is an error.
     pub(crate) fn collect<T>(results: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
         let (mut values, mut mistakes) = (Vec::new(), Vec::new());
         for result in results {
@@ -46,7 +46,8 @@ impl ScenarioError {
         Self::at(format!("line {line}, column {column}"), problem)
     }
 
-    /// A value of the wrong kind, or an unknown or missing key, in `raw` at the place of a scenario that `within` names.
+    /// Creates an error for a value of the wrong type, or for an unknown or missing key, in `raw`. `within` is the
+    /// place of `raw`.
     pub(crate) fn structure(within: &str, raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
         let problem = wording(&one_line(&error.inner().to_string()));
         let inside = place(raw, error.path());
@@ -68,8 +69,8 @@ impl ScenarioError {
     }
 }
 
-/// The line of a scenario file that an error is about: for `link 1 (A->B), capacity: ...` that of the key, or of the entry
-/// where it lacks the key; for `duration: ...` that of the key.
+/// Returns the line of a scenario file that an error refers to. For `link 1 (A->B), capacity: ...` this is the line of
+/// the key, or that of the entry if the key is missing. For `duration: ...` it is the line of the key.
 #[must_use]
 pub fn line(text: &str, error: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;
@@ -103,7 +104,7 @@ fn at_top(file: &DeTable, error: &str) -> Option<usize> {
     Some(inner.map_or(key, |(inner, _)| inner).span().start)
 }
 
-/// The name that a problem begins with, as in `"colour" is not known here`.
+/// Returns the name at the start of a problem, as in `"colour" is not known here`.
 fn quoted(problem: &str) -> Option<&str> {
     problem.strip_prefix('"')?.split('"').next()
 }
@@ -114,7 +115,7 @@ fn named<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<Spans<'a, 'i>> {
     table.iter().find(|(name, _)| name.get_ref() == key)
 }
 
-/// `"capcity" is not known here; did you mean "capacity"? (known: ...)`
+/// Formats `"capcity" is not known here; did you mean "capacity"? (known: ...)`
 #[must_use]
 pub fn unknown_key(name: &str, known: &[&str]) -> String {
     let list = known.join(", ");
@@ -124,7 +125,7 @@ pub fn unknown_key(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known key that an unknown one seems to mean, by serde's message.
+/// Returns the known key that most resembles the unknown key in a message of serde.
 pub(crate) fn meant_key(message: &str) -> Option<&str> {
     let (unknown, known) = unknown_name(message)?;
     nearest(unknown, &known)
@@ -140,7 +141,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     best.filter(|k| score(k) > 0.66).copied()
 }
 
-/// What serde says, in the words of the other messages: what is needed, then what is there.
+/// Rewrites a message of serde in the style of Levelflow's messages: first the needed value, then the found value.
 fn wording(message: &str) -> String {
     if message == "expected map with a single key" {
         return "needs exactly one key, the form to take, with what belongs to it inside".into();
@@ -179,7 +180,7 @@ fn wording(message: &str) -> String {
     format!("needs {needed}, not {found}")
 }
 
-/// Takes the unknown and the known names out of serde's message for an unknown field or variant.
+/// Extracts the unknown name and the known names from serde's message for an unknown field or variant.
 fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     let rest = message
         .strip_prefix("unknown field ")
@@ -188,7 +189,7 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((quoted.next()?, quoted.collect()))
 }
 
-/// Names list members the way a person would: `flow[0].start` becomes `flow 1 (x1), start`.
+/// Formats a path with entries counted from 1: `flow[0].start` becomes `flow 1 (x1), start`.
 fn place(raw: &Value, path: &serde_path_to_error::Path) -> String {
     use serde_path_to_error::Segment;
     let mut here = Some(raw);

@@ -1,4 +1,4 @@
-//! Flow entries: from what users write to what the simulator takes.
+//! Reading of flow entries: from the structure that users write to the specification that the simulator runs.
 
 use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -9,29 +9,31 @@ use crate::context::{Fallible, LARGEST_PACKET, propagation};
 use crate::error::ScenarioError;
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params};
-use crate::network::{AckDelaySpec, FASTEST, FlowSpec, LinkSpec, RouteSpec, Routes, SLOWEST, SessionSpec};
+use crate::network::{
+    AckDelaySpec, FlowSpec, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec, Routes, SessionSpec,
+};
 use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
 
-/// All flows of an entry are known before the run starts.
+/// Limit on the flows of an entry that are known before the run starts, and on the flows of a batch.
 const MOST_FLOWS: u64 = 10_000_000;
-/// Objects of a page, all of which start at once, or pages of a session.
+/// Limit on the objects on a page, which all start at once, and on the pages in a session.
 const MOST_OBJECTS: f64 = 1e5;
-/// In which an application sends a packet.
+/// Limit on the number of `on` periods that an application needs to send one packet.
 const MOST_PERIODS: f64 = 1e6;
-/// A thousand picoseconds, the unit of the clock, between two arrivals.
+/// Highest allowed arrival rate, per second. It leaves 1000 clock units of 1 ps between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
-/// Reads one entry.
+/// Reader of one flow entry.
 pub struct FlowReader<'a> {
     pub place: &'a str,
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
     pub routes: Fallible<Routes>,
-    /// The nodes at both ends of routes, as numbers.
+    /// Function that returns the nodes at both ends of routes, as numbers.
     pub nodes: &'a dyn Fn(&Routes) -> [u32; 2],
-    /// What the scenario says of processing times.
+    /// Processing time per packet that the scenario sets; `None` for the default.
     pub overhead: Option<Duration>,
     pub profile: Profile,
 }
@@ -57,7 +59,7 @@ impl FlowReader<'_> {
         }
         let params = self.params(defaults)?;
         if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
-            let problem = format!("{} sends lost data again in any case", params.law().name);
+            let problem = format!("{} always retransmits lost data", params.law().name);
             return Err(self.error("reliable", problem));
         }
         let session = self.session(size.is_some())?;
@@ -99,22 +101,21 @@ impl FlowReader<'_> {
         Ok(())
     }
 
-    /// Returns true if the flow retransmits lost data until all of it has arrived.
+    /// Returns true if the flow retransmits lost data until all data has been delivered.
     fn reliable(&self, params: &AnyParams, finite: bool, responds: bool) -> Fallible<bool> {
         let (asked, law) = (self.flow.reliable, params.law().name);
         if responds && asked == Some(false) {
-            return Err(self.error("reliable", "a server waits until its response has arrived"));
+            return Err(self.error("reliable", "must be true with responses, which are delivered in full"));
         }
         let acknowledged = Any::transport(params).acknowledged;
         if !acknowledged && responds {
-            let problem = format!(
-                "responses wait until they have arrived, and {law} has no ACKs; allowed: {law} = {{ acks = true }}"
-            );
+            let problem =
+                format!("responses are delivered in full, and {law} has no ACKs; allowed: {law} = {{ acks = true }}");
             return Err(self.error("application", problem));
         }
         if !acknowledged && asked == Some(true) {
             let problem =
-                format!("{law} has no ACKs, so lost data cannot be sent again; allowed: {law} = {{ acks = true }}");
+                format!("{law} has no ACKs, so lost data cannot be retransmitted; allowed: {law} = {{ acks = true }}");
             return Err(self.error("reliable", problem));
         }
         let reliable = asked.unwrap_or(acknowledged && (finite || responds));
@@ -139,8 +140,9 @@ impl FlowReader<'_> {
         read_params(self.profile, &place, name, &layers)
     }
 
-    /// Returns the default of `overhead`, one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in
-    /// Packet-Switched Gateways; `overhead_` of ns-2). Without it, ACK-clocked senders and equal constant streams synchronise.
+    /// Returns the default of `overhead`: one packet transmission time at the bottleneck. Without this random delay,
+    /// ACK-clocked senders and equal constant-rate streams synchronise. Source: Floyd, Jacobson 1992, On Traffic Phase
+    /// Effects in Packet-Switched Gateways; `overhead_` of ns-2.
     fn usual_overhead(&self, route: &RouteSpec) -> Duration {
         if self.profile == Profile::Paper {
             return Duration::ZERO;
@@ -186,7 +188,7 @@ impl FlowReader<'_> {
         Ok(Some(Time::ZERO + at))
     }
 
-    /// Sizes in packets are rounded up to packets, others to bytes.
+    /// Returns the unit to which sizes are rounded up: a packet for sizes in packets, otherwise a byte.
     fn size_unit(&self) -> Bytes {
         let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
         match &self.flow.size {
@@ -228,7 +230,7 @@ impl FlowReader<'_> {
     fn application(&self) -> Fallible<Option<ApplicationSpec>> {
         let wrong = |problem: String| self.error("application", problem);
         let in_range = |rate: Rate| {
-            let allowed = (SLOWEST..=FASTEST).contains(&rate.bps());
+            let allowed = (MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&rate.bps());
             let problem = || wrong(format!("{rate} is out of range; allowed: 1 b/s to 1000 Tb/s"));
             allowed.then_some(rate).ok_or_else(problem)
         };
@@ -267,7 +269,8 @@ impl FlowReader<'_> {
         }))
     }
 
-    /// Arrivals a second that offer a share of the service rate of the slowest link of the path.
+    /// Returns the arrival rate, per second, whose offered load is a fraction of the service rate of the slowest link
+    /// on the path.
     fn arrivals_for(
         &self,
         Share(load): Share,

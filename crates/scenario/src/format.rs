@@ -15,52 +15,54 @@ use crate::loss::LossChoice;
 use crate::profile::Profile;
 use crate::quantity::{Count, Share, Size, Varying};
 
-/// What to simulate.
+/// Scenario of a simulation.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(
     deny_unknown_fields,
     expecting = "a table with name, duration, [[link]] and [[flow]]"
 )]
 pub struct Scenario {
-    /// Name of the run; it names the directory of its results.
+    /// Name of the run and of its results directory.
     pub name: String,
-    /// What it shows.
+    /// Description of what the run shows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How long to simulate.
+    /// Simulated time.
     pub duration: Duration,
     /// Seed of every random stream.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// Most memory that flows and packets may take; a run that needs more is refused, or ends with what it has.
+    /// Limit on memory for flows and packets. A run that needs more is rejected at the start, or ends early and keeps
+    /// the results up to then.
     #[serde(default = "default_memory_limit")]
     pub memory_limit: Bytes,
     /// Time between samples in the results.
     #[serde(default = "default_sample")]
     pub sample: Duration,
-    /// Defaults of hosts: those of Linux, or those of the papers.
+    /// Set of default values for hosts: those of Linux, or those of the papers.
     #[serde(default, skip_serializing_if = "Profile::is_linux")]
     pub profile: Profile,
-    /// Longest random processing time of a packet at its sender; by default one transmission on the slowest link of its path.
-    /// Clocks of hosts and links are off by up to 100 parts in a million. "0 s" makes both ideal, as does the profile "paper".
+    /// Upper bound of the random processing time per packet at its sender. The default is the transmission time of one
+    /// packet on the slowest link of its path. Clocks of hosts and links also have errors of up to 100 parts per
+    /// million. A value of "0 s" disables both, as does the profile "paper".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<Duration>,
     /// Parameters of laws for the whole run; a link or a flow may override them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub law: LawTables,
-    /// Links; nodes exist because a link names them.
+    /// Links. A node exists if a link names it.
     pub link: Vec<Link>,
-    /// Memories that several buffers share.
+    /// Memories, each shared by several buffers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Memory>,
-    /// How flows choose among paths.
+    /// Choice of paths for flows.
     #[serde(default, skip_serializing_if = "Routing::is_shortest")]
     pub routing: Routing,
-    /// How long after a link fails or is repaired routes have changed to avoid or to use it; by default, routes stay as
-    /// they are.
+    /// Time between the failure or repair of a link and the resulting change of routes. By default, routes never
+    /// change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Duration>,
-    /// Exceptions from routing by weight.
+    /// Next hops that override routing by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<NextHop>,
     /// Traffic.
@@ -80,56 +82,58 @@ fn default_sample() -> Duration {
     Duration::from_ms(100)
 }
 
-/// One direction of a link, or both.
+/// Link, in one direction or both.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with from, to, capacity and delay")]
 pub struct Link {
     /// Name in results; by default "from->to".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Node at this end.
+    /// Node at which the link begins.
     pub from: String,
-    /// Node at the far end.
+    /// Node at which the link ends.
     pub to: String,
     /// Line rate.
     pub capacity: Rate,
     /// Propagation delay.
     pub delay: Duration,
-    /// What it adds to the weight of a path, of which routes have the least: 1, which counts links, to 16777215.
+    /// Routing weight, 1 to 16777215. Routes minimise the sum of weights; the default 1 minimises hops.
     #[serde(default = "default_weight", skip_serializing_if = "is_default_weight")]
     pub weight: u32,
-    /// Capacity for waiting packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by default.
+    /// Buffer for queued packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by default.
     #[serde(default)]
     pub buffer: BufferChoice,
-    /// The queue discipline, with its parameters if they differ; drop-tail by default.
+    /// Queue discipline, by name or with parameters that differ from the defaults; drop-tail by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueChoice>,
-    /// Random further delay of each packet, up to this much, uniformly.
+    /// Upper bound of the random extra delay per packet, which is drawn uniformly from 0 to this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Duration>,
-    /// Whether a packet that jitter delays lets others overtake it; by default, it holds them up.
+    /// True if packets may overtake a packet that is delayed by jitter. By default, packets keep their order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reorder: bool,
-    /// Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem: with ACKs, ACK aggregation.
+    /// Interval between the batches in which packets reach the far end, as on a radio or DOCSIS link. On the path of
+    /// ACKs, it models ACK aggregation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slot: Option<Duration>,
-    /// Which packets the wire loses: a probability, or a model of bursts.
+    /// Packet loss on the wire: a probability, or a model of bursts.
     #[serde(default)]
     pub loss: LossChoice,
-    /// What changes while the run goes on, in order of time.
+    /// Changes of the link during the run, in order of time.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
-    /// Whether routers measure a changed capacity from the packets that they send; by default, they are notified.
+    /// True if routers measure the capacity of a changing link from transmitted packets. By default, the link notifies
+    /// its routers of each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
-    /// "none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
-    /// link runs there.
+    /// "none" for a queue without routers of laws, or parameters of laws at this link. By default, the router half of
+    /// each law whose data crosses the link runs there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<LawChoice>,
-    /// Adds the opposite direction, with the same values.
+    /// True to add the opposite direction with the same values.
     #[serde(default)]
     pub duplex: bool,
-    /// What differs in the opposite direction of a duplex link.
+    /// Values that differ in the opposite direction of a duplex link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Reverse>,
 }
@@ -142,9 +146,9 @@ fn is_default_weight(weight: &u32) -> bool {
     *weight == default_weight()
 }
 
-/// What differs in the opposite direction of a duplex link.
+/// Values that differ in the opposite direction of a duplex link.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table of what differs in the opposite direction")]
+#[serde(deny_unknown_fields, expecting = "a table of values for the opposite direction")]
 pub struct Reverse {
     /// Name in results; by default "to->from".
     pub name: Option<String>,
@@ -152,42 +156,44 @@ pub struct Reverse {
     pub capacity: Option<Rate>,
     /// Propagation delay.
     pub delay: Option<Duration>,
-    /// What it adds to the weight of a path.
+    /// Routing weight, 1 to 16777215.
     pub weight: Option<u32>,
-    /// Room for waiting packets.
+    /// Buffer for queued packets.
     pub buffer: Option<BufferChoice>,
-    /// The queue discipline.
+    /// Queue discipline.
     pub queue: Option<QueueChoice>,
-    /// Random further delay of each packet.
+    /// Upper bound of the random extra delay per packet.
     pub jitter: Option<Duration>,
-    /// Packets reach the far end in batches, so far apart.
+    /// Interval between the batches in which packets reach the far end.
     pub slot: Option<Duration>,
-    /// Which packets the wire loses.
+    /// Packet loss on the wire.
     pub loss: Option<LossChoice>,
-    /// What changes while the run goes on.
+    /// Changes of this direction during the run, in order of time.
     pub changes: Option<Changes>,
-    /// See the link's `law`.
+    /// "none" for a queue without routers of laws, or parameters of laws in this direction; by default those of the
+    /// link.
     pub law: Option<LawChoice>,
 }
 
-/// One memory that the buffers of several links share, each of which has a buffer-sizing algorithm.
+/// Memory shared by the buffers of several links, each of which has a buffer-sizing algorithm.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with total and links")]
 pub struct Memory {
-    /// What there is for all of them.
+    /// Size of the shared memory.
     pub total: Size,
-    /// Names of the links; what they ask for beyond the total is divided max-min fairly by capacity.
+    /// Names of the links that share the memory. If their demands exceed the total, it is divided max-min fairly, with
+    /// link capacities as weights.
     pub links: Vec<String>,
 }
 
-/// How flows choose among paths.
+/// Choice of paths for flows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Routing {
-    /// All take the path of least weight; of several, that of least delay.
+    /// All flows take the path of least weight. Among paths of equal weight, they take the one of least delay.
     #[default]
     Shortest,
-    /// Each flow takes one of the paths of least weight, by its hash.
+    /// Each flow takes one of the paths of least weight, selected by a hash of the flow.
     Ecmp,
 }
 
@@ -197,25 +203,25 @@ impl Routing {
     }
 }
 
-/// An exception from routing by weight.
+/// Next hop that overrides routing by weight.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
 pub struct NextHop {
-    /// At this node,
+    /// Node at which the override applies.
     pub at: String,
-    /// packets for that node
+    /// Destination of the packets.
     pub to: String,
-    /// go to this neighbour.
+    /// Neighbour to which the node forwards them.
     pub via: String,
 }
 
-/// One flow, or a source of flows.
+/// Flow entry: one flow, or a source of many flows.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name, law, from and to")]
 pub struct Flow {
     /// Unique name.
     pub name: String,
-    /// The law that the sender follows, with its parameters if they differ.
+    /// Law of the sender, by name or with parameters that differ from the defaults.
     pub law: LawChoice,
     /// Sending node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -229,50 +235,52 @@ pub struct Flow {
     /// Nodes from receiver to sender, instead of the shortest path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse_path: Option<Vec<String>>,
-    /// Base round trip. What the links' propagation delays lack of it is added at the hosts, so that access links
-    /// need not be written down.
+    /// Base round-trip time. The hosts add the difference between this time and the propagation delays of the links, so
+    /// access links may be omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt: Option<Varying<Duration>>,
-    /// When it starts: its first packet comes to its first link then.
+    /// Time at which the first packet of the flow reaches its first link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Varying<Duration>>,
-    /// Time at which it stops sending; transfers that have not finished are aborted.
+    /// Time at which the flow stops sending. Unfinished transfers are aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Duration>,
-    /// No flow arrives after this time; those that have started go on, so that transfers can finish before the run ends.
+    /// Latest time at which a flow may arrive. Flows that have started continue, so that transfers can finish before
+    /// the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_arrival: Option<Duration>,
-    /// How long each flow sends.
+    /// Time for which each flow sends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Varying<Duration>>,
-    /// What each flow carries; by default there is no end.
+    /// Data that each flow carries; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Varying<Size>>,
-    /// Retransmits lost data; by default true if the size is given and the law has ACKs.
+    /// True to retransmit lost data. The default is true if the law has ACKs and the flow has a size or sends
+    /// responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reliable: Option<bool>,
-    /// How many flows start; by default one.
+    /// Number of flows that start; by default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Flows that arrive again and again, instead of `count`.
+    /// Arrival process of flows, instead of `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalProcess>,
-    /// What each arrival brings instead of one flow: a user who reads pages.
+    /// Session of a user who reads pages. Each arrival starts a session instead of one flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
-    /// The application, if it has less to send than the flow may; by default, there is always something.
+    /// Application that limits the data to send; by default, the flow always has data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<ApplicationChoice>,
-    /// Most arrivals.
+    /// Limit on the number of arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Largest data packet, everything included.
+    /// Maximum size of data packets, headers included.
     #[serde(default = "default_packet")]
     pub packet: Bytes,
-    /// Size of acknowledgements and of packets that open and close a flow.
+    /// Size of ACKs and of packets that open and close a flow.
     #[serde(default = "default_ack")]
     pub ack: Bytes,
-    /// Random delay of acknowledgements at the receiver.
+    /// Random delay of ACKs at the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<AckDelay>,
 }
@@ -285,86 +293,86 @@ fn default_ack() -> Bytes {
     Bytes::new(40)
 }
 
-/// How flows arrive.
+/// Arrival process of flows.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "Arrivals")]
 pub enum ArrivalProcess {
     /// Poisson arrivals at this rate.
     Poisson(Frequency),
-    /// Poisson arrivals whose data is this share of the service rate of the slowest link on the path, 0.5 or "50 %". Entries
-    /// that share a link add up.
+    /// Poisson arrivals whose offered load is this fraction of the service rate of the slowest link on the path, such
+    /// as 0.5 or "50 %". The loads of entries that use the same link add up.
     Load(Share),
-    /// With such times between them, the first at `start`.
+    /// Arrivals separated by these times, the first at `start`.
     Interval(Varying<Duration>),
-    /// `batch` flows at a time, with such times between them, the first at `start`.
+    /// Batches of `batch` flows separated by these times, the first at `start`.
     Batches {
-        /// Flows at a time.
+        /// Flows per batch.
         batch: u64,
         /// Time between two batches.
         interval: Varying<Duration>,
     },
-    /// At these times.
+    /// Arrivals at these times.
     Times(Vec<Duration>),
 }
 
-/// A user who reads pages: each page's objects arrive at once, each as a flow of the entry's size; when all are there, the
-/// user thinks, then asks for the next page.
+/// Session of a user who reads pages one by one. All objects of a page arrive at once, each as its own flow.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with pages, objects and think")]
 pub struct Session {
-    /// Pages that the user reads, rounded up.
+    /// Number of pages that the user reads, rounded up.
     pub pages: Varying<Count>,
-    /// Objects on each page, rounded up.
+    /// Number of objects on each page, rounded up.
     pub objects: Varying<Count>,
-    /// Time between the last object of a page and the next page.
+    /// Time between the delivery of the last object of a page and the request for the next page.
     pub think: Varying<Duration>,
 }
 
-/// When an application has something to send.
+/// Pattern by which an application supplies data.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "Application")]
 pub enum ApplicationChoice {
-    /// A packet at a time, at this rate, as voice and video do.
+    /// Constant rate, one packet at a time, such as voice or video.
     Rate(Rate),
-    /// The same in periods, with pauses between them.
+    /// Constant rate in sending periods, which alternate with pauses.
     OnOff(OnOff),
     /// Responses to requests, one after the other on one flow.
     Responses(Responses),
 }
 
-/// An application that sends at a rate, and pauses.
+/// Application that alternates between sending at a rate and pausing.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with rate, on and off")]
 pub struct OnOff {
-    /// While it sends.
+    /// Rate in a sending period.
     pub rate: Rate,
-    /// How long it sends.
+    /// Duration of a sending period.
     pub on: Varying<Duration>,
-    /// How long it pauses.
+    /// Duration of a pause.
     pub off: Varying<Duration>,
 }
 
-/// A server that sends a response when the client, who has had the one before, asks for it.
+/// Server that sends one response per request of a client. The client sends its next request after it has received the
+/// response.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with size and think")]
 pub struct Responses {
-    /// Of a response.
+    /// Size of a response.
     pub size: Varying<Size>,
     /// Time between the arrival of a response and the next request.
     pub think: Varying<Duration>,
 }
 
-/// A receiver that delays acknowledgements at random, without changing their order.
+/// Random delay of ACKs at the receiver. ACKs keep their order.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with every and hold")]
 pub struct AckDelay {
-    /// Acknowledgements between two that are held.
+    /// Number of ACKs between two delayed ACKs.
     pub every: Varying<Count>,
-    /// How long one is held.
+    /// Delay of a delayed ACK.
     pub hold: Varying<Duration>,
-    /// Least time between two.
+    /// Minimum time between two ACKs.
     #[serde(default = "default_spacing")]
     pub spacing: Duration,
 }
@@ -373,7 +381,7 @@ fn default_spacing() -> Duration {
     Duration::from_us(10)
 }
 
-/// Takes the entries that cannot be read out of a list; what is wrong with them.
+/// Removes the unreadable entries of a list from the scenario; returns the mistakes in these entries.
 fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<ScenarioError> {
     let mut mistakes = Vec::new();
     let Some(entries) = scenario.get_mut(kind).and_then(Value::as_array_mut) else {
@@ -390,7 +398,7 @@ fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<Sce
     mistakes
 }
 
-/// All that is wrong with a table: each mistake is taken out to see the next.
+/// Returns all mistakes in a table. Removes each wrong value from the table to find the next mistake.
 fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<ScenarioError> {
     let (mut mistakes, mut taken) = (Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, T>(&*table) {
@@ -398,7 +406,7 @@ fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<Sc
         let missing = message
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split('`').next());
-        // What was taken out was there, and wrong; what a wrong key means is there under another name.
+        // A key is not missing if this loop removed its wrong value, or if the table contains it under a misspelt name.
         if !missing.is_some_and(|key| taken.iter().any(|one| one == key)) {
             mistakes.push(ScenarioError::structure(within, table, &error));
         }
@@ -411,7 +419,8 @@ fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<Sc
     mistakes
 }
 
-/// Takes out what stands at the end of a path, or the innermost table around it that can go; its key.
+/// Removes the value at the end of a path, or the innermost table around this value that can be removed. Returns the
+/// key of the removed value.
 fn take(table: &mut Value, path: &serde_path_to_error::Path) -> Option<String> {
     let (mut here, mut keys) = (&*table, Vec::new());
     for segment in path {
@@ -429,18 +438,18 @@ fn take(table: &mut Value, path: &serde_path_to_error::Path) -> Option<String> {
 }
 
 impl Scenario {
-    /// Reads TOML into the structure that [`from_value`](Self::from_value) takes.
+    /// Parses TOML into the structure that [`from_value`](Self::from_value) reads.
     ///
     /// # Errors
-    /// When the text is not TOML, with line and column.
+    /// When the text is not TOML; the error contains line and column.
     pub fn parse(text: &str) -> Result<Value, ScenarioError> {
         toml::from_str(text).map_err(|e| ScenarioError::syntax(text, &e))
     }
 
-    /// Reads the structure.
+    /// Reads a scenario from the value that [`parse`](Self::parse) returns.
     ///
     /// # Errors
-    /// When keys are unknown or missing, or values are not of their kind: all such mistakes.
+    /// When keys are unknown or missing, or values have the wrong type. The error contains all such mistakes.
     pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
         if let Ok(scenario) = Self::deserialize(value) {
             return Ok(scenario);
@@ -457,7 +466,7 @@ impl Scenario {
         Self::deserialize(&rest).map_err(|e| ScenarioError::at("top level", e.to_string()))
     }
 
-    /// What each direction of each link says of laws, with the link's place in the scenario.
+    /// Returns the law choice for each direction of each link, with the link and its index in the scenario.
     pub(crate) fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
         self.link.iter().enumerate().flat_map(|(i, link)| {
             let own = (i, link, link.law.as_ref());
@@ -466,7 +475,7 @@ impl Scenario {
         })
     }
 
-    /// What each direction of each link says of its queue.
+    /// Returns the queue choice for each direction of each link.
     pub(crate) fn queue_choices(&self) -> impl Iterator<Item = Option<&QueueChoice>> {
         self.link.iter().flat_map(|link| {
             let reverse = link.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -475,7 +484,7 @@ impl Scenario {
         })
     }
 
-    /// What each direction of each link says of its buffer, with the link's number and the link.
+    /// Returns the buffer choice for each direction of each link, with the link and its index in the scenario.
     pub(crate) fn buffer_choices(&self) -> impl Iterator<Item = (usize, &Link, &BufferChoice)> {
         self.link.iter().enumerate().flat_map(|(i, link)| {
             let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
@@ -484,7 +493,7 @@ impl Scenario {
         })
     }
 
-    /// End of the run.
+    /// Time at which the run ends.
     #[must_use]
     pub fn end(&self) -> Time {
         Time::ZERO + self.duration

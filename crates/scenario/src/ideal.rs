@@ -1,4 +1,4 @@
-//! Ideal completion times: what a transfer takes in an idle network, from a sender that fills its path.
+//! Ideal transfer completion times, for a sender that always fills its path in an idle network.
 
 use levelflow_laws::Protocol;
 use levelflow_laws::aqm::AnyQueueParams;
@@ -7,24 +7,24 @@ use levelflow_units::{Bytes, Duration, Rate};
 use crate::network::{LinkSpec, RouteSpec};
 use crate::schedule::RoundTrip;
 
-/// A path as an idle network offers it: of links that change, the largest capacity and the shortest delay.
+/// Path in an idle network. Each link has the largest capacity and the shortest delay of the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdealPath {
-    /// Links of the way there.
+    /// Forward links.
     links: Vec<IdealLink>,
-    /// Propagation delay of the way there, s.
+    /// Forward propagation delay, s.
     there: f64,
-    /// Round trip of the handshake beyond the delay at the hosts, s; zero without a handshake.
+    /// Round-trip time of the handshake without the delay at the hosts, in seconds; zero without a handshake.
     opening: f64,
     handshake: bool,
 }
 
-/// Times of a link per byte, s.
+/// Times that a link takes per byte, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct IdealLink {
-    /// Transmission of a packet.
+    /// Transmission time per byte.
     transmission: f64,
-    /// From the start of one packet to the start of the next: longer than the transmission behind a shaper.
+    /// Time between the starts of two packets, per byte. It exceeds the transmission time on a link behind a shaper.
     spacing: f64,
 }
 
@@ -43,14 +43,14 @@ impl IdealLink {
     }
 }
 
-/// Shortest propagation delay of a link, s.
+/// Returns the shortest propagation delay of a link, s.
 fn shortest_delay<P: Protocol>(link: &LinkSpec<P>) -> f64 {
     let delays = link.changes.iter().map(|state| state.wire.delay);
     delays.fold(link.wire.delay, Duration::min).as_secs_f64()
 }
 
 impl IdealPath {
-    /// The path of a route; packets that open a flow have the size `control`, if there is a handshake.
+    /// Builds the path of a route; packets of a handshake have the size `control`.
     #[must_use]
     pub fn new<P: Protocol>(links: &[LinkSpec<P>], route: &RouteSpec, control: Bytes, handshake: bool) -> Self {
         let of = |path: &[u32]| path.iter().map(|&l| &links[l as usize]).collect::<Vec<_>>();
@@ -71,18 +71,18 @@ impl IdealPath {
         }
     }
 
-    /// Links of the way there.
+    /// Returns the number of forward links.
     #[must_use]
     pub fn hops(&self) -> u32 {
         self.links.len() as u32
     }
 
-    /// Ideal time of a transfer of `size` in packets of `packet`, s: from its first packet sent, which opens the flow if there is a
-    /// handshake, to its last data received.
+    /// Returns the ideal completion time of a transfer of `size` bytes in packets of `packet` bytes, in seconds. The
+    /// time runs from the first packet sent, which opens the flow if there is a handshake, to the last data received.
     ///
-    /// Each link stores a packet before it forwards it, and packets keep their order. All packets but the last are equal, so
-    /// the one before the last leaves a link after its transmission on each link so far, and one spacing of the slowest of
-    /// them for each packet before it. The last packet follows it.
+    /// Links are store-and-forward and keep the order of packets. All packets but the last are full. The last full
+    /// packet leaves a link after one transmission on each link up to this one, plus one spacing on the slowest of
+    /// these links for each earlier packet. The last packet follows it.
     #[must_use]
     pub fn time(&self, size: u64, packet: Bytes, hosts: &RoundTrip) -> f64 {
         let packet = packet.get().max(1);
@@ -93,7 +93,7 @@ impl IdealPath {
             crossed += each * link.transmission;
             slowest = slowest.max(each * link.spacing);
             let free = if full > 0 {
-                // The shaper of this link holds the last packet back behind the one before it.
+                // The shaper of this link delays the last packet behind the one before it.
                 crossed + (full as f64 - 1.0) * slowest + each * (link.spacing - link.transmission)
             } else {
                 0.0

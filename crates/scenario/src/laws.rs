@@ -1,4 +1,4 @@
-//! Parameters of laws: from the tables of a scenario to values, and back to what is in force.
+//! Parameters of laws: conversion of scenario tables to values, and of values to complete tables.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::format::Scenario;
 use crate::network::Network;
 use crate::profile::Profile;
 
-/// Parameters given at a link by law, or `None` for a plain queue.
+/// Returns the parameters that a link sets, by law; `None` if the link has a plain queue.
 pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = format!("{place}, law");
     match choice {
@@ -40,7 +40,7 @@ pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
         let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
         let problem = if name.eq_ignore_ascii_case("tcp") {
             format!(
-                "{name:?} is many laws; write \"cubic\", that of Linux, or \"newreno\" (known: {})",
+                "{name:?} has several versions; write \"cubic\", that of Linux, or \"newreno\" (known: {})",
                 known.join(", ")
             )
         } else {
@@ -50,7 +50,7 @@ pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     })
 }
 
-/// Parameters of a law from a table of those that differ from the defaults, which are those of Linux.
+/// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
 ///
 /// # Errors
 /// When the law or a parameter is unknown, or a value is not allowed.
@@ -58,7 +58,8 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
     read_params(Profile::default(), "law", law, &[table])
 }
 
-/// The same as values in base units, in the order of the law's table.
+/// Returns the parameters of a law as values in base units, in the order of the law's parameter table. Missing
+/// parameters have the defaults of Linux.
 ///
 /// # Errors
 /// As [`law_params`].
@@ -67,7 +68,7 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
     Ok(read_values(Profile::default(), "law", law, &[table])?.1)
 }
 
-/// Values of a table of parameters: the defaults, then each layer over the one before.
+/// Returns the values of all parameters in `rows`: their defaults, overridden by each table of `layers` in turn.
 pub fn read_table(
     profile: Profile,
     place: &str,
@@ -98,13 +99,13 @@ pub fn read_table(
     Ok(values)
 }
 
-/// Values of these rows as scenarios write them, by name.
+/// Formats parameter values as scenarios write them, by name of the parameter.
 pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Value {
     let row = |(row, value): (&ParamSpec, &f64)| (row.name.to_owned(), Shown(row.unit, *value).to_string());
     rows.iter().zip(values).map(row).collect()
 }
 
-/// Values of a law's parameters.
+/// Returns the values of a law's parameters.
 fn read_values(
     profile: Profile,
     place: &str,
@@ -128,14 +129,14 @@ pub fn read_params(
     params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
 }
 
-/// Parameters in force for each flow, and by law for each link, as scenarios write them.
+/// Parameters in force, as scenarios write them.
 pub struct InForce {
     pub flows: Vec<Value>,
     pub links: Vec<Value>,
 }
 
 impl InForce {
-    /// Of a scenario that has been resolved.
+    /// Collects the parameters of a resolved scenario.
     pub fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
         let text = |law: &str, choice: Option<&LawChoice>| {
             let own = match choice {

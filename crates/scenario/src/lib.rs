@@ -1,8 +1,9 @@
 //! Scenarios: the structure that users write, as TOML or as the same structure in JSON, and the network it describes.
 //!
-//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
-//! [`Network`]. Every mistake is one [`ScenarioError`]: where, what, and what is allowed. The simulator and the network
-//! testbed draw start times, sizes and arrivals from the same [random streams](levelflow_random).
+//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and returns a
+//! [`Network`]. Every mistake is one [`ScenarioError`] with its place, the problem and the allowed values. The
+//! simulator and the network testbed draw start times, sizes and arrivals from the same [random
+//! streams](levelflow_random).
 
 mod advice;
 mod application;

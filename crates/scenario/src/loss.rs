@@ -1,6 +1,6 @@
-//! How users say that a wire loses packets: `0.01`, `"1 %"`, or bursts.
+//! Packet loss as users write it: `0.01`, `"1 %"`, or bursts.
 
-use levelflow_path::{GilbertElliott, Loss};
+use levelflow_path::{GilbertElliott, WireLoss};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -8,31 +8,31 @@ use serde_json::Value;
 
 use crate::quantity::Share;
 
-/// Which packets a wire loses.
+/// Packet loss of a wire.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum LossChoice {
-    /// Each with this probability.
+    /// Probability of loss, independent for each packet.
     Share(Share),
-    /// In bursts: `{ gilbert_elliott = { p = 0.001, r = 0.2 } }`.
+    /// Bursts: `{ gilbert_elliott = { p = 0.001, r = 0.2 } }`.
     Model(LossModel),
 }
 
-/// Loss in bursts.
+/// Model of loss in bursts.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LossModel {
-    /// A wire is good or bad, and may change after each packet.
+    /// Gilbert-Elliott model: a wire is good or bad, and may change its state after each packet.
     GilbertElliott(Bursts),
 }
 
-/// Parameters of the model of Gilbert and Elliott.
+/// Parameters of the Gilbert-Elliott model.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with p and r")]
 pub struct Bursts {
-    /// Probability that a good wire becomes bad, per packet.
+    /// Probability per packet that a good wire becomes bad.
     pub p: Share,
-    /// Probability that a bad wire becomes good, per packet: bad times last 1/r packets on average.
+    /// Probability per packet that a bad wire becomes good; a bad period lasts 1/r packets on average.
     pub r: Share,
     /// Probability that a good wire loses a packet.
     #[serde(default)]
@@ -63,19 +63,21 @@ impl<'de> Deserialize<'de> for LossChoice {
 }
 
 impl LossChoice {
-    /// The model.
+    /// Returns the loss model.
     ///
     /// # Errors
-    /// What is out of range, and what is allowed.
-    pub fn read(self) -> Result<Loss, String> {
+    /// When a value is out of range; the text names it and the allowed values.
+    pub fn read(self) -> Result<WireLoss, String> {
         match self {
-            Self::Share(Share(loss)) => Ok(Loss::Independent(checked("", loss, 0.0)?)),
-            Self::Model(LossModel::GilbertElliott(Bursts { p, r, good, bad })) => Ok(Loss::Bursts(GilbertElliott {
-                p: checked("p: ", p.0, f64::MIN_POSITIVE)?,
-                r: checked("r: ", r.0, f64::MIN_POSITIVE)?,
-                good: checked("good: ", good.0, 0.0)?,
-                bad: checked("bad: ", bad.0, 0.0)?,
-            })),
+            Self::Share(Share(loss)) => Ok(WireLoss::Independent(checked("", loss, 0.0)?)),
+            Self::Model(LossModel::GilbertElliott(Bursts { p, r, good, bad })) => {
+                Ok(WireLoss::Bursts(GilbertElliott {
+                    p: checked("p: ", p.0, f64::MIN_POSITIVE)?,
+                    r: checked("r: ", r.0, f64::MIN_POSITIVE)?,
+                    good: checked("good: ", good.0, 0.0)?,
+                    bad: checked("bad: ", bad.0, 0.0)?,
+                }))
+            }
         }
     }
 }

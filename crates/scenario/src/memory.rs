@@ -1,4 +1,4 @@
-//! Memories that several buffers share.
+//! Memories, each shared by several buffers.
 
 use levelflow_laws::Any;
 use levelflow_units::Bytes;
@@ -9,7 +9,7 @@ use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
 use crate::quantity::Size;
 
-/// What stands for a packet, in a memory in bytes, at a link that carries none.
+/// Packet size assumed at a link without flows, for a memory in bytes.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
 impl Scenario {

@@ -1,4 +1,4 @@
-//! What to simulate, after a scenario has been read and checked.
+//! Network to simulate, after a scenario has been read and checked.
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnyBufferParams;
@@ -9,68 +9,69 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use crate::application::ApplicationSpec;
 use crate::traffic::{Arrivals, Dist};
 
-/// Of a link, and of a path there and back.
+/// Limit on the propagation delay of a link, and on that of a whole path, forward and reverse together.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
-/// Line rates, b/s.
-pub const SLOWEST: f64 = 1.0;
-/// See [`SLOWEST`].
-pub const FASTEST: f64 = 1e15;
+/// Lowest allowed line rate, in b/s.
+pub const MIN_CAPACITY_BPS: f64 = 1.0;
+/// Highest allowed line rate, in b/s.
+pub const MAX_CAPACITY_BPS: f64 = 1e15;
 
-/// A network and its traffic.
+/// Network and its traffic.
 #[derive(Debug, Clone)]
 pub struct Network<P: Protocol> {
-    /// How long to simulate.
+    /// Simulated time.
     pub duration: Duration,
     /// Time between samples.
     pub sample: Duration,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Most memory that flows and packets may take.
+    /// Limit on memory for flows and packets.
     pub memory_limit: Bytes,
-    /// One direction each.
+    /// Links, one for each direction.
     pub links: Vec<LinkSpec<P>>,
-    /// Flow entries; each starts one flow or many.
+    /// Flow entries, which start one flow or several flows each.
     pub flows: Vec<FlowSpec<P>>,
-    /// Memories that buffers of links share.
+    /// Memories shared by buffers of links.
     pub memories: Vec<MemorySpec>,
 }
 
-/// A memory that buffers with algorithms share.
+/// Memory shared by buffers with buffer-sizing algorithms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemorySpec {
-    /// Bytes, or packets.
+    /// Size, in bytes or packets.
     pub total: f64,
-    /// Each link, by its index, and what a packet takes there.
+    /// Index of each link, and the memory that one packet takes in the buffer of this link, in the unit of `total`.
     pub links: Vec<(u32, f64)>,
 }
 
-/// One direction of a link, with the queue in front of it.
+/// One direction of a link, with its queue.
 #[derive(Debug, Clone)]
 pub struct LinkSpec<P: Protocol> {
     /// Unique name; it also names the link's random streams.
     pub name: String,
     /// Line rate.
     pub capacity: Rate,
-    /// By what share the transmitter's clock is slow.
+    /// Relative error of the transmitter's clock; positive if the clock is slow.
     pub slow: f64,
-    /// What it does to packets.
+    /// Delay, jitter and loss of the wire.
     pub wire: Propagation,
-    /// Room in front of the link, the packet in service included.
+    /// Size of the buffer, which includes the packet in service.
     pub buffer: Buffer,
-    /// What changes that while the run goes on.
+    /// Buffer-sizing algorithm, which changes the buffer during the run.
     pub algorithm: Option<AnyBufferParams>,
-    /// What it becomes while the run goes on, in order of time.
+    /// States of the link during the run, in order of time.
     pub changes: Vec<LinkState>,
-    /// Whether its routers have to measure a changed capacity, from the packets that it sends; otherwise they are notified.
+    /// True if routers measure a changed capacity from transmitted packets; otherwise they are notified.
     pub measured: bool,
-    /// Which packets the queue drops or marks.
+    /// Queue discipline, which selects the packets to drop or mark.
     pub queue: AnyQueueParams,
-    /// The router halves that run here.
+    /// Router halves that run on this link.
     pub routers: Vec<P::Params>,
 }
 
 impl<P: Protocol> LinkSpec<P> {
-    /// Service rate at a capacity: the capacity, or the rate of the shaper or policer before it if that is lower.
+    /// Returns the service rate of the link at a capacity: the capacity, or the rate of its shaper or policer if that
+    /// is lower.
     #[must_use]
     pub fn service_rate(&self, capacity: Rate) -> Rate {
         match self.queue.rate() {
@@ -79,7 +80,7 @@ impl<P: Protocol> LinkSpec<P> {
         }
     }
 
-    /// Bits that the link can serve from the beginning to a time in seconds.
+    /// Returns the bits that the link can serve from the start of the run until `until`, in seconds.
     #[must_use]
     pub fn service_bits(&self, until: f64) -> f64 {
         let (mut bits, mut since, mut rate) = (0.0, 0.0, self.service_rate(self.capacity));
@@ -92,68 +93,68 @@ impl<P: Protocol> LinkSpec<P> {
     }
 }
 
-/// What a link is from some time on.
+/// State of a link, valid from a time on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkState {
-    /// From then on.
+    /// Time at which the state begins.
     pub at: Time,
     /// Line rate; zero during an outage.
     pub capacity: Rate,
-    /// What happens to packets that leave the queue then.
+    /// Delay, jitter and loss of packets that leave the queue in this state.
     pub wire: Propagation,
 }
 
 impl LinkState {
-    /// Whether the link has failed: it loses every packet.
+    /// Returns true if the link is down, so that it loses every packet.
     #[must_use]
     pub fn is_down(&self) -> bool {
         self.wire.loss.mean() >= 1.0
     }
 }
 
-/// The paths of an entry's flows.
+/// Paths of the flows of one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// Every path that one of its flows takes at some time; the first is that of the first flow at time zero.
+    /// Every path that a flow of the entry takes at some time. The first is the path of the first flow at time zero.
     pub paths: Vec<RouteSpec>,
-    /// From a time on, the path of each flow as an index: flow `n` takes that at `n` modulo their number. In order of time;
-    /// the first holds from time zero on.
+    /// Plans in order of their start times, the first at time zero. Each plan is a list of indices into `paths`. Flow
+    /// `n` takes the path at index `n` modulo the length of the list.
     pub plans: Vec<(Time, Vec<u32>)>,
 }
 
 impl Routes {
-    /// The path of the first flow at time zero.
+    /// Returns the path of the first flow at time zero.
     #[must_use]
     pub fn first(&self) -> &RouteSpec {
         &self.paths[0]
     }
 
-    /// Every path from time zero on, until routes change.
+    /// Returns every path in use from time zero until routes change.
     pub fn at_first(&self) -> impl Iterator<Item = &RouteSpec> {
         let plan = self.plans.first().map_or(&[][..], |(_, plan)| plan);
         plan.iter().map(|&path| &self.paths[path as usize])
     }
 
-    /// Whether all flows always take the same path.
+    /// Returns true if all flows always take the same path.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.paths.len() == 1
     }
 }
 
-/// The way of a flow's packets, as indices of links.
+/// Path of a flow's packets, as indices of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSpec {
-    /// From sender to receiver; not empty.
+    /// Links from sender to receiver; not empty.
     pub forward: Vec<u32>,
-    /// From receiver to sender; not empty.
+    /// Links from receiver to sender; not empty.
     pub reverse: Vec<u32>,
-    /// The links on the way forward that run the router half of the flow's law.
+    /// Forward links that run the router half of the flow's law.
     pub routers: Vec<u32>,
 }
 
 impl RouteSpec {
-    /// Propagation delay of the links there and back.
+    /// Returns the total propagation delays of the forward and the reverse path.
     #[must_use]
     pub fn delays<P: Protocol>(&self, links: &[LinkSpec<P>]) -> [Duration; 2] {
         [&self.forward, &self.reverse].map(|path| {
@@ -162,7 +163,8 @@ impl RouteSpec {
         })
     }
 
-    /// Index of the link that a sender names as its bottleneck; `None` if it names none of its path.
+    /// Returns the index of the link that a sender reports as its bottleneck; `None` if that link is unknown or not on
+    /// the path.
     #[must_use]
     pub fn link_of(&self, bottleneck: Bottleneck) -> Option<u32> {
         match bottleneck {
@@ -173,70 +175,71 @@ impl RouteSpec {
     }
 }
 
-/// A flow entry.
+/// Flow entry.
 #[derive(Debug, Clone)]
 pub struct FlowSpec<P: Protocol> {
     /// Unique name; it also names the entry's random streams.
     pub name: String,
-    /// The law that its senders follow.
+    /// Law of the senders, with its parameters.
     pub params: P::Params,
     /// Paths.
     pub routes: Routes,
-    /// The nodes at which its flows begin and end, each a number made of its name.
+    /// First and last node, as numbers derived from the names of the nodes.
     pub ends: [u32; 2],
-    /// Base round trip, s, for each flow; `None`: that of the links.
+    /// Base round-trip time of each flow, in seconds; `None` for the sum of the links' propagation delays.
     pub rtt: Option<Dist>,
-    /// Start, s.
+    /// Start time, s.
     pub start: Dist,
-    /// No flow sends after this.
+    /// Time at which flows stop sending.
     pub stop: Option<Time>,
-    /// No flow arrives after this.
+    /// Latest time at which a flow may arrive.
     pub last_arrival: Option<Time>,
-    /// How long each flow sends, s.
+    /// Time for which each flow sends, s.
     pub lifetime: Option<Dist>,
-    /// What each flow carries, bytes, rounded up to whole units; `None`: no end.
+    /// Data that each flow carries, in bytes; `None` if unlimited. Drawn values are rounded up to multiples of
+    /// `size_unit`.
     pub size: Option<Dist>,
-    /// See `size`: a packet, or a byte.
+    /// Unit to which `size` is rounded up: a packet, or a byte.
     pub size_unit: Bytes,
-    /// Whether lost data is sent again.
+    /// True if lost data is retransmitted.
     pub reliable: bool,
-    /// How flows, or sessions, arrive.
+    /// Arrival process of flows or sessions.
     pub arrivals: Arrivals,
-    /// What each arrival brings instead of one flow.
+    /// Session of a user. Each arrival starts a session instead of one flow; `None` for plain flows.
     pub session: Option<SessionSpec>,
-    /// When there is something to send; `None`: always.
+    /// Application that supplies the data; `None` if the flow always has data to send.
     pub application: Option<ApplicationSpec>,
-    /// Largest data packet on the wire.
+    /// Maximum size of data packets on the wire.
     pub packet: Bytes,
     /// Size of ACKs and of packets that open and close flows.
     pub control: Bytes,
-    /// Longest processing time of a packet at the sending host; zero: none.
+    /// Upper bound of the random processing time per packet at the sending host; zero for an ideal host.
     pub overhead: Duration,
-    /// Error of the sender's clock, as a share; positive if it is slow.
+    /// Relative error of the sender's clock; positive if the clock is slow.
     pub slow: f64,
     /// Random delay of ACKs at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
 }
 
-/// A user who reads pages: each page's objects arrive at once, each as a flow; when all are there, the user thinks, then
-/// asks for the next page.
+/// Session of a user who reads pages. The objects of a page arrive at once, each as a flow. When all have been
+/// delivered, the user thinks, then requests the next page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSpec {
-    /// Pages in a session.
+    /// Number of pages in a session.
     pub pages: Dist,
-    /// Objects on a page.
+    /// Number of objects on a page.
     pub objects: Dist,
-    /// Time between the last object of a page and the next page, s.
+    /// Time between the delivery of the last object of a page and the request for the next page, in seconds.
     pub think: Dist,
 }
 
 /// Random delay of ACKs at a receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AckDelaySpec {
-    /// ACKs between two that are delayed.
+    /// Number of ACKs between two delayed ACKs.
     pub every: Dist,
-    /// How long one is held, s.
+    /// Delay of a delayed ACK, s.
     pub hold: Dist,
-    /// Least time between two ACKs.
+    /// Minimum time between two ACKs.
     pub spacing: Duration,
 }

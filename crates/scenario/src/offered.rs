@@ -11,17 +11,17 @@ use crate::application::ApplicationSpec;
 use crate::network::{FlowSpec, LinkSpec, Network, Routes};
 use crate::traffic::{Arrivals, Dist};
 
-/// Load offered to a link in the busiest time between two moments at which an entry begins or ends to offer something.
+/// Offered load of a link in its busiest period. A period ends when any entry begins or stops to offer load.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Offered {
     /// Rate, b/s.
     pub bps: f64,
-    /// Share of what the link can serve in that time; infinite if it can serve nothing.
+    /// Ratio of the offered bits to the bits that the link can serve in this period; infinite if it can serve none.
     pub load: f64,
 }
 
 impl Network<Any> {
-    /// Load offered to each link.
+    /// Returns the load offered to each link.
     #[must_use]
     pub fn offered_loads(&self) -> Vec<Offered> {
         let mut offers = vec![Vec::new(); self.links.len()];
@@ -41,7 +41,7 @@ impl Network<Any> {
     }
 }
 
-/// Largest load of a link between two moments at which an entry begins or ends to offer something.
+/// Returns the offered load of a link in its busiest period; see [`Offered`].
 fn busiest(link: &LinkSpec<Any>, offers: &[Offer]) -> Offered {
     let edges = offers.iter().flat_map(|offer| {
         let bps = offer.bits / (offer.until - offer.from);
@@ -65,7 +65,7 @@ fn busiest(link: &LinkSpec<Any>, offers: &[Offer]) -> Offered {
 }
 
 impl FlowSpec<Any> {
-    /// Number of flows, if it is known before the run.
+    /// Returns the number of flows, if it is known before the run.
     fn known_flows(&self) -> Option<u64> {
         match &self.arrivals {
             Arrivals::Once { count } => Some(u64::from(*count)),
@@ -75,7 +75,7 @@ impl FlowSpec<Any> {
     }
 }
 
-/// Bits that an entry offers, and from when to when, s.
+/// Bits that an entry offers, and the period in which it offers them, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Offer {
     bits: f64,
@@ -93,19 +93,19 @@ impl Offer {
 struct Demand {
     /// Data of a transfer, bits.
     bits: Option<f64>,
-    /// Rate that the network does not slow down, b/s.
+    /// Rate of a sender or an application that the network does not slow down, in b/s.
     bps: Option<f64>,
 }
 
 impl Demand {
-    /// Bits of a flow that may send for a time, s.
+    /// Returns the bits that a flow offers if it may send for this time, in seconds.
     fn within(&self, seconds: f64) -> f64 {
         let paced = self.bps.map_or(f64::INFINITY, |bps| bps * seconds);
         self.bits.unwrap_or(f64::INFINITY).min(paced)
     }
 }
 
-/// Load of one flow of an entry, or of one session; `None` if it is elastic.
+/// Returns the load of one flow of an entry, or of one session; `None` if the flow is elastic.
 fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
     let application = match &flow.application {
         None => None,
@@ -126,12 +126,12 @@ fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
     (bits.is_some() || bps.is_some()).then_some(Demand { bits, bps })
 }
 
-/// Share of the time in which an application with periods sends.
+/// Returns the fraction of time in which an on-off application sends.
 fn on_share([on, off]: &[Dist; 2]) -> f64 {
     on.mean() / (on.mean() + off.mean())
 }
 
-/// Load that an entry offers in a run of this length, s.
+/// Returns the load that an entry offers in a run that ends at `end`, in seconds.
 fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let demand = demand(flow)?;
     let until = flow.stop.map_or(end, Time::as_secs_f64).min(end);
@@ -140,7 +140,7 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
     let sends_from = |at: f64| demand.within(life.min(until - at));
     let offer = match &flow.arrivals {
-        // What starts at known times is offered from the start of the run until its stop, unless it has a rate.
+        // Flows with known start times offer load from the start of the run until their stop, unless they have a rate.
         Arrivals::Times(times) => Offer {
             bits: times
                 .iter()
@@ -173,7 +173,7 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
             let often = f64::from(*batch) / interval.mean();
             let most = limit.map_or(f64::INFINITY, |limit| limit as f64 * f64::from(*batch));
             let last = arrive_until.min(start + most / often);
-            // In a run that is shorter than an interval, the first arrival is one all the same.
+            // A run that is shorter than the arrival interval has one arrival.
             let first = if *at_start && start < until {
                 f64::from(*batch)
             } else {
@@ -189,7 +189,8 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     (offer.bits > 0.0 && offer.from < offer.until).then_some(offer)
 }
 
-/// Mean time for which flows send that arrive evenly from `first` to `last`, stay for `life`, and are stopped at `until`; s.
+/// Returns the mean sending time of flows, in seconds. The flows arrive evenly from `first` to `last`, send for `life`,
+/// and are stopped at `until`.
 fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
     if last <= first {
         return 0.0;
@@ -200,7 +201,7 @@ fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
     (whole + cut * (until - (cut_from + last) / 2.0)) / (last - first)
 }
 
-/// Paths with the share of an entry's load that each takes, by index.
+/// Returns the index of each path in use, with the fraction of an entry's load that takes it.
 fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)> {
     if routes.is_single() {
         return vec![(0, 1.0)];
@@ -214,7 +215,7 @@ fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)>
         let holds = (next.min(own.until) - from.as_secs_f64().max(own.from)).max(0.0);
         let places = plan.len() as u64;
         for (place, &path) in (0..).zip(plan) {
-            // Flow `n` has place `n` modulo their number.
+            // Flow `n` takes the path at index `n` modulo the number of places in the plan.
             let taken = flows.map_or(1.0 / places as f64, |n| {
                 n.saturating_sub(place).div_ceil(places) as f64 / n as f64
             });

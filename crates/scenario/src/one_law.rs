@@ -1,11 +1,11 @@
-//! A network with one law, for an engine that knows no other.
+//! Network with one law, for an engine that is compiled for this law only.
 
 use levelflow_laws::{Any, AnyParams, Registered};
 
 use crate::network::{FlowSpec, LinkSpec, Network};
 
 impl Network<Any> {
-    /// Whether all its flows and routers are of this law.
+    /// Returns true if all flows and routers are of this law.
     #[must_use]
     pub fn has_only<L: Registered>(&self) -> bool {
         let routers = self.links.iter().flat_map(|link| &link.routers);
@@ -13,10 +13,10 @@ impl Network<Any> {
         params.all(|params| L::own(params).is_some())
     }
 
-    /// The same network in terms of its only law.
+    /// Converts the network to the types of its only law.
     ///
     /// # Panics
-    /// When it has another.
+    /// When a flow or router has another law.
     #[must_use]
     pub fn of_only<L: Registered>(self) -> Network<L> {
         Network {

@@ -1,19 +1,19 @@
-//! Profiles: defaults of hosts.
+//! Profiles: sets of default values for hosts.
 
 use levelflow_laws::ParamSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A set of defaults for the hosts of a run.
+/// Set of defaults for the hosts of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
-    /// Linux: TCP laws have an initial window of 10 packets, pacing, HyStart and delayed ACKs. Hosts take a random time for each
-    /// packet, and clocks are off by up to 100 parts in a million.
+    /// Linux: TCP laws have an initial window of 10 packets, pacing, HyStart and delayed ACKs. Hosts process each
+    /// packet for a random time, and clocks have errors of up to 100 parts in a million.
     #[default]
     Linux,
-    /// The ns-2 runs of the papers: TCP laws have an initial window of 2 packets, bursts, and an ACK for each packet. Hosts and
-    /// clocks are ideal. Timers are those of Linux.
+    /// Settings of the papers' ns-2 runs: TCP laws have an initial window of 2 packets, no pacing, and an ACK for each
+    /// packet. Hosts and clocks are ideal. Timers are those of Linux.
     Paper,
 }
 
@@ -22,7 +22,7 @@ impl Profile {
         *self == Self::Linux
     }
 
-    /// Default of a parameter of a law, in base units.
+    /// Returns the default of a law's parameter, in base units.
     #[must_use]
     pub fn default_of(self, row: &ParamSpec) -> f64 {
         match self {

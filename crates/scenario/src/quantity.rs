@@ -1,4 +1,4 @@
-//! Values of scenarios that are more than one quantity with its unit.
+//! Scenario values other than single quantities with a unit.
 
 use derive_more::Display;
 use levelflow_units::{Bytes, Duration, Packets};
@@ -9,43 +9,45 @@ use serde_json::Value;
 
 use crate::traffic::Dist;
 
-/// A value, or a law from which values are drawn.
+/// Value, or a distribution from which values are drawn.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Varying<T> {
-    /// Always the same.
+    /// Constant value.
     Constant(T),
-    /// Drawn anew for each flow.
+    /// Value drawn for each flow.
     Random(Random<T>),
 }
 
-/// A law from which values are drawn.
+/// Distribution from which values are drawn.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Random<T> {
-    /// Uniform between two values.
+    /// Uniform distribution between two values.
     Uniform([T; 2]),
-    /// Exponential with this mean.
+    /// Exponential distribution with this mean.
     Exponential(T),
-    /// Pareto.
+    /// Pareto distribution.
     Pareto {
-        /// Its mean.
+        /// Mean.
         mean: T,
-        /// Its tail index, above 1.
+        /// Tail index, above 1.
         shape: f64,
     },
-    /// Log-normal.
+    /// Log-normal distribution.
     Lognormal {
-        /// Its mean.
+        /// Mean.
         mean: T,
-        /// Standard deviation of its logarithm.
+        /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// One of these, each as likely as the others.
+    /// List of equally likely values.
     List(Vec<T>),
-    /// A distribution function: values, each with the probability of at most that value; linear between them.
+    /// Cumulative distribution function: values, each with the probability that a draw is at most this value. The
+    /// function is linear between values.
     Empirical(Vec<(T, f64)>),
-    /// Sizes of flows only: a file with such values, by its name or its path from the scenario's own.
+    /// File with a cumulative distribution function, by name or by path relative to the scenario file. Allowed only for
+    /// sizes of flows.
     Cdf(String),
 }
 
@@ -60,9 +62,9 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Varying<T> {
     }
 }
 
-/// A quantity as a number of base units.
+/// Conversion of a quantity to base units.
 pub trait Base {
-    /// Seconds, bytes or a count; `packet` is the size of a packet.
+    /// Returns the quantity in seconds, bytes or items; `packet` is the size of a packet.
     fn base(&self, packet: Bytes) -> f64;
 }
 
@@ -88,7 +90,7 @@ impl Base for Size {
 }
 
 impl<T> Varying<T> {
-    /// Whether one of the values it is made of is such.
+    /// Returns true if the predicate holds for any of the values that define the distribution.
     pub fn any(&self, is: impl Fn(&T) -> bool) -> bool {
         match self {
             Self::Constant(value) | Self::Random(Random::Exponential(value)) => is(value),
@@ -102,10 +104,10 @@ impl<T> Varying<T> {
 }
 
 impl<T: Base> Varying<T> {
-    /// The law in base units.
+    /// Returns the distribution in base units.
     ///
     /// # Errors
-    /// When its parameters are out of range; the text says which and what is allowed.
+    /// When its parameters are out of range; the text names the parameter and the allowed values.
     pub fn dist(&self, packet: Bytes) -> Result<Dist, String> {
         let base = |t: &T| t.base(packet);
         let positive = |what: &str, x: f64| {
@@ -156,18 +158,18 @@ impl<T: Base> Varying<T> {
                     _ => return Err("the probabilities of empirical must lie between 0 and 1 and end with 1".into()),
                 }
             }
-            // The reader of the file has replaced such a size by its points before.
+            // The reader of scenario files has already replaced a size that names a file by the points in this file.
             Self::Random(Random::Cdf(_)) => return Err("only the size of a flow may name a cdf".into()),
         })
     }
 }
 
-/// A number of things.
+/// Number of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Count(pub u64);
 
-/// A share of a whole: a number from 0 to 1, or a text in percent.
+/// Fraction of a whole: a number from 0 to 1, or a text in percent.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(transparent)]
 pub struct Share(pub f64);
@@ -207,7 +209,7 @@ impl JsonSchema for Share {
     }
 }
 
-/// A size in bytes or in packets of the flow's packet size.
+/// Size in bytes, or in packets of the flow's packet size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Size {
     /// Bytes.
@@ -216,7 +218,7 @@ pub enum Size {
     Packets(Packets),
 }
 
-/// Room for waiting packets.
+/// Buffer for queued packets.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Display)]
 pub enum BufferSize {
     /// No limit.
@@ -225,7 +227,8 @@ pub enum BufferSize {
     Unlimited,
     /// A fixed size.
     Fixed(Size),
-    /// So many times capacity times the longest base round trip of the flows on the link.
+    /// Multiple of the bandwidth-delay product: capacity times the longest base round-trip time of the flows on the
+    /// link.
     #[display("{_0} BDP")]
     Bdp(f64),
 }
@@ -254,7 +257,7 @@ fn read_buffer(text: &str) -> Result<BufferSize, String> {
     read_size(text).map(BufferSize::Fixed).map_err(|_| hint)
 }
 
-/// Reading from and writing to text for a type of this module.
+/// Implements reading from and writing to text for a type of this module.
 macro_rules! as_text {
     ($type:ident, $read:ident, $expected:literal, $pattern:literal) => {
         impl<'de> Deserialize<'de> for $type {

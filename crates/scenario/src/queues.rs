@@ -1,4 +1,4 @@
-//! Queue disciplines: from the table of a link to parameters.
+//! Queue disciplines: conversion of a link's table to parameters.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::{ScenarioError, unknown_key};
 use crate::laws::{read_table, shown};
 use crate::profile::Profile;
 
-/// Parameters of the discipline at a link; drop-tail without a choice.
+/// Returns the parameters of the queue discipline at a link; drop-tail if the scenario chooses none.
 pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
     let place = format!("{place}, queue");
     let (info, values) = read_values(&place, choice)?;
@@ -20,16 +20,16 @@ pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueu
     queue_params(name, &values).map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))
 }
 
-/// A discipline as scenarios write it: a name, or a table of a name and its parameters.
+/// Parses a queue discipline as scenarios write it: a name, or a table of a name and its parameters.
 ///
 /// # Errors
-/// One line: what is wrong with it, and what is allowed.
+/// One line with the mistake and the allowed values.
 pub fn queue_of(text: &str) -> Result<AnyQueueParams, ScenarioError> {
     let choice = serde_json::from_value(value_of(text)).map_err(|e| ScenarioError::at("queue", e.to_string()))?;
     read_queue("link", Some(&choice))
 }
 
-/// The discipline at a link and its parameters in force, as scenarios write them.
+/// Returns the queue discipline of a link with all parameters in force, as scenarios write it.
 pub fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
     let Ok((info, values)) = read_values("", choice) else {
         return Value::Null;

@@ -1,4 +1,4 @@
-//! From what users write to what the simulator takes.
+//! Resolution of a scenario: checks the structure that users write and builds the network that the simulator runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -15,40 +15,44 @@ use crate::error::ScenarioError;
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Routing, Scenario};
 use crate::laws::{link_tables, read_params};
-use crate::network::{FASTEST, FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, Network, Routes, SLOWEST};
+use crate::network::{
+    FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, Network, Routes,
+};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 
-/// A scenario that has been checked: the network, and what is needed to describe it.
+/// Result for a valid scenario: the network, and the node names that its description needs.
 #[derive(Debug, Clone)]
 pub struct Resolved {
-    /// What to simulate.
+    /// Network to simulate.
     pub network: Network<Any>,
     /// Nodes at the two ends of each link.
     pub ends: Vec<(String, String)>,
 }
 
-/// How far a clock may be off: that of Ethernet, 100 parts in a million (IEEE 802.3).
+/// Clock tolerance of Ethernet: 100 parts per million (IEEE 802.3).
 const CLOCK_TOLERANCE: f64 = 1e-4;
-/// What a directory may be named by, 255 bytes, less "-seed" and the largest seed.
+/// Limit on the name of a run, in bytes: a file name of 255 bytes minus "-seed" and the digits of the largest seed.
 const LONGEST_NAME: usize = 230;
-/// Leaves room on the clock, 213 days, for what is under way at the end.
+/// Limit on the duration of a run. The simulation clock overflows after 213 days, which leaves time for packets in
+/// flight at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
-/// Of a link, as in IS-IS (RFC 5305).
-const HEAVIEST: u32 = 16_777_215;
-/// Rows per flow and link in the results.
+/// Largest routing weight of a link, as in IS-IS (RFC 5305).
+const MAX_WEIGHT: u32 = 16_777_215;
+/// Limit on the rows per flow and link in the results.
 const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Nodes at the two ends of each link.
 type Ends = Vec<(String, String)>;
 
 impl Scenario {
-    /// Checks the scenario and works out paths, parameters and buffers.
+    /// Checks the scenario and computes paths, parameters and buffers.
     ///
     /// # Errors
-    /// What is wrong of the run and of each link, or else of each flow.
+    /// When the scenario has mistakes. Flows are checked only if the run and all links are correct.
     pub fn resolve(&self) -> Fallible<Resolved> {
-        // Flows need links; the others are checked even where one of them is wrong.
+        // Flows refer to links, so they are checked last. The other parts are all checked, even if one of them has
+        // mistakes.
         let (run, defaults, links) = (self.check_run(), self.read_laws(), self.read_links());
         let wrong = [
             run.err(),
@@ -75,7 +79,7 @@ impl Scenario {
         Ok(Resolved { network, ends })
     }
 
-    /// What is wrong with name, duration and sample.
+    /// Checks the name, the duration and the sampling interval of the run.
     fn check_run(&self) -> Fallible<()> {
         let results = [self.check_name(), self.check_times()];
         ScenarioError::collect(results).map(drop)
@@ -84,13 +88,13 @@ impl Scenario {
     fn check_name(&self) -> Fallible<()> {
         printable("name", &self.name)?;
         if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
-            let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
+            let rule = "needs a name without slashes that does not begin with a dot: it names the results directory";
             return Err(ScenarioError::at("name", rule));
         }
         if self.name.len() > LONGEST_NAME {
             let length = self.name.len();
             let problem =
-                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as results go to a directory of it");
+                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as it names the directory of results");
             return Err(ScenarioError::at("name", problem));
         }
         Ok(())
@@ -194,7 +198,7 @@ impl Scenario {
         ScenarioError::collect(self.flow.iter().zip(&places).zip(routes).map(read))
     }
 
-    /// The weight of each direction of each link.
+    /// Returns the routing weight of each direction of each link.
     fn weights(&self) -> Fallible<Vec<u64>> {
         let mut weights = Vec::new();
         for (i, link) in self.link.iter().enumerate() {
@@ -204,8 +208,8 @@ impl Scenario {
                 .and_then(|reverse| reverse.weight)
                 .unwrap_or(link.weight);
             for weight in std::iter::once(link.weight).chain(link.duplex.then_some(back)) {
-                if !(1..=HEAVIEST).contains(&weight) {
-                    let problem = format!("{weight} is out of range; allowed: 1 to {HEAVIEST}");
+                if !(1..=MAX_WEIGHT).contains(&weight) {
+                    let problem = format!("{weight} is out of range; allowed: 1 to {MAX_WEIGHT}");
                     return Err(ScenarioError::at(format!("{}, weight", link_place(i, link)), problem));
                 }
                 weights.push(u64::from(weight));
@@ -214,8 +218,9 @@ impl Scenario {
         Ok(weights)
     }
 
-    /// No two clocks agree. Where hosts are not ideal, each link is a little slow, by a share of its own: a stream that an equal
-    /// link before has shaped would fit a full queue for ever, and no other packet with it. Senders are a little fast or slow.
+    /// Draws clock errors for senders and for the links on their paths, unless hosts are ideal. Sender clocks are fast
+    /// or slow; link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would always
+    /// arrive just as a full queue gets room, and would lock out all other packets.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
         for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
             let (sender, _) = &ends[flow.routes.first().forward[0] as usize];
@@ -227,7 +232,7 @@ impl Scenario {
         }
     }
 
-    /// Each link runs the laws whose data crosses it, unless it says "none".
+    /// Adds the router half of each law to the links that its data crosses, except to links whose law is "none".
     fn place_routers(
         &self,
         links: &mut [LinkSpec<Any>],
@@ -262,7 +267,7 @@ impl Scenario {
                 path.routers = path.forward.iter().copied().filter(runs).collect();
                 match path.routers.len() {
                     0 => {
-                        let problem = format!("no link on its path runs {law}; take law = \"none\" from one of them");
+                        let problem = format!("no link on its path runs {law}; remove law = \"none\" from one of them");
                         return Err(ScenarioError::at(place, problem));
                     }
                     256.. => {
@@ -279,7 +284,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// A sender that wants marks needs a queue that gives them.
+    /// Checks that each sender that reacts to ECN marks has a marking queue on its path.
     fn check_marks(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         for (i, (flow, spec)) in self.flow.iter().zip(flows).enumerate() {
             let marks = |&l: &u32| links[l as usize].queue.ecn();
@@ -287,7 +292,7 @@ impl Scenario {
             {
                 let law = spec.params.law().name;
                 let problem = format!(
-                    "{law} listens to marks, and no queue on its path marks packets; give a link on it a queue such as \
+                    "{law} reacts to marks, but no queue on its path marks packets; give a link on it a queue such as \
                      queue = {{ red = {{ ecn = true }} }}"
                 );
                 return Err(ScenarioError::at(format!("flow {} ({})", i + 1, flow.name), problem));
@@ -299,13 +304,14 @@ impl Scenario {
 
 fn printable(place: &str, name: &str) -> Fallible<()> {
     if name.contains(char::is_control) {
-        let problem = format!("{name:?} holds a control character; allowed: letters, digits, signs and spaces");
+        let problem = format!("{name:?} contains a control character; allowed: letters, digits, signs and spaces");
         return Err(ScenarioError::at(place, problem));
     }
     Ok(())
 }
 
-/// The changes of a direction: those of the link, but not in what the reverse has a value of its own for.
+/// Returns the changes of one direction of a link. A reverse direction that has no list of changes takes the changes of
+/// the link, except for quantities that it sets itself.
 fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Changes> {
     let Some(reverse) = reverse else {
         return Cow::Borrowed(&link.changes);
@@ -338,7 +344,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         return Err(ScenarioError::at(place, "a link needs two different nodes"));
     }
     let capacity = own.capacity.unwrap_or(link.capacity);
-    if !(SLOWEST..=FASTEST).contains(&capacity.bps()) {
+    if !(MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&capacity.bps()) {
         let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
         return Err(ScenarioError::at(format!("{place}, capacity"), problem));
     }
@@ -393,8 +399,9 @@ fn read_wire(place: &str, link: &Link, own: &Reverse) -> Fallible<Propagation> {
     })
 }
 
-/// A packet brings back what the interval before it showed. Without a packet in both, a flow hears nothing of itself; a
-/// flow without end that always sends so seldom at first keeps its first rate for ever.
+/// Returns an error message if the flow's initial rate is too low for a router to measure. A packet returns the result
+/// of the previous control interval, so a flow that sends less than one packet per two intervals is never counted. An
+/// unlimited flow would then keep its initial rate forever.
 fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<String> {
     if flow.size.is_some() || Any::transport(&flow.params).opening == Opening::Handshake {
         return None;
@@ -409,8 +416,8 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
         (params.law().name == law && interval + interval <= gap).then_some((link, interval))
     })?;
     Some(format!(
-        "at its first rate, {}, it sends a packet every {gap}, and the router of {} closes its interval every \
-         {interval}: it would never hear of its share; raise initial_rate or interval",
+        "at its initial rate, {}, it sends a packet every {gap}, and the interval of the router of {} is \
+         {interval}: it would never receive its share; raise initial_rate or interval",
         sender.rate(),
         link.name
     ))

@@ -1,4 +1,4 @@
-//! The paths of all flows, from the beginning and after each failure or repair of a link.
+//! Paths of all flows, from the start and after each failure or repair of a link.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::format::{ArrivalProcess, Flow, Routing, Scenario};
 use crate::network::{LONGEST_DELAY, LinkSpec, RouteSpec, Routes};
 use crate::routing::{Request, Topology};
 
-/// Flows of an entry that choose among paths of equal weight by a hash of their own; those after them choose alike.
-const HASHES: u64 = 256;
-/// Searches of a flow's path, of all flows.
+/// Number of hashes per entry for the choice among paths of equal weight. Later flows reuse the hashes.
+const MAX_HASHED_FLOWS: u64 = 256;
+/// Limit on path searches in a scenario.
 const MOST_SEARCHES: usize = 10_000_000;
 
-/// What a flow entry says of its path.
+/// Path requirements of a flow entry.
 struct Wanted<'a> {
     place: &'a str,
     ends: [&'a str; 2],
-    /// There and back, if the flow says so.
+    /// Forward and reverse path, if the flow specifies them.
     pinned: [Option<Vec<u32>>; 2],
-    /// One hash for each path.
+    /// Hash keys, one per path.
     keys: Vec<u64>,
 }
 
 impl Scenario {
-    /// The paths of each flow, whose places in the scenario are given.
+    /// Reads the paths of all flows; `places` names the flows in error messages.
     pub(crate) fn read_routes(
         &self,
         places: &[String],
@@ -62,7 +62,7 @@ impl Scenario {
                 match wanted.paths(topology, both) {
                     Ok(paths) => known.set(from, paths),
                     Err(blocked) if known.paths.is_empty() => *routes = Err(blocked),
-                    // A flow without another way goes on along the one that it has.
+                    // A flow without an alternative path keeps its path.
                     Err(_) => {}
                 }
             }
@@ -82,7 +82,7 @@ impl Scenario {
         Ok(checked.collect())
     }
 
-    /// The times from which routes hold, and the links that they avoid.
+    /// Returns the times at which routes change, and the failed links from then on.
     fn times(&self, links: &[LinkSpec<Any>]) -> Fallible<Vec<(Time, BTreeSet<u32>)>> {
         let mut times = vec![(Time::ZERO, BTreeSet::new())];
         let Some(reroute) = self.reroute else { return Ok(times) };
@@ -151,7 +151,7 @@ impl Scenario {
             (Routing::Shortest, _) => 1,
             (Routing::Ecmp, None) => flow.count.unwrap_or(1),
             (Routing::Ecmp, Some(ArrivalProcess::Times(times))) => times.len() as u64,
-            (Routing::Ecmp, Some(_)) => HASHES,
+            (Routing::Ecmp, Some(_)) => MAX_HASHED_FLOWS,
         };
         let key = |n: u64| {
             Stream::new(self.seed, "route", &format!("{}.{n}", flow.name))
@@ -162,7 +162,7 @@ impl Scenario {
             place,
             ends: [first, last],
             pinned: [there, back],
-            keys: (0..hashes.clamp(1, HASHES)).map(key).collect(),
+            keys: (0..hashes.clamp(1, MAX_HASHED_FLOWS)).map(key).collect(),
         })
     }
 }
@@ -177,7 +177,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// There and back, for each key.
+    /// Returns the forward and the reverse path for each hash key.
     fn paths(
         &self,
         topology: &Topology<'_>,
@@ -201,7 +201,7 @@ impl Wanted<'_> {
 }
 
 impl Routes {
-    /// From a time on, flows take these paths.
+    /// Sets the paths that flows take from a time on.
     fn set(&mut self, from: Time, paths: Vec<RouteSpec>) {
         let mut plan = Vec::new();
         for path in paths {

@@ -1,4 +1,4 @@
-//! Routing: least weight, then least delay, then the order of the scenario, unless told otherwise.
+//! Routing by least weight, then least delay, then the order of the scenario. Overrides take precedence.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -8,44 +8,44 @@ use crate::network::{LinkSpec, Routes};
 use levelflow_laws::Any;
 use levelflow_random::{Stream, identity};
 
-/// The directed graph of a scenario.
+/// Directed graph of a scenario.
 pub struct Topology<'a> {
     nodes: Vec<&'a str>,
     ids: HashMap<&'a str, usize>,
     links: &'a [LinkSpec<Any>],
-    /// (from, to) of each link.
+    /// Start and end node of each link: (from, to).
     ends: Vec<(usize, usize)>,
     weights: Vec<u64>,
-    /// Links that begin at each node, and that end there.
+    /// Links that begin at each node, and (`into`) links that end there.
     from: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
-    /// At (node, destination): neighbour.
+    /// Next hop by (node, destination), where an override sets it.
     overrides: BTreeMap<(usize, usize), usize>,
-    /// Whether flows share paths of equal weight.
+    /// True if flows are spread over paths of equal weight (ECMP).
     ecmp: bool,
 }
 
-/// Paths between two nodes: one for each key, by whose hash a flow chooses among paths of equal weight.
+/// Request for paths between two nodes, one path per key. A hash of the key selects among paths of equal weight.
 pub struct Request<'b> {
     pub from: &'b str,
     pub to: &'b str,
     pub keys: &'b [u64],
 }
 
-/// Why there is no route.
+/// Reason for a missing route.
 #[derive(Debug, Clone, Copy)]
 pub enum Blocked {
-    /// There is no such node, or both are the same.
+    /// One of the nodes does not exist, or both are the same.
     Ends,
     Unreachable,
     Circle,
 }
 
-/// Least weight and delay from a node to a goal, and the link that leads there.
+/// Weight and delay of the best path from a node to the destination, and the first link of this path.
 type Towards = Option<(u64, u64, u32)>;
 
 impl<'a> Topology<'a> {
-    /// Links with their end nodes and weights.
+    /// Builds the graph from links with their end nodes and weights.
     pub fn new(links: &'a [LinkSpec<Any>], ends: &'a [(String, String)], weights: Vec<u64>, ecmp: bool) -> Self {
         let mut topology = Self {
             nodes: Vec::new(),
@@ -79,7 +79,7 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// The node of this name.
+    /// Returns the node with this name.
     pub fn node(&self, place: &str, name: &str) -> Result<usize, ScenarioError> {
         self.ids.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> = self.nodes.iter().take(20).copied().collect();
@@ -87,14 +87,14 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// The nodes at which these routes begin and end, each as a number made of its name.
+    /// Returns the first and last node of these routes, each as a number derived from its name.
     pub fn ends_of(&self, routes: &Routes) -> [u32; 2] {
         let forward = &routes.first().forward;
         let end = |link: Option<&u32>| link.map_or((0, 0), |&link| self.ends[link as usize]);
         [end(forward.first()).0, end(forward.last()).1].map(|node| identity(self.nodes[node]) as u32)
     }
 
-    /// Makes packets for `to` go from `at` to its neighbour `via`.
+    /// Sets `via` as the next hop of node `at` for packets to `to`.
     pub fn add_override(&mut self, place: &str, at: &str, to: &str, via: &str) -> Result<(), ScenarioError> {
         let (at, to, via) = (self.node(place, at)?, self.node(place, to)?, self.node(place, via)?);
         self.link_between(place, at, via)?;
@@ -110,7 +110,7 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// The link with the least delay between neighbours, of those that work.
+    /// Returns the link with the least delay among the links that are up between two neighbours.
     fn link_to(&self, from: usize, to: usize, works: &dyn Fn(u32) -> bool) -> Option<u32> {
         let links = self.from[from].iter().copied();
         links
@@ -122,7 +122,7 @@ impl<'a> Topology<'a> {
         self.links[link as usize].wire.delay.as_ps()
     }
 
-    /// The links along these nodes.
+    /// Returns the links of the path through these nodes.
     pub fn along(&self, place: &str, nodes: &[String]) -> Result<Vec<u32>, ScenarioError> {
         if nodes.len() < 2 {
             return Err(ScenarioError::at(place, "a path needs at least two nodes"));
@@ -133,7 +133,7 @@ impl<'a> Topology<'a> {
             .collect()
     }
 
-    /// The paths of each request over links that work, by one search for each node where some end.
+    /// Finds the paths of each request over links that are up, with one search per destination.
     pub fn search(&self, requests: &[Request<'_>], works: &dyn Fn(u32) -> bool) -> Vec<Result<Vec<Vec<u32>>, Blocked>> {
         let mut found: Vec<_> = requests.iter().map(|_| Err(Blocked::Ends)).collect();
         let id = |name: &str| self.ids.get(name).copied();
@@ -151,7 +151,7 @@ impl<'a> Topology<'a> {
         found
     }
 
-    /// Says why there is no route between two nodes.
+    /// Returns the error for a missing route between two nodes.
     pub fn blocked(&self, place: &str, from: &str, to: &str, why: Blocked) -> ScenarioError {
         let problem = match why {
             Blocked::Ends => match (self.node(place, from), self.node(place, to)) {
@@ -189,8 +189,9 @@ impl<'a> Topology<'a> {
         Ok(path)
     }
 
-    /// The next link; with ECMP, that of least weight whose hash with the key is largest, so that a failure moves only the
-    /// flows of the link that fails (rendezvous hashing: Thaler, Ravishankar 1998).
+    /// Returns the next link on the path to the destination. Among links of least weight, ECMP selects the one with the
+    /// largest hash of link and key. A failure then moves only the flows of the failed link (rendezvous hashing:
+    /// Thaler, Ravishankar 1998).
     fn best_step(&self, here: usize, towards: &[Towards], works: &dyn Fn(u32) -> bool, key: u64) -> Option<u32> {
         let (weight, _, first) = towards[here]?;
         if !self.ecmp {
@@ -203,7 +204,7 @@ impl<'a> Topology<'a> {
         equals.max_by(|&a, &b| hash(a).total_cmp(&hash(b)))
     }
 
-    /// From each node to `goal` (Dijkstra).
+    /// Computes the distance from each node to `goal` (Dijkstra).
     fn distances(&self, goal: usize, works: &dyn Fn(u32) -> bool) -> Vec<Towards> {
         let mut found: Vec<Towards> = vec![None; self.nodes.len()];
         found[goal] = Some((0, 0, u32::MAX));

@@ -1,4 +1,4 @@
-//! Published rules for the size of a buffer: packets, from what is known of a link and the flows that cross it.
+//! Published buffer-sizing rules, which compute a number of packets from the properties of a link and its flows.
 
 use levelflow_laws::{Any, ParamSpec, Unit};
 
@@ -7,33 +7,33 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 
-/// Largest buffer of rules and algorithms, packets.
+/// Limit on buffers that rules and algorithms compute, in packets.
 const LARGEST_BUFFER: f64 = 1e9;
 
-/// A published rule: packets from what is known of a link.
+/// Published buffer-sizing rule.
 #[derive(Debug)]
 pub struct Rule {
     pub name: &'static str,
     pub title: &'static str,
     pub source: &'static str,
     pub params: &'static [ParamSpec],
-    /// Takes the values of the table from the third on.
+    /// Computes the buffer in packets. The second argument holds the parameter values after the first two, N and R.
     size: fn(&Known, &[f64]) -> f64,
 }
 
-/// What rules start from.
+/// Inputs of all rules.
 #[derive(Debug)]
 struct Known {
     flows: f64,
     /// Packets that the link sends in a second.
     rate: f64,
-    /// `C R`, packets.
+    /// Bandwidth-delay product `C R`, in packets.
     pipe: f64,
 }
 
 const FLOWS: ParamSpec = ParamSpec {
     name: "flows",
-    doc: "flows on the link, N, at least 1; 0 for those of the scenario",
+    doc: "number of flows on the link, N, at least 1; 0 for that of the scenario",
     unit: Unit::Number,
     default: 0.0,
     linux: None,
@@ -43,7 +43,7 @@ const FLOWS: ParamSpec = ParamSpec {
 
 const RTT: ParamSpec = ParamSpec {
     name: "rtt",
-    doc: "their round-trip time, R; 0 for the harmonic mean of those of the scenario",
+    doc: "round-trip time of the flows, R; 0 for their harmonic mean in the scenario",
     unit: Unit::Duration,
     default: 0.0,
     linux: None,
@@ -69,7 +69,7 @@ const fn number(
     }
 }
 
-/// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.queues.buffers`.
+/// Rules of Zhang 2008, chapter II.2. `levelflow.theory.queues.buffers` contains the same formulas.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "thumb",
@@ -103,20 +103,20 @@ pub const RULES: &[Rule] = &[
         params: &[
             FLOWS,
             RTT,
-            number("packets", "the buffer", 20.0, (1.0, 1e6), "Enachescu et al. 2006"),
+            number("packets", "buffer size", 20.0, (1.0, 1e6), "Enachescu et al. 2006"),
         ],
         size: |_, rest| rest[0],
     },
     Rule {
         name: "bscl",
-        title: "BSCL: full use, or a loss, whichever needs more",
+        title: "BSCL: for full utilisation or a loss target, whichever needs more",
         source: "Dhamdhere, Jiang, Dovrolis 2005; Zhang 2008, eq 9 and 10",
         params: &[
             FLOWS,
             RTT,
             number(
                 "loss",
-                "share that may be lost, p*",
+                "target share of losses, p*",
                 0.02,
                 (1e-6, 1.0),
                 "Zhang 2008, table II",
@@ -130,7 +130,7 @@ pub const RULES: &[Rule] = &[
             ),
             ParamSpec {
                 name: "part",
-                doc: "which of the two: for full use (eq 9), for the loss (eq 10), or whichever needs more",
+                doc: "target: full utilisation (eq 9), loss (eq 10), or the one that needs more",
                 unit: Unit::Choice(&["both", "use", "loss"]),
                 default: 0.0,
                 linux: None,
@@ -139,7 +139,7 @@ pub const RULES: &[Rule] = &[
             },
             ParamSpec {
                 name: "propagation",
-                doc: "round trip without waits, R_p of eq 10; 0 for rtt",
+                doc: "round-trip time without queueing, R_p of eq 10; 0 for rtt",
                 unit: Unit::Duration,
                 default: 0.0,
                 linux: None,
@@ -158,7 +158,7 @@ pub const RULES: &[Rule] = &[
             RTT,
             number(
                 "between",
-                "where between the two, by the logarithm: 0 to 1",
+                "position between the two, on a logarithmic scale: 0 to 1",
                 0.0,
                 (0.0, 1.0),
                 "own choice: the smallest",
@@ -168,7 +168,7 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Eq 9 and 10, by the values from the share that may be lost on.
+/// Returns the BSCL buffer (Zhang 2008, eq 9 and 10), in packets. The first value of `rest` is the target loss rate.
 fn bscl(known: &Known, rest: &[f64]) -> f64 {
     let &Known { flows, rate, pipe } = known;
     let &[loss, lost_per_flow, part, propagation] = rest else {
@@ -185,7 +185,8 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
     }
 }
 
-/// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or ACKs cross the link.
+/// Computes a buffer by a rule, in packets of the largest size that crosses the link. The result is at least 1. A
+/// result above [`LARGEST_BUFFER`] is an error.
 pub fn by_rule(
     place: &str,
     rule: &Rule,
@@ -229,7 +230,8 @@ fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     (sum > 0).then_some(f64::from(sum))
 }
 
-/// Of round trips that are the same for all flows of an entry, or uniform between two.
+/// Returns the harmonic mean of the flows' round-trip times, in seconds. Round-trip times must be constant per entry,
+/// or uniformly distributed.
 fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     let (mut flows, mut inverse) = (0.0, 0.0);
     for (flow, fixed) in crossing {

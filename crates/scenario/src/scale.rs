@@ -1,4 +1,4 @@
-//! A scenario at another scale: the same network with faster or slower links.
+//! Scaling of a scenario: the same network with faster or slower links.
 
 use levelflow_laws::{LAWS, Signal, Unit};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate};
@@ -9,8 +9,8 @@ use crate::context::Fallible;
 use crate::error::ScenarioError;
 use crate::quantity::Share;
 
-/// Multiplies link rates, buffers, arrivals a second, rates and responses of applications, and rates of senders that
-/// listen to nothing. Packets keep their size, and parameters of laws that listen their value.
+/// Scales link rates, buffers, arrival rates, rates and response sizes of applications, and the rates of senders
+/// without feedback. Packet sizes and the parameters of other laws do not change.
 pub fn scale(raw: &mut Value, factor: f64) {
     let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {
         raw[key].as_array_mut().into_iter().flatten().for_each(each);
@@ -54,10 +54,10 @@ pub fn scale(raw: &mut Value, factor: f64) {
     }
 }
 
-/// Multiplies the arrivals a second of all flow entries.
+/// Multiplies the arrival rates of all flow entries.
 ///
 /// # Errors
-/// If an entry has no arrival process, or values that are not allowed.
+/// When an entry has no arrival process, or a scaled value is not allowed.
 pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     let flows = raw["flow"].as_array_mut().into_iter().flatten();
     for (i, flow) in flows.enumerate() {
@@ -93,7 +93,7 @@ pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     Ok(())
 }
 
-/// Multiplies each time, also within a distribution.
+/// Multiplies a time, or each time in a distribution.
 fn scale_times(time: &mut Value, factor: f64) {
     match time {
         Value::String(text) => {
@@ -122,13 +122,13 @@ fn scale_link(link: &mut Value, factor: f64) {
             *rate = rate_times(rate, factor);
         }
     }
-    // "1 BDP" grows by itself.
+    // "1 BDP" scales with the capacity.
     if let Some(buffer @ Value::String(_)) = table.get_mut("buffer") {
         scale_size(buffer, factor);
     }
 }
 
-/// Multiplies each size in bytes or packets, also within a distribution.
+/// Multiplies a size in bytes or packets, or each size in a distribution.
 fn scale_size(size: &mut Value, factor: f64) {
     let times = |n: u64| ((n as f64 * factor).ceil() as u64).max(1);
     match size {

@@ -1,6 +1,6 @@
-//! The random draws of a flow entry: when its flows start, what they carry, when they stop, and how long their paths are.
+//! Random draws of a flow entry: start times, sizes, stop times and round-trip times of its flows.
 //!
-//! The simulator and the network testbed both take flows from here, so equal seeds give both the same traffic.
+//! The simulator and the network testbed share this code, so equal seeds produce equal traffic in both.
 
 use levelflow_laws::Protocol;
 use levelflow_units::{Duration, Time};
@@ -9,7 +9,7 @@ use crate::network::FlowSpec;
 use crate::traffic::Arrivals;
 use levelflow_random::Stream;
 
-/// The flows of an entry, in order of time.
+/// Arrivals of a flow entry, in order of time.
 #[derive(Debug)]
 pub struct Schedule {
     next: Next,
@@ -23,32 +23,32 @@ pub struct Schedule {
 enum Next {
     /// Start times that are known in advance, latest first.
     Known(Vec<Time>),
-    /// The next arrival of a process, and how many may follow.
+    /// Next arrival of a process, and the number of arrivals left.
     Process { at: Option<Time>, left: u64 },
 }
 
-/// Flows, or sessions, that start at the same time.
+/// Flows or sessions that start at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// When.
+    /// Start time.
     pub at: Time,
-    /// How many.
+    /// Number of flows or sessions.
     pub flows: u32,
 }
 
-/// One flow, as drawn.
+/// One flow with its drawn values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// Bytes that it carries; `None`: no end.
+    /// Data that the flow carries, in bytes; `None` if unlimited.
     pub size: Option<u64>,
-    /// When it stops sending, whatever is left; `None`: never.
+    /// Time at which the flow stops sending even if data is left; `None` if it never stops.
     pub stop: Option<Time>,
-    /// Base round trip; `None`: that of the links.
+    /// Base round-trip time; `None` for the sum of the links' propagation delays.
     pub rtt: Option<Duration>,
 }
 
 impl Schedule {
-    /// The schedule of an entry in a run with this seed.
+    /// Creates the schedule of an entry in a run with this seed.
     #[must_use]
     pub fn new<P: Protocol>(spec: &FlowSpec<P>, seed: u64) -> Self {
         let stream = |purpose| Stream::new(seed, purpose, &spec.name);
@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// The next arrival; `None` after the last one.
+    /// Returns the next arrival; `None` after the last arrival.
     pub fn next<P: Protocol>(&mut self, spec: &FlowSpec<P>) -> Option<Arrival> {
         let arrival = match (&mut self.next, &spec.arrivals) {
             (Next::Process { at, left }, Arrivals::Process { interval, batch, .. }) => {
@@ -109,7 +109,7 @@ impl Schedule {
         comes.then_some(arrival)
     }
 
-    /// One more flow of the entry, which starts at this time.
+    /// Draws the next flow of the entry, which starts at this time.
     pub fn flow<P: Protocol>(&mut self, spec: &FlowSpec<P>, at: Time) -> Transfer {
         let unit = spec.size_unit.get();
         let whole = |size: f64| ((size / unit as f64).ceil().max(1.0) as u64).saturating_mul(unit);
@@ -132,20 +132,21 @@ fn after(from: Time, seconds: f64) -> Option<Time> {
     from.checked_add(Duration::from_secs_f64(seconds)?)
 }
 
-/// A base round trip: what the links lack of it lies at the hosts, half a round trip before the receiver where the links
-/// leave that much.
+/// Base round-trip time, split between links and hosts. The hosts add the difference between the total and the
+/// propagation delays of the links. The forward path takes half of the total unless its links take longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// All of it.
+    /// Whole round-trip time.
     pub total: Duration,
-    /// Delay at the hosts, from sender to receiver.
+    /// Delay at the hosts from sender to receiver.
     pub forward: Duration,
-    /// Delay at the hosts, on the way back.
+    /// Delay at the hosts from receiver to sender.
     pub reverse: Duration,
 }
 
 impl RoundTrip {
-    /// Divides a round trip, given the propagation delay of the links there and back; `None`: that of the links.
+    /// Splits a round-trip time, given the propagation delays of the forward and the reverse links. If `total` is
+    /// `None`, the hosts add no delay.
     #[must_use]
     pub fn new(total: Option<Duration>, [there, back]: [Duration; 2]) -> Self {
         let on_links = there + back;
@@ -160,7 +161,7 @@ impl RoundTrip {
         }
     }
 
-    /// Delay at the hosts, there and back.
+    /// Returns the delay at the hosts, in both directions together.
     #[must_use]
     pub fn at_hosts(&self) -> Duration {
         self.forward + self.reverse

@@ -1,4 +1,4 @@
-//! Recorded links: what a file says of capacity, delay, jitter and loss over time, as [changes](Change).
+//! Recorded links: capacity, delay, jitter and loss over time from a file, as [changes](Change).
 
 use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
@@ -10,34 +10,34 @@ use crate::format::Link;
 use crate::loss::LossChoice;
 use crate::quantity::Share;
 
-/// What a line of a Mahimahi trace delivers, bytes.
-const OPPORTUNITY: f64 = 1504.0;
-/// Over which a Mahimahi trace is averaged by default.
-const STEP: Duration = Duration::from_ms(100);
-/// A hundred days.
+/// Bytes delivered per line of a Mahimahi trace.
+const MAHIMAHI_PACKET_BYTES: f64 = 1504.0;
+/// Averaging interval for the capacity of a Mahimahi trace.
+const DEFAULT_TRACE_STEP: Duration = Duration::from_ms(100);
+/// Latest time in a Mahimahi trace: 100 days, in milliseconds.
 const LAST_MS: u64 = 8_640_000_000;
 const COLUMNS: [&str; 5] = ["t_s", "capacity_bps", "delay_s", "jitter_s", "loss"];
 
-/// What a trace says.
+/// Contents of a trace.
 #[derive(Debug)]
 pub enum Recording {
-    /// A time series, in order of time.
+    /// Time series, in order of time.
     Series(Vec<Change>),
-    /// A trace of Mahimahi, which has no end.
+    /// Mahimahi trace, which repeats without end.
     Opportunities(Opportunities),
 }
 
-/// Milliseconds at which a packet of 1504 bytes may pass; again from the beginning when they are over.
+/// Delivery opportunities: milliseconds at which a packet of 1504 bytes may pass. The sequence repeats.
 #[derive(Debug)]
 pub struct Opportunities {
     times: Vec<u64>,
     period: Duration,
 }
 
-/// Puts changes in place of the files that links name.
+/// Replaces each trace file that a link names by the changes in this file.
 ///
 /// # Errors
-/// When `read` gives an error for a path, or a file is no trace; with the link and the line.
+/// When `read` fails for a path, or a file is not a trace. The error names the link and the line.
 pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Result<(), ScenarioError> {
     let duration = raw.get("duration").and_then(Value::as_str);
     let duration = duration.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
@@ -61,7 +61,7 @@ pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String
 /// Reads a trace.
 ///
 /// # Errors
-/// When `read` gives an error for its path, or the file is no trace; with the path and the line.
+/// When `read` fails for its path, or the file is not a trace. The error names the path and the line.
 pub fn read_trace(trace: &Trace, read: impl Fn(&str) -> Result<String, String>) -> Result<Recording, String> {
     let (path, found) = match trace {
         Trace::Csv(path) => (path, read(path).and_then(|text| series(&text)).map(Recording::Series)),
@@ -76,13 +76,13 @@ pub fn read_trace(trace: &Trace, read: impl Fn(&str) -> Result<String, String>) 
 }
 
 impl Recording {
-    /// What changes when: all of a series, a trace of Mahimahi for as long as a run lasts.
+    /// Returns the changes of a time series, or the changes of a Mahimahi trace until the end of the run.
     fn until(self, duration: Duration) -> Result<Vec<Change>, String> {
         let opportunities = match self {
             Self::Series(changes) => return Ok(changes),
             Self::Opportunities(opportunities) => opportunities,
         };
-        check_length(duration.as_ps().div_ceil(STEP.as_ps()) as usize)?;
+        check_length(duration.as_ps().div_ceil(DEFAULT_TRACE_STEP.as_ps()) as usize)?;
         let mut changes: Vec<Change> = opportunities
             .changes()
             .take_while(|change| change.at < duration)
@@ -93,20 +93,20 @@ impl Recording {
 }
 
 impl Opportunities {
-    /// A change per 100 ms, without end: the capacity is the mean over them.
+    /// Returns an endless sequence of changes, one per 100 ms. The capacity of a change is the mean over its 100 ms.
     pub fn changes(self) -> impl Iterator<Item = Change> {
         (0..).map(move |i| {
-            let (from, to) = (STEP * i, STEP * (i + 1));
+            let (from, to) = (DEFAULT_TRACE_STEP * i, DEFAULT_TRACE_STEP * (i + 1));
             let count = self.passed(to) - self.passed(from);
             Change {
-                capacity: Rate::new(count as f64 * OPPORTUNITY * 8.0 / STEP.as_secs_f64()),
+                capacity: Rate::new(count as f64 * MAHIMAHI_PACKET_BYTES * 8.0 / DEFAULT_TRACE_STEP.as_secs_f64()),
                 ..Change::nothing(from)
             }
         })
     }
 
-    /// Opportunities before a time, through as many rounds of the trace as it takes. The last of a round comes when the next
-    /// one begins.
+    /// Counts the opportunities before a time, over all repetitions of the trace. The last opportunity of a repetition
+    /// occurs when the next repetition begins.
     fn passed(&self, until: Duration) -> u64 {
         let over = until.as_ps().saturating_sub(1) / self.period.as_ps();
         let within = until - self.period * over;
@@ -115,14 +115,14 @@ impl Opportunities {
     }
 }
 
-/// Lines that are neither empty nor comments, with their numbers.
+/// Returns the lines that are neither empty nor comments, with their line numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let bare = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     (1..).zip(bare).filter(|(_, line)| !line.is_empty())
 }
 
-/// A time series: `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s`, `loss`, named in the first line.
+/// Parses a time series with the columns `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s` and `loss`.
 fn series(text: &str) -> Result<Vec<Change>, String> {
     let mut lines = lines(text);
     let (_, head) = lines.next().ok_or("is empty; needs a line of columns, t_s first")?;
@@ -149,7 +149,7 @@ fn series(text: &str) -> Result<Vec<Change>, String> {
         check_length(changes.len())?;
     }
     if changes.is_empty() {
-        return Err("has a line of columns and no other".to_owned());
+        return Err("has a line of columns and no rows".to_owned());
     }
     Ok(changes)
 }
@@ -177,7 +177,7 @@ fn row(columns: &[&str], line: &str) -> Result<Change, String> {
     Ok(change)
 }
 
-/// A trace of Mahimahi: per line the millisecond at which a packet may pass.
+/// Parses a Mahimahi trace; each line is a millisecond at which a packet may pass.
 fn opportunities(text: &str) -> Result<Opportunities, String> {
     let mut times: Vec<u64> = Vec::new();
     for (number, line) in lines(text) {
@@ -256,7 +256,7 @@ mod tests {
             ("csv", "", "is empty"),
             ("csv", "capacity_bps,t_s\n", "t_s first"),
             ("csv", "t_s,speed\n", "delay_s, jitter_s, loss"),
-            ("csv", "t_s,loss\n", "no other"),
+            ("csv", "t_s,loss\n", "no rows"),
             ("csv", "t_s,loss,loss\n1,0,0\n", "each once"),
             ("csv", "t_s,loss\n1,nan\n", "line 2: loss: NaN is out of range"),
             (
@@ -287,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every opportunity comes to 1504 bytes, in every round of the trace.
+        /// Verifies that every opportunity delivers 1504 bytes, in every repetition of the trace.
         #[test]
         fn opportunities_are_conserved(gaps in prop::collection::vec(0_u64..120, 1..200)) {
             let times: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();

@@ -1,47 +1,48 @@
-//! When flows start and how much they carry.
+//! Distributions of random values, and arrival processes of flows.
 
 use levelflow_random::Stream;
 
-/// A random variable; values are in base units (seconds, bytes, counts).
+/// Random variable; values are in base units (seconds, bytes, counts).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dist {
-    /// Always the same.
+    /// Constant value.
     Constant(f64),
-    /// Uniform on [low, high).
+    /// Uniform distribution on [low, high).
     Uniform {
-        /// Smallest value.
+        /// Lower end of the interval.
         low: f64,
-        /// Largest value.
+        /// Upper end of the interval.
         high: f64,
     },
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
-        /// Its mean.
+        /// Mean.
         mean: f64,
     },
-    /// Pareto: `P(X > x) = (scale/x)^shape` with `scale = mean (shape - 1)/shape`.
+    /// Pareto distribution: `P(X > x) = (scale/x)^shape` with `scale = mean (shape - 1)/shape`.
     Pareto {
-        /// Its mean.
+        /// Mean.
         mean: f64,
         /// Tail index, above 1.
         shape: f64,
     },
-    /// Log-normal.
+    /// Log-normal distribution.
     Lognormal {
-        /// Its mean, not that of its logarithm.
+        /// Mean of the values, not of their logarithm.
         mean: f64,
-        /// Standard deviation of its logarithm.
+        /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// One of these values, each as likely as the others.
+    /// List of equally likely values.
     List(Vec<f64>),
-    /// Values and the probability of at most that value, both ascending, the last 1; linear between them. What lies
-    /// below the first has its value.
+    /// Points of a cumulative distribution function: values, each with the probability that a draw is at most this
+    /// value. Both ascend, the last probability is 1, and the function is linear between points. A draw below the first
+    /// probability returns the first value.
     Empirical(Vec<(f64, f64)>),
 }
 
 impl Dist {
-    /// One draw; the values of a list are equally likely.
+    /// Draws a value.
     pub fn sample(&self, stream: &mut Stream) -> f64 {
         match self {
             Self::Constant(value) => *value,
@@ -68,7 +69,7 @@ impl Dist {
         }
     }
 
-    /// Mean of a draw.
+    /// Returns the mean of a draw.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -83,11 +84,11 @@ impl Dist {
         }
     }
 
-    /// Mean of a draw that is rounded up to whole units; for Pareto and log-normal values, which are wide, half a unit
-    /// above the mean.
+    /// Returns the mean of a draw that is rounded up to whole units. Pareto and log-normal distributions are wide, so
+    /// their mean rises by half a unit.
     #[must_use]
     pub fn mean_rounded_up(&self, unit: f64) -> f64 {
-        // Of a value that is uniform between two.
+        // Mean of the rounded value, for a uniform distribution between `low` and `high`.
         let between = |low: f64, high: f64| {
             let (a, b) = (low / unit, high / unit);
             if b - a < 1e-9 {
@@ -110,7 +111,7 @@ impl Dist {
         }
     }
 
-    /// Smallest possible value.
+    /// Returns the smallest possible value.
     #[must_use]
     pub fn min(&self) -> f64 {
         match self {
@@ -123,7 +124,7 @@ impl Dist {
         }
     }
 
-    /// Largest possible value; infinite without one.
+    /// Returns the largest possible value, which may be infinite.
     #[must_use]
     pub fn max(&self) -> f64 {
         match self {
@@ -135,7 +136,7 @@ impl Dist {
         }
     }
 
-    /// The value, if there is only one.
+    /// Returns the value of a constant distribution; `None` if values vary.
     #[must_use]
     pub fn constant(&self) -> Option<f64> {
         match self {
@@ -145,26 +146,26 @@ impl Dist {
     }
 }
 
-/// When a flow entry starts flows.
+/// Arrival process of a flow entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arrivals {
-    /// `count` flows, each at its own draw of the entry's start.
+    /// `count` flows. The start time of each is drawn from the entry's `start`.
     Once {
-        /// How many.
+        /// Number of flows.
         count: u32,
     },
-    /// Again and again from the entry's start on.
+    /// Repeated arrivals from the entry's start on.
     Process {
-        /// Whether the first arrival is at the start itself, or one interval later.
+        /// True if the first arrival is at the entry's start; otherwise it is one interval after the start.
         at_start: bool,
         /// Time between arrivals, s.
         interval: Dist,
         /// Flows per arrival.
         batch: u32,
-        /// Most arrivals, if bounded.
+        /// Limit on the number of arrivals, if any.
         limit: Option<u64>,
     },
-    /// At these times, s, in ascending order.
+    /// Arrivals at these times, s, in ascending order.
     Times(Vec<f64>),
 }
 
@@ -225,7 +226,7 @@ mod tests {
         let variance = ((sigma * sigma).exp() - 1.0) * mean * mean;
         close(moments(&Dist::Lognormal { mean, sigma }), mean, variance);
         close(moments(&Dist::List(vec![1.0, 2.0, 6.0])), 3.0, 14.0 / 3.0);
-        // Half of it is 1; the rest is uniform on [1, 4].
+        // Half of the draws are 1; the rest is uniform on [1, 4].
         let steps = Dist::Empirical(vec![(1.0, 0.5), (4.0, 1.0)]);
         close(moments(&steps), 1.75, 0.5 + 0.5 * 7.0 - 1.75 * 1.75);
     }

@@ -1,4 +1,4 @@
-//! Which scenario: a file, with changes, at another scale.
+//! Selection of a scenario: a file, with changed values and scaled rates.
 
 use std::path::Path;
 
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use levelflow_host::Error;
 
-/// A scenario that has been read and checked.
+/// Scenario that has been read and checked.
 #[derive(Debug)]
 pub struct Chosen {
-    /// As written, with the changes, at the scale asked for.
+    /// Scenario as written in the file, with the changes, at the requested scale.
     pub raw: Value,
-    /// The same, read.
+    /// Scenario after parsing.
     pub scenario: Scenario,
-    /// The same, checked.
+    /// Scenario after all checks.
     pub resolved: Resolved,
 }
 
-/// Reads a scenario file, changes values in it, and multiplies its rates and buffers.
+/// Reads a scenario file, assigns changed values, and multiplies rates and buffers by a factor.
 ///
-/// `changes` are `PATH=VALUE`, as `levelflow run --set` takes them.
+/// Each change has the form `PATH=VALUE`, as in `levelflow run --set`.
 ///
 /// # Errors
-/// When there is no such file, or what it and the changes say is not allowed.
+/// When the file does not exist, or the file or the changes are invalid.
 pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -> Result<Chosen, Error> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)

@@ -1,33 +1,33 @@
-//! Puts the parts of samples together as rows of tables, and totals as the simulator's counters.
+//! Conversion of the workers' parts of samples to table rows, and of the workers' totals to the simulator's counters.
 
 use levelflow_units::Buffer;
 use std::collections::BTreeMap;
 
 use levelflow_laws::Any;
 use levelflow_results::{
-    Backlog, Books, ClassSummary, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary, TransferRow,
+    Backlog, ClassSummary, FlowRow, FlowSummary, LinkRow, LinkSummary, PacketCounts, Recorder, Summary, TransferRow,
 };
 use levelflow_scenario::{LinkSpec, Resolved};
 use serde_json::{Value, json};
 
 use super::meter::{Delivered, EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
 
-/// Samples that are complete turn into rows, in order.
+/// Collector of samples. Complete samples become rows, in order.
 #[derive(Debug)]
 pub struct Collector {
     samples: Samples,
     workers: usize,
     flows: usize,
     links: usize,
-    /// Room of each link, packets; NaN where it is not limited in packets.
+    /// Buffer of each link, packets; NaN for a link whose buffer is not limited in packets.
     buffers: Vec<f64>,
-    /// Bytes that each flow entry delivered until the end.
+    /// Bytes that each flow entry delivered until the last sample.
     delivered: Vec<u64>,
-    /// Bytes that each link sent until the end.
+    /// Bytes that left each link's queue until the last sample.
     carried: Vec<u64>,
-    /// Bytes that each flow entry delivered in the second half.
+    /// Bytes that each flow entry delivered in the second half of the run.
     later: Vec<u64>,
-    /// How much of it is over, s.
+    /// Total duration of the samples in the second half, s.
     later_s: f64,
     next: u64,
     waiting: BTreeMap<u64, Gathered>,
@@ -43,7 +43,7 @@ struct Gathered {
 }
 
 impl Collector {
-    /// For so many workers, each of which tells a part of every sample.
+    /// Creates a collector for this number of workers. Each worker sends one part of every sample.
     #[must_use]
     pub fn new(samples: Samples, workers: usize, resolved: &Resolved) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Collector {
         }
     }
 
-    /// Takes a part; gives the time up to which rows are now there, if there are new ones.
+    /// Adds a part of a sample. Returns the time up to which rows are complete, if the part completed any.
     pub fn add(&mut self, number: u64, part: Part, recorder: &mut Recorder) -> Option<f64> {
         let gathered = self.waiting.entry(number).or_default();
         gathered.parts += 1;
@@ -84,7 +84,8 @@ impl Collector {
         until
     }
 
-    /// Throughput of each flow entry until the end of its samples, bit/s. Packets that arrive later do not count.
+    /// Returns the throughput of each flow entry until the last sample, bit/s. Packets that arrive after it do not
+    /// count.
     #[must_use]
     pub fn throughput_bps(&self) -> Vec<f64> {
         let seconds = self.samples.time(self.next - 1).as_secs_f64().max(f64::MIN_POSITIVE);
@@ -94,13 +95,13 @@ impl Collector {
             .collect()
     }
 
-    /// Bytes that each link sent until the end of its samples.
+    /// Returns the bytes that left each link's queue until the last sample.
     #[must_use]
     pub fn carried(&self) -> &[u64] {
         &self.carried
     }
 
-    /// Rates at which each flow entry delivered in the second half, bit/s.
+    /// Returns the delivery rate of each flow entry in the second half of the run, bit/s.
     #[must_use]
     pub fn later_bps(&self) -> Vec<f64> {
         let seconds = self.later_s.max(f64::MIN_POSITIVE);
@@ -168,7 +169,7 @@ impl Collector {
     }
 }
 
-/// Packets that fit a link's buffer; NaN if it is in bytes or has no limit.
+/// Returns a link's buffer in packets; NaN if it is in bytes or unlimited.
 fn room(link: &LinkSpec<Any>) -> f64 {
     match link.buffer {
         Buffer::Packets(packets) => packets as f64,
@@ -176,27 +177,27 @@ fn room(link: &LinkSpec<Any>) -> f64 {
     }
 }
 
-/// What all workers counted.
+/// Totals of all workers.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// By flow entry.
+    /// Totals of senders, by flow entry.
     pub sent: BTreeMap<usize, SentTotal>,
-    /// By flow entry.
+    /// Totals of receivers, by flow entry.
     pub received: BTreeMap<usize, ReceivedTotal>,
-    /// By link.
+    /// Totals of links, by link number.
     pub links: BTreeMap<usize, LinkTotal>,
 }
 
 impl Totals {
-    /// Records transfers that ended after the last sample, and those that go on at the end.
+    /// Records transfers that ended after the last sample, and transfers that are unfinished at the end.
     pub fn record_end(&self, recorder: &mut Recorder) {
         let rows = self.sent.values().flat_map(|sent| &sent.transfers);
         rows.for_each(|row| recorder.transfer(row));
     }
 
-    /// As the simulator's counters, and what else is known of each flow entry. What did not come and was not dropped at a
-    /// queue was lost on a wire, or elsewhere in the machine. Packets are counted until the network is empty; `carried` has the
-    /// bytes that each link sent until `end_s`.
+    /// Returns the simulator's counters, and additional ones of each flow entry. Packets that neither arrived nor were
+    /// dropped at a queue count as `lost`, on a wire or in the machine. Packets are counted until the network is empty.
+    /// `carried` is the number of bytes that left each link's queue until `end_s`.
     #[must_use]
     pub fn counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Value {
         let network = &resolved.network;
@@ -206,7 +207,8 @@ impl Totals {
             let sent = self.sent.get(&i).unwrap_or(&nobody);
             let received = self.received.get(&i).unwrap_or(&nothing);
             let missing = sent.packets.saturating_sub(received.packets);
-            // Where it is not known whose packets a queue dropped, what is missing was dropped, as far as it goes.
+            // If the flows of dropped packets are unknown, missing packets count as dropped, up to the number of drops
+            // on the path.
             let path = spec
                 .routes
                 .first()
@@ -225,7 +227,7 @@ impl Totals {
                 dropped_packets: dropped,
                 lost_packets: missing - dropped,
                 in_flight: 0,
-                acks: Books {
+                acks: PacketCounts {
                     sent: received.acks,
                     delivered: sent.acks,
                     dropped: 0,
@@ -289,7 +291,7 @@ impl LinkTotal {
         }
     }
 
-    /// Queueing delays of the classes of service that had a packet; `entry` returns the name of a flow entry.
+    /// Returns the queueing delays of each service class that had a packet. `entry` returns the name of a flow entry.
     fn classes<'a>(&self, entry: impl Fn(usize) -> &'a str) -> Vec<ClassSummary> {
         let (division, classes) = &self.classes;
         let classes = classes.iter().enumerate();
@@ -308,7 +310,7 @@ mod tests {
 
     use super::*;
 
-    /// 1.25 MB in each of two seconds fill 10 Mb/s; 250 kB more leave the queue after the end.
+    /// Two seconds at 1.25 MB/s use all of a 10 Mb/s link. Another 250 kB leave the queue after the end.
     #[test]
     fn rates_and_utilisation_leave_out_what_arrives_after_the_end() {
         let raw = json!({

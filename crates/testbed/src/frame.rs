@@ -1,4 +1,4 @@
-//! Frames of a testbed's links, as packet sockets give them: where the payload of UDP begins, and whose it is.
+//! Frames of a testbed's links, as packet sockets deliver them. Functions find the UDP payload and the flow entry.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -9,10 +9,11 @@ use levelflow_link::{PREFIX, segment};
 
 const IP: usize = PREFIX + ETHERNET;
 const PROTOCOL_UDP: u8 = 17;
-/// The kernel has not filled in the checksum.
+/// Flag: the kernel has not filled in the checksum.
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// Where the payload of UDP begins; `None` in other frames, and behind options of IP, which nobody here sends.
+/// Returns the offset of the UDP payload; `None` for other frames, and for packets with IP options, which the testbed
+/// does not send.
 pub fn payload(frame: &[u8]) -> Option<usize> {
     let at = match (frame.get(IP - 2..IP)?, frame.get(IP)?) {
         ([8, 0], 0x45) if frame.get(IP + 9) == Some(&PROTOCOL_UDP) => IP + IPV4 + UDP,
@@ -22,13 +23,13 @@ pub fn payload(frame: &[u8]) -> Option<usize> {
     (frame.len() > at).then_some(at)
 }
 
-/// Flow entry of a data packet, by the address of its receiver.
+/// Returns the flow entry of a data packet, from its receiver's address.
 pub fn entry(frame: &[u8]) -> Option<usize> {
     let [_, to] = addresses(frame)?;
     entry_at(to)
 }
 
-/// Addresses of the IP packet in a frame: source, then destination.
+/// Returns the addresses of the IP packet in a frame: source, then destination.
 fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
     Some(match frame.get(IP - 2..IP)? {
         [8, 0] => [
@@ -43,15 +44,15 @@ fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
     })
 }
 
-/// Index of the class of service of a packet at flow queues: data of a flow entry, then its ACKs.
+/// Returns the index of a packet's service class, when each flow has a queue: data of a flow entry, then its ACKs.
 pub fn flow_class(frame: &[u8]) -> Option<usize> {
     let ends = addresses(frame)?;
     let [from, to] = ends.map(entry_at);
     to.map(|entry| 2 * entry).or(from.map(|entry| 2 * entry + 1))
 }
 
-/// The payload, which begins there, has changed, and so has its sum. Where the kernel has not filled that in, it will; over
-/// IPv4, it is otherwise left out, which IPv6 does not allow.
+/// Updates the checksum after a change of the payload, which begins at `payload`. A checksum that the kernel fills in
+/// stays unchanged. Otherwise IPv4 packets get no checksum, and IPv6 packets, which need one, a computed one.
 pub fn fix_checksum(frame: &mut [u8], payload: usize) {
     if frame[0] & NEEDS_CHECKSUM != 0 {
         return;
@@ -64,7 +65,7 @@ pub fn fix_checksum(frame: &mut [u8], payload: usize) {
         let addresses = segment::sum(&frame[IP + 8..IP + 40]);
         let all = addresses + segment::sum(&frame[udp..end]) + length as u64 + u64::from(PROTOCOL_UDP);
         let sum = match !segment::fold(all) {
-            0 => 0xffff, // 0 says that there is none
+            0 => 0xffff, // 0 means no checksum
             sum => sum,
         };
         frame[sum_at..payload].copy_from_slice(&sum.to_be_bytes());
@@ -76,7 +77,7 @@ mod tests {
     use super::super::plan::address;
     use super::*;
 
-    /// A datagram to the receiver of an entry, whose sum is not right.
+    /// Builds a datagram to an entry's receiver, with a wrong checksum.
     fn datagram(ipv6: bool, entry: usize) -> Vec<u8> {
         let mut frame = vec![0; PREFIX + 12];
         let (from, to) = (address(ipv6, 1, entry), address(ipv6, 2, entry));

@@ -1,4 +1,5 @@
-//! Builds what a plan says: namespaces, devices, addresses and routes. All of it goes with the process.
+//! Construction of a planned testbed: namespaces, devices, addresses and routes. The kernel removes them when the
+//! process ends.
 
 use std::fmt::Display;
 use std::io;
@@ -20,35 +21,35 @@ use super::veth::{End, veth};
 use levelflow_host::Error;
 use levelflow_host::qdisc;
 use levelflow_host::udp::{ask_for_marks, udp};
-use levelflow_link::Port as Device;
+use levelflow_link::Device;
 use levelflow_router::device::gone;
 use levelflow_router::kernel::Program;
 
 const MTU: u32 = 1500;
-/// Where receivers listen.
+/// Port of the receivers.
 const PORT: u16 = 9000;
 const FLOWS_THAT_WAIT: i32 = 1024;
-/// What lets a namespace forward, over IPv4 and IPv6.
+/// Kernel parameters that enable forwarding of IPv4 and IPv6.
 const FORWARD: [&str; 2] = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
-/// The kernel's timers are late by less than this, mostly: what a line could have sent meanwhile leaves at once.
-const LATE: Duration = Duration::from_us(100);
-/// A packet, and as much of the next.
+/// Typical bound on timer latency in the kernel. A token bucket sends the backlog of this duration in one burst.
+const TIMER_LATENESS: Duration = Duration::from_us(100);
+/// Smallest burst of a token bucket, bytes: two packets.
 const LEAST_BURST: u64 = 2 * 1514;
 
-/// A network that is up.
+/// Running network of a testbed.
 #[derive(Debug)]
 pub struct Lab {
     namespaces: Vec<Namespace>,
-    /// Where the far ends of all devices lie, one packet socket each.
+    /// Namespace of the emulated links: it holds the far end of each device, with a packet socket.
     wires: Namespace,
     pairs: Vec<Option<[String; 2]>>,
 }
 
 impl Lab {
-    /// Builds it.
+    /// Builds the network.
     ///
     /// # Errors
-    /// When this process may not, or `ip` complains.
+    /// When this process lacks the permission, or `ip` fails.
     pub fn build(plan: &Plan) -> Result<Self, Error> {
         let Setup { form, ipv6 } = plan.setup;
         let wires = namespace("wires", false)?;
@@ -79,10 +80,10 @@ impl Lab {
         })
     }
 
-    /// Emulated links of its veth pairs; pairs that only join two namespaces need none.
+    /// Returns workers for the veth pairs that emulate links. Pairs without emulation need none.
     ///
     /// # Errors
-    /// When packet sockets are not to be had.
+    /// When packet sockets are unavailable.
     pub fn workers(&self, plan: &Plan, links: &[LinkSpec<Any>], seed: u64) -> Result<Vec<Worker>, Error> {
         let laid = self.pairs.iter().zip(&plan.pairs);
         let worked = laid.filter_map(|(devices, pair)| Some((devices.as_ref()?, pair)));
@@ -102,10 +103,10 @@ impl Lab {
         worked.map(open).collect()
     }
 
-    /// Queues of the kernel, and the routers before them.
+    /// Returns the queues in the kernel, with their routers.
     ///
     /// # Errors
-    /// When this build has no kernel router, or the kernel refuses it.
+    /// When this build has no kernel router, or the kernel rejects it.
     pub fn token_buckets(&self, plan: &Plan, links: &[LinkSpec<Any>]) -> Result<Vec<TokenBucket>, Error> {
         let open = |(pair, end, direction): (usize, usize, &DirectionPlan)| {
             let link = direction.link?;
@@ -131,10 +132,10 @@ impl Lab {
         plan.queues().filter_map(open).collect()
     }
 
-    /// Sockets of an entry's sender, connected, and of its receiver; neither waits.
+    /// Returns the connected socket of an entry's sender, and the socket of its receiver. Both are non-blocking.
     ///
     /// # Errors
-    /// When there are none to be had.
+    /// When sockets are unavailable.
     pub fn udp(&self, flow: &FlowPlan, transport: Transport) -> Result<[UdpSocket; 2], Error> {
         let [source, destination] = flow.addresses;
         let receiver = self.inside(flow.ends[1], "a UDP socket", move || udp((destination, PORT).into()))?;
@@ -149,10 +150,10 @@ impl Lab {
         Ok([sender, receiver])
     }
 
-    /// Where an entry's TCP connections come to.
+    /// Returns the listening socket for an entry's TCP connections.
     ///
     /// # Errors
-    /// When there is no socket to be had.
+    /// When the socket is unavailable.
     pub fn listener(&self, flow: &FlowPlan) -> Result<TcpListener, Error> {
         let at = (flow.addresses[1], PORT);
         self.inside(flow.ends[1], "a TCP socket", move || {
@@ -166,13 +167,14 @@ impl Lab {
         })
     }
 
-    /// A TCP socket of an entry's sender, not yet connected, with this algorithm and segments of packets of that size.
+    /// Returns an unconnected TCP socket of an entry's sender, with this congestion control `algorithm`. Segments are
+    /// sized for packets of `packet` bytes.
     ///
     /// # Errors
     /// When the kernel lacks the algorithm.
     pub fn tcp(&self, flow: &FlowPlan, algorithm: &'static str, packet: u64) -> Result<Socket, Error> {
         let source = SocketAddr::from((flow.addresses[0], 0));
-        let around = flow.around() - UDP as u64 + 20; // the header of TCP, without options
+        let around = flow.around() - UDP as u64 + 20; // TCP header, without options
         self.inside(flow.ends[0], &format!("a TCP socket with {algorithm}"), move || {
             let socket = Socket::new(Domain::for_address(source), Type::STREAM, Some(Protocol::TCP))?;
             setsockopt(&socket, sockopt::TcpCongestion, &algorithm.into())?;
@@ -192,7 +194,7 @@ impl Lab {
     ) -> Result<T, Error> {
         let namespace = &self.namespaces[place];
         let done = namespace.run(work)?;
-        done.map_err(|e| Error::failed(format!("{}: cannot have {what}: {e}", namespace.name())))
+        done.map_err(|e| Error::failed(format!("{}: cannot open {what}: {e}", namespace.name())))
     }
 }
 
@@ -202,9 +204,9 @@ fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     for (key, value) in [
         ("ipv6/conf/all/disable_ipv6", without),
         ("ipv6/conf/default/disable_ipv6", without),
-        // Devices need no addresses of their own, which they would tell their neighbours.
+        // Devices need no addresses of their own: they would announce them to their neighbours.
         ("ipv6/conf/default/addr_gen_mode", "1"),
-        // What one run learnt is not for the next one.
+        // The TCP metrics of one run must not influence the next.
         ("ipv4/tcp_no_metrics_save", "1"),
     ] {
         if std::fs::exists(format!("/proc/sys/net/{key}")).unwrap_or(false) {
@@ -214,7 +216,7 @@ fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     Ok(namespace)
 }
 
-/// Joins two namespaces; returns the devices between them, if a worker emulates the link.
+/// Joins two namespaces by a veth pair; returns the far devices if a worker emulates the link.
 fn lay(
     number: usize,
     pair: &VethPair,
@@ -256,12 +258,12 @@ fn lay(
     Ok(worked.then_some(between))
 }
 
-/// The line of a direction: the kernel's token bucket.
+/// Adds a direction's queue in the kernel, a token bucket.
 fn add_token_bucket(place: &Namespace, pair: usize, direction: &DirectionPlan) -> Result<(), Error> {
     let Some((rate, limit)) = direction.queue else {
         return Ok(());
     };
-    let burst = Bytes::new((rate.bytes_in(LATE) as u64).max(LEAST_BURST));
+    let burst = Bytes::new((rate.bytes_in(TIMER_LATENESS) as u64).max(LEAST_BURST));
     let end = End {
         namespace: place,
         device: &VethPair::device(pair),

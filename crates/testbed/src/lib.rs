@@ -1,7 +1,7 @@
-//! Whole networks on one machine: namespaces, links between them, what runs inside.
+//! Networks on one machine: namespaces, the links between them, and the programs inside.
 //!
-//! [`choose`] reads a scenario, [`plan`] says what to build, [`run`] builds and runs it in real time and leaves results as the
-//! simulator does.
+//! [`choose`] reads a scenario, [`plan`] plans its namespaces and links, and [`run`] builds them. The scenario then
+//! runs in real time, with the same result files as in the simulator.
 
 mod choose;
 mod collect;

@@ -1,10 +1,10 @@
-//! All links of a testbed in one thread: laws, queues, delays and losses of each direction, between packet sockets.
+//! Worker that emulates all links of a testbed: law, queue, delay and loss of each direction, between packet sockets.
 
 use std::collections::VecDeque;
 
 use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
-use levelflow_path::scheduler::{Class, Classes};
-use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Settings};
+use levelflow_path::scheduler::{Classes, FlowKey};
+use levelflow_path::{Backlog, Datagram, Departure, Hop, HopCounters, HopLaw, Settings};
 use levelflow_results::Delays;
 use levelflow_scenario::{LinkSpec, LinkState};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -15,16 +15,16 @@ use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
 use super::plan::{DirectionPlan, Form};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
-use levelflow_link::{PREFIX, Port as Device, class};
+use levelflow_link::{Device, PREFIX, class};
 use levelflow_router::Port;
 
-/// Longest sleep, so that `stop` is seen.
+/// Longest sleep. It bounds the reaction time to `stop`.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
 
 #[derive(Debug)]
 struct Frame {
     bytes: Vec<u8>,
-    /// Where the payload begins; `None` if it is not that of UDP.
+    /// Offset of the UDP payload; `None` if the frame is not UDP.
     payload: Option<usize>,
     ours: bool,
 }
@@ -45,22 +45,22 @@ impl Datagram for Frame {
     }
 }
 
-/// A law's port, if there is a law, and what is noted beside it.
+/// Router port of a law, if the link has one, and measurements at its queue.
 #[derive(Debug)]
 struct Watched {
     port: Option<Port>,
-    /// Bytes that came in the interval and were dropped, and when it began.
+    /// Bytes that arrived and bytes dropped in the current control interval, and the start of the interval.
     interval: (Bytes, Bytes, Time),
-    /// Only its peaks.
+    /// Sample, of which only the peak values are used.
     peaks: LinkSample,
     /// Queueing delays.
     delays: Delays,
-    /// Queueing delays by class of service, and how packets are divided into them.
+    /// Classifier of packets into service classes, and the queueing delays of each class.
     classes: (Classes, Vec<Delays>),
 }
 
 impl Watched {
-    /// Counts the queueing delay of a packet, which is in this class of service.
+    /// Counts the queueing delay of a packet of this service class.
     fn count_delay(&mut self, waited: Duration, class: Option<usize>) {
         self.delays.record(waited.as_ps());
         let Some(class) = class else { return };
@@ -99,7 +99,7 @@ impl HopLaw<Frame> for Watched {
         }
     }
 
-    fn classify(&self, frame: &Frame) -> Class {
+    fn classify(&self, frame: &Frame) -> FlowKey {
         class::class(&frame.bytes)
     }
 
@@ -119,26 +119,26 @@ impl HopLaw<Frame> for Watched {
     }
 }
 
-/// One direction at work.
+/// Running direction of a link, with its queue.
 #[derive(Debug)]
 pub struct Direction {
     link: Option<usize>,
-    /// Its queue is here.
+    /// True if the queue is in this process.
     sampled: bool,
     hop: Hop<Frame, Watched>,
-    /// States of the link to come.
+    /// Future states of the link, in order of time.
     changes: VecDeque<LinkState>,
-    /// Most bytes in the queue since the last sample.
+    /// Largest backlog since the last sample, bytes.
     most: u64,
-    /// Counters at the last sample.
-    before: Counters,
-    /// What the counters of the hop do not say.
+    /// Counters of the hop at the last sample.
+    before: HopCounters,
+    /// Totals that are not in the hop's counters.
     total: LinkTotal,
 }
 
 impl Direction {
-    /// An idle direction; `spec` is that of its link, if the scenario has one there. It has neither queue nor law if they are
-    /// the kernel's.
+    /// Creates an idle direction. `spec` is the scenario's link in this direction, if there is one. If the kernel runs
+    /// queue and law, the direction has neither.
     #[must_use]
     pub fn new(
         plan: &DirectionPlan,
@@ -178,7 +178,7 @@ impl Direction {
             hop,
             changes: plan.changes.clone().into(),
             most: 0,
-            before: Counters::default(),
+            before: HopCounters::default(),
             total: LinkTotal {
                 dropped_of: vec![0; entries],
                 ..LinkTotal::default()
@@ -208,7 +208,7 @@ impl Direction {
         self.most = self.most.max(self.hop.backlog(now).0.get());
     }
 
-    /// Counts whose packet was dropped.
+    /// Counts a dropped packet for the flow entry that it belongs to.
     fn count_dropped(&mut self, dropped: Frame, spare: &mut Vec<Vec<u8>>) {
         let to = frame::entry(&dropped.bytes);
         if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
@@ -217,7 +217,7 @@ impl Direction {
         spare.push(dropped.bytes);
     }
 
-    /// Departures and ends of intervals up to now; `out` gets what is due at the far end.
+    /// Processes departures and ends of control intervals until `now`; `out` receives packets for the far end.
     fn advance(
         &mut self,
         now: Time,
@@ -237,7 +237,7 @@ impl Direction {
         Ok(())
     }
 
-    /// Changes up to now.
+    /// Applies all changes that are due.
     fn catch_up(&mut self, now: Time) {
         while let Some(state) = self.changes.front().copied().filter(|state| state.at <= now) {
             self.changes.pop_front();
@@ -245,7 +245,7 @@ impl Direction {
         }
     }
 
-    /// The link is another from that time on; an outage is no news for the law.
+    /// Applies a state of the link at the time of the change. The law is not notified of outages.
     fn change(&mut self, state: LinkState) {
         let mut settings = self.hop.settings();
         settings.rate = Some(state.capacity);
@@ -256,7 +256,7 @@ impl Direction {
         }
     }
 
-    /// When something is due here.
+    /// Returns the time of the direction's next event.
     fn due(&self) -> Option<Time> {
         let change = self.changes.front().map(|state| state.at);
         self.hop.poll_timeout().into_iter().chain(change).min()
@@ -308,22 +308,22 @@ impl Direction {
     }
 }
 
-/// A link at work: its devices, and the directions from the first and from the second.
+/// Running link, with its devices and both directions.
 #[derive(Debug)]
 pub struct Link {
-    /// Devices at its ends.
+    /// Devices at the two ends.
     pub ends: [Device; 2],
-    /// From the first end to the second, and back.
+    /// Direction from the first end to the second, and the reverse.
     pub directions: [Direction; 2],
 }
 
-/// Moves packets until `stop` is set; gives totals by number of the link.
+/// Moves packets until `stop` is set; returns totals, by link number.
 ///
 /// # Errors
-/// When a device vanishes.
+/// When a device disappears.
 pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without it, packets are later
+    let _ = sys::realtime(); // without real-time priority, timer latency is larger
     let mut spare = Vec::new();
     while task.goes_on() {
         let mut more = false;
@@ -356,7 +356,7 @@ pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
 }
 
 impl Link {
-    /// Takes what has come and sends what is due; `true`: more may have come.
+    /// Receives pending frames and sends due ones; returns true if more frames may be pending.
     fn turn(&mut self, clock: &Clock, spare: &mut Vec<Vec<u8>>) -> Result<bool, Error> {
         let mut more = false;
         for (end, direction) in self.ends.iter_mut().zip(&mut self.directions) {

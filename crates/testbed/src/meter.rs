@@ -1,4 +1,4 @@
-//! What workers of a testbed tell: a part of each sample, and totals at the end.
+//! Reports of a testbed's workers: one part of each sample, and totals at the end of the run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,60 +10,61 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_host::Error;
 use levelflow_host::clock::Clock;
 
-/// A flow entry at a sample, as its senders see it; sums over the sample unless they are states.
+/// Sample of a flow entry's senders. Values are sums over the sample's time, or current states.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntrySample {
-    /// Flows under way.
+    /// Active flows.
     pub active: u32,
-    /// Sum of their rates, bit/s.
+    /// Sum of the active flows' rates, bit/s.
     pub rate: f64,
-    /// Sum of their windows, packets.
+    /// Sum of the active flows' congestion windows, packets.
     pub window: f64,
-    /// Sum of the rates they would like next, bit/s.
+    /// Sum of the rates that senders propose to routers, bit/s.
     pub proposal: f64,
-    /// Link that limits the only flow, when that is known.
+    /// Bottleneck link of the entry's only flow, if known.
     pub bottleneck: Option<u32>,
     /// Bytes sent.
     pub sent: u64,
-    /// Packets found lost.
+    /// Packets declared lost.
     pub lost: u64,
-    /// Sum of round trips, s.
+    /// Sum of the measured round-trip times, s.
     pub rtt_sum: f64,
-    /// How many.
+    /// Number of round-trip times measured.
     pub rtt_count: u32,
 }
 
-/// A link at a sample.
+/// Sample of a link.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LinkSample {
-    /// Bytes that came.
+    /// Bytes that arrived.
     pub arrived: u64,
-    /// Bytes that left.
+    /// Bytes that left the queue.
     pub sent: u64,
     /// Bytes in the queue.
     pub queue: u64,
     /// Packets in the queue.
     pub packets: u32,
-    /// Most bytes in the queue.
+    /// Largest backlog since the last sample, bytes.
     pub most: u64,
-    /// Queueing delays; none where the kernel has the queue.
+    /// Queueing delays; empty if the queue is in the kernel.
     pub delays: DelaySample,
     /// Packets dropped.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes dropped.
     pub dropped_bytes: u64,
     /// Packets marked.
     pub marked: u64,
-    /// Largest arrival rate over an interval of the router, bit/s; 0 without a router.
+    /// Largest arrival rate over a control interval of the router, bit/s; 0 without a router.
     pub peak_rate: f64,
-    /// Largest share of dropped bytes over such an interval.
+    /// Largest fraction of bytes dropped in a control interval of the router.
     pub peak_loss: f64,
-    /// What the router feeds back, or else the queue discipline says of itself; NaN without either.
+    /// Feedback of the router, or state of the queue discipline; NaN without either.
     pub signal: f64,
 }
 
 impl LinkSample {
-    /// An interval of the router ends, in which this many bytes came and were dropped.
+    /// Ends a control interval of the router and updates the peaks; `arrived` and `dropped` are the bytes of the
+    /// interval.
     pub fn end_interval(&mut self, elapsed: Duration, arrived: Bytes, dropped: Bytes) {
         let (seconds, arrived) = (elapsed.as_secs_f64(), arrived.get() as f64);
         if seconds > 0.0 && arrived > 0.0 {
@@ -73,23 +74,23 @@ impl LinkSample {
     }
 }
 
-/// A worker's part of a sample; entries and links by their numbers.
+/// Part of a sample, from one worker. Entries and links are identified by number.
 #[derive(Debug)]
 pub enum Part {
-    /// From senders.
+    /// Samples of senders.
     Sent(Vec<(usize, EntrySample)>, Vec<TransferRow>),
-    /// From receivers.
+    /// Samples of receivers.
     Delivered(Vec<(usize, Delivered)>),
-    /// From links.
+    /// Samples of links.
     Links(Vec<(usize, LinkSample)>),
 }
 
 /// Bytes that reached the receivers of a flow entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered {
-    /// All bytes on the wire.
+    /// All bytes on the wire, headers and retransmissions included.
     pub bytes: u64,
-    /// Bytes of new data; `None` if the receiver cannot separate retransmissions.
+    /// Bytes of new data; `None` if the receiver cannot recognise retransmissions.
     pub new: Option<u64>,
 }
 
@@ -100,33 +101,33 @@ impl Default for Delivered {
 }
 
 impl Delivered {
-    /// Adds a packet, or several.
+    /// Adds the bytes of one or more packets, in total and of new data.
     pub fn add(&mut self, bytes: u64, new: u64) {
         self.bytes += bytes;
         self.new = self.new.map(|sum| sum + new);
     }
 }
 
-/// What senders of an entry did.
+/// Totals of an entry's senders.
 #[derive(Debug, Default)]
 pub struct SentTotal {
     /// Packets sent.
     pub packets: u64,
-    /// Their bytes on the wire.
+    /// Bytes sent on the wire.
     pub bytes: u64,
     /// ACKs received.
     pub acks: u64,
-    /// Flows begun.
+    /// Flows started.
     pub started: u64,
-    /// Flows that delivered everything, or that have no size and stopped.
+    /// Flows that delivered all their data, and unlimited flows that stopped.
     pub finished: u64,
-    /// Transfers that stopped before they had delivered everything.
+    /// Transfers that stopped before all their data was delivered.
     pub aborted: u64,
-    /// Transfers that ended after the last sample, and those that go on at the end.
+    /// Transfers that ended after the last sample, and transfers that are unfinished at the end.
     pub transfers: Vec<TransferRow>,
-    /// Round trips, ns.
+    /// Round-trip times, ns.
     pub rtt: Histogram,
-    /// ACKs that were rejected.
+    /// ACKs rejected.
     pub refused: u64,
 }
 
@@ -138,31 +139,31 @@ impl SentTotal {
     }
 }
 
-/// What receivers of an entry saw.
+/// Totals of an entry's receivers.
 #[derive(Debug, Default)]
 pub struct ReceivedTotal {
-    /// Packets that came.
+    /// Packets received.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes received.
     pub delivered: Delivered,
     /// ACKs sent.
     pub acks: u64,
-    /// One-way delay beyond that of an idle path, ns.
+    /// One-way delay minus that of an idle path, ns.
     pub excess: Histogram,
 }
 
-/// What happened at a link.
+/// Totals of a link.
 #[derive(Debug, Default)]
 pub struct LinkTotal {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived: u64,
-    /// Their bytes.
+    /// Bytes that arrived.
     pub arrived_bytes: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Packets without room.
+    /// Packets dropped at the queue.
     pub dropped: u64,
-    /// Their bytes.
+    /// Bytes dropped at the queue.
     pub dropped_bytes: u64,
     /// Packets marked.
     pub marked: u64,
@@ -176,18 +177,19 @@ pub struct LinkTotal {
     pub backlog_max: u64,
     /// Packets in the queue at the end.
     pub waiting: u64,
-    /// Queueing delays; none where the kernel has the queue.
+    /// Queueing delays; empty if the queue is in the kernel.
     pub delays: Delays,
-    /// Classes of service, and their queueing delays.
+    /// Service classes, and the queueing delays of each class.
     pub classes: (Classes, Vec<Delays>),
-    /// Data packets dropped, by flow entry; empty where that is not known.
+    /// Data packets dropped, by flow entry; empty if the packets' flows are unknown.
     pub dropped_of: Vec<u64>,
-    /// Nanoseconds by which packets left later than they should have.
+    /// Timer latency of departures, ns.
     pub late: Histogram,
 }
 
 impl LinkTotal {
-    /// A queue of the kernel, with what happened on the wire behind it; without one, all that left has arrived.
+    /// Combines the totals of a kernel queue with those of the wire behind it. Without a wire, all packets that left
+    /// the queue count as delivered.
     #[must_use]
     pub fn before(mut self, wire: Option<Self>) -> Self {
         if let Some(wire) = wire {
@@ -197,7 +199,7 @@ impl LinkTotal {
     }
 }
 
-/// When samples are due.
+/// Times of samples.
 #[derive(Debug, Clone, Copy)]
 pub struct Samples {
     every: Duration,
@@ -206,75 +208,75 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// One every so often, and one at the end.
+    /// Creates the times of samples: one every `every`, and one at `end`.
     #[must_use]
     pub fn new(every: Duration, end: Time) -> Self {
         Self { every, end, next: 1 }
     }
 
-    /// Time of a sample, counted from 1.
+    /// Returns the time of the sample with this number; numbers start at 1.
     #[must_use]
     pub fn time(&self, number: u64) -> Time {
         let after = self.every.checked_mul(number).unwrap_or(Duration::MAX);
         Time::ZERO.checked_add(after).map_or(self.end, |t| t.min(self.end))
     }
 
-    /// Whether what the sample covers is all in the second half.
+    /// Returns true if the whole sample lies in the second half of the run.
     #[must_use]
     pub fn in_second_half(&self, number: u64) -> bool {
         let begin = self.time(number.saturating_sub(1)).as_secs_f64();
         number > 1 && begin * 2.0 >= self.end.as_secs_f64()
     }
 
-    /// When the next one is due; `None` after the last.
+    /// Returns the time of the next sample; `None` after the last.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         (self.next == 1 || self.time(self.next - 1) < self.end).then(|| self.time(self.next))
     }
 
-    /// The number of the next one, which is taken now.
+    /// Advances to the next sample; returns the number of the current one.
     pub fn take(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 }
 
-/// Where a worker sends its parts.
+/// Channel on which a worker sends its parts of samples.
 pub type Reports = mpsc::Sender<(u64, Part)>;
 
-/// What a worker gives at its end, by numbers of entries or links.
+/// Totals of a worker, by number of the entry or link.
 pub type Counted<T> = Result<Vec<(usize, T)>, Error>;
 
-/// What every worker is given.
+/// Input of every worker.
 #[derive(Debug)]
 pub struct Task {
-    /// The time since the start.
+    /// Clock of the run.
     pub clock: Clock,
-    /// When it reports.
+    /// Times of the worker's samples.
     pub samples: Samples,
-    /// To whom.
+    /// Channel for the worker's samples.
     pub reports: Reports,
-    /// Whether it is over.
+    /// Flag that stops the worker when true.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Task {
-    /// Until `stop` is set.
+    /// Returns true until `stop` is set.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
     }
 
-    /// When the next sample is due; `None` after the last.
+    /// Returns the time of the next sample; `None` after the last.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.samples.due()
     }
 
-    /// Tells this part of a sample, if one is due.
+    /// Sends the worker's part of a sample, if a sample is due.
     pub fn sample(&mut self, now: Time, part: impl FnOnce() -> Part) {
         if self.due().is_some_and(|due| due <= now) {
-            let _ = self.reports.send((self.samples.take(), part())); // the receiver is gone at the end
+            let _ = self.reports.send((self.samples.take(), part())); // the receiver is gone only at the end
         }
     }
 }

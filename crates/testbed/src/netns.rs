@@ -1,7 +1,7 @@
-//! Network namespaces that end with the process.
+//! Network namespaces that disappear with the process.
 //!
-//! A namespace is held by a thread and a file descriptor of this process; it has no name in the file system. Once the
-//! process is gone, whatever killed it, the kernel removes the namespace, its devices and what runs in it.
+//! A thread and a file descriptor of this process hold a namespace; it has no name in the file system. When the process
+//! ends for any reason, the kernel removes the namespace, its devices and its processes.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use levelflow_host::{Error, sys};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A network namespace, and a thread inside that lives as long.
+/// Network namespace, with a thread inside that lives as long.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -27,11 +27,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new one with `lo` up, and with nothing that sends by itself or drops by the way a packet came; `name` is for
-    /// messages and threads.
+    /// Creates a namespace in which `lo` is up. Packets that a kernel sends by itself and the reverse-path filter are
+    /// disabled. `name` appears in messages and thread names.
     ///
     /// # Errors
-    /// If this process may not make namespaces.
+    /// When this process lacks the permission to create namespaces.
     pub fn new(name: &str) -> Result<Self, Error> {
         let (tell, told) = mpsc::channel();
         let (jobs, work) = mpsc::channel::<Job>();
@@ -42,7 +42,7 @@ impl Namespace {
                 return;
             }
             for job in work {
-                // The caller learns of a panic by the missing reply.
+                // After a panic, the missing reply informs the caller.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };
@@ -63,27 +63,27 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// What it is called in messages.
+    /// Returns the name of the namespace in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A path that `ip link ... netns` and `nsenter --net=` take while this process lives.
+    /// Returns the path of the namespace for `ip link ... netns` and `nsenter --net=`, valid while this process lives.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Runs this inside and waits for it. Sockets that it opens and threads that it starts belong to the namespace;
-    /// children too, and they die with the namespace if [`Namespace::spawn`] starts them.
+    /// Runs a closure inside the namespace and waits for it. Sockets, threads and children of the closure belong to the
+    /// namespace. Only children started by [`Namespace::spawn`] end with it.
     ///
     /// # Errors
-    /// If it panics.
+    /// When the closure panics.
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
         let (tell, told) = mpsc::channel();
         let job: Job = Box::new(move || {
-            let _ = tell.send(work()); // nobody listens any more: nothing to tell
+            let _ = tell.send(work()); // fails if the caller is gone
         });
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
         match told.recv() {
@@ -92,10 +92,10 @@ impl Namespace {
         }
     }
 
-    /// Starts a thread inside, for work that lasts.
+    /// Starts a long-running thread inside the namespace.
     ///
     /// # Errors
-    /// If the system has no thread to give.
+    /// When the system cannot start a thread.
     pub fn thread<T: Send + 'static>(
         &self,
         name: &str,
@@ -107,10 +107,11 @@ impl Namespace {
             .map_err(|e| Error::failed(format_args!("{what}: {e}")))
     }
 
-    /// Starts a child inside. It is killed when the namespace is dropped or this process ends, however it does.
+    /// Starts a child process inside the namespace. The kernel kills it when the namespace is dropped or this process
+    /// ends for any reason.
     ///
     /// # Errors
-    /// If there is no such program.
+    /// When the program does not exist.
     pub fn spawn(&self, mut command: Command) -> Result<Child, Error> {
         let what = command.get_program().to_string_lossy().into_owned();
         sys::die_with_parent(&mut command);
@@ -118,10 +119,10 @@ impl Namespace {
             .map_err(|e| Error::failed(format_args!("{what} in namespace {}: {e}", self.name)))
     }
 
-    /// Runs a program inside to its end and gives what it prints.
+    /// Runs a program inside the namespace until it ends; returns its output.
     ///
     /// # Errors
-    /// The first line of its complaints.
+    /// The first line of the program's error output.
     pub fn output(&self, mut command: Command) -> Result<String, Error> {
         command
             .stdin(Stdio::null())
@@ -131,26 +132,26 @@ impl Namespace {
         finish(self.spawn(command)?, &format!("{what} in namespace {}", self.name))
     }
 
-    /// Runs lines of `ip` (each without the word itself), all or an error.
+    /// Runs lines of `ip` commands, without the word `ip`; stops at the first error.
     ///
     /// # Errors
-    /// The first complaint of `ip`.
+    /// The first line of the error output of `ip`.
     pub fn ip(&self, lines: &str) -> Result<(), Error> {
         self.batch("ip", lines)
     }
 
-    /// Runs lines of `tc`, as [`Namespace::ip`] does.
+    /// Runs lines of `tc` commands, without the word `tc`; stops at the first error.
     ///
     /// # Errors
-    /// The first complaint of `tc`.
+    /// The first line of the error output of `tc`.
     pub fn tc(&self, lines: &str) -> Result<(), Error> {
         self.batch("tc", lines)
     }
 
-    /// Sets one of `net.*`, as in `sysctl("ipv4/ip_forward", "1")`.
+    /// Sets a kernel parameter below `net`, as in `sysctl("ipv4/ip_forward", "1")`.
     ///
     /// # Errors
-    /// If the kernel has no such setting or refuses the value.
+    /// When the kernel has no such setting or rejects the value.
     pub fn sysctl(&self, key: &str, value: &str) -> Result<(), Error> {
         let path = format!("/proc/sys/net/{key}");
         let (file, text) = (path.clone(), value.to_owned());
@@ -158,16 +159,16 @@ impl Namespace {
             .map_err(|e| Error::failed(format_args!("{path} = {value} in namespace {}: {e}", self.name)))
     }
 
-    /// Lets it forward packets of both families.
+    /// Enables forwarding of IPv4 and IPv6 packets.
     ///
     /// # Errors
-    /// As [`Namespace::sysctl`].
+    /// The errors of [`Namespace::sysctl`].
     pub fn forward(&self) -> Result<(), Error> {
         self.sysctl("ipv4/ip_forward", "1")?;
         self.sysctl("ipv6/conf/all/forwarding", "1")
     }
 
-    /// No packets but those of the test, and no reverse-path filter.
+    /// Disables the reverse-path filter, and packets that the kernel sends by itself.
     fn quieten(&self) -> Result<(), Error> {
         self.ip("link set dev lo up")?;
         for conf in ["all", "default"] {
@@ -191,7 +192,7 @@ impl Namespace {
             .stderr(Stdio::piped());
         let mut child = self.spawn(command)?;
         if let Some(mut input) = child.stdin.take() {
-            let _ = input.write_all(lines.as_bytes()); // if it ended early, it says why
+            let _ = input.write_all(lines.as_bytes()); // if the program ended early, its error output has the reason
         }
         finish(child, &format!("{program} in namespace {}", self.name)).map(|_| ())
     }
@@ -206,7 +207,7 @@ impl Drop for Namespace {
     }
 }
 
-/// Puts this thread into a namespace of its own.
+/// Moves this thread into a new namespace.
 fn enter() -> Result<OwnedFd, Error> {
     unshare(CloneFlags::CLONE_NEWNET).map_err(|e| {
         Error::failed(format_args!(
@@ -219,7 +220,7 @@ fn enter() -> Result<OwnedFd, Error> {
         .map_err(|e| Error::failed(format_args!("{path}: {e}")))
 }
 
-/// What a child prints, or its first complaint.
+/// Returns the output of a child, or the first line of its error output.
 fn finish(child: Child, what: &str) -> Result<String, Error> {
     let done = child
         .wait_with_output()
@@ -228,6 +229,6 @@ fn finish(child: Child, what: &str) -> Result<String, Error> {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let complaints = String::from_utf8_lossy(&done.stderr);
-    let line = complaints.lines().next().unwrap_or("it says nothing");
+    let line = complaints.lines().next().unwrap_or("no message");
     Err(Error::failed(format_args!("{what}: {line} ({})", done.status)))
 }

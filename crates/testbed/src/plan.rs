@@ -1,8 +1,9 @@
-//! From a resolved scenario to what the testbed builds: pure, so that it can be checked without privileges.
+//! Plan of a testbed, computed from a resolved scenario without side effects, so that tests need no privileges.
 //!
-//! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in namespaces of their own,
-//! hosts, so that a sender is never held back by the queue of its own machine. Two directions of a link between the same
-//! nodes share a veth pair. The part of a flow's base round trip beyond its links is the delay of the pair of its receiver's host.
+//! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in separate namespaces,
+//! the hosts, so that a queue in the sender's own machine never delays it. Links in opposite directions between two
+//! nodes share a veth pair. A flow's base round-trip time may exceed the delay of its links; the veth pair at its
+//! receiver's host adds the difference.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,111 +16,111 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use levelflow_host::{Error, law};
 
-/// Flows and links get addresses by their number.
-const MOST: usize = 60_000;
-/// Namespaces, each with its devices.
+/// Limit on the number of flows, and on that of links: addresses contain these numbers.
+const MAX_ADDRESSES: usize = 60_000;
+/// Limit on the number of namespaces.
 const MOST_NAMESPACES: usize = 100;
-/// Of a buffer without limit, bytes: memory has one.
-const ROOM: u64 = 1 << 30;
-/// What addresses are for.
+/// Size used for an unlimited buffer, bytes. Memory is finite.
+const UNLIMITED_BUFFER_BYTES: u64 = 1 << 30;
+/// Purposes of addresses: the second number of an address, as in 10.2.0.7.
 const SENDERS: u8 = 1;
 const RECEIVERS: u8 = 2;
 const GATEWAYS: u8 = 64;
-/// First half of IPv6 addresses: local ones.
+/// First 32 bits of the IPv6 addresses, in the unique local range.
 const NETWORK: [u16; 2] = [0xfd00, 0x4c46];
-/// Laws that the kernel's TCP runs by that name.
+/// Laws that the kernel's TCP provides under the same name.
 pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
 
-/// Where queues are, and the laws at them.
+/// Place where queues and laws run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
-    /// In this program, between two packet sockets
+    /// Queues in this program, between two packet sockets
     User,
-    /// In the kernel: a token bucket (tbf) on the device of the sending node, and the router of `router --dev` before it
+    /// Queues in the kernel: a token bucket (tbf) on the device of the sending node, with the router of `router --dev`
     Kernel,
 }
 
-/// What a scenario leaves open.
+/// Options of a testbed that are not in the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setup {
-    /// Where queues are.
+    /// Place where queues and laws run.
     pub form: Form,
-    /// IPv6 instead of IPv4.
+    /// True to use IPv6 instead of IPv4.
     pub ipv6: bool,
 }
 
-/// What to build.
+/// Plan of a testbed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// How.
+    /// Options of the testbed.
     pub setup: Setup,
     /// Namespaces.
     pub namespaces: Vec<NamespacePlan>,
-    /// What joins them.
+    /// Veth pairs between namespaces.
     pub pairs: Vec<VethPair>,
-    /// Traffic, one per flow entry.
+    /// Traffic, one plan per flow entry.
     pub flows: Vec<FlowPlan>,
 }
 
-/// A network namespace.
+/// Network namespace of a node or host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamespacePlan {
-    /// Name of the node, or of the node with the host's number.
+    /// Name of the node; for a host, the node's name and a number.
     pub name: String,
-    /// Whether it forwards packets for others.
+    /// True if the namespace forwards packets.
     pub forwards: bool,
-    /// Its addresses.
+    /// Addresses of the namespace.
     pub addresses: Vec<IpAddr>,
-    /// Where packets go.
+    /// Routes of the namespace.
     pub routes: Vec<Hop>,
 }
 
-/// Packets for that address leave by that device, for the neighbour behind it.
+/// Route: packets to a destination leave through a veth pair, to the neighbour at its other end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
-    /// Destination; `None` for all others.
+    /// Destination address; `None` for the default route.
     pub to: Option<IpAddr>,
     /// Number of the veth pair.
     pub pair: usize,
 }
 
-/// Two devices in two namespaces, and what lies between them.
+/// Veth pair between two namespaces, with the plans of its directions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VethPair {
     /// Namespaces at the two ends.
     pub ends: [usize; 2],
-    /// What happens to packets from the first end to the second, and back.
+    /// Direction from the first end to the second, and the reverse.
     pub directions: [DirectionPlan; 2],
 }
 
 /// One direction of a veth pair.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionPlan {
-    /// Link of the scenario; none for an unused direction, and at hosts.
+    /// Link of the scenario; `None` for an unused direction, and for veth pairs of hosts.
     pub link: Option<usize>,
-    /// Line rate and buffer; none for a direction without queue.
+    /// Line rate and buffer; `None` for a direction without queue.
     pub queue: Option<(Rate, Buffer)>,
-    /// What happens to packets behind the queue.
+    /// Propagation delay, jitter and loss behind the queue.
     pub wire: Propagation,
-    /// What it becomes during the run.
+    /// Scheduled states of the link.
     pub changes: Vec<LinkState>,
 }
 
-/// A flow entry of the scenario.
+/// Flow entry of the scenario, placed in the testbed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
-    /// Namespaces of sender and receiver.
+    /// Namespaces of the sender and the receiver.
     pub ends: [usize; 2],
-    /// Their addresses for this entry.
+    /// Addresses of the sender and the receiver.
     pub addresses: [IpAddr; 2],
-    /// Time from sender to receiver on an idle network, without that of sending the packet.
+    /// One-way delay from sender to receiver on an idle network, without transmission times.
     pub forward: Duration,
-    /// Base round trip.
+    /// Base round-trip time.
     pub rtt: Duration,
 }
 
 impl FlowPlan {
-    /// What Ethernet, IP and UDP add to a payload, bytes.
+    /// Returns the size of the Ethernet, IP and UDP headers, bytes.
     #[must_use]
     pub fn around(&self) -> u64 {
         levelflow_host::udp::overhead(&(self.addresses[0], 0).into()) as u64
@@ -129,7 +130,7 @@ impl FlowPlan {
 impl DirectionPlan {
     fn of(index: usize, link: &LinkSpec<Any>) -> Self {
         let buffer = match link.buffer {
-            Buffer::Unlimited => Buffer::Bytes(Bytes::new(ROOM)),
+            Buffer::Unlimited => Buffer::Bytes(Bytes::new(UNLIMITED_BUFFER_BYTES)),
             limited => limited,
         };
         Self {
@@ -140,7 +141,7 @@ impl DirectionPlan {
         }
     }
 
-    /// Whether a worker emulates it: for delay, loss, or a queue outside the kernel.
+    /// Returns true if a worker must emulate the direction: for delay, loss, or a queue outside the kernel.
     #[must_use]
     pub fn needs_worker(&self, form: Form) -> bool {
         self.wire != Propagation::default() || !self.changes.is_empty() || (self.queue.is_some() && form == Form::User)
@@ -148,7 +149,8 @@ impl DirectionPlan {
 }
 
 impl Plan {
-    /// Directions with a queue, with the number of their pair and the end of the queue.
+    /// Returns the directions that have a queue. Each comes with the number of its veth pair, and the end that holds
+    /// the queue.
     pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &DirectionPlan)> {
         let ends = (0..self.pairs.len()).flat_map(|pair| [(pair, 0), (pair, 1)]);
         let all = ends.map(|(pair, end)| (pair, end, &self.pairs[pair].directions[end]));
@@ -157,27 +159,27 @@ impl Plan {
 }
 
 impl VethPair {
-    /// Name of its devices in either namespace.
+    /// Returns the name of a pair's devices, which is the same in both namespaces.
     #[must_use]
     pub fn device(number: usize) -> String {
         format!("c{number}")
     }
 
-    /// Hardware address of one end.
+    /// Returns the hardware address of the device at one end of a pair.
     #[must_use]
     pub fn mac(number: usize, end: usize) -> [u8; 6] {
         let [high, low] = (number as u16).to_be_bytes();
         [0x02, 0x4c, 0x46, high, low, end as u8]
     }
 
-    /// What the other end's neighbour is called; an address that nobody else has.
+    /// Returns the unique address that the namespace at one end uses for its neighbour at the other end.
     #[must_use]
     pub fn gateway(ipv6: bool, number: usize, end: usize) -> IpAddr {
         address(ipv6, GATEWAYS + end as u8, number)
     }
 }
 
-/// The address for that purpose and of that number: 10.2.0.7, or fd00:4c46:2::7.
+/// Returns the address for a purpose and a number, such as 10.2.0.7 or fd00:4c46:2::7.
 pub fn address(ipv6: bool, purpose: u8, number: usize) -> IpAddr {
     let number = number as u16;
     if ipv6 {
@@ -187,7 +189,7 @@ pub fn address(ipv6: bool, purpose: u8, number: usize) -> IpAddr {
     Ipv4Addr::new(10, purpose, high, low).into()
 }
 
-/// The flow entry whose receiver has that address.
+/// Returns the flow entry whose receiver has this address.
 pub fn entry_at(to: IpAddr) -> Option<usize> {
     let number = match to {
         IpAddr::V4(to) => to.octets().last_chunk().map(|bytes| u16::from_be_bytes(*bytes))?,
@@ -198,11 +200,11 @@ pub fn entry_at(to: IpAddr) -> Option<usize> {
 }
 
 impl NamespacePlan {
-    /// Lines for `ip -batch` once the namespace has its devices: addresses, neighbours and routes.
+    /// Returns lines for `ip -batch` that add addresses, neighbours and routes. The devices must already exist.
     #[must_use]
     pub fn commands(&self, number: usize, pairs: &[VethPair], ipv6: bool) -> Vec<String> {
         let mut lines: Vec<String> = vec!["link set lo up".into()];
-        // Without a look for others that have it, which would hold up the routes from it.
+        // Skips duplicate address detection, which delays the use of an address.
         let (bits, at_once) = if ipv6 { (128, " nodad") } else { (32, "") };
         let addresses = self.addresses.iter();
         lines.extend(addresses.map(|a| format!("address add {a}/{bits} dev lo{at_once}")));
@@ -233,12 +235,12 @@ impl NamespacePlan {
 /// Plans the testbed of a scenario.
 ///
 /// # Errors
-/// When the scenario asks for what it cannot do; in one line.
+/// Returns a one-line error if the testbed does not support the scenario.
 pub fn plan(resolved: &Resolved, setup: Setup) -> Result<Plan, Error> {
     let network = &resolved.network;
-    if network.links.len().max(network.flows.len()) > MOST {
+    if network.links.len().max(network.flows.len()) > MAX_ADDRESSES {
         return Err(Error::input(format!(
-            "a testbed has at most {MOST} links and flow entries"
+            "a testbed has at most {MAX_ADDRESSES} links and flow entries"
         )));
     }
     for link in &network.links {
@@ -309,7 +311,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
         ),
         (
             flow.size.is_some() && !Any::transport(&flow.params).acknowledged,
-            "transfers without ACKs: their senders cannot tell when they have arrived",
+            "transfers without ACKs: their senders do not detect delivery",
         ),
     ] {
         if asked {
@@ -328,7 +330,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Names of the laws that flows may have.
+/// Returns the names of the laws that flows may have.
 #[must_use]
 pub fn laws() -> String {
     let own = law::names(|law| !KERNEL_LAWS.contains(&law.name));
@@ -339,9 +341,9 @@ struct Builder<'a> {
     resolved: &'a Resolved,
     plan: Plan,
     nodes: HashMap<&'a str, usize>,
-    /// Pair and end at which each link begins.
+    /// Veth pair and end at which each link begins.
     begins: Vec<(usize, usize)>,
-    /// Hosts by node, and delays to and from them.
+    /// Namespace and veth pair of each host, by node and by the delays in both directions.
     hosts: BTreeMap<(usize, Duration, Duration), (usize, usize)>,
 }
 
@@ -372,7 +374,7 @@ impl<'a> Builder<'a> {
         self.plan.namespaces.len() - 1
     }
 
-    /// One veth pair for two links that lead back and forth between two nodes.
+    /// Adds a veth pair for each link. A link and its reverse between two nodes share a pair.
     fn add_pairs(&mut self) {
         let resolved = self.resolved;
         for (i, (link, (from, to))) in resolved.network.links.iter().zip(&resolved.ends).enumerate() {
@@ -421,7 +423,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Node at which a flow enters or leaves the network.
+    /// Returns the node at which a flow enters or leaves the network.
     fn node(&self, flow: &FlowSpec<Any>, start: bool) -> usize {
         let link = if start {
             flow.routes.first().forward.first()
@@ -432,7 +434,7 @@ impl<'a> Builder<'a> {
         self.plan.pairs[pair].ends[end]
     }
 
-    /// Adds a host attached to `node` by a veth pair with these delays; returns its namespace and pair.
+    /// Returns the namespace and veth pair of a host at `node` with these delays; adds the host if it is missing.
     fn host(&mut self, node: usize, there: Duration, back: Duration) -> (usize, usize) {
         if let Some(&known) = self.hosts.get(&(node, there, back)) {
             return known;
@@ -456,7 +458,7 @@ impl<'a> Builder<'a> {
         (place, pair)
     }
 
-    /// Leads packets for an address along a path, then to its host.
+    /// Adds routes to an address along a path of links, and at the end through the host's pair `last`.
     fn route(&mut self, flow: &FlowSpec<Any>, to: IpAddr, path: &[u32], last: usize) -> Result<(), Error> {
         let steps = path.iter().map(|&link| self.begins[link as usize]).collect::<Vec<_>>();
         for (pair, end) in steps.into_iter().chain([(last, 0)]) {

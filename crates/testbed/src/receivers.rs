@@ -1,4 +1,4 @@
-//! The receivers of a testbed's UDP flows, all in one thread: they acknowledge and count.
+//! Receivers of a testbed's UDP flows. One thread acknowledges and counts all packets.
 
 use std::collections::{HashMap, hash_map};
 use std::net::{SocketAddr, UdpSocket};
@@ -15,27 +15,27 @@ use levelflow_host::clock::{self, Clock};
 use levelflow_host::sys;
 use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
-/// Sleep at most so long, so that the end is seen.
-const NAP: Span = Span::from_millis(20);
-/// Flows of an entry that are remembered.
-const MOST: usize = 200_000;
+/// Longest sleep. It bounds the reaction time to the end of the run.
+const MAX_SLEEP: Span = Span::from_millis(20);
+/// Limit on the number of flows of an entry whose state is kept.
+const MAX_FLOWS: usize = 200_000;
 
-/// A flow entry's receiving end.
+/// Receiver of a flow entry.
 #[derive(Debug)]
-pub struct Entry {
-    /// Its number in the scenario.
+pub struct ReceiverEntry {
+    /// Number of the entry in the scenario.
     pub number: usize,
-    /// What of a packet is not payload of UDP, bytes.
+    /// Size of a packet's headers up to UDP, bytes.
     pub around: u64,
-    /// Bound to the receiver's address, and never waits.
+    /// Non-blocking socket bound to the receiver's address.
     pub socket: UdpSocket,
-    /// Time from sender to receiver on an idle network, without that of sending the packet.
+    /// One-way delay from sender to receiver on an idle network, without transmission times.
     pub forward: Duration,
-    /// True if lost data is retransmitted; the receiver cannot separate it from new data.
+    /// True if lost data is retransmitted. The receiver cannot distinguish retransmissions from new data.
     pub retransmits: bool,
 }
 
-/// A flow entry's socket, and what came in there.
+/// State of a flow entry at its receiver.
 #[derive(Debug)]
 struct Work {
     socket: UdpSocket,
@@ -49,21 +49,21 @@ struct Arrivals {
     forward: Duration,
     flows: HashMap<u32, Receiver>,
     delivered: Delivered,
-    /// Value of `delivered` after a sample.
+    /// Initial value of `delivered` in each sample.
     none_delivered: Delivered,
     total: ReceivedTotal,
 }
 
-/// Its bytes, how many of them it has, and where it goes.
+/// ACK in its buffer, its length, and its destination.
 type Ack = ([u8; LONGEST_ACK], usize, SocketAddr);
 
-/// Acknowledges until stopped; returns totals by number of the entry.
+/// Acknowledges packets until the worker is stopped; returns totals, by entry number.
 ///
 /// # Errors
-/// When a socket fails for good.
-pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
+/// When a socket fails permanently.
+pub fn run(entries: Vec<ReceiverEntry>, mut task: Task) -> Counted<ReceivedTotal> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without it, ACKs are later
+    let _ = sys::realtime(); // without real-time priority, ACKs are later
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
     let mut batch = Batch::default();
     while task.goes_on() {
@@ -75,7 +75,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
             let parts = all.iter_mut().map(|w| (w.arrivals.number, taken(&mut w.arrivals)));
             Part::Delivered(parts.collect())
         });
-        let left = task.due().map_or(NAP, |due| task.clock.until(due).min(NAP));
+        let left = task.due().map_or(MAX_SLEEP, |due| task.clock.until(due).min(MAX_SLEEP));
         let sockets = all.iter().map(|w| &w.socket);
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         clock::ready(&mut watched, left)?;
@@ -84,7 +84,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
 }
 
 impl Work {
-    fn new(entry: Entry) -> Self {
+    fn new(entry: ReceiverEntry) -> Self {
         let none_delivered = Delivered {
             bytes: 0,
             new: (!entry.retransmits).then_some(0),
@@ -123,7 +123,7 @@ impl Work {
 }
 
 impl Arrivals {
-    /// Counts a packet; returns its ACK, if it gets one.
+    /// Counts a packet; returns its ACK, if it needs one.
     fn packet(&mut self, wire: &[u8], origin: Origin, clock: &Clock) -> Option<Ack> {
         let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
         let (shim, header, _) = Shim::decode(wire).ok()?;
@@ -140,8 +140,8 @@ impl Arrivals {
             self.flows.remove(&shim.flow);
             return None;
         }
-        if self.flows.len() > MOST {
-            self.flows.clear(); // of flows that are over; the others begin anew
+        if self.flows.len() > MAX_FLOWS {
+            self.flows.clear(); // drops finished flows; the state of active ones starts anew
         }
         let flow = match self.flows.entry(shim.flow) {
             hash_map::Entry::Occupied(known) => known.into_mut(),

@@ -1,4 +1,4 @@
-//! Runs a planned testbed in real time: workers, samples, results, and an end whatever happens.
+//! Execution of a planned testbed in real time: workers, samples, results, and cleanup in all cases.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,52 +23,53 @@ use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::stop::Stop;
 
-/// At most so much is lost when the process is killed.
-const FLUSH: Span = Span::from_secs(1);
-/// How long a worker may be silent before the run counts as failed.
-const PATIENCE: Span = Span::from_secs(10);
-/// TCP connections of one entry.
+/// Interval of flushes to files. It limits the data lost when the process is killed.
+const FLUSH_INTERVAL: Span = Span::from_secs(1);
+/// Time without a report from a worker after which the run fails.
+const WORKER_TIMEOUT: Span = Span::from_secs(10);
+/// Limit on the number of TCP connections of an entry.
 const MOST_STREAMS: usize = 64;
-/// The header of TCP with time stamps, less that of UDP.
+/// TCP header with time stamps minus the UDP header, bytes.
 const TCP_BEYOND_UDP: u64 = 32 - 8;
-/// After the end, packets under way still arrive.
+/// Longest wait after the end for packets that are still in flight.
 const LONGEST_DRAIN: Span = Span::from_secs(3);
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Where its results are.
+    /// Directory of the results.
     pub path: PathBuf,
-    /// How far it came, s.
+    /// Time that the run reached, s.
     pub until_s: f64,
-    /// Whether it was stopped before its end.
+    /// True if the run was stopped before its end.
     pub stopped: bool,
-    /// Throughput of each flow entry until then, bit/s.
+    /// Throughput of each flow entry up to `until_s`, bit/s.
     pub throughput_bps: Vec<f64>,
-    /// Rates at which each flow entry delivered in the second half, bit/s.
+    /// Delivery rate of each flow entry in the second half of the run, bit/s.
     pub later_bps: Vec<f64>,
-    /// The counters, as in `counters.json`.
+    /// Counters, as in `counters.json`.
     pub counters: Value,
 }
 
-/// A worker that gives, at its end, what it counted.
+/// Worker that returns its totals at the end.
 type Worker<T> = JoinHandle<Counted<T>>;
 
 struct Workers {
     links: Vec<Worker<LinkTotal>>,
-    /// Queues of the kernel.
+    /// Workers of kernel queues.
     token_buckets: Vec<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
     receivers: Vec<Worker<ReceivedTotal>>,
-    /// Those that send stop first.
+    /// Stop flag of the senders. They stop before other workers.
     quiet: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
 
-/// Builds the testbed of a scenario, runs it, and leaves its results in a directory. `tell` hears how far it is, in seconds.
+/// Builds the testbed of a scenario, runs it, and writes its results to a directory. Reports the progress to a
+/// callback, in seconds.
 ///
 /// # Errors
-/// When it cannot be built, or a part of it fails; what was measured until then is in the directory.
+/// When the testbed cannot be built, or a worker fails. The directory then contains the measurements up to the failure.
 pub fn run(
     chosen: &Chosen,
     plan: &Plan,
@@ -92,7 +93,7 @@ pub fn run(
         recorder: Recorder::default(),
         until: 0.0,
         end: network.duration.as_secs_f64(),
-        patience: PATIENCE + span(network.sample),
+        patience: WORKER_TIMEOUT + span(network.sample),
     };
     let finished = watch.follow(&parts, &workers, &mut recording, stop, &mut tell);
     let stopped = stop.within(Span::ZERO);
@@ -112,7 +113,7 @@ pub fn run(
     match failure {
         Some(problem) => Err(Error::Failed(problem)),
         None if !complete && !stopped => Err(Error::failed(
-            "a part of the testbed fell silent; its results end there",
+            "a part of the testbed stopped reporting; the results end there",
         )),
         None => Ok(Outcome {
             path: out.to_owned(),
@@ -125,18 +126,18 @@ pub fn run(
     }
 }
 
-/// Follows a run from outside.
+/// Monitor of a run.
 struct Watch {
     collector: Collector,
     recorder: Recorder,
-    /// How far the tables go, s.
+    /// Time up to which the tables are complete, s.
     until: f64,
     end: f64,
     patience: Span,
 }
 
 impl Watch {
-    /// Writes what workers tell until the end (`true`), until told to stop, or until a worker falls silent.
+    /// Records the workers' reports until the end of the run (`true`), a stop, or a worker that no longer reports.
     fn follow(
         &mut self,
         parts: &mpsc::Receiver<(u64, Part)>,
@@ -165,7 +166,7 @@ impl Watch {
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
-            if flushed.elapsed() > FLUSH {
+            if flushed.elapsed() > FLUSH_INTERVAL {
                 flushed = Instant::now();
                 recording.flush(self.until).map_err(of_results)?;
             }
@@ -174,13 +175,13 @@ impl Watch {
     }
 }
 
-/// What is needed to start, with sockets and devices open.
+/// Workers that are ready to start, with sockets and devices open.
 struct Ready {
     links: Vec<links::Link>,
     token_buckets: Vec<token_buckets::TokenBucket>,
-    senders: Vec<senders::Entry>,
-    receivers: Vec<receivers::Entry>,
-    streams: Vec<streams::Entry>,
+    senders: Vec<senders::SenderEntry>,
+    receivers: Vec<receivers::ReceiverEntry>,
+    streams: Vec<streams::StreamEntry>,
     sinks: Vec<streams::Listening>,
 }
 
@@ -220,14 +221,14 @@ impl Ready {
                 continue;
             }
             let [sender, receiver] = lab.udp(flow, Any::transport(&spec.params))?;
-            ready.receivers.push(receivers::Entry {
+            ready.receivers.push(receivers::ReceiverEntry {
                 number,
                 around: flow.around(),
                 socket: receiver,
                 forward: flow.forward,
                 retransmits: spec.reliable || Any::transport(&spec.params).tracks_losses,
             });
-            ready.senders.push(senders::Entry {
+            ready.senders.push(senders::SenderEntry {
                 number,
                 params: spec.params.clone(),
                 packet: spec.packet,
@@ -270,7 +271,7 @@ impl Ready {
             around,
             listener,
         });
-        self.streams.push(streams::Entry {
+        self.streams.push(streams::StreamEntry {
             number,
             packet,
             around,
@@ -317,7 +318,7 @@ impl Ready {
     }
 }
 
-/// Starts a worker on a thread of its own.
+/// Starts a worker on a new thread.
 fn start<E: Send + 'static, T: Send + 'static>(
     name: &str,
     entries: Vec<E>,
@@ -344,7 +345,7 @@ impl Workers {
                 .any(JoinHandle::is_finished)
     }
 
-    /// Stops senders, then, after so long, everything; gives what they counted.
+    /// Stops senders, waits for `drain`, then stops all other workers; returns the totals of all workers.
     fn end(self, drain: Span) -> Result<Totals, Error> {
         let mut totals = Totals::default();
         let mut problem = None;
@@ -362,7 +363,7 @@ impl Workers {
     }
 }
 
-/// What workers counted; nothing of one that failed, and then why.
+/// Returns the totals of workers. A failed worker has none; its error is stored in `problem`.
 fn keep<T>(workers: Vec<Worker<T>>, problem: &mut Option<Error>) -> Vec<(usize, T)> {
     let mut all = Vec::new();
     for worker in workers {

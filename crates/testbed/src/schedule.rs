@@ -1,4 +1,4 @@
-//! The flows of a run, all drawn before it begins: those of the simulator with the same seed.
+//! Flows of a run, all drawn before it begins. The simulator draws the same flows from the same seed.
 
 use levelflow_laws::Any;
 use levelflow_results::{Outcome, TransferRow};
@@ -7,38 +7,38 @@ use levelflow_units::Time;
 
 use levelflow_host::Error;
 
-/// Most flows of an entry in a run.
-const MOST: usize = 100_000;
+/// Limit on the number of flows of an entry in a run.
+const MAX_FLOWS: usize = 100_000;
 
-/// A flow to come.
+/// Start of a flow.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
-    /// When it starts.
+    /// Start time.
     pub at: Time,
-    /// Its transfer, which goes on; `None`: it has no end.
+    /// Row of the flow's transfer, unfinished; `None` for a flow without a size.
     pub transfer: Option<TransferRow>,
-    /// When it stops sending, whatever is left.
+    /// Time at which the flow stops sending, even if data is left.
     pub stop: Time,
 }
 
 impl Start {
-    /// Bytes that it carries; `None`: no end.
+    /// Returns the size of the flow's data, bytes; `None` if it is unlimited.
     #[must_use]
     pub fn size(&self) -> Option<u64> {
         self.transfer.map(|transfer| transfer.bytes)
     }
 }
 
-/// A flow entry, and its path on an idle network.
+/// Flow entry, and its path on an idle network.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// Its number in the scenario.
+    /// Number of the entry in the scenario.
     pub number: usize,
-    /// The entry.
+    /// Specification of the entry.
     pub spec: &'a FlowSpec<Any>,
-    /// Its path.
+    /// Path of the entry's flows, when idle.
     pub path: IdealPath,
-    /// Base round trip, and how much of it lies at the hosts.
+    /// Base round-trip time, and the part that the hosts add.
     pub hosts: RoundTrip,
 }
 
@@ -59,17 +59,17 @@ impl Source<'_> {
         }
     }
 
-    /// All flows of the entry that start before `end`, in order of time.
+    /// Returns all flows of the entry that start before `end`, in order of start time.
     ///
     /// # Errors
-    /// When they are too many.
+    /// When there are too many flows.
     pub fn starts(&self, seed: u64, end: Time) -> Result<Vec<Start>, Error> {
         let spec = self.spec;
         let mut schedule = Schedule::new(spec, seed);
         let mut all: Vec<Start> = Vec::new();
         while let Some(arrival) = schedule.next(spec).filter(|arrival| arrival.at < end) {
-            if all.len() + arrival.flows as usize > MOST {
-                let problem = format!("more than {MOST} arrivals, which the testbed does not take; shorten the run");
+            if all.len() + arrival.flows as usize > MAX_FLOWS {
+                let problem = format!("more than {MAX_FLOWS} arrivals, the maximum of the testbed; shorten the run");
                 return Err(Error::input(format!("flow {}: {problem}", spec.name)));
             }
             for _ in 0..arrival.flows {

@@ -1,4 +1,4 @@
-//! The sending ends of a testbed's UDP flows, all in one thread: starts, paces, samples and ends them.
+//! Senders of a testbed's UDP flows. One thread starts, paces, samples and ends the flows.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, ApplicationSpec, RouteSpec};
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{LONGEST, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -19,40 +19,40 @@ use levelflow_host::clock::{self, Clock};
 use levelflow_host::journal::Sender;
 use levelflow_host::sys;
 
-const LARGEST: usize = 1514;
-/// Sleep at most so long, so that the end is seen.
-const NAP: Duration = Duration::from_ms(20);
-/// Packets of a flow before others have their turn.
-const BURST: usize = 8;
+const MAX_PACKET_BYTES: usize = 1514;
+/// Longest sleep. It bounds the reaction time to the end of the run.
+const MAX_SLEEP: Duration = Duration::from_ms(20);
+/// Limit on packets that a flow sends before other flows may send.
+const MAX_BURST_PACKETS: usize = 8;
 
-/// A flow entry's sending end.
+/// Sender of a flow entry.
 #[derive(Debug)]
-pub struct Entry {
-    /// Its number in the scenario.
+pub struct SenderEntry {
+    /// Number of the entry in the scenario.
     pub number: usize,
-    /// The law.
+    /// Law of the flows, with its parameters.
     pub params: AnyParams,
-    /// Largest packet on the wire.
+    /// Size of the largest packet on the wire.
     pub packet: Bytes,
-    /// What of a packet is not payload of UDP, bytes.
+    /// Size of a packet's headers up to UDP, bytes.
     pub around: u64,
-    /// Size of packets that open and close flows.
+    /// Size of packets that open or close a flow.
     pub control: Bytes,
-    /// Whether what is lost is sent again.
+    /// True if lost data is retransmitted.
     pub reliable: bool,
-    /// Connected to the receiver, and never waits.
+    /// Non-blocking socket connected to the receiver.
     pub socket: UdpSocket,
-    /// Flows to come, in order.
+    /// Future starts of flows, in order of time.
     pub starts: VecDeque<Start>,
-    /// Its application, unless there is always something to send.
+    /// Application that supplies data; `None` if the flow always has data to send.
     pub application: Option<ApplicationSpec>,
     /// Seed of the run.
     pub seed: u64,
-    /// Its name.
+    /// Name of the entry.
     pub name: String,
-    /// Reverse part of the base round trip.
+    /// Reverse one-way delay of the base round-trip time.
     pub back: Duration,
-    /// Its path.
+    /// Path of the flows.
     pub route: RouteSpec,
 }
 
@@ -61,34 +61,34 @@ struct Live {
     sender: Sender,
     application: Option<Application>,
     start: Start,
-    /// Of its lost packets, how many are in a sample already.
+    /// Lost packets that a sample already contains.
     lost: u64,
 }
 
 #[derive(Debug)]
 struct Work {
-    entry: Entry,
+    entry: SenderEntry,
     single: bool,
     live: HashMap<u32, Live>,
     sample: EntrySample,
     total: SentTotal,
     transfers: Vec<TransferRow>,
-    buffer: [u8; LARGEST],
+    buffer: [u8; MAX_PACKET_BYTES],
 }
 
-/// Runs all flows of these entries until told to stop; gives totals by number of the entry.
+/// Runs all flows of these entries until the worker is stopped; returns totals, by entry number.
 ///
 /// # Errors
-/// When a socket fails for good.
-pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
+/// When a socket fails permanently.
+pub fn run(entries: Vec<SenderEntry>, mut task: Task) -> Counted<SentTotal> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without it, packets are later
+    let _ = sys::realtime(); // without real-time priority, timer latency is larger
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
     while task.goes_on() {
         for work in &mut all {
             work.listen(&task.clock);
         }
-        // A flow that ends at the very time of a sample is in it, as in the simulator.
+        // A flow that ends at the time of a sample is in the sample, as in the simulator.
         let now = task.clock.now();
         task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
@@ -99,7 +99,7 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
             work.turn(&task.clock, now);
         }
         let dues = all.iter().filter_map(Work::due).chain(task.due());
-        let next = dues.fold(now + NAP, Time::min);
+        let next = dues.fold(now + MAX_SLEEP, Time::min);
         let sockets = all.iter().map(|w| &w.entry.socket);
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         task.clock.ready(&mut watched, next)?;
@@ -107,10 +107,10 @@ pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
     Ok(all.into_iter().map(|w| (w.entry.number, w.end())).collect())
 }
 
-impl Entry {
-    /// The smallest packet has room for shim and header of any law.
+impl SenderEntry {
+    /// Returns the limits on packet sizes. The smallest packet has room for the shim and the header of any law.
     fn limits(&self) -> Limits {
-        let least = (self.around + LONGEST as u64) as u16;
+        let least = (self.around + MAX_PREFIX_BYTES as u64) as u16;
         Limits {
             max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
             catch_up: Limits::OWN_THREAD,
@@ -119,15 +119,15 @@ impl Entry {
         }
     }
 
-    /// A packet that the socket refuses is lost, as on any path.
-    fn send(&self, packet: Encoded, buffer: &[u8; LARGEST]) {
+    /// Sends a packet. If the socket rejects it, the packet is lost, as on any path.
+    fn send(&self, packet: Encoded, buffer: &[u8; MAX_PACKET_BYTES]) {
         let length = (packet.size.get() - self.around) as usize;
-        let _ = self.socket.send(&buffer[..length.min(LARGEST)]);
+        let _ = self.socket.send(&buffer[..length.min(MAX_PACKET_BYTES)]);
     }
 }
 
 impl Work {
-    fn new(entry: Entry) -> Self {
+    fn new(entry: SenderEntry) -> Self {
         Self {
             single: entry.starts.len() == 1,
             entry,
@@ -135,13 +135,13 @@ impl Work {
             sample: EntrySample::default(),
             total: SentTotal::default(),
             transfers: Vec::new(),
-            buffer: [0; LARGEST],
+            buffer: [0; MAX_PACKET_BYTES],
         }
     }
 
-    /// Takes all ACKs that have arrived.
+    /// Receives all pending ACKs.
     fn listen(&mut self, clock: &Clock) {
-        let mut ack = [0; LARGEST];
+        let mut ack = [0; MAX_PACKET_BYTES];
         while let Ok(length) = self.entry.socket.recv(&mut ack) {
             let (now, stamp) = (clock.now(), clock::stamp());
             let Ok((shim, header, rest)) = Shim::decode(&ack[..length]) else {
@@ -163,7 +163,7 @@ impl Work {
         }
     }
 
-    /// Starts what is to start, sends what is due, ends what is done.
+    /// Starts and ends flows that are due, and sends due packets.
     fn turn(&mut self, clock: &Clock, now: Time) {
         while let Some(start) = self.entry.starts.front().copied().filter(|l| l.at <= now) {
             self.entry.starts.pop_front();
@@ -189,7 +189,7 @@ impl Work {
         live.retain(|_, flow| {
             flow.sender.handle_timeout(now);
             flow.write(now);
-            for _ in 0..BURST {
+            for _ in 0..MAX_BURST_PACKETS {
                 let Some(packet) = flow.sender.poll_transmit(clock.now(), clock::stamp(), buffer) else {
                     break;
                 };
@@ -216,7 +216,7 @@ impl Work {
         });
     }
 
-    /// The run is over.
+    /// Ends the run; returns the totals.
     fn end(mut self) -> SentTotal {
         let unfinished = self
             .live
@@ -249,7 +249,7 @@ impl Work {
 }
 
 impl Live {
-    fn new(entry: &Entry, flow: u32, start: Start, member: u64) -> Self {
+    fn new(entry: &SenderEntry, flow: u32, start: Start, member: u64) -> Self {
         let name = format!("{}.{member}", entry.name);
         let info = FlowInfo {
             packet_size: entry.packet,
@@ -271,12 +271,12 @@ impl Live {
         }
     }
 
-    /// Returns true if ACKs show that everything has arrived.
+    /// Returns true if all data has been acknowledged.
     fn is_delivered(&self, now: Time) -> bool {
         now < self.start.stop && self.sender.transport().acknowledged
     }
 
-    /// The row of its transfer, if it is one.
+    /// Returns the row of the flow's transfer; `None` if the flow is not a transfer.
     fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
         let mut row = self.start.transfer?;
         row.retransmitted = self.sender.counters().data.retransmitted;
@@ -291,7 +291,7 @@ impl Live {
         self.sender.poll_timeout().into_iter().chain(writes).min()
     }
 
-    /// What its application has to send by now.
+    /// Writes the data that the flow's application has supplied until `now`.
     fn write(&mut self, now: Time) {
         let Some(application) = &mut self.application else {
             return;

@@ -1,4 +1,4 @@
-//! Flows of the kernel's TCP in a testbed: one thread sends, one receives.
+//! Flows of the kernel's TCP in a testbed. One thread sends, and another one receives.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _};
@@ -15,24 +15,24 @@ use super::schedule::Start;
 use levelflow_host::clock::ready;
 use levelflow_host::sys::{self, TcpState};
 
-/// How often the state of a connection is read, and the longest sleep.
-const LOOK: Duration = Duration::from_ms(5);
+/// Interval between readings of a connection's state; also the longest sleep.
+const POLL_INTERVAL: Duration = Duration::from_ms(5);
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
 
-/// A flow entry's sending end.
+/// Sender of a flow entry.
 #[derive(Debug)]
-pub struct Entry {
-    /// Its number in the scenario.
+pub struct StreamEntry {
+    /// Number of the entry in the scenario.
     pub number: usize,
-    /// Largest packet on the wire.
+    /// Size of the largest packet on the wire.
     pub packet: u64,
-    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
-    /// Where its receiver listens.
+    /// Address of the receiver.
     pub to: SocketAddr,
-    /// Flows to come, in order, each with its socket.
+    /// Future starts of flows, in order of time, each with the flow's socket.
     pub starts: VecDeque<(Start, Socket)>,
-    /// Reverse part of the base round trip.
+    /// Reverse one-way delay of the base round-trip time.
     pub back: Duration,
 }
 
@@ -40,14 +40,14 @@ pub struct Entry {
 struct Live {
     socket: Socket,
     start: Start,
-    /// Bytes of payload that are still to be written.
+    /// Payload not yet written, bytes.
     left: u64,
     state: TcpState,
 }
 
 #[derive(Debug)]
 struct Work {
-    entry: Entry,
+    entry: StreamEntry,
     live: Vec<Live>,
     sample: EntrySample,
     total: SentTotal,
@@ -55,11 +55,11 @@ struct Work {
     looked: Time,
 }
 
-/// Runs all flows of these entries until told to stop; gives totals by number of the entry.
+/// Runs all flows of these entries until the worker is stopped; returns totals, by entry number.
 ///
 /// # Errors
-/// When waiting fails.
-pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
+/// When waiting for sockets fails.
+pub fn send(entries: Vec<StreamEntry>, mut task: Task) -> Counted<SentTotal> {
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
     while task.goes_on() {
         let now = task.clock.now();
@@ -72,7 +72,7 @@ pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
             Part::Sent(parts, done)
         });
         let starts = all.iter().filter_map(|w| w.entry.starts.front().map(|(l, _)| l.at));
-        let next = starts.chain(task.due()).fold(now + LOOK, Time::min);
+        let next = starts.chain(task.due()).fold(now + POLL_INTERVAL, Time::min);
         let flows = all.iter().flat_map(|w| &w.live).filter(|f| f.left > 0);
         let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
         ready(&mut watched, task.clock.until(next))?;
@@ -81,7 +81,7 @@ pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
 }
 
 impl Work {
-    fn new(entry: Entry) -> Self {
+    fn new(entry: StreamEntry) -> Self {
         let (live, transfers, looked) = (Vec::new(), Vec::new(), Time::ZERO);
         let (sample, total) = (EntrySample::default(), SentTotal::default());
         Self {
@@ -99,7 +99,7 @@ impl Work {
             let Some((start, socket)) = self.entry.starts.pop_front() else {
                 break;
             };
-            let _ = socket.connect(&self.entry.to.into()); // goes on in the background; a failure shows as silence
+            let _ = socket.connect(&self.entry.to.into()); // connects in the background; on failure, no data arrives
             let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
             let left = start.size().map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {
@@ -110,7 +110,7 @@ impl Work {
             });
             self.total.started += 1;
         }
-        let look = now.since(self.looked) >= LOOK;
+        let look = now.since(self.looked) >= POLL_INTERVAL;
         if look {
             self.looked = now;
         }
@@ -140,7 +140,7 @@ impl Work {
         });
     }
 
-    /// The run is over.
+    /// Ends the run; returns the totals.
     fn end(mut self) -> SentTotal {
         let unfinished = self
             .live
@@ -164,7 +164,7 @@ impl Work {
 }
 
 impl Live {
-    /// The row of its transfer, if it is one.
+    /// Returns the row of the flow's transfer; `None` if the flow is not a transfer.
     fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
         let mut row = self.start.transfer?;
         row.retransmitted = self.state.resent;
@@ -176,12 +176,12 @@ impl Live {
             let size = CHUNK.len().min(usize::try_from(self.left).unwrap_or(CHUNK.len()));
             match self.socket.send(&CHUNK[..size]) {
                 Ok(sent) => self.left -= sent as u64,
-                Err(_) => return, // full, or not yet connected
+                Err(_) => return, // the socket buffer is full, or the connection is not yet established
             }
         }
     }
 
-    /// Reads the connection's state and adds what is new.
+    /// Reads the connection's state, and adds the difference from the previous reading to `sample` and `total`.
     fn look(&mut self, around: u64, sample: &mut EntrySample, total: &mut SentTotal) {
         let Ok(state) = sys::tcp_state(self.socket.as_fd()) else {
             return;
@@ -200,16 +200,16 @@ impl Live {
     }
 }
 
-/// A flow entry's receiving end.
+/// Receiver of a flow entry.
 #[derive(Debug)]
 pub struct Listening {
-    /// Its number in the scenario.
+    /// Number of the entry in the scenario.
     pub number: usize,
-    /// Largest packet on the wire.
+    /// Size of the largest packet on the wire.
     pub packet: u64,
-    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
-    /// Where connections come to; does not wait.
+    /// Non-blocking listening socket.
     pub listener: TcpListener,
 }
 
@@ -217,16 +217,16 @@ pub struct Listening {
 struct Sink {
     entry: Listening,
     streams: Vec<TcpStream>,
-    /// Payload since the last sample.
+    /// Payload received since the last sample, bytes.
     delivered: u64,
-    /// Payload in all.
+    /// Total payload received, bytes.
     total: u64,
 }
 
-/// Takes what comes until told to stop; gives totals by number of the entry.
+/// Receives data until the worker is stopped; returns totals, by entry number.
 ///
 /// # Errors
-/// When waiting fails.
+/// When waiting for sockets fails.
 pub fn receive(entries: Vec<Listening>, mut task: Task) -> Counted<ReceivedTotal> {
     let sink = |entry| Sink {
         entry,
@@ -246,7 +246,9 @@ pub fn receive(entries: Vec<Listening>, mut task: Task) -> Counted<ReceivedTotal
             all.iter_mut().for_each(|s| s.delivered = 0);
             Part::Delivered(parts)
         });
-        let next = task.due().map_or(now + LOOK, |due| due.min(now + LOOK));
+        let next = task
+            .due()
+            .map_or(now + POLL_INTERVAL, |due| due.min(now + POLL_INTERVAL));
         let reading = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let ends = all.iter().flat_map(|s| {
             let streams = s.streams.iter().map(|t| reading(t.as_fd()));
@@ -290,7 +292,7 @@ impl Sink {
         self.total += got;
     }
 
-    /// Payload in full packets, headers included; a stream delivers each byte once.
+    /// Converts payload to the bytes of full packets with headers. A stream delivers each byte once.
     fn on_the_wire(&self, payload: u64) -> Delivered {
         let bytes = (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64;
         Delivered {

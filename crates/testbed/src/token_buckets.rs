@@ -1,5 +1,5 @@
-//! Queues of the kernel in a testbed: a token bucket on the device of the sending node, and the law's program before it. One
-//! thread closes the intervals of all laws, and reads all queues every [`WATCH`].
+//! Kernel queues of a testbed: a token bucket on the sending node's device, behind the program of the law. One thread
+//! closes the control intervals of all laws, and reads all queues every [`QUEUE_READ_INTERVAL`].
 
 use levelflow_laws::{AnyParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
@@ -8,23 +8,23 @@ use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
 use levelflow_host::clock::Clock;
 use levelflow_host::qdisc::{Device, Queue, bytes_of};
 use levelflow_host::{Error, sys};
-use levelflow_router::device::{Attached, Interval, WATCH, gone};
+use levelflow_router::device::{Attached, Interval, QUEUE_READ_INTERVAL, gone};
 use levelflow_router::kernel::Program;
 
-/// A queue of the kernel, on a new device.
+/// Kernel queue on a newly created device.
 #[derive(Debug)]
 pub struct TokenBucket {
-    /// Which link of the scenario this is.
+    /// Number of the link in the scenario.
     pub link: usize,
-    /// The device.
+    /// Device of the queue.
     pub device: Device,
-    /// Its queue before any flow begins: what it counts beyond that is the run's.
+    /// First reading of the queue, before any flow starts. Counts of the run are relative to it.
     pub queue: Queue,
-    /// The program before it, if a law is at work there.
+    /// Program in front of the queue, if a law runs there.
     pub law: Option<(Program, AnyParams, PortInfo)>,
 }
 
-/// What there is to ask.
+/// Source of queue readings: the device alone, or the router attached to it.
 enum Line {
     Bare(Device),
     Ruled(Box<Attached<Program>>),
@@ -33,21 +33,21 @@ enum Line {
 struct Work {
     link: usize,
     line: Line,
-    /// The latest reading.
+    /// Latest reading of the queue.
     queue: Queue,
     sample: LinkSample,
     total: LinkTotal,
-    /// Packets that left: the mean size of those that were dropped, too.
+    /// Packets that left the queue. They give the mean packet size, which dropped packets are assumed to have.
     sent: u64,
 }
 
-/// Closes intervals and reads queues until told to stop; gives totals by number of the link.
+/// Closes control intervals and reads queues until the worker is stopped; returns totals, by link number.
 ///
 /// # Errors
-/// When a device vanishes, or the kernel does not reply.
+/// When a device disappears, or the kernel does not reply.
 pub fn run(token_buckets: Vec<TokenBucket>, mut task: Task) -> Counted<LinkTotal> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without it, intervals are longer
+    let _ = sys::realtime(); // without real-time priority, intervals are longer
     let work = |bucket| Work::new(bucket, task.clock);
     let mut all = token_buckets.into_iter().map(work).collect::<Result<Vec<_>, _>>()?;
     let mut reading = task.clock.now();
@@ -61,7 +61,7 @@ pub fn run(token_buckets: Vec<TokenBucket>, mut task: Task) -> Counted<LinkTotal
             for work in &mut all {
                 work.read()?;
             }
-            reading = now + WATCH;
+            reading = now + QUEUE_READ_INTERVAL;
         }
         task.sample(now, || {
             Part::Links(all.iter_mut().map(|w| (w.link, w.sample())).collect())
@@ -119,7 +119,7 @@ impl Work {
         Ok(())
     }
 
-    /// Reads the queue, and counts what happened since the last time.
+    /// Reads the queue, and adds the difference from the previous reading to the counts.
     fn read(&mut self) -> Result<(), Error> {
         let now = match &mut self.line {
             Line::Bare(device) => device.queue().map_err(|e| gone(device, &e))?,
@@ -142,7 +142,7 @@ impl Work {
         sample.arrived += came;
         sample.most = sample.most.max(now.backlog);
         total.backlog_max = total.backlog_max.max(now.backlog);
-        total.backlog_sum += u128::from(arrived) * u128::from(now.backlog); // as far as is known, what each of them found
+        total.backlog_sum += u128::from(arrived) * u128::from(now.backlog); // estimate of the backlogs found
         self.queue = now;
         Ok(())
     }

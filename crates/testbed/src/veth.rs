@@ -5,20 +5,20 @@ use levelflow_units::{Buffer, Bytes, Rate};
 use super::Namespace;
 use levelflow_host::Error;
 
-/// Where an end of a pair lies.
+/// End of a veth pair.
 #[derive(Debug, Clone, Copy)]
 pub struct End<'a> {
-    /// The namespace.
+    /// Namespace that holds the device.
     pub namespace: &'a Namespace,
-    /// The name of the device there, at most 15 letters.
+    /// Name of the device, at most 15 letters.
     pub device: &'a str,
 }
 
-/// Joins two namespaces. Both ends are up; neither makes super-packets, so that what the far end sees is what a wire
-/// would carry. Checksums of packets inside the machine are not filled in.
+/// Joins two namespaces. Both ends are up and do not create super-packets, so the far end receives the packets that a
+/// wire would carry. Packets within the machine have no valid checksums.
 ///
 /// # Errors
-/// If a name is taken or too long.
+/// When a name is in use or too long.
 pub fn veth(a: End<'_>, b: End<'_>, mtu: u32) -> Result<(), Error> {
     let (dev, peer, far) = (a.device, b.device, b.namespace.path());
     a.namespace.ip(&format!(
@@ -29,11 +29,10 @@ pub fn veth(a: End<'_>, b: End<'_>, mtu: u32) -> Result<(), Error> {
 }
 
 impl End<'_> {
-    /// Puts a token bucket in front of it, in place of the queue that was there: how fast it drains, how many bytes may leave at
-    /// once (at least a packet), and what may wait.
+    /// Replaces the device's queue by a token bucket. The burst holds at least one packet; `limit` is the queue limit.
     ///
     /// # Errors
-    /// If there is no such device, or the kernel lacks token buckets.
+    /// When the device does not exist, or the kernel lacks token buckets.
     pub fn token_bucket(&self, rate: Rate, burst: Bytes, limit: Buffer) -> Result<(), Error> {
         let (device, bits, burst) = (self.device, rate.bps().round(), burst.get());
         let bucket = format!("handle 1: tbf rate {bits}bit burst {burst} limit {}", bytes(limit));
@@ -45,7 +44,8 @@ impl End<'_> {
     }
 }
 
-/// As many as the kernel counts where there is no limit, or one in packets, which is that of a queue inside.
+/// Returns the limit in bytes. For an unlimited queue, or one that an inner queue limits in packets, it is the largest
+/// limit that the kernel accepts.
 fn bytes(limit: Buffer) -> u64 {
     match limit {
         Buffer::Bytes(limit) => limit.get().min(u32::MAX.into()),

@@ -1,4 +1,4 @@
-//! Namespaces: joined, quiet, gone without a trace.
+//! Network namespaces: they can be joined, send no packets by themselves, and leave nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -39,7 +39,7 @@ fn listen(at: &Namespace, address: IpAddr) -> UdpSocket {
     socket
 }
 
-/// True as soon as it is, false if it is not within five seconds.
+/// Returns true as soon as the condition holds, or false after five seconds.
 fn soon(mut true_yet: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(5) {
@@ -112,7 +112,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
             namespace: &a,
             device: "left",
         };
-        // What a device that comes up with IPv6 says by itself would take room in the queue.
+        // IPv6 packets that the device sends when it comes up would occupy the queue.
         a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
         let rate = Rate::new(8e6).unwrap();
         left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
@@ -121,7 +121,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
         let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
         sender.connect("10.0.0.2:7000").unwrap();
         for _ in 0..100 {
-            let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; some are dropped, and the socket may say so
+            let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; the socket may report drops of the queue
         }
         receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
         let start = Instant::now();
@@ -129,7 +129,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
         while receiver.recv(&mut [0; 1000]).is_ok() {
             (count, last) = (count + 1, Instant::now());
         }
-        // 3 from the bucket, 20 from the queue, and what left while the burst came in; 1 ms each.
+        // 3 packets of the burst, 20 of the queue, and those that left while the sender ran, one per millisecond.
         assert!((22..40).contains(&count), "{count} packets");
         assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
     });
@@ -149,7 +149,7 @@ fn errors_are_one_line_and_say_where() {
     let error = a.spawn(Command::new("no-such-program")).unwrap_err().to_string();
     assert!(error.contains("no-such-program"), "{error}");
     assert!(a.run(|| panic!("on purpose")).is_err());
-    assert_eq!(a.run(|| 7).unwrap(), 7, "it works after a panic");
+    assert_eq!(a.run(|| 7).unwrap(), 7, "works after a panic");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn children_die_with_the_namespace() {
     assert!(soon(|| child.try_wait().unwrap().is_some()));
 }
 
-/// What the next test is in a process of its own, which it kills: joins a namespace to the one it runs in, and waits.
+/// Child process of the next test: joins a new namespace to its own, and waits to be killed.
 fn wait_to_be_killed() {
     let a = Namespace::new("a").unwrap();
     let path = a.path();
@@ -209,7 +209,8 @@ fn nothing_is_left_after_kill_9() {
         outer.output(show).unwrap()
     };
     assert!(Path::new(&process).exists() && devices().contains("out@"));
-    victim.kill().unwrap(); // SIGKILL: it cannot clean up
+    victim.kill().unwrap(); // SIGKILL: the process cannot clean up
+
     victim.wait().unwrap();
     assert!(soon(|| !Path::new(&process).exists()), "a child outlived it");
     assert!(soon(|| !devices().contains("out@")), "its namespace outlived it");

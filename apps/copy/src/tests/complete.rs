@@ -1,4 +1,4 @@
-//! Nothing is lost in silence.
+//! Completeness: every file is copied or reported.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,12 +10,12 @@ async fn copy_all(session: &Session, from: &[String], to: &str) -> Result<Outcom
         .iter()
         .map(|place| place.parse())
         .collect::<Result<Vec<Location>, _>>()?;
-    let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
+    let mut run = CopyRun::plan(session, &places, &to.parse()?, Arc::default()).await?;
     run.advance(session, Options { jobs: 4 }).await?;
     Ok(run.outcome(session))
 }
 
-/// Directories `a` and `b` with a file of the same name, and one with another.
+/// Fills the directories `a` and `b`. Each has one file with a common name, and one file with a different name.
 fn fill_two(base: &Path) {
     for name in ["a", "b"] {
         fs::create_dir_all(base.join(name).join("d")).unwrap();
@@ -57,8 +57,8 @@ async fn two_sources_for_one_place_are_refused() {
     }
 }
 
-/// A directory with one file that can be copied, and what cannot: a name that is not UTF-8, links to a directory, out and to
-/// nothing, and a level too deep.
+/// Fills a directory with one file that can be copied and entries that cannot: a name that is not UTF-8, links to a
+/// directory, out of the root and to a missing file, and a tree that is too deep.
 fn fill_oddly(directory: &Path) {
     fs::create_dir_all(directory.join(vec!["d"; 260].join("/"))).unwrap();
     fs::write(directory.join("f"), "text").unwrap();
@@ -106,7 +106,7 @@ async fn own_files_with_names_of_parts_are_not_passed_over_in_silence() {
     let up = copy(&session, &local("from"), "x:1/up").await.unwrap();
     assert_eq!((up.files, up.errors.len()), (1, 1), "{up:?}");
     assert!(up.errors[0].contains(".own.part"), "{up:?}");
-    // At a server it is a file in upload.
+    // At a server, it is a file in upload.
     let down = copy(&session, "x:1/from", &local("down")).await.unwrap();
     assert_eq!((down.files, down.errors.len()), (1, 0), "{down:?}");
     assert!(folder.path().join("down/.d.part/f").exists());
@@ -117,7 +117,7 @@ async fn why_we_could_not_send_is_not_what_the_server_makes_of_it() {
     let folder = tempfile::tempdir().unwrap();
     let (at, file) = (folder.path().join("at"), folder.path().join("file"));
     fs::create_dir_all(&at).unwrap();
-    // Minutes at this rate, however late a busy machine wakes this test.
+    // The transfer takes minutes at this rate, so a busy machine does not matter.
     fs::File::create(&file).unwrap().set_len(1 << 30).unwrap();
     let (address, key) = start(&at, uploads());
     let slow = Config::new(PROTOCOL).with_law("jetmax", &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Clients that never come, servers that never end, and names that are not for terminals.
+//! Clients that never respond, servers that never end, and names unfit for terminals.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -12,7 +12,7 @@ fn endpoint(admit: Option<Trust>) -> Endpoint {
     Endpoint::bind("127.0.0.1:0".parse().unwrap(), config, admit).unwrap()
 }
 
-/// First datagrams of so many connections that nobody answers.
+/// Returns the first datagrams of `count` connections, which get no reply.
 fn beginnings(count: usize) -> Vec<Vec<u8>> {
     let hole = UdpSocket::bind("127.0.0.1:0").unwrap();
     hole.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -49,7 +49,7 @@ async fn who_never_shows_his_address_keeps_nobody_out() {
     assert_eq!(session.list("").await.unwrap().entries, []);
 }
 
-/// A server that lists without end.
+/// Serves a listing without end.
 async fn endless(server: Endpoint) {
     let connection = server.accept().await.unwrap().finish().await.unwrap();
     while let Ok((mut send, mut receive)) = connection.quic().accept_bi().await {
@@ -57,7 +57,7 @@ async fn endless(server: Endpoint) {
             message::write(&mut send, &Reply::Done).await.unwrap();
             continue;
         }
-        let entry = Reply::Entry {
+        let entry = Reply::DirectoryEntry {
             path: "p".repeat(4000),
             directory: false,
             size: 0,
@@ -79,11 +79,11 @@ async fn a_list_without_end_is_refused() {
     assert!(error.contains("more than 1 MiB of names"), "{error}");
 }
 
-/// A server that has a directory of files with those sizes.
+/// Serves a directory of files with these sizes.
 async fn boasting(server: Endpoint, sizes: &[u64]) {
     let connection = server.accept().await.unwrap().finish().await.unwrap();
     while let Ok((mut send, mut receive)) = connection.quic().accept_bi().await {
-        let entry = |name: &str, directory, size| Reply::Entry {
+        let entry = |name: &str, directory, size| Reply::DirectoryEntry {
             path: format!("d{name}"),
             directory,
             size,
@@ -125,7 +125,7 @@ fn a_walk_reads_a_directory_when_it_gets_there() {
     let root = Root::open(folder.path()).unwrap();
     let mut walk = root.walk("").unwrap();
     let mut next = || match walk.next()? {
-        Ok(Found::Entry(entry)) => Some(entry.path),
+        Ok(Found::DirectoryEntry(entry)) => Some(entry.path),
         other => panic!("{other:?}"),
     };
     assert_eq!(next().as_deref(), Some("a"));

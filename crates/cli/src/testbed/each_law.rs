@@ -1,4 +1,4 @@
-//! `levelflow-net testbed --each-law`: one scenario, a run per law, one table.
+//! `levelflow-net testbed --each-law`: runs one scenario with each law, and prints a table.
 
 use std::path::Path;
 
@@ -11,20 +11,20 @@ use levelflow_host::stop::Stop;
 use levelflow_load::report::jain;
 use levelflow_testbed::{Chosen, Outcome, Plan, run};
 
-/// Measures of the run of one law.
+/// Results of the run with one law.
 struct Row {
     law: String,
-    /// Throughput of all flows in the second half, bit/s.
+    /// Total throughput of all flows in the second half of the run, bit/s.
     throughput: f64,
     /// Jain's index of the throughputs of the flow entries.
     jain: f64,
-    /// Queueing delay at the busiest link, median and p99, s; unknown where the kernel has the queue.
+    /// Queueing delay at the busiest link, median and p99, s; `None` if the queue is in the kernel.
     delay: [Option<f64>; 2],
-    /// Share of the packets arriving at this link that it dropped.
+    /// Fraction of packets dropped at the busiest link, of those that arrived.
     loss: f64,
 }
 
-/// Runs each of the scenarios, named after their laws, and prints a row of each.
+/// Runs each scenario, which has the name of its law, and prints a row of results.
 ///
 /// # Errors
 /// When a run fails or is stopped.
@@ -64,7 +64,7 @@ pub fn compare(runs: &[(String, Chosen, Plan)], scale: f64, out: &Path, json: bo
     Ok(())
 }
 
-/// How to see more of the first two.
+/// Returns the command that compares the first two runs in detail.
 fn beside(runs: &[(String, Chosen, Plan)], out: &Path) -> String {
     let paths: Vec<String> = runs
         .iter()
@@ -95,7 +95,7 @@ fn row(law: &str, outcome: &Outcome) -> Row {
     }
 }
 
-/// A time in milliseconds, if it is known.
+/// Formats a time in milliseconds, or as "-" if it is unknown.
 fn ms(seconds: Option<f64>) -> String {
     seconds.map_or_else(|| "-".to_owned(), |s| format!("{:.2} ms", s * 1e3))
 }

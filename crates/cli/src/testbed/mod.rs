@@ -1,4 +1,4 @@
-//! `levelflow-net testbed`.
+//! Command `levelflow-net testbed`.
 
 mod each_law;
 mod progress;
@@ -16,15 +16,15 @@ use levelflow_host::stop::Stop;
 use levelflow_testbed::{Chosen, Form, Outcome, Plan, Setup, choose, plan, run};
 
 const EXAMPLES: &str = "Examples:
-  A scenario here, the same in the simulator, and both beside each other
+  A scenario here, the same in the simulator, and a comparison
     sudo levelflow-net testbed scenarios/t1-network.toml --out results/network
     levelflow run results/network/scenario.toml --out results/simulator
     levelflow compare results/simulator results/network
-  One that is too fast for this machine, at a tenth of its rates
+  A network that is too fast for this machine, at a tenth of its rates
     sudo levelflow-net testbed scenarios/parking-lot.toml --scale 0.1 --set duration=\"30 s\"
-  Queues and routers of the kernel instead of ours
+  Queues and routers of the kernel instead of user space
     sudo levelflow-net testbed scenarios/t1-network.toml --form kernel
-  A flow of the kernel's TCP beside one of JetMax
+  A flow of the kernel's TCP that competes with one of JetMax
     sudo levelflow-net testbed scenarios/t1-network.toml --set flow.x2.law=cubic
   Several laws, one table
     sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr";
@@ -33,36 +33,36 @@ const EXAMPLES: &str = "Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Testbed {
-    /// A scenario file, as `levelflow run` takes it.
+    /// Scenario file, as for `levelflow run`.
     scenario: PathBuf,
-    /// Changes a value, as in flow.x1.start="3 s" or "flow.*.law=rcp".
+    /// Changes a value, e.g. flow.x1.start="3 s" or "flow.*.law=rcp"; may be repeated.
     #[arg(long = "set", value_name = "PATH=VALUE")]
     changes: Vec<String>,
     /// Seed of all random streams.
     #[arg(long)]
     seed: Option<u64>,
-    /// Multiplies link rates, buffers, arrivals a second and constant rates, so that a fast network fits this machine.
+    /// Multiplies link rates, buffers, arrival rates and constant rates, so that a fast network fits this machine.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Where queues are, and the laws at them.
+    /// Place where queues and laws run.
     #[arg(long, value_enum, default_value_t = Form::User)]
     form: Form,
-    /// IPv6 instead of IPv4.
+    /// Uses IPv6 instead of IPv4.
     #[arg(long)]
     ipv6: bool,
     #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',', help = each_law())]
     each_law: Vec<String>,
-    /// Result directory; with --each-law, of one directory per law [default: results/NAME-network].
+    /// Result directory; with --each-law, it contains one directory per law [default: results/NAME-network].
     #[arg(long)]
     out: Option<PathBuf>,
-    /// Prints the counters as JSON and nothing else.
+    /// Prints only the counters, as JSON.
     #[arg(long)]
     json: bool,
 }
 
 fn each_law() -> String {
     format!(
-        "One run per law, all flows under it, and one table: {}",
+        "Runs all flows under each of these laws, one law per run, and prints one table: {}",
         levelflow_testbed::laws()
     )
 }
@@ -71,7 +71,7 @@ impl Testbed {
     /// Runs the command.
     ///
     /// # Errors
-    /// As [`Error`] says.
+    /// See [`Error`].
     pub fn run(self) -> Result<(), Error> {
         let chosen = choose(&self.scenario, &self.changes, self.seed, self.scale)?;
         let name = format!("results/{}-network", chosen.scenario.name);
@@ -88,7 +88,7 @@ impl Testbed {
         }
     }
 
-    /// The results take the place of what lies in their directory.
+    /// Rejects a result directory that contains the scenario, because result files could replace it.
     fn must_lie_outside(&self, out: &Path) -> Result<(), Error> {
         let folder = self.scenario.canonicalize().ok();
         match (folder.as_deref().and_then(Path::parent), out.canonicalize()) {
@@ -100,7 +100,7 @@ impl Testbed {
         }
     }
 
-    /// The scenario under each of the laws: all of them are checked before the first one runs.
+    /// Prepares the scenario with each law. All of these scenarios are checked before the first run.
     fn runs(&self, chosen: &Chosen) -> Result<Vec<(String, Chosen, Plan)>, Error> {
         let flows = chosen.raw["flow"].as_array().map_or(0, Vec::len);
         let under = |law: &String| {
@@ -147,7 +147,7 @@ fn must_be_root() -> Result<(), Error> {
     }
     let hint = "sudo levelflow-net testbed, or unshare --map-root-user --net";
     Err(Error::failed(format!(
-        "the testbed makes network namespaces; run it as root: {hint}"
+        "the testbed creates network namespaces; run it as root: {hint}"
     )))
 }
 

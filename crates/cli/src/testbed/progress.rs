@@ -1,4 +1,4 @@
-//! What a run shows while it goes on and when it is ended early.
+//! Output of a run: progress, and the message after an early stop.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use levelflow_host::Error;
 use levelflow_testbed::Outcome;
 
-/// How far it is and how long it will take, on a terminal.
+/// Progress bar with the remaining time; hidden if standard error is not a terminal.
 pub(super) fn bar(name: &str, seconds: f64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -18,12 +18,12 @@ pub(super) fn bar(name: &str, seconds: f64) -> ProgressBar {
     bar
 }
 
-/// Prints, unless nobody reads any more.
+/// Prints a text; ignores errors of a closed output.
 pub(super) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// The message after a run was stopped.
+/// Returns the error that reports a stopped run.
 pub(super) fn stopped(outcome: &Outcome) -> Error {
     let (path, until) = (outcome.path.display(), outcome.until_s);
     Error::failed(format!("stopped at {until} s; {path} is complete up to then"))

@@ -3,7 +3,7 @@
 use levelflow_host::terminal;
 use levelflow_testbed::{Chosen, Outcome};
 
-/// Prints each warning of some runs once; of several runs, with the number of those that have it.
+/// Prints each warning once. If there are several runs, adds the number of runs with the warning.
 pub(super) fn print<'a>(runs: impl IntoIterator<Item = (&'a Chosen, &'a Outcome)>) {
     let all: Vec<Vec<String>> = runs.into_iter().map(|(chosen, outcome)| of(chosen, outcome)).collect();
     for line in tally(&all) {
@@ -19,7 +19,7 @@ fn of(chosen: &Chosen, outcome: &Outcome) -> Vec<String> {
             ["started", "finished", "aborted"].map(|key| counters[key].as_u64().unwrap_or_default());
         if spec.size.is_some() && finished < started {
             lines.push(format!(
-                "flow {}: of {started} transfers, {aborted} were aborted and {} did not finish; completion times leave them out",
+                "flow {}: of {started} transfers, {aborted} were aborted and {} did not finish; completion times exclude them",
                 spec.name,
                 started.saturating_sub(finished + aborted),
             ));

@@ -1,4 +1,4 @@
-//! Hostile input: shims from any address, with any flow, whole and broken.
+//! Hostile input: shims from any address, with any flow, intact and malformed.
 
 use std::io::IoSliceMut;
 use std::net::UdpSocket;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use levelflow_laws::FlowInfo;
 use levelflow_units::{Bytes, Time};
-use levelflow_wire::shim::{LENGTH, LONGEST};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES};
 use noq::udp::{Transmit, UdpSocketState};
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn law_config(law: &str) -> LawConfig {
     }
 }
 
-/// A program at an address of its own, and what its flow sends.
+/// Another program with its own address, and the sender of its flow.
 struct Other {
     socket: UdpSocket,
     sender: Sender,
@@ -43,7 +43,7 @@ impl Other {
         self.socket.local_addr().unwrap()
     }
 
-    /// Flow and number of each ACK that arrives before a pause.
+    /// Returns the flow and packet number of each ACK, until no more ACKs arrive.
     fn acks(&self) -> Vec<(u32, u32)> {
         let mut buffer = [0; 2000];
         let mut all = Vec::new();
@@ -60,16 +60,16 @@ fn sender(law: &str, flow: u32) -> Sender {
     Sender::new(law_config(law).params, FlowInfo::of(Bytes::new(1000)), flow)
 }
 
-/// Shim and header of the next packet of a flow, and some payload.
+/// Returns the next packet of a flow: shim, header and some payload.
 fn packet(sender: &mut Sender) -> Vec<u8> {
-    let mut packet = vec![0; LONGEST];
+    let mut packet = vec![0; MAX_PREFIX_BYTES];
     let prefix = sender.transmit_sized(Time::ZERO, 1, 1000, false, &mut packet).prefix;
     packet.truncate(prefix);
     packet.extend([7; 20]);
     packet
 }
 
-/// The first packet of an invented flow.
+/// Returns the first packet of an invented flow.
 fn invented(law: &str, flow: u32) -> Vec<u8> {
     packet(&mut sender(law, flow))
 }
@@ -79,7 +79,7 @@ fn hub() -> Arc<Hub> {
     Hub::new(Arc::new(Core::new(socket).unwrap()))
 }
 
-/// A hub whose socket is known to be writable.
+/// Returns a hub whose socket is writable.
 async fn ready() -> Arc<Hub> {
     let hub = hub();
     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -92,12 +92,12 @@ fn meta(from: SocketAddr, length: usize, stride: usize) -> RecvMeta {
     meta
 }
 
-/// Lets a hub take one buffer.
+/// Passes one buffer to a hub.
 fn strip(hub: &Hub, buffer: &mut [u8], meta: &mut RecvMeta, overflow: &mut Vec<(RecvMeta, Vec<u8>)>) {
     hub.strip(&mut [IoSliceMut::new(buffer)], std::slice::from_mut(meta), overflow);
 }
 
-/// Lets a hub take a datagram; gives what is left of it.
+/// Passes a datagram to a hub; returns the payload without shims.
 fn arrive(hub: &Hub, from: SocketAddr, datagram: &[u8]) -> Vec<u8> {
     let mut buffer = datagram.to_vec();
     let mut meta = meta(from, buffer.len(), buffer.len());
@@ -139,7 +139,7 @@ async fn a_new_connection_gets_nobody_elses_peer() {
     assert!(!Arc::ptr_eq(&own, &theirs));
     assert_eq!(own.law(), Some("jetmax"));
     assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
-    // Nor does a later one take the place of the first.
+    // A later registration does not replace the first either.
     let later = hub.register(victim.address(), Some(law_config("rcp")));
     assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
     drop(own);
@@ -204,24 +204,24 @@ async fn acks_of_a_batch_leave_in_few_system_calls() {
     assert_eq!(arrived.len(), if super_packets { 5 } else { 300 }, "{arrived:?}");
 }
 
-/// Shim and header of the ACKs of a MaxNet flow, with other flows between its packets.
+/// Returns shim and header of the ACKs of a MaxNet flow, with packets of other flows in between.
 fn acked(others: u32) -> Vec<Vec<u8>> {
     let mut incoming = Incoming::<Peer>::new(Arc::default(), Weak::new());
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));
     let mut acks = Vec::new();
     for number in 0..20_u32 {
-        // Memory begins with a round trip, from the opening packet to the next.
+        // History begins after a round trip, from the opening packet to the next.
         let ms = if number == 0 { 0 } else { 10 + number };
         let now = Time::ZERO + levelflow_units::Duration::from_ms(ms.into());
         let mut take = |mut packet: Vec<u8>| {
             // A price that a router wrote.
-            packet[LENGTH + 5..LENGTH + 8].copy_from_slice(&(1000 * number + 77).to_be_bytes()[1..]);
+            packet[SHIM_BYTES + 5..SHIM_BYTES + 8].copy_from_slice(&(1000 * number + 77).to_be_bytes()[1..]);
             let (shim, header, rest) = Shim::decode(&packet).unwrap();
             let meta = meta(from, packet.len(), packet.len());
             incoming.hold(now, &shim, header, Bytes::new(1000 + rest.len() as u64), &meta);
             let mut ack = Vec::new();
             incoming.held.drain(..).next_back().unwrap().write(&mut ack);
-            ack[LENGTH..].to_vec()
+            ack[SHIM_BYTES..].to_vec()
         };
         let mut next = packet(&mut own);
         next[4] = if number == 0 { Kind::Syn as u8 } else { Kind::Data as u8 };
@@ -254,7 +254,7 @@ async fn a_peer_that_moved_is_acked_where_it_is_now() {
     arrive(&hub, after.address(), &packet(&mut before.sender));
     assert_eq!((before.acks(), after.acks()), (vec![], vec![(1, 1)]));
 
-    // And its ACKs count.
+    // ACKs of its packets count.
     let mut sent = Vec::new();
     let transmit = Transmit {
         destination: before.address(),
@@ -266,7 +266,7 @@ async fn a_peer_that_moved_is_acked_where_it_is_now() {
     peer.encode(&transmit, &mut sent);
     let (shim, header, _) = Shim::decode(&sent).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
-    let mut ack = [0; LONGEST];
+    let mut ack = [0; MAX_PREFIX_BYTES];
     let size = Bytes::new(1000);
     let (_, length) = receiver
         .ack(
@@ -294,17 +294,17 @@ async fn flows_are_forgotten_with_their_peers() {
     let count = || (hub.core.outgoing.len(), hub.core.incoming.len());
     assert_eq!(count(), (1, 1));
     drop(peer);
-    // The timer may still hold it for an ACK.
+    // The timer may still hold the peer for an ACK.
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(count(), (0, 0));
 }
 
-/// A datagram of that length, with that many shims before the rest; gives where the rest begins.
+/// Returns a datagram of this length with this number of shims before the payload, and the offset of the payload.
 fn datagram(length: usize, shims: u8, fill: u8) -> (Vec<u8>, usize) {
     let mut flow = sender("jetmax", fill.into());
     let mut bytes = Vec::new();
     for number in 0..shims {
-        let mut wire = [0; LONGEST];
+        let mut wire = [0; MAX_PREFIX_BYTES];
         let kind = if shims == 2 && number == 1 || shims == 1 && fill.is_multiple_of(2) {
             Kind::Ack
         } else {
@@ -324,7 +324,7 @@ fn datagram(length: usize, shims: u8, fill: u8) -> (Vec<u8>, usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Each datagram's rest comes out, once and in order, be it in place or overflowed.
+    /// Verifies that the payload of each datagram comes out once and in order, in place or through the overflow.
     #[test]
     fn strip_gives_the_rest_of_each_datagram(
         stride in 1_usize..300,

@@ -1,4 +1,4 @@
-//! A connection whose client gets another address on the way.
+//! Connection whose client changes its address.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Forwards datagrams, and replies in the other direction; from another port once asked to.
+/// Forwards datagrams in both directions; on request, from another port.
 struct Translator {
     address: SocketAddr,
     moved: Arc<AtomicBool>,
@@ -24,7 +24,7 @@ impl Translator {
         let has_moved = Arc::clone(&moved);
         std::thread::spawn(move || {
             let (mut buffer, mut client) = ([0; 2000], None);
-            // Ends with the test, as its client then falls silent.
+            // The thread ends after the test, when the client sends no more datagrams.
             let mut heard = Instant::now();
             while heard.elapsed() < Duration::from_secs(20) {
                 let own = &outside[usize::from(has_moved.load(Ordering::Relaxed))];

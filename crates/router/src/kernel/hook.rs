@@ -1,4 +1,4 @@
-//! Where the program sits: TCX, or the older clsact.
+//! Attachment of the program, by TCX or by the older clsact.
 
 use aya::programs::tc::{self, NlOptions, TcAttachOptions, TcHandle};
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
@@ -7,30 +7,29 @@ use aya::util::KernelVersion;
 use super::names::{PROGRAM, failed};
 use levelflow_host::Error;
 
-/// A place in the kernel where programs see packets leave.
+/// Kernel hook for packets that leave a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// A link that the kernel removes when the process ends, whatever ends it. Linux 6.6.
+    /// TCX link, which the kernel removes when the process ends for any reason. Requires Linux 6.6.
     Tcx,
-    /// A filter, which stays if the process is killed; [`detach`] removes it.
+    /// Filter of clsact, which remains if the process is killed. [`detach`] removes it.
     Clsact,
 }
 
-/// One filter per device: the kernel refuses a second of the same priority and handle.
+/// Filter of the router. The kernel rejects a second filter with the same priority and handle, so a device has at most
+/// one.
 const FILTER: NlOptions = NlOptions {
     priority: 4300,
     handle: TcHandle::new(0, 1),
     classid: None,
 };
-/// Hardware types whose packets begin with an Ethernet header: Ethernet, loopback.
+/// Hardware types whose packets begin with an Ethernet header: Ethernet and loopback.
 const ETHERNET: [u16; 2] = [1, 772];
 
-/// Whether the program can work on that device.
+/// Returns an error unless the device exists and uses Ethernet headers.
 pub(super) fn check(device: &str) -> Result<(), Error> {
     if nix::net::if_::if_nametoindex(device).is_err() {
-        return Err(Error::input(format!(
-            "device {device}: there is none of this name (see ip link)"
-        )));
+        return Err(Error::input(format!("device {device}: no such device (see ip link)")));
     }
     let mut links = nix::ifaddrs::getifaddrs().map_err(|e| Error::failed(format!("device {device}: {e}")))?;
     let ethernet = links.any(|link| {
@@ -48,7 +47,7 @@ pub(super) fn check(device: &str) -> Result<(), Error> {
     )))
 }
 
-/// Attaches the program; by TCX where the kernel has it, unless told how.
+/// Attaches the program. If no hook is given, uses TCX where the kernel supports it.
 pub(super) fn attach(program: &mut SchedClassifier, device: &str, hook: Option<Hook>) -> Result<Hook, Error> {
     if attached(device)? {
         return Err(Error::failed(format!("device {device}: a router is attached already")));
@@ -58,7 +57,7 @@ pub(super) fn attach(program: &mut SchedClassifier, device: &str, hook: Option<H
     let options = match hook {
         Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::default()),
         Hook::Clsact => {
-            // It is there, or attaching says what is wrong.
+            // An existing clsact is no error; after any other problem, attaching fails with a message.
             let _ = tc::qdisc_add_clsact(device);
             TcAttachOptions::Netlink(FILTER)
         }
@@ -76,10 +75,10 @@ fn has_tcx() -> bool {
     KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0))
 }
 
-/// Whether a running router's program is attached to the device by TCX.
+/// Returns true if the program of a running router is attached to the device by TCX.
 ///
 /// # Errors
-/// When the kernel does not say.
+/// When the kernel does not return the list.
 pub fn attached(device: &str) -> Result<bool, Error> {
     if !has_tcx() {
         return Ok(false);
@@ -88,10 +87,11 @@ pub fn attached(device: &str) -> Result<bool, Error> {
     Ok(programs.iter().any(|p| p.name_as_str() == Some(PROGRAM)))
 }
 
-/// Removes the filter that a killed router may have left on a device; says whether there was one. Not for devices whose router runs.
+/// Removes the filter that a killed router may have left on a device; returns true if there was one. Must not be called
+/// for a device with a running router.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// When the kernel rejects the removal.
 pub fn detach(device: &str) -> Result<bool, Error> {
     match tc::qdisc_detach_program(device, TcAttachType::Egress, PROGRAM) {
         Ok(()) => Ok(true),

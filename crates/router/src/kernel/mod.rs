@@ -1,9 +1,10 @@
-//! The router in the kernel: `bpf/router.bpf.c` stamps and counts packets as they leave a device, the law closes the intervals
-//! here.
+//! Router in the kernel. `bpf/router.bpf.c` stamps and counts packets that leave a device; the law closes control
+//! intervals in user space.
 //!
-//! The program speaks the words of [`Offload`](levelflow_laws::offload::Offload). Two sets of words and a byte that says
-//! which counts: a packet never sees half of a new set. Sums of floats can't be read as differences, so they are in two banks, and another
-//! byte says which is in use; the program turns to it under its lock, when the next packet comes.
+//! The program uses the words of [`Offload`](levelflow_laws::offload::Offload). There are two sets of words, and a byte
+//! selects the active set, so a packet never sees a set in part. Sums of floats cannot be read as differences, so there
+//! are two banks of sums, and another byte selects the active bank. The program switches the bank under its lock, when
+//! the next packet arrives.
 
 mod hook;
 mod names;
@@ -31,16 +32,16 @@ const OBJECT: Option<&[u8]> = Some(aya::include_bytes_aligned!(concat!(env!("OUT
 #[cfg(not(kernel_router))]
 const OBJECT: Option<&[u8]> = None;
 
-/// Whether this build has the program: there was a clang.
+/// True if this build contains the BPF program, which needs clang.
 pub const COMPILED: bool = OBJECT.is_some();
 
-/// Read a map's value under its lock.
+/// Flag of map reads: the kernel copies the value under its lock.
 const F_LOCK: u64 = 4;
-/// `struct count`: this many counters for people, then the law's words.
+/// Layout of `struct count`: counters for display, of which this is the number, then the law's words.
 const COUNTERS: usize = 5;
 type Counted = [u64; COUNTERS + 8];
 
-/// The program at work on a device; it leaves the device when this is dropped.
+/// BPF program attached to a device. Dropping it detaches the program.
 #[derive(Debug)]
 pub struct Program {
     program: Ebpf,
@@ -53,11 +54,11 @@ pub struct Program {
 }
 
 impl Program {
-    /// Lets the program stamp what leaves a device, at first as a new router of these parameters would.
+    /// Attaches the program to the egress of a device. Its first words are those of a new router with these parameters.
     ///
     /// # Errors
-    /// When the law has no kernel form, this build has none, privileges are missing, the device is no Ethernet device or has the
-    /// program already.
+    /// When the law has no kernel form, the build lacks the program, privileges are missing, or the device is not
+    /// Ethernet or already has a router.
     pub fn attach(device: &str, params: &AnyParams, info: &PortInfo, hook: Option<Hook>) -> Result<Self, Error> {
         hook::check(device)?;
         let mut path = Self::load(params, info)?;
@@ -103,13 +104,13 @@ impl Program {
         Ok(path)
     }
 
-    /// By which hook of the kernel it is attached.
+    /// Returns the hook at which the program is attached.
     #[must_use]
     pub fn hook(&self) -> Option<Hook> {
         self.hook
     }
 
-    /// The sum over processors of what they count.
+    /// Sums the counters over all CPUs.
     fn counted(&self) -> Result<Counted, Error> {
         let map: PerCpuArray<_, Counted> = self.map("COUNT")?;
         let each = map.get(&0, 0).map_err(|e| failed("collect", &e))?;
@@ -122,8 +123,9 @@ impl Program {
         Ok(sum)
     }
 
-    /// Sums since the last call, what is kept, and how many intervals have no packet yet. If no packet has come since then, the program still has to turn, and its sums
-    /// are those that were taken: there is nothing new.
+    /// Returns the sums since the last call, the kept words, and the number of intervals without a packet so far. If no
+    /// packet has arrived since the last call, the program has not switched banks. The current sums were then already
+    /// returned, so there are no new ones.
     fn banked(&mut self) -> Result<Counts, Error> {
         let mut state = self.state()?;
         let sums = if state.bank == self.bank {
@@ -159,7 +161,7 @@ impl Program {
         })
     }
 
-    /// One byte at a time changes, so the program never reads half a change.
+    /// Writes the selectors. Each selector is one byte, so the program never reads half of a change.
     fn control(&mut self) -> Result<(), Error> {
         let value = [self.slot, self.bank, 0, 0, 0, 0, 0, 0];
         let mut map: Array<_, [u8; 8]> = self.map_mut("CONTROL")?;
@@ -232,7 +234,7 @@ impl DataPath for Program {
     }
 }
 
-/// `struct state`.
+/// State of the program, as `struct state` of the BPF code.
 #[derive(Debug)]
 struct State {
     bank: u8,

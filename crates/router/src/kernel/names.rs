@@ -1,11 +1,11 @@
-//! Names of the program, and its errors.
+//! Name of the BPF program, and its error messages.
 
 use levelflow_host::Error;
 
-/// Name of the program, as `bpftool net` shows it.
+/// Name of the BPF program, as `bpftool net` shows it.
 pub const PROGRAM: &str = "levelflow";
 
-/// One line from the kernel's error; mostly, privileges are missing.
+/// Formats the kernel's error as one line, with a hint if privileges are missing.
 pub(super) fn failed(what: &str, error: &dyn std::error::Error) -> Error {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -15,7 +15,7 @@ pub(super) fn failed(what: &str, error: &dyn std::error::Error) -> Error {
     }
     let line = text.lines().next().unwrap_or_default().to_owned();
     let hint = if text.contains("os error 1)") || text.contains("os error 13)") {
-        "; it takes root, or the capabilities BPF and NET_ADMIN"
+        "; this requires root, or the capabilities BPF and NET_ADMIN"
     } else {
         ""
     };

@@ -1,22 +1,22 @@
-//! The program, run by the kernel on made-up packets, against the laws themselves.
+//! Tests that the kernel program, which the kernel executes on generated packets, agrees with the laws.
 
 use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
 use levelflow_laws::{AnySender, Arriving, FlowInfo, Kind, Outgoing, PortView, SenderLaw, Unit};
 use levelflow_units::{Duration, Rate, Time};
-use levelflow_wire::shim::{LENGTH, Shim};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 use super::*;
-use levelflow_path::port::{self, Class};
+use levelflow_path::port::{self, PacketClass};
 
 const ETHERNET: usize = 14;
-/// The kernel runs programs on packets with a whole IP header only.
+/// Shortest packet on which the kernel executes programs; it has a complete IP header.
 const SHORTEST: usize = ETHERNET + 40;
-/// Length of `struct __sk_buff`, and where it has what the tests set.
+/// Length of `struct __sk_buff`, and offsets of the fields that tests set.
 const CONTEXT: usize = 192;
 const WIRE_LENGTH: usize = 160;
 const SEGMENTS: usize = 164;
@@ -26,7 +26,7 @@ fn be16(bytes: &[u8], at: usize) -> usize {
     usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1])
 }
 
-/// Where UDP header and payload of a whole datagram lie, if the program says it looks at such.
+/// Returns the offset of the UDP header and the range of the payload, for frames that the program processes.
 fn datagram(frame: &[u8]) -> Option<(usize, std::ops::Range<usize>)> {
     let ip = frame.get(ETHERNET..)?;
     let (udp, end) = match (be16(frame, 12), ip.first()? >> 4) {
@@ -42,11 +42,11 @@ fn datagram(frame: &[u8]) -> Option<(usize, std::ops::Range<usize>)> {
         _ => return None,
     };
     let length = ip.get(udp..udp + 8).map(|header| be16(header, 4))?;
-    let fits = length >= 8 + LENGTH && udp + length <= end && end <= ip.len();
+    let fits = length >= 8 + SHIM_BYTES && udp + length <= end && end <= ip.len();
     fits.then_some((ETHERNET + udp, ETHERNET + udp + 8..ETHERNET + udp + length))
 }
 
-/// Sum of 16-bit words in ones' complement, of a datagram with its pseudo header: 0xffff if its checksum is right.
+/// Returns the ones' complement sum of a datagram and its pseudo header, in 16-bit words; 0xffff for a valid checksum.
 fn sum(frame: &[u8], udp: usize, end: usize) -> u32 {
     let addresses = if frame[12] == 8 { 26..34 } else { 22..54 };
     let words = |bytes: &[u8]| -> u64 {
@@ -65,11 +65,11 @@ fn sum(frame: &[u8], udp: usize, end: usize) -> u32 {
 #[derive(Debug, Clone)]
 struct Frame {
     bytes: Vec<u8>,
-    /// Length of the parts that the device will cut the payload into, 0 for none.
+    /// Payload size of the segments that the device will create; 0 for no segmentation.
     segment: usize,
 }
 
-/// A datagram; its checksum right, or left out.
+/// Builds a frame with a datagram, with or without a checksum.
 fn frame(six: bool, extra: usize, checksum: bool, payload: &[u8]) -> Vec<u8> {
     let udp_length = 8 + payload.len();
     let mut bytes = vec![2; 12];
@@ -100,7 +100,7 @@ fn frame(six: bool, extra: usize, checksum: bool, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Floats that a header may hold, those at the edges more often than chance would have them.
+/// Floats of a header, mostly near the minimum or maximum of their range.
 fn floats() -> impl Strategy<Value = u32> {
     let edges = [
         0.0,
@@ -126,7 +126,7 @@ fn floats() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// What the headers of a law may well hold, by four numbers between 0 and 1.
+/// Returns a header of the law with plausible values, from four numbers between 0 and 1.
 fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
     match law {
         1 => [0.0, 0.0, 0.0, a - b, 1e7 * c, 1500.0 * d, 0.1 * b, 0.0],
@@ -147,7 +147,7 @@ fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
     }
 }
 
-/// Shim and header, mostly such as senders write, and something after it.
+/// Payloads with shim and header, mostly valid, followed by random bytes.
 fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     let parts = (
         prop::collection::vec(floats(), 8),
@@ -242,7 +242,7 @@ fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
     prop_oneof![8 => one, 2 => many, 3 => broken, 1 => noise]
 }
 
-/// The law itself, which sees each packet.
+/// Reference: the law itself, called for each packet.
 struct Exact {
     params: AnyParams,
     law: AnyRouter,
@@ -275,17 +275,17 @@ impl Exact {
                 if self.law.stamps_departures() {
                     self.law.on_departure(&self.params, arriving.size, &mut header);
                 }
-                header.encode(&mut payload[LENGTH..]);
+                header.encode(&mut payload[SHIM_BYTES..]);
             }
             Err(class) => {
                 self.law.on_arrival(&self.params, &arriving, None);
-                self.traffic.acks += u64::from(class == Class::Ack);
-                self.traffic.refused += u64::from(class == Class::Refused);
+                self.traffic.acks += u64::from(class == PacketClass::Ack);
+                self.traffic.refused += u64::from(class == PacketClass::Refused);
             }
         }
     }
 
-    /// What the frame should be when it has passed, but for its checksum.
+    /// Returns the expected frame after the router, except for its checksum.
     fn frame(&mut self, now: Time, frame: &Frame) -> Vec<u8> {
         let mut bytes = frame.bytes.clone();
         let Some((_, payload)) = datagram(&bytes) else {
@@ -305,7 +305,7 @@ impl Exact {
     }
 }
 
-/// Lets the kernel run the program on a frame.
+/// Makes the kernel run the program on a frame.
 fn pass(program: &mut Program, frame: &Frame) -> Vec<u8> {
     let mut context = [0; CONTEXT];
     let mut out = vec![0; frame.bytes.len() + 64];
@@ -325,7 +325,7 @@ fn pass(program: &mut Program, frame: &Frame) -> Vec<u8> {
     };
     let result = program.classifier().unwrap().test_run(options);
     let result = result.unwrap_or_else(|e| panic!("{e:?}: {frame:02x?}"));
-    assert_eq!(result.return_value, u32::MAX, "packets go on to what comes next");
+    assert_eq!(result.return_value, u32::MAX, "packets continue to the next program");
     out.truncate(result.data_size_out as usize);
     out
 }
@@ -337,7 +337,7 @@ fn compare(frame: &Frame, expected: &[u8], mut passed: Vec<u8>) {
         && frame.segment == 0
     {
         if be16(before, udp + 6) == 0 {
-            assert_eq!(be16(&passed, udp + 6), 0, "a checksum was invented");
+            assert_eq!(be16(&passed, udp + 6), 0, "a checksum was added");
         } else if sum(before, udp, payload.end) == 0xffff {
             assert_eq!(sum(&passed, udp, payload.end), 0xffff, "checksum of {before:02x?}");
         }
@@ -346,7 +346,7 @@ fn compare(frame: &Frame, expected: &[u8], mut passed: Vec<u8>) {
     assert_eq!(passed, expected, "{before:02x?}");
 }
 
-/// When the program saw the last packet.
+/// Returns the time at which the program processed the latest packet.
 fn seen(program: &Program) -> Time {
     let state: Array<_, [u64; 26]> = program.map("STATE").unwrap();
     Time::from_ps(state.get(&0, F_LOCK).unwrap()[2])
@@ -359,7 +359,8 @@ fn port(bps: f64) -> PortInfo {
     }
 }
 
-/// Whether the program does what the law does, over so many intervals; false where the program can't be loaded.
+/// Verifies that the program and the law agree for a number of intervals; returns false if the program cannot be
+/// loaded.
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
     let params = levelflow_scenario::law_params(law, changes).unwrap();
     let info = port(10e6);
@@ -419,7 +420,8 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
     true
 }
 
-/// Of a law with words to choose from, with each; of one with switches, with each the other way.
+/// Verifies agreement for each value of every enumerated parameter, and for the non-default value of every Boolean
+/// parameter.
 #[test]
 fn a_law_in_the_kernel_is_the_law() {
     for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {
@@ -443,7 +445,7 @@ fn a_law_in_the_kernel_is_the_law() {
     }
 }
 
-/// Packets that come while the law computes have no new threshold yet.
+/// Packets that arrive while the law computes still belong to the previous interval, and use its threshold.
 #[test]
 fn between_two_sets_of_words_packets_count_in_the_interval_before() {
     let params = levelflow_scenario::law_params("level", &BTreeMap::new()).unwrap();
@@ -478,7 +480,7 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
     }
 }
 
-/// Shim and header of a sender that has heard nothing, and nothing after them.
+/// Returns the shim and the header of a new sender, which has no feedback, without a payload.
 fn bare(params: &AnyParams) -> Vec<u8> {
     let law = params.law();
     let packet = Outgoing {
@@ -488,7 +490,7 @@ fn bare(params: &AnyParams) -> Vec<u8> {
     };
     let flow = FlowInfo::of(packet.size);
     let header = AnySender::new(params, &flow).on_send(params, Time::ZERO, &packet);
-    let mut bytes = vec![0; LENGTH + law.header_bytes()];
+    let mut bytes = vec![0; SHIM_BYTES + law.header_bytes()];
     let shim = Shim {
         kind: packet.kind,
         marked: false,
@@ -501,12 +503,12 @@ fn bare(params: &AnyParams) -> Vec<u8> {
         time: 0,
     };
     shim.encode(&mut bytes);
-    header.encode(&mut bytes[LENGTH..]);
+    header.encode(&mut bytes[SHIM_BYTES..]);
     bytes
 }
 
-/// Where a header ends, its datagram does, or the part of one that the device cuts off: with a header of odd length,
-/// every other part then begins at an odd byte.
+/// Datagrams, or segments of a datagram, that end with their header. If the header's length is odd, every second
+/// segment begins at an odd byte.
 #[test]
 fn a_header_with_nothing_behind_it_is_stamped() {
     for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {

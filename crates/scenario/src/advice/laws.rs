@@ -1,4 +1,5 @@
-//! Advice about laws: intervals of routers that do not fit the round trips, and hosts that differ from law to law.
+//! Warnings about laws: router intervals that do not fit the round-trip times, and host properties that differ between
+//! laws.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +11,21 @@ use crate::context::{propagation, router};
 use crate::network::FlowSpec;
 use crate::resolve::Resolved;
 
-/// Interval above which the command warns, in longest round trips. A flow needs several intervals to get its rate.
+/// Ratio of a control interval to the longest round-trip time above which the interval is too long. A flow needs
+/// several intervals to reach its rate.
 const LONG_INTERVAL_ROUND_TRIPS: f64 = 5.0;
-/// Least packets of a full link per interval, so that measured rates are within some percent.
+/// Minimum number of packets per control interval on a saturated link, so that measured rates are accurate to a few
+/// percent.
 const MIN_PACKETS_PER_INTERVAL: u64 = 100;
-/// Size of a packet if flows name none, bytes.
+/// Packet size assumed on a link without flows, in bytes.
 const TYPICAL_PACKET: u64 = 1000;
 
-/// Property of hosts: its name, the key that sets it, and its value for a flow.
+/// Property of hosts: its name, the key that sets it, and a function that returns its value for a flow.
 type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
 
 impl Resolved {
-    /// Warnings about router intervals that are long compared with round trips: one for each law, about its worst link.
+    /// Returns warnings about control intervals of routers that are long compared with round-trip times. Each law has
+    /// at most one warning, about its worst link.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
         for (l, link) in self.network.links.iter().enumerate() {
@@ -31,7 +35,7 @@ impl Resolved {
                     continue;
                 };
                 if !law.params.iter().any(|row| row.name == "interval") {
-                    continue; // it follows round trips by itself
+                    continue; // its interval follows the round-trip times
                 }
                 let interval = router(link.capacity, params).interval(params);
                 let packets = link
@@ -61,7 +65,7 @@ impl Resolved {
         worst.into_values().map(line).collect()
     }
 
-    /// Longest base round trip of the flows of a law whose data cross a link.
+    /// Returns the longest base round-trip time among the flows of a law whose data crosses a link.
     fn longest_round_trip(&self, link: u32, law: &str) -> Option<Duration> {
         let crossing = self.network.flows.iter().filter(|flow| {
             let mut paths = flow.routes.paths.iter();
@@ -71,14 +75,14 @@ impl Resolved {
         all.max().filter(|rtt| *rtt > Duration::ZERO)
     }
 
-    /// Mean base round trip of the flows of an entry.
+    /// Returns the mean base round-trip time of an entry's flows.
     pub(super) fn round_trip(&self, flow: &FlowSpec<Any>) -> Option<Duration> {
         let drawn = flow.rtt.as_ref().and_then(|rtt| Duration::from_secs_f64(rtt.mean()));
         let paths = flow.routes.at_first();
         drawn.or_else(|| paths.filter_map(|path| propagation(path, &self.network.links)).max())
     }
 
-    /// A warning for each thing that hosts do differently under laws that a run compares.
+    /// Returns a warning for each property of hosts that differs between the laws of a run.
     pub(super) fn unequal_hosts(&self) -> Vec<String> {
         let flows = &self.network.flows;
         let alike = |flow: &&FlowSpec<Any>| flow.params.law().params.iter().any(|row| row.name == "initial_window");
@@ -119,7 +123,7 @@ impl Resolved {
     }
 }
 
-/// The time with two digits that is next above.
+/// Rounds a time up to two significant digits.
 fn rounded(time: Duration) -> Duration {
     let seconds = time.as_secs_f64();
     let unit = 10_f64.powf(seconds.log10().floor() - 1.0);

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::Scenario;
 
-/// A -> B -> C, 10 Mb/s and 40 Mb/s, for 100 s.
+/// Builds a scenario of 100 s with the links A -> B of 10 Mb/s and B -> C of 40 Mb/s.
 fn network(flows: Value) -> Value {
     json!({
         "name": "n", "duration": "100 s",
@@ -19,7 +19,7 @@ fn described(raw: &Value) -> Value {
     scenario.resolve().unwrap().describe(&scenario)
 }
 
-/// Load of a link by name.
+/// Returns the load of a link by name.
 fn load(raw: &Value, link: &str) -> f64 {
     let described = described(raw);
     let links = described["links"].as_array().unwrap();
@@ -27,7 +27,7 @@ fn load(raw: &Value, link: &str) -> f64 {
     found["offered_load"].as_f64().unwrap()
 }
 
-/// One entry from A to C with more keys.
+/// Builds a flow entry from A to C with additional keys.
 fn entry(law: Value, more: Value) -> Value {
     let mut flow = json!({ "name": "x", "law": law, "from": "A", "to": "C" });
     flow.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -60,14 +60,14 @@ fn cubic() -> Value {
     json!("cubic")
 }
 
-/// Takes 0.4 of the first link.
+/// Returns a law that sends at 0.4 of the first link's capacity.
 fn cbr() -> Value {
     json!({ "cbr": { "rate": "4 Mb/s" } })
 }
 
 #[test]
 fn arrivals_offer_their_number_a_second_times_the_mean_size() {
-    // From 50001 B to 150001 B in whole bytes.
+    // Sizes from 50001 B to 150001 B in whole bytes.
     let uniform = json!({ "uniform": ["50 kB", "150001 B"] });
     let varying = json!({ "interval": { "uniform": ["0 s", "400 ms"] } });
     let batches = json!({ "batches": { "batch": 10, "interval": "4 s" } });
@@ -153,13 +153,13 @@ fn constant_senders_and_applications_offer_their_rate() {
             json!({ "size": "50 kB", "arrivals": { "poisson": "5 /s" } }),
             0.2,
         ),
-        // One a second, for 2 s each: two at a time but at the end, where the last two are cut by 1 s in the mean.
+        // One flow arrives per second and sends for 2 s, so two are active. The last two are cut by 1 s on average.
         (
             cbr(),
             json!({ "lifetime": "2 s", "arrivals": { "poisson": "1 /s" } }),
             0.4 * 2.0 * 0.99,
         ),
-        // One a second, without end: 50 at a time in the mean.
+        // One unlimited flow arrives per second, so 50 are active on average.
         (cbr(), json!({ "arrivals": { "interval": "1 s" } }), 0.4 * 50.0),
         (cubic(), json!({ "application": { "rate": "3 Mb/s" } }), 0.3),
         (cbr(), json!({ "application": { "rate": "3 Mb/s" } }), 0.3),
@@ -189,12 +189,12 @@ fn entries_add_up_and_each_link_counts_what_it_can_serve() {
     near(load(&raw, "A->B"), 1.8);
     near(load(&raw, "B->C"), 0.9 / 4.0);
     raw["link"][1]["queue"] = json!({ "cake": { "rate": "5 Mb/s" } });
-    // The entry b fills nine tenths of 5 Mb/s, now its slowest link.
+    // The entry b fills nine tenths of 5 Mb/s, the rate of its slowest link.
     near(load(&raw, "A->B"), 0.9 + 0.45);
     near(load(&raw, "B->C"), 0.9);
     raw["link"][1]["queue"] = json!({ "policer": { "rate": "2 Mb/s" } });
     near(load(&raw, "B->C"), 0.9);
-    // Half of the time 2 Mb/s of 40, half of the time 1 Mb/s.
+    // The link serves 2 Mb/s in the first half of the run, because of the policer, and 1 Mb/s in the second half.
     raw["flow"][1]["arrivals"] = json!({ "poisson": "0.1 /s" });
     raw["link"][1]["changes"] = json!([{ "at": "50 s", "capacity": "1 Mb/s" }]);
     near(load(&raw, "B->C"), 0.8 / 1.5);
@@ -215,7 +215,7 @@ fn load_is_divided_among_paths_as_flows_are() {
     let (plan, paths) = (plan.as_array().unwrap(), &described(&raw)["flows"][0]["paths"]);
     let upper = (0..300).filter(|n| paths[plan[n % plan.len()].as_u64().unwrap() as usize]["path"][0] == "A->B");
     near(up / all, upper.count() as f64 / 300.0);
-    // After a failure, all take the other.
+    // After a link failure, all flows take the other path.
     raw["reroute"] = json!("0 s");
     raw["link"][0]["changes"] = json!([{ "at": "25 s", "down": true }]);
     near(load(&raw, "A->B"), up / 4.0);
@@ -247,14 +247,14 @@ fn overload_is_warned_of_at_the_busiest_link() {
     assert_eq!(described(&outage)["links"][0]["offered_load"], Value::Null);
 }
 
-/// The draws of the engine and of the testbed come to what the closed form says.
+/// Verifies that the draws of the engine and of the testbed agree with the closed form.
 mod draws {
     use levelflow_units::{Bytes, Time};
 
     use super::*;
     use crate::{Application, Schedule};
 
-    /// Mean load of A->B over seeds, by drawing each flow of the run.
+    /// Returns the mean load of A->B over seeds, by drawing each flow of the run.
     fn drawn(raw: &Value) -> f64 {
         let network = Scenario::from_value(raw).unwrap().resolve().unwrap().network;
         let (end, spec) = (Time::ZERO + network.duration, &network.flows[0]);

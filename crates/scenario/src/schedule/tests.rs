@@ -35,7 +35,7 @@ fn random_starts_come_in_order_of_time() {
     let all = arrivals(&spec, 100);
     assert_eq!(all.len(), 50);
     assert!(all.is_sorted_by_key(|a| a.at) && all[0].at >= ms(1000) && all[49].at < ms(2000));
-    // Those of the stream "start", each drawn once.
+    // One draw of the stream "start" per flow.
     let mut stream = Stream::new(7, "start", "x");
     let mut drawn: Vec<Time> = (0..50).filter_map(|_| time(spec.start.sample(&mut stream))).collect();
     drawn.sort();

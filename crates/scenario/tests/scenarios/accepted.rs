@@ -1,4 +1,4 @@
-//! What scenarios without mistakes come to, and what is said of them.
+//! Resolution of scenarios without mistakes, and the warnings about them.
 
 use levelflow_scenario::Scenario;
 use levelflow_units::{Buffer, Bytes, Duration};
@@ -52,7 +52,7 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
         json!({ "from": "B", "to": "D", "capacity": "8 Mb/s", "delay": "1 s", "buffer": "1 BDP", "duplex": true });
     let resolved = resolve(&[("/link/2", more)]);
     let idle = resolved.network.links.iter().find(|link| link.name == "B->D").unwrap();
-    // A round trip takes 40 ms between A and C, and 1 MB/s times that is 40 kB.
+    // The round-trip time between A and C is 40 ms, and 1 MB/s times 40 ms is 40 kB.
     assert_eq!(idle.buffer, Buffer::Bytes(Bytes::new(40_000)));
     refused(
         &[("/flow", json!([])), ("/link/0/buffer", json!("1 BDP"))],
@@ -60,7 +60,8 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
     );
 }
 
-/// One BDP of the shaped link, its target, the share that arrivals fill, and its rate in outages.
+/// Verifies the BDP, the target rate, the arrival rate for a load, and the service rate in outages, for a link with a
+/// shaper or policer.
 #[test]
 fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
     for (queue, service) in [
@@ -123,7 +124,7 @@ fn what_is_allowed_and_hardly_meant_is_warned_of() {
         &[("/flow/0/start", json!("10 s")), ("/flow/0/stop", json!("20 s"))],
         "flow 1 (x), start: it starts after the end of the run, 10 s",
     );
-    warned(&[("/flow", json!([]))], "flow: there is none, so that nothing is sent");
+    warned(&[("/flow", json!([]))], "flow: there is none, so nothing is sent");
     let cubic = ("/flow/0/law", json!("cubic"));
     warned(
         &[cubic.clone(), ("/link/1/capacity", json!("1 Mb/s"))],
@@ -156,7 +157,8 @@ fn a_seed_matters_where_something_is_drawn() {
     }
 }
 
-/// A transmission at the slowest link of the path, and clocks that are off by at most 100 parts in a million.
+/// Verifies that the processing time is one packet transmission on the slowest link of the path, and that clock errors
+/// are at most 100 parts per million.
 #[test]
 fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_papers() {
     for law in ["cubic", "ks", "jetmax", "bbr", "cbr"] {
@@ -177,7 +179,8 @@ fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_pa
     }
 }
 
-/// The good scenario's path has 40 ms, and its slowest link sends 100 packets of 1000 B in 80 ms.
+/// The path of the valid scenario has a round-trip time of 40 ms. Its slowest link sends 100 packets of 1000 B in 80
+/// ms.
 #[test]
 fn an_interval_that_is_long_beside_round_trips_gets_the_value_that_fits() {
     let told = |changes: &[(&str, Value)]| {
@@ -228,7 +231,7 @@ fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
     assert!(lines[0].contains("an ACK for each packet for cubic") && lines[1].contains("SRTT + 1 ms or more"));
 }
 
-/// A transfer of twice the bandwidth-delay product fits its path and the queue that it makes in slow start.
+/// A transfer of twice the bandwidth-delay product fits into its path and the queue that it builds in slow start.
 #[test]
 fn large_transfers_fill_a_buffer_without_limit_too() {
     let full = |size: Value| {
@@ -242,7 +245,8 @@ fn large_transfers_fill_a_buffer_without_limit_too() {
     assert!(!full(json!("20 kB")));
 }
 
-/// RFC 6928 (10 packets) beside ns-2 (2), and the switches of Linux.
+/// Compares the defaults of the profiles: the initial window of RFC 6928 (10 packets) or ns-2 (2), and the switches of
+/// Linux.
 #[test]
 fn a_profile_is_a_set_of_defaults() {
     let params = |changes: &[(&str, Value)]| {
@@ -266,7 +270,7 @@ fn a_profile_is_a_set_of_defaults() {
         assert_eq!(keys.map(|key| found[key].as_str().unwrap()), expected, "{profile}");
     }
     assert_eq!(params(std::slice::from_ref(&cubic))["initial_window"], "10");
-    // Values of a scenario override those of the profile.
+    // Values of a scenario override the defaults of the profile.
     let own = ("/flow/0/law", json!({ "cubic": { "initial_window": 4 } }));
     assert_eq!(params(&[own, ("/profile", json!("paper"))])["initial_window"], "4");
     // Prague paces by its own rules.

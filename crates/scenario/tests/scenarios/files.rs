@@ -1,4 +1,4 @@
-//! Texts of files: what is not TOML, and the lines where mistakes are.
+//! Scenario files: invalid TOML, and the line numbers of mistakes.
 
 use levelflow_scenario::{Scenario, read_traces};
 
@@ -26,7 +26,7 @@ fn broken_files_get_line_and_column() {
     );
 }
 
-/// A file cut off anywhere either is refused in one line, or says the same as the whole so far.
+/// A truncated file is rejected with a one-line error, or is read as a shorter file.
 #[test]
 fn truncated_files_are_refused_or_read_as_they_stand() {
     let whole = include_str!("../../../../scenarios/dumbbell.toml");
@@ -70,7 +70,7 @@ fn every_example_is_accepted() {
     assert!(!files.is_empty());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        // What reads files puts the points of a distribution in the place of its name.
+        // The reader of files replaces a distribution's name by its points.
         let text = text.replace(
             r#"{ cdf = "web-search" }"#,
             r#"{ empirical = [["1 kB", 0.5], ["1 MB", 1.0]] }"#,
@@ -84,7 +84,7 @@ fn every_example_is_accepted() {
     }
 }
 
-/// Eleven mistakes, and the lines where they are: two or more in an entry, at the top, and in a table within one.
+/// Twelve mistakes and their lines: two or more in an entry, at the top level, and in a nested table.
 #[test]
 fn all_mistakes_of_a_file_are_said_each_with_its_line() {
     let text = r#"name = "ten"
@@ -121,11 +121,11 @@ ack_delay = { every = "often", hold = "never" }
         .map(|one| levelflow_scenario::line(text, one).expect(one))
         .collect();
     lines.sort_unstable();
-    // That capacity is missing in the second link is said at its head; there are two in line 26.
+    // The missing capacity of the second link is reported at the line where its entry begins. Line 26 has two mistakes.
     assert_eq!(lines, [2, 3, 4, 9, 10, 11, 13, 17, 24, 25, 26, 26], "{error}");
 }
 
-/// A key that is needed, under a wrong name, is one mistake; under a name that means nothing, two.
+/// A misspelt required key is one mistake. An unrelated name in its place is two.
 #[test]
 fn a_misspelt_key_is_not_missing_too() {
     let said = |key: &str| {

@@ -1,4 +1,5 @@
-//! Scenarios: mistakes get one line each that says where, what, and what is allowed; others mean what people expect.
+//! Scenarios: each mistake produces one line with place, problem and allowed values. Valid scenarios resolve as
+//! expected.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -26,7 +27,7 @@ fn check(scenario: &Value) -> Result<(), String> {
     resolved.map(drop).map_err(|e| e.to_string())
 }
 
-/// The good scenario with these values put at these places, named by JSON pointers.
+/// Returns the valid scenario with these values set at these JSON pointers.
 fn changed(changes: &[(&str, Value)]) -> Value {
     let mut scenario = good();
     for (pointer, value) in changes {
@@ -48,7 +49,7 @@ fn resolve(changes: &[(&str, Value)]) -> Resolved {
         .unwrap()
 }
 
-/// Asserts that there is one line, and that it holds each of these texts.
+/// Asserts that the error has one line, which contains each of these texts.
 fn assert_line(line: &str, texts: &[&str]) {
     assert!(
         !line.contains(['\n', '\r']) && line.len() < 700,

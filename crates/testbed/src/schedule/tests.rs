@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A flow entry of a network whose hosts add no delay.
+/// Builds the source of a flow entry on a network whose hosts add no delay.
 fn source(network: &Network<Any>, number: usize) -> Source<'_> {
     let spec = &network.flows[number];
     let route = spec.routes.first();
@@ -18,7 +18,7 @@ fn source(network: &Network<Any>, number: usize) -> Source<'_> {
     }
 }
 
-/// The simulator's table of transfers has the start, size and ideal time of each.
+/// Compares start, size and ideal completion time of each flow with the simulator's table of transfers.
 #[test]
 fn flows_come_as_in_the_simulator() {
     let raw = json!({

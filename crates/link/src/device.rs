@@ -1,4 +1,4 @@
-//! A device as the end of a link: every frame that comes in there, and frames to send.
+//! One end of a link: a network device. Receives all frames that arrive at the device, and sends frames.
 
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -14,39 +14,39 @@ use super::segment::{self, PREFIX};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
 
-/// A super-packet and its headers.
-const LARGEST: usize = PREFIX + 14 + 4 + 65_536;
-/// Frames taken before anything else is looked at.
-const BATCH: usize = 64;
-/// What the kernel keeps for us while we are not running, bytes.
-const ROOM: usize = 32 << 20;
+/// Largest size of a super-packet with its headers, bytes.
+const MAX_FRAME_BYTES: usize = PREFIX + 14 + 4 + 65_536;
+/// Limit on frames received from one device in one batch.
+const BATCH_FRAMES: usize = 64;
+/// Kernel receive buffer, bytes. Holds arrivals while this process is not running.
+const RING_BYTES: usize = 32 << 20;
 
-/// What a device did not do.
+/// Frames that a device did not receive or send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// Frames that came while we were too slow to take them.
+    /// Frames lost because this process received them too slowly.
     pub missed: u64,
     /// Frames that could not be sent because the device's own queue was full.
     pub refused: u64,
-    /// Frames longer than the device can send: switch off its neighbours' offloads, or equal the MTUs.
+    /// Frames larger than the MTU of the device. Turn off offloads on neighbouring devices, or use equal MTUs.
     pub oversize: u64,
-    /// Frames that came or were to be sent while it was down.
+    /// Receive and send operations that failed because the device was down.
     pub down: u64,
-    /// Super-packets that could not be understood.
+    /// Super-packets of an unknown kind.
     pub odd: u64,
 }
 
 impl Trouble {
-    /// Whether there was any.
+    /// Returns true if any frame was affected.
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()
     }
 }
 
-/// A device of the namespace in which it was opened.
+/// A device in the network namespace of the thread that opened it.
 #[derive(Debug)]
-pub struct Port {
+pub struct Device {
     name: String,
     index: u32,
     socket: OwnedFd,
@@ -54,17 +54,17 @@ pub struct Port {
     scratch: Vec<u8>,
     ancillary: Vec<u8>,
     latest: Time,
-    /// It is down, and may be about to vanish: the kernel tells only the former.
+    /// True if the device is down and may be about to vanish. The kernel reports only that it is down.
     suspect: bool,
-    /// What went wrong so far.
+    /// Counts of frames not received or sent.
     pub trouble: Trouble,
 }
 
-impl Port {
-    /// Opens an Ethernet device of this thread's namespace.
+impl Device {
+    /// Opens an Ethernet device of the current thread's network namespace.
     ///
     /// # Errors
-    /// If there is none of that name, or this process may not.
+    /// Returns an error if the device does not exist or this process lacks the permission.
     pub fn open(name: &str) -> Result<Self, Error> {
         let may_not = |error: rustix::io::Errno| {
             let advice = if error == rustix::io::Errno::PERM {
@@ -75,11 +75,11 @@ impl Port {
             Error::failed(format_args!("cannot open a packet socket on {name}: {error}{advice}"))
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // No protocol yet: frames of other devices must not come in before it is bound.
+        // Opened without a protocol. Otherwise the socket would receive frames of all devices until it is bound.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None).map_err(may_not)?;
         let index = netdevice::name_to_index(&socket, name).map_err(|_| {
             Error::input(format_args!(
-                "there is no device {name} here; ip link shows those that are"
+                "there is no device {name} here; ip link lists all devices"
             ))
         })?;
         prepare(&socket, index).map_err(|e| Error::failed(format_args!("device {name}: {e}")))?;
@@ -87,8 +87,8 @@ impl Port {
             name: name.to_owned(),
             index,
             socket,
-            buffer: vec![0; LARGEST],
-            scratch: Vec::with_capacity(LARGEST),
+            buffer: vec![0; MAX_FRAME_BYTES],
+            scratch: Vec::with_capacity(MAX_FRAME_BYTES),
             ancillary: nix::cmsg_space!(libc::timespec, u32),
             latest: Time::ZERO,
             suspect: false,
@@ -96,33 +96,34 @@ impl Port {
         })
     }
 
-    /// What it is called.
+    /// Returns the name of the device.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// To wait for.
+    /// Returns the socket, for polling.
     #[must_use]
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether it was down when it was last used: then it wants to be asked even if nothing has come.
+    /// Returns true if the device was down at the last operation. It must then be polled even if no frame arrives.
     #[must_use]
     pub fn suspect(&self) -> bool {
         self.suspect
     }
 
-    /// Passes on some of the frames that have come, each with the time when it did; `true`: there may be more.
+    /// Receives a batch of frames and calls `each` with the arrival time and bytes of each frame. Returns true if more
+    /// frames may be available.
     ///
     /// # Errors
-    /// If the device has vanished.
+    /// Returns an error if the device has vanished.
     pub fn receive(&mut self, clock: &Clock, mut each: impl FnMut(Time, &[u8])) -> Result<bool, Error> {
         if self.suspect {
             self.exists()?;
         }
-        for _ in 0..BATCH {
+        for _ in 0..BATCH_FRAMES {
             let mut slices = [IoSliceMut::new(&mut self.buffer)];
             let flags = MsgFlags::MSG_DONTWAIT;
             let message = recvmsg::<()>(self.socket.as_raw_fd(), &mut slices, Some(&mut self.ancillary), flags);
@@ -152,10 +153,10 @@ impl Port {
         Ok(true)
     }
 
-    /// Sends a frame, as [`Port::receive`] gave it. What the device does not take is counted.
+    /// Sends a frame in the format of [`Device::receive`]. Frames that the device rejects are counted in `trouble`.
     ///
     /// # Errors
-    /// If the device has vanished.
+    /// Returns an error if the device has vanished.
     pub fn send(&mut self, frame: &[u8]) -> Result<(), Error> {
         match send(&self.socket, frame, SendFlags::DONTWAIT) {
             Ok(_) => {
@@ -185,7 +186,7 @@ impl Port {
         }
     }
 
-    /// A device may go down and come up again; it may not vanish.
+    /// Ignores errors of a device that goes down and comes up again. Returns an error if the device has vanished.
     fn survive(&mut self, error: Errno) -> Result<(), Error> {
         self.exists()?;
         match error {
@@ -205,13 +206,13 @@ fn prepare(socket: &OwnedFd, index: u32) -> std::io::Result<()> {
     sys::set_option(fd, libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1)?;
     setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
     setsockopt(socket, sockopt::RxqOvfl, &1)?;
-    setsockopt(socket, sockopt::RcvBufForce, &ROOM)?;
-    setsockopt(socket, sockopt::SndBufForce, &ROOM)?;
+    setsockopt(socket, sockopt::RcvBufForce, &RING_BYTES)?;
+    setsockopt(socket, sockopt::SndBufForce, &RING_BYTES)?;
     sys::promiscuous(fd, index)?;
     sys::bind_packet(fd, index)
 }
 
-/// When the kernel says that a frame came, and how many had no room before it.
+/// Returns the kernel's timestamp of a frame, and the total number of frames that the socket has missed.
 fn read(messages: nix::Result<nix::sys::socket::CmsgIterator<'_>>) -> (Option<u64>, Option<u32>) {
     let (mut stamp, mut missed) = (None, None);
     for message in messages.into_iter().flatten() {
@@ -226,7 +227,7 @@ fn read(messages: nix::Result<nix::sys::socket::CmsgIterator<'_>>) -> (Option<u6
     (stamp, missed)
 }
 
-/// The time of a stamp of the machine's calendar clock; now, if that clock has been set since.
+/// Converts a realtime-clock timestamp to a `Time`. Returns `now` if the realtime clock has been set since.
 fn before(now: Time, stamp: u64) -> Time {
     let wall = clock_gettime(ClockId::Realtime);
     let wall = wall.tv_sec as u64 * 1_000_000_000 + wall.tv_nsec as u64;
