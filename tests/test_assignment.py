@@ -24,7 +24,7 @@ from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.pictures.graphs import dependency_graph
 
 FIG_30 = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
-#: Each flow disturbs those that listen to the other link.
+#: Flows at link 0 disturb the flow at link 1, and vice versa.
 CIRCLE = assign([[0, 1], [0, 1], [0, 1]], [0, 0, 1])
 
 
@@ -103,7 +103,7 @@ def test_jetmax_is_as_fast_in_a_network_as_on_a_link_if_the_assignment_is_consis
     found = random_consistent(random, routes)
     matrix = jetmax_jacobian(found, tau)
     assert np.abs(spectrum(found, matrix)) == pytest.approx(abs(1 - tau))
-    # Powers do not know of blocks: A^n tends to 0 as fast as |1 - tau|^n times a polynomial.
+    # `rest` is nilpotent, so A^n tends to 0 as fast as |1 - tau|^n times a polynomial in n.
     rest = matrix - (1 - tau) * np.eye(len(routes))
     assert np.abs(np.linalg.matrix_power(rest, len(found.links))).max() < 1e-12
 

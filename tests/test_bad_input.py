@@ -38,14 +38,14 @@ BAD = {
     "more flows than fit the memory": (
         GOOD + "count = 10000000",
         [
-            "flow x1: 10000000 flows at once bring what is needed to about",
-            "memory_limit is 4 GB; ask for less, or raise it",
+            "flow x1: 10000000 flows at once raise the demand to about",
+            "memory_limit is 4 GB; reduce the demand, or raise the limit",
         ],
     ),
     "windows larger than the memory": (
         GOOD.replace("10 Mb/s", "100 kb/s").replace('"jetmax"', "{ scalable = { initial_window = 1e6 } }")
         + "count = 100",
-        ["flow x1: 100 flows with 100000000 packets on their way at once"],
+        ["flow x1: 100 flows with 100000000 packets in flight at once"],
     ),
     "a number out of range": (GOOD + "count = 1" + 30 * "0", ["column 9: the number is out of range"]),
     "a name that no directory can bear": (
@@ -116,7 +116,7 @@ def test_a_run_that_outgrows_its_memory_ends_in_one_line_and_keeps_what_it_has(l
     done = levelflow("run", "s.toml", "--no-plots")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "flow x1: after 0." in done.stderr
-    assert "packets of 1 flows on their way, and memory_limit is 50 MB" in done.stderr
+    assert "packets of 1 flows are in flight, and memory_limit is 50 MB" in done.stderr
     result = Result.load(tmp_path / "results" / "n-seed1")
     assert (result.manifest["status"], result.flows.height > 0) == ("partial", True)
 
@@ -127,7 +127,7 @@ CALM = 'profile = "paper"\n' + GOOD.replace("jetmax", "cbr")
 @pytest.mark.parametrize(
     ("text", "arguments", "line"),
     [
-        (CALM, ["--seed", "3"], "--seed: nothing here is drawn at random, so that all seeds come out the same"),
+        (CALM, ["--seed", "3"], "--seed: the scenario is not random, so all seeds give the same result"),
         (GOOD + 'start = "5 s"', [], "flow 1 (x1), start: it starts after the end of the run, 2 s, and sends nothing"),
         (GOOD + 'packet = "1 B"', [], "flow 1 (x1), packet: 1 B is less than the header of jetmax"),
         (GOOD.replace("jetmax", "cubic"), [], "link R1->R2, buffer: it is unlimited, and cubic of flow x1 fills it"),

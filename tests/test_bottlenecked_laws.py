@@ -1,4 +1,4 @@
-"""MKC and JetMax in networks: flows that keep their bottleneck, and flows that choose it."""
+"""MKC and JetMax in networks: flows with a fixed bottleneck, and flows that choose their bottleneck."""
 
 import numpy as np
 import pytest
@@ -99,10 +99,10 @@ def test_where_jetmax_comes_to_rest_rates_are_max_min_fair(seed, tau):  # theore
 
 def test_jetmax_comes_to_rest():
     found = []
-    for seed in (*range(100), 2985):  # in the last one, a price might refuse a proposal and yet count as 0
+    for seed in (*range(100), 2985):  # with 2985, a price that counts as 0 could reject a proposal
         random, routes, targets = drawn(seed, 60, 12)
         found.append(jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, len(routes))).steps)
-    for seed in (2198, 2402):  # in these, flows would move in circles if they did all at once
+    for seed in (2198, 2402):  # with these seeds, simultaneous moves of flows would cycle
         random = np.random.default_rng(seed)
         routes, targets = random_routes(random, 50, 10, 1, 5), random.uniform(1, 100, 10)
         found.append(jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, 50)).steps)

@@ -26,7 +26,7 @@ def bottleneck(buffer, duration="100 s", count=16, seed=1):
 
 
 def measured(result, since):
-    """Utilisation, loss and mean buffer of the link from a time on."""
+    """Returns utilisation, loss rate and mean buffer of the link A->B after the time `since`."""
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > since))
     loss = 8 * rows["dropped_bytes"].sum() / rows["arrival_bps"].sum()
     return rows["throughput_bps"].mean() / CAPACITY, loss, rows["buffer_packets"].mean()
@@ -98,7 +98,7 @@ def test_round_trips_uniform_on_a_point_are_that_long():
 
 
 def test_an_algorithm_sees_what_the_link_did():
-    """Adaptive DropTail's buffer is the sum of what utilisation lacked, which the samples tell as well."""
+    """The buffer of Adaptive DropTail integrates the deficit of utilisation, which can be computed from samples."""
     gain, target = 100.0, 0.9
     scenario = bottleneck(
         {"adt": {"utilisation": target, "gain": gain, "interval": "1 s", "initial": "500 packets"}}, "20 s"
@@ -124,10 +124,11 @@ def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("flows", "first", "within"), [(16, 1600, 0.5), (16, 16, 0.15), (2, 250, 0.15), (2, 2, 0.15)])
 def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows, first, within, seed):
-    """Many flows are bound by their loss, two by use.
+    """The loss target limits many flows, and the utilisation target limits two flows.
 
-    Over seeds 1 to 16 loss is 1.99 to 2.02 %, use 97.97 to 98.05 %, and the buffer after 80 s 0.91 to 1.08 times the
-    later one. From ten times too large, 16 flows have 0.98 to 1.39 times, but 1.61 and 1.81 with seeds 13 and 15.
+    Over seeds 1 to 16, the loss rate is 1.99 to 2.02 %, and the utilisation is 97.97 to 98.05 %. The buffer after 80 s
+    is 0.91 to 1.08 times the final buffer. For 16 flows with a buffer that starts ten times too large, the ratio is
+    0.98 to 1.39, except for 1.61 and 1.81 with seeds 13 and 15.
     """
     result = bottleneck({"abs_log": {"initial": f"{first} packets"}}, "400 s", flows, seed).run()
     used, loss, rest = measured(result, 200)
@@ -189,7 +190,7 @@ def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
 
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))
 def test_the_buffer_moves_by_exactly_what_was_missed(loads):
-    """The proof in docs/concepts/adaptive-buffers.md: cycles end, the haste is over, bounds are not met."""
+    """Conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase, bounds not reached."""
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     words = {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets", "largest": "1000000 packets"}
     algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
@@ -197,7 +198,7 @@ def test_the_buffer_moves_by_exactly_what_was_missed(loads):
     for loss in [0.019, 0.021] * 4:
         algorithm.close(elapsed, full - int(loss * full), int(loss * full), full)
     start, missed = algorithm.packets, 0.0
-    on_target = [(1.0, target)] * 20  # in these all that stayed is applied
+    on_target = [(1.0, target)] * 20  # these intervals apply the remaining error
     for used, loss in loads + on_target:
         arrived = int(CAPACITY / 8 * elapsed * used)
         dropped = int(arrived * loss)
@@ -215,9 +216,9 @@ def test_an_idle_port_keeps_its_buffer():
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
 def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
-    """However long it stood idle, a line that is then full without a drop, as with BBR, gives its room back as soon.
+    """After idle time of any length, a line that is full without drops, as with BBR, shrinks its buffer equally fast.
 
-    Here the longest sawtooth, which counts where it is more than a step, is less.
+    The longest sawtooth is shorter than a step here, so it does not extend the limit.
     """
     rtt, gain, first = 0.04, 0.02, 800
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}
@@ -225,7 +226,7 @@ def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
     def falls_after(idle):
         algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
         second = int(CAPACITY / 8)
-        for _ in range(drops):  # on target
+        for _ in range(drops):  # utilisation and loss on target
             algorithm.close(1, int(0.95 * second), int(0.95 * second * loss / (1 - loss)) or 1500, int(0.95 * second))
         for _ in range(idle):
             algorithm.close(1, 0, 0, 0)
@@ -243,7 +244,7 @@ def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
 
 
 def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
-    """Half its capacity in short flows, some of which are dropped: twice the rule of thumb, and ten packets."""
+    """Short flows offer half the capacity, and some lose packets. The bound is twice the BDP plus ten packets."""
     algorithm = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}
     scenario = Scenario("idle", "300 s", sample="1 s")
     scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
@@ -326,7 +327,7 @@ def test_a_bad_memory_gets_one_line(change, says):
 
 @pytest.mark.parametrize("initial", [20, 2000])
 def test_abs_in_logarithms_bears_long_sawteeth(initial):
-    """One flow over a pipe of 83 packets: a sawtooth lasts many round trips, and what is idle follows one drop."""
+    """One flow over a BDP of 83 packets: a sawtooth lasts many round trips, and idle time follows a single drop."""
     algorithm = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
     scenario = Scenario("long", "1500 s", sample="1 s")
     scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})

@@ -1,4 +1,4 @@
-"""`levelflow buffers`: every rule and algorithm on the traffic of a scenario, and what to run then."""
+"""`levelflow buffers`: every rule and algorithm on the traffic of a scenario, and the resulting choice."""
 
 import json
 import math
@@ -65,7 +65,7 @@ def run(scenarios):
 
 
 def theory():
-    """What rules say of four flows, packets."""
+    """Returns the buffers by each rule for four flows, in packets."""
     pipe = float(buffers.pipe(CAPACITY, RTT))
     said = [
         pipe,
@@ -79,7 +79,7 @@ def theory():
 
 
 def asked(folder, *words, text=None):
-    """The result of the command, and the rows that it wrote by their names."""
+    """Returns the result of `levelflow buffers`, its JSON output, and the rows of this output by name."""
     (folder / "line.toml").write_text(text or scenario().to_toml(), encoding="utf-8")
     out = folder / "rows.json"
     arguments = ["buffers", str(folder / "line.toml"), "--json", str(out), "--utilisation", "95%", "--loss", "2 %"]
@@ -98,7 +98,7 @@ def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
     for name, row in rows.items():
         assert 0 < row["utilisation"] <= 1.01, name
         assert row["loss_half"] >= 0
-        # Little's law: packets that wait, without the one in service while the link sends.
+        # Little's law: queued packets, without the one in service while the link sends.
         waiting, rate = row["backlog_packets"] - row["utilisation"], row["utilisation"] * CAPACITY / 12_000
         assert row["queueing_delay_mean_s"] * rate == pytest.approx(waiting, rel=0.1, abs=0.05), name
         assert any(line.startswith(name) for line in done.stdout.splitlines())
@@ -158,7 +158,9 @@ def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
         pytest.skip("levelflow-net is not here; make net builds it")
     targets = Targets(0.95, 0.01, 0.02)
     wanted = question(scenario(), targets, largest=5000)
-    arguments = shlex.split(command(Row(name, wanted.ways()[name], None), targets).replace("DEVICE", "lf-not-here"))
+    arguments = shlex.split(
+        command(Row(name, wanted.candidates()[name], None), targets).replace("DEVICE", "lf-not-here")
+    )
     done = subprocess.run([program, *arguments[1:]], capture_output=True, text=True, timeout=20, check=False)
     if "unrecognized subcommand 'abs'" in done.stderr:
         pytest.skip(f"{program} is older than its sources; make net builds it")
@@ -169,17 +171,17 @@ def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
 
 @pytest.mark.parametrize(("packets", "limit"), [(49, 48), (2, 1), (1, 1)])
 def test_a_fixed_size_replaces_the_root_queue_and_says_so(packets, limit):
-    """The packet in service counts in ours, and not in the kernel's."""
+    """The simulator's limit includes the packet in service; the kernel's limit does not."""
     _, _, said, warns = advice(question(scenario(), Targets(0.95)), [line(BEST, packets, 0.0)])
     assert said == f"On a live interface:  tc qdisc replace dev DEVICE root pfifo limit {limit}"
-    assert warns.startswith("That replaces the root queue of DEVICE, and with it a shaper such as tbf or htb; ")
+    assert warns.startswith("This command replaces the root queue of DEVICE, including a shaper such as tbf or htb. ")
 
 
 @pytest.mark.parametrize("largest", [5, 5000, USUAL, 20_000])
 @pytest.mark.parametrize("name", BUFFER_ALGORITHMS)
 def test_a_live_algorithm_may_come_to_what_was_tried(name, largest):
     wanted = question(scenario(), Targets(0.95, 0.01), largest=largest)
-    typed = shlex.split(command(Row(name, wanted.ways()[name], None), wanted.targets))
+    typed = shlex.split(command(Row(name, wanted.candidates()[name], None), wanted.targets))
     assert typed[typed.index("--max") + 1] == f"{largest} packets"
 
 
@@ -190,14 +192,14 @@ def test_abs_log_hears_the_round_trip_that_is_given_or_else_that_of_the_flows():
     cases = [(scenario(), {}, "50 ms"), (slow, {}, "92.31 ms"), (slow, given, "70 ms"), (unknown, {}, None)]
     for network, known, rtt in cases:
         wanted = question(network, Targets(0.95), known=known)
-        buffer = wanted.ways()[OURS]
+        buffer = wanted.candidates()[OURS]
         assert buffer["abs_log"].get("rtt") == rtt
         typed = shlex.split(command(Row(OURS, buffer, None), wanted.targets))
         assert [word for word in typed if word.startswith("rtt=")] == ([f"rtt={rtt}"] if rtt else [])
 
 
 def test_abs_log_that_hears_too_short_a_round_trip_stays_within_its_bound():
-    """At most where the line is full for as long as what stays of a sawtooth: a packet more in each round trip."""
+    """The bound holds if the line is full for the rest of a sawtooth, which adds one packet per round trip."""
     heard, true, packet = 0.1, 0.6, 12_000 / 10e6
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
     at_most = (math.sqrt(true**2 + 2 * packet * stays) - true) / packet
@@ -206,7 +208,9 @@ def test_abs_log_that_hears_too_short_a_round_trip_stays_within_its_bound():
         "A", "B", "10 Mb/s", "5 ms", duplex=True
     )
     network.flow("x", "newreno", "A", "B", packet="1500 B", rtt="600 ms")
-    ways = {rtt: question(network, Targets(0.95), known={"rtt": rtt}).ways()[OURS] for rtt in ("600 ms", "100 ms")}
+    ways = {
+        rtt: question(network, Targets(0.95), known={"rtt": rtt}).candidates()[OURS] for rtt in ("600 ms", "100 ms")
+    }
     told, short = compare(network, LINK, Targets(0.95), ways, run)
     assert told.miss == 0
     assert short.used.utilisation < 0.94
@@ -223,7 +227,7 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
             assert rows[name]["why"] == "flows: needs a number of flows: those on the link come and go"
             assert "packets" not in rows[name]
     assert all("packets" in rows[name] for name in NAMES[len(RULES) :])
-    assert "Some rules need more than the scenario says: give it by --flows and --rtt." in done.stdout
+    assert "Some rules need values that the scenario does not contain: set --flows and --rtt." in done.stdout
     told, _, rows = asked(tmp_path, "--seeds", "1", "--flows", str(COUNT), "--rtt", "50 ms", text=text)
     assert {name: rows[name]["packets"] for name in RULES} == theory()
     assert "--flows" not in told.stdout
@@ -320,7 +324,7 @@ def test_the_choice_is_the_smallest_that_meets_the_targets_and_needs_to_know_lea
     ("losses", "said"),
     [
         ({OURS: 0.03, WRITTEN: 0.021}, "Only the buffer as written meets the targets; --largest may be raised: "),
-        ({OURS: 0.033, WRITTEN: 0.044}, "Nothing meets the targets; abs_log comes closest, with 1.5 times what is "),
+        ({OURS: 0.033, WRITTEN: 0.044}, "Nothing meets the targets; abs_log comes closest, with 1.5 times the limit."),
         ({OURS: 0.033, WRITTEN: 0.02201}, "Nothing meets the targets; the buffer as written comes closest, with 1.01 "),
     ],
 )
@@ -341,12 +345,12 @@ def test_a_target_of_use_is_judged_with_a_point_less():
 
 
 def test_a_snippet_is_the_buffer_that_was_run():
-    for buffer in question(scenario(), Targets(0.95, 0.01, 0.02), largest=50).ways().values():
+    for buffer in question(scenario(), Targets(0.95, 0.01, 0.02), largest=50).candidates().values():
         assert tomllib.loads(snippet(Row("any", buffer, None)))["buffer"] == buffer
 
 
 def refusal(folder, monkeypatch, network, *words):
-    """What `main` says of a command that is refused."""
+    """Returns the error message of `main` for a rejected command."""
     monkeypatch.chdir(folder)
     (folder / "line.toml").write_text(network.to_toml(), encoding="utf-8")
     done = CliRunner().invoke(app, ["buffers", "line.toml", *words], standalone_mode=False)

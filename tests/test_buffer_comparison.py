@@ -1,4 +1,4 @@
-"""Comparing buffers: means of a link, their confidence, and the search for the best of fixed size."""
+"""Comparison of buffers: means and confidence intervals of a link, and search for the best fixed size."""
 
 import signal
 import subprocess

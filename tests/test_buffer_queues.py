@@ -1,4 +1,4 @@
-"""Queue disciplines in `levelflow buffers`: all of the registry, what a call feels, and commands for real boxes."""
+"""Queue disciplines in `levelflow buffers`: registry, delay of a call, and commands for real hosts."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def test_every_discipline_of_the_registry_is_compared():
         assert 0 < one.line.used.utilisation <= 1.01, name
         assert 0.0202 < one.felt.call < 1.0, name
         assert one.felt.median <= one.felt.p99, name
-    # A buffer of 256 kB is full most of the time, and 205 ms long; CoDel's target is 5 ms.
+    # A buffer of 256 kB (205 ms) is full most of the time; CoDel's target is 5 ms.
     tail, codel = found["as written"].felt, found["codel"].felt
     assert 0.1 < tail.median < 0.21
     assert codel.median < 0.01
@@ -53,7 +53,7 @@ def test_without_load_packets_wait_for_nothing_and_a_call_has_the_round_trip_of_
     found = felt(result, LINK, ["call"])
     wire = 0.02 + 8 * 214 / 10e6 + 8 * 40 / 50e6
     assert found.median == 0.0
-    assert found.call == pytest.approx(wire, rel=0.01)  # of a histogram
+    assert found.call == pytest.approx(wire, rel=0.01)  # quantile of a histogram
 
 
 def test_a_flow_that_fills_the_line_is_no_call():
@@ -118,7 +118,7 @@ def test_settings_of_openwrt_are_lines_of_uci():
 @pytest.mark.real_time
 @pytest.mark.parametrize("capacity", [300e3, 9.99e6, 940e6])
 def test_tc_takes_the_commands(capacity):
-    """Each in a namespace of its own; where the kernel lacks a discipline, tc has still read the line."""
+    """Each command runs in a network namespace. If the kernel lacks the discipline, tc has still parsed the line."""
     lacking = set()
     for one in tc(capacity):
         lines = " && ".join(text.replace("DEVICE", "d0") for text in one.lines)

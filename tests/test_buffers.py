@@ -1,4 +1,4 @@
-"""Buffer rules: the dissertation's numbers, their own fixed points, and refusals."""
+"""Buffer rules: numbers of the dissertation, fixed points of the rules, and rejected input."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_flows_have_the_window_of_their_loss_on_the_way(room, flows, loss):
 
 @given(PIPES, FLOWS)
 def test_a_full_link_stays_busy_when_some_windows_halve(room, flows):
-    # Eq. 9: the flows that lose halve, the others grow by two packets; what is left must still fill the pipe.
+    # Eq. 9: flows with a loss halve their window, and all others add two packets. The sum must still fill the pipe.
     lose = flows_that_lose(flows, 0.6 * flows)
     b = bscl_utilisation(room, flows)
     assert (room + b) * (1 - lose / 2) + flows * (1 - lose) == pytest.approx(room, rel=1e-6)
@@ -86,7 +86,7 @@ def test_adaptive_drop_tail_settles_below_its_limit_only():
         return b
 
     rest = 40 * np.log(2.5)
-    steepest = 0.1 / 40  # of the plant, at its rest
+    steepest = 0.1 / 40  # slope of the plant at equilibrium
     assert ends(0.9 * largest_gain(steepest)) == pytest.approx(rest)
     assert abs(ends(1.1 * largest_gain(steepest)) - rest) > 1
 

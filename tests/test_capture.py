@@ -1,4 +1,4 @@
-"""Captures of the simulator, read by a few lines of our own: frames, checksums, headers."""
+"""Captures of the simulator, read by a small independent reader: frames, checksums, headers."""
 
 import struct
 from ipaddress import ip_address
@@ -26,7 +26,7 @@ def frames(path):
 
 
 def ones_sum(data):
-    """The sum of RFC 1071."""
+    """Returns the checksum of RFC 1071."""
     words = struct.unpack(f">{len(data) // 2}H", data)
     return sum(words) % 0xFFFF
 

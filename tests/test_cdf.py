@@ -5,7 +5,7 @@ import pytest
 
 from levelflow import Scenario, ScenarioError, cdf
 
-#: Means that simulations with these distributions state, bytes: the scripts of MQ-ECN (Bai et al. 2016).
+#: Published means of these distributions, in bytes, from the simulation scripts of MQ-ECN (Bai et al. 2016).
 PUBLISHED = {"web-search": 1_711_250, "data-mining": 12_658_199}
 
 

@@ -1,4 +1,4 @@
-"""Links that change: what runs are compared with, traces from files, and what theory says of them."""
+"""Links that change: references of runs, traces from files, and predictions of theory."""
 
 import subprocess
 
@@ -30,7 +30,7 @@ def test_a_run_is_compared_with_the_capacity_after_the_change(measured):
     assert [flow["share_bps"] for flow in summary["flows"]] == pytest.approx([0.95 * 2e6] * 2)
     assert summary["settled"]
     later = line([*STEP, {"at": "60 s", "capacity": "9 Mb/s"}], measured=measured).run().summary
-    assert later["last_event_s"] == 4  # the run ends before
+    assert later["last_event_s"] == 4  # the run ends before the next event
     assert summary["links"][0]["utilisation"] == pytest.approx(0.95, abs=0.05)
 
 
@@ -44,7 +44,7 @@ def test_a_line_that_never_rests_is_compared_with_its_mean():
 
 def test_waits_count_at_the_capacity_of_their_time():
     slow = line([{"at": "1 ms", "capacity": "1 Mb/s"}], law="cubic").run().summary["links"][0]
-    others = 199  # packets of 1000 B in the buffer, without the one in service
+    others = 199  # packets of 1000 B ahead in the buffer, without the one in service
     assert 1e3 * slow["queueing_delay_s"]["max"] == pytest.approx(8 * others, rel=0.02)
 
 

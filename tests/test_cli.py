@@ -42,7 +42,7 @@ def test_runs_of_different_settings_do_not_meet(process, tmp_path):
     for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
         done = process(*arguments)
         assert (done.returncode, "replaces" in done.stderr) == (0, False)
-        assert "replaces" not in process(*arguments).stderr  # the same again
+        assert "replaces" not in process(*arguments).stderr  # repeated run, not another one
     assert {path.name for path in (tmp_path / "results").iterdir()} == {
         "two-flows-duration=1s-seed1",
         "two-flows-duration=1s,flow.x1.law=rcp-seed1",
@@ -99,7 +99,7 @@ def test_the_version_names_the_build():
 
 @pytest.mark.parametrize("command", [("run",), ("reproduce",), ("convergence", "search"), ("theory", "fluid")])
 def test_help_names_values_as_the_reference_does(command):
-    """Types of the library, such as TEXT and PATH, are not what a value means."""
+    """Type names of Click, such as TEXT and PATH, do not describe a value."""
     shown = cli.invoke(app, [*command, "--help"]).stdout
     named = re.findall(r"^ +--([\w-]+) ([A-Z]+)(?= |$)", shown, re.MULTILINE)
     assert named
@@ -183,13 +183,6 @@ def test_a_word_that_is_not_allowed_is_answered_with_the_nearest(process, words,
     done = process(*words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"; did you mean '{meant}'?" in done.stderr
-
-
-@pytest.mark.parametrize(("old", "new"), [("protocols", "laws"), ("sizers", "buffers")])
-def test_an_old_name_works_with_a_note(process, old, new):
-    done = [process("list", kind) for kind in (old, new)]
-    assert done[0].stdout == done[1].stdout
-    assert [run.stderr for run in done] == [f"levelflow: list {old} is now list {new}\n", ""]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever stands on the command line of `levelflow theory`: an answer, or one line and status 2."""
+"""Any command line of `levelflow theory` gives a result, or a one-line error and exit status 2."""
 
 import click
 import pytest
@@ -14,7 +14,7 @@ from levelflow.theory.errors import TheoryError
 
 runner = CliRunner()
 COMMANDS = {name: command for name, command in theory.commands.items() if command.params}
-#: Arguments to which each command has an answer.
+#: Valid arguments of each command.
 GOOD = {
     "check": ["two-flows"],
     "maxmin": ["two-flows"],
@@ -28,7 +28,7 @@ GOOD = {
     "norms": ["--count", "20"],
     "laws": [],
 }
-#: What only a run takes memory for.
+#: Errors about memory, which only a run needs; theory accepts these inputs.
 NEED_MEMORY = {"more flows than fit the memory", "windows larger than the memory"}
 GARBAGE = [
     "",
@@ -54,7 +54,7 @@ TAKING = [
 
 
 def refusal(arguments):
-    """What `main` says on standard error; nothing if there is an answer."""
+    """Returns the error output of `main`; None if the command succeeds."""
     done = runner.invoke(cli.app, ["theory", *arguments], standalone_mode=False)
     if done.exception is None:
         assert done.stdout.strip()
@@ -80,7 +80,7 @@ def test_every_command_has_an_answer_to_start_from():
 
 @pytest.mark.parametrize(("name", "option"), TAKING)
 def test_garbage_in_an_option_gets_an_answer_or_one_line(name, option):
-    garbage = ["x", "x.doc", "no/x.png"] if option == "--out" else GARBAGE  # pictures take their time
+    garbage = ["x", "x.doc", "no/x.png"] if option == "--out" else GARBAGE  # pictures are slow
     lines = [refusal([name, *GOOD[name], f"{option}={value}"]) for value in garbage]
     assert any(lines)
 

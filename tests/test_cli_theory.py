@@ -75,9 +75,9 @@ def test_links_come_to_rest_in_order():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["maxmin", "web-search"], ["web-search: no flow is under way; needs flows that do not arrive at random"]),
+        (["maxmin", "web-search"], ["web-search: no flow is active; needs flows that do not arrive at random"]),
         (["maxmin", "two-flows", "--at", "soon"], ["time 'soon' is not allowed; needs a number with its unit"]),
-        (["maxmin", "joining", "--at", "1 h", "--set", "flow.x1.stop=30 s"], ["no flow is under way at 3600 s"]),
+        (["maxmin", "joining", "--at", "1 h", "--set", "flow.x1.stop=30 s"], ["no flow is active at 3600 s"]),
         (["num", "two-flows"], ["no common utility is known of jetmax; --exponent 0"]),
         (["num", "two-flows", "--exponent", "-1"], ["exponent -1.0 is not allowed"]),
         (["num", "two-flows", "--exponent", "nan"], ["exponent nan is not allowed"]),

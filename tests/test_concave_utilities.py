@@ -1,4 +1,4 @@
-"""Mixtures and any concave utilities: against cvxpy, and by the conditions of Karush, Kuhn and Tucker."""
+"""Mixtures of utilities and arbitrary concave utilities, against cvxpy and the Karush-Kuhn-Tucker conditions."""
 
 import warnings
 
@@ -39,7 +39,7 @@ def best_by_cvxpy(routes, capacities, utility, penalty, costs=0.0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    assume(problem.status == cvxpy.OPTIMAL)  # or it says itself that it may be wrong
+    assume(problem.status == cvxpy.OPTIMAL)  # otherwise cvxpy reports a possibly wrong solution
     return rates.value
 
 
@@ -68,7 +68,7 @@ def test_utilities_with_an_end_or_a_finite_beginning_have_the_rates_of_cvxpy(see
     routes, capacities = network(random, flows, random.integers(1, 5))
     first, enough, weights = np.arange(flows) % 2 == 0, random.uniform(1, 60, flows), random.uniform(0.1, 10, flows)
 
-    def marginal(x):  # log(1 + x), and -(x - enough)^2 / 20
+    def marginal(x):  # derivatives of log(1 + x) and -(x - enough)^2 / 20
         return np.where(first, weights / (1 + x), (enough - x) / 10)
 
     def utility(x):
@@ -81,7 +81,7 @@ def test_utilities_with_an_end_or_a_finite_beginning_have_the_rates_of_cvxpy(see
 
     found = optimum_of(marginal, routes, capacities, penalty=penalty)
     expected = np.maximum(best_by_cvxpy(routes, capacities, utility, penalty), 0.0)
-    assert worth(found.rates) >= worth(expected) - 1e-6  # what cvxpy finds is worth a little less, and a little away
+    assert worth(found.rates) >= worth(expected) - 1e-6  # cvxpy's optimum is slightly worse and differs slightly
     assert found.rates == pytest.approx(expected, rel=1e-3, abs=1e-1)
 
 
@@ -105,7 +105,7 @@ def test_mixtures_in_large_networks_meet_the_conditions_of_optimality(seed, flow
     assert marginal(found.rates) == pytest.approx(paid, rel=1e-9)
     assert (load <= room * (1 + 1e-9)).all()
     assert found.prices @ np.abs(room - load) <= 1e-8 * (found.rates @ paid)
-    # What is given by its derivative is the same.
+    # The same utility, given by its derivative.
     again = optimum_of(marginal, routes, capacities, costs=costs, penalty=penalty)
     assert again.rates == pytest.approx(found.rates, rel=1e-7)
     assert again.residuals.worst <= 1e-9
@@ -113,7 +113,7 @@ def test_mixtures_in_large_networks_meet_the_conditions_of_optimality(seed, flow
 
 @examples(40)
 @given(SEEDS, st.integers(1, 200), st.integers(1, 200), st.sampled_from([None, 0.1, 10.0]))
-@example(596, 1, 199, None)  # at first guess, the only flow wants nothing
+@example(596, 1, 199, None)  # the demand of the only flow is 0 at the initial price
 def test_any_utilities_in_large_networks_meet_the_conditions_of_optimality(seed, flows, links, penalty):
     random = np.random.default_rng(seed)
     routes, capacities = network(random, flows, links)

@@ -25,7 +25,7 @@ def convergence(*words):
 
 
 def indexed(found):
-    """Routes by the index of links, one way each, and capacities."""
+    """Returns routes as indices of one-way links, and the capacities of these links."""
     ends = [way for link in found.links for way in (link.ends, link.ends[::-1])]
     index = {way: number for number, way in enumerate(ends)}
     return [[index[hop] for hop in flow.hops] for flow in found.staying], np.repeat(
@@ -132,7 +132,7 @@ def test_settling_is_judged_by_means_over_steps():
     start, end = result.summary["window_s"]
     own = trial.judge(result)
     of_first = pl.col("flow").cast(pl.String) == "x1"
-    for length, away in ((1.0, 0.1), (0.06, 0.01)):  # a second at 110 %; a sample that no mean over 100 packets shows
+    for length, away in ((1.0, 0.1), (0.06, 0.01)):  # 0.06 s is too short to show in means over 100 packets
         late = of_first & pl.col("t").is_between(start + 1.21, start + 1.21 + length)
         swings = pl.when(late).then(shares["x1"] * 1.1).otherwise("throughput_bps")
         worse = trial.judge(replace(result, flows=flows.with_columns(throughput_bps=swings)))
@@ -152,7 +152,7 @@ def test_laws_are_those_whose_routers_write_headers():
 
 
 def planted(found):
-    """Fails where two flows cross a link of less than 5 Mb/s, one of them over another link, too."""
+    """Returns a failed outcome if two flows cross a link below 5 Mb/s and one of these flows crosses another link."""
     slow = [{link.ends, link.ends[::-1]} for link in found.links if link.mbps < 5]
     meeting = [[flow for flow in found.flows if ways & set(flow.hops)] for ways in slow]
     bad = any(len(flows) > 1 and max(len(flow.route) for flow in flows) > 2 for flows in meeting)
@@ -233,8 +233,8 @@ def test_a_run_that_sends_many_times_what_it_should_is_stopped():
 
 
 def test_a_stopped_search_stops_its_runs():
-    def work(job, tell):
-        tell(0.0)
+    def work(job, progress):
+        progress(0.0)
         if job == 1:
             raise KeyboardInterrupt
         return job

@@ -1,4 +1,4 @@
-"""Which crate needs which, and which file of a crate needs which: the arrows of ARCHITECTURE.md, and no circles."""
+"""Dependencies of crates match ARCHITECTURE.md, and dependencies of crates and files have no cycles."""
 
 import re
 import tomllib
@@ -10,7 +10,7 @@ import pytest
 CHECKOUT = Path(__file__).parents[1]
 
 MANIFESTS = [path for group in ("crates/*", "apps/*", "benches") for path in CHECKOUT.glob(f"{group}/Cargo.toml")]
-# Files that need each other: two halves of one thing, or a trait, its list of types and the suite that runs on each.
+# Allowed cycles of files: two halves of one module, or a trait with its list of types and the test suite of each type.
 CIRCLES = {
     frozenset({"units::data", "units::rate"}),
     frozenset({"units::parse", "units::print"}),
@@ -30,7 +30,7 @@ def manifest(path):
 
 @cache
 def drawn():
-    """Name of a crate to those that it may need, from the drawing in ARCHITECTURE.md."""
+    """Returns the allowed dependencies of each crate, by crate name, from the drawing in ARCHITECTURE.md."""
     text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rows = re.search(r"^## Dependencies\n.*?```\n(.*?)```", text, re.DOTALL | re.MULTILINE)[1].splitlines()
     return {name: set(needs.split()) for name, needs in (row.split("<-") for row in rows) for name in [name.strip()]}
@@ -51,13 +51,13 @@ def test_crates_depend_one_way():
 
 
 def product(path):
-    """The text of a file without its comments and tests."""
+    """Returns the text of a file without its comments and tests."""
     text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
     return text.split("#[cfg(test)]\nmod tests {")[0]
 
 
 def modules(source):
-    """Name of a module, as after `crate::`, to its text."""
+    """Returns the text of each module, by module path after `crate::`."""
     found = {}
     for path in sorted(source.rglob("*.rs")):
         parts = path.relative_to(source).with_suffix("").parts
@@ -69,7 +69,7 @@ def modules(source):
 
 
 def paths(tree):
-    """The paths of `a::{b, c::{d}}`."""
+    """Returns the paths in a use tree: `a::b` and `a::c::d` in `a::{b, c::{d}}`."""
     head, brace, rest = tree.partition("{")
     if not brace:
         return [tree.split(" as ")[0].strip()]
@@ -84,7 +84,7 @@ def paths(tree):
 
 
 def absolute(path, module):
-    """The same from the root of the crate; None for what is not in the crate."""
+    """Returns a path relative to the crate root; None for an item outside the crate."""
     first, _, rest = path.partition("::")
     if first == "crate":
         return rest
@@ -99,7 +99,7 @@ def absolute(path, module):
 
 
 def needs(module, texts):
-    """Modules of the same crate whose items a module names."""
+    """Returns the modules that a module depends on within its crate, because it names their items."""
     text = texts[module]
     used = [
         path for tree in re.findall(r"^\s*(?:pub(?:\([a-z]+\))? )?use ([^;]+);", text, re.M) for path in paths(tree)
@@ -116,7 +116,7 @@ def needs(module, texts):
 
 
 def home(target, texts):
-    """The module that an item is in, where re-exports lead."""
+    """Returns the module that defines an item, following re-exports."""
     parts = target.split("::")
     while parts and "::".join(parts) not in texts:
         parts = parts[:-1]
@@ -136,7 +136,7 @@ def reexports(text):
 
 
 def circles(arrows):
-    """Groups of at least two nodes that reach each other."""
+    """Returns cycles: groups of at least two nodes that reach each other."""
     reach = {node: set(targets) for node, targets in arrows.items()}
     for middle, beyond in reach.items():
         for others in reach.values():

@@ -1,4 +1,4 @@
-"""Many systems at once, and what is proven of all delays."""
+"""Stability of batches of systems, and proofs of stability for all delays."""
 
 import math
 
@@ -146,7 +146,7 @@ def test_a_margin_ends_where_the_system_is_unstable():
         grown = np.array([1, 1]) + int(margin.steps) * np.eye(2, dtype=int)[flow]
         assert is_stable(a, grown)
         assert not is_stable(a, grown + np.eye(2, dtype=int)[flow])
-    assert delay_margin(a, [1, 1]).steps == 1000  # equal delays never matter
+    assert delay_margin(a, [1, 1]).steps == 1000  # equal delays do not affect stability
     assert delay_margin(a / 1.3, [3, 4]).steps == math.inf
 
 

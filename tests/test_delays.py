@@ -1,4 +1,4 @@
-"""Roots of systems with whole delays, checked by polynomials, by running the system, and by each other."""
+"""Roots of systems with integer delays, against polynomials, iteration of the system, and each other."""
 
 import math
 
@@ -28,7 +28,7 @@ def draw(seed, size, longest=20, spread=1.0):
 
 
 def run(matrix, delays, steps):
-    """Iterates the system itself from all ones; delays per flow or per pair."""
+    """Iterates a system from a state of ones; `delays` has one value per flow, or one per pair of flows."""
     pairs = np.broadcast_to(delays if delays.ndim == 2 else delays[:, None], matrix.shape)
     longest = int(pairs.max())
     return iterate(
@@ -155,7 +155,7 @@ def test_long_delays_are_judged_and_the_root_proves_it():
     assert below.residual < 1e-9
     if not above.stable:
         assert abs(above.root) > 1
-    swapped = np.array([[0.5, 0.7], [-0.7, -0.5]])  # ||A||_s is 1.2, at delays of different parity
+    swapped = np.array([[0.5, 0.7], [-0.7, -0.5]])  # ||A||_s is 1.2 and reached if delays differ in parity
     found = stability(swapped, [2001, 3000])
     assert not found.stable
     assert found.residual < 1e-9

@@ -1,4 +1,4 @@
-"""Derived numbers are the same to the bit for any number of threads, of the engine and of polars.
+"""Derived numbers are bit-identical for any number of threads of the engine and of polars.
 
 `test_study.py` compares pools of processes, threads and Dask; `test_convergence.py` workers of a search.
 """
@@ -8,8 +8,8 @@ import os
 import subprocess
 import sys
 
-#: A run that several threads share, one with thousands of transfers, their summaries, and numbers derived by measures,
-#: studies and the benchmark of convergence.
+#: Program that simulates a run divided among threads and a run with thousands of transfers. It prints summaries, and
+#: numbers from measures, a study and the convergence benchmark.
 DERIVED = """
 import json, sys
 from dataclasses import asdict

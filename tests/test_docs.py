@@ -1,4 +1,4 @@
-"""What the documents say is so: their commands and code run, their references and links are current."""
+"""Documents: commands and code in them run, and references and links are current."""
 
 import ast
 import re
@@ -19,13 +19,13 @@ from levelflow.cli import app
 from levelflow.results import TABLES
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
-#: Its code runs within a figure; its commands need root, and `test_real_network.py` runs them.
+#: Pages tested elsewhere: code that runs within a figure, and commands that need root (`test_real_network.py`).
 ELSEWHERE = {"docs/guides/add-a-figure.md", "docs/guides/two-namespaces.md"}
 RUNS = {"sh", "console", "python", "toml"}
 
 
 def blocks(page):
-    """Language, text, and the prose up to the next block, of each block that names a language."""
+    """Returns, for each code block with a language: language, text, and the prose up to the next block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
@@ -43,7 +43,7 @@ PAGES = [
 ]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
 FILE = re.compile(r"# (\S+\.toml)\n")
-#: A value in a comment; what follows a colon explains it.
+#: Expected value in a comment; text after a colon explains the value.
 VALUE = re.compile(r"  # ((?:[\[\d]|True|False).*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 
@@ -57,7 +57,7 @@ def run(levelflow, line):
 
 
 def check_console(levelflow, text):
-    """Runs what follows each `$ ` and looks for the lines below it, which may leave out others."""
+    """Runs the command after each `$ ` and verifies that its output contains the lines below the command."""
     for shown in text.split("$ ")[1:]:
         line, *expected = shown.splitlines()
         done = run(levelflow, line)
@@ -67,7 +67,7 @@ def check_console(levelflow, text):
 
 
 def check_fragment(text):
-    """Completes a part of a scenario to a whole one and simulates a moment of it."""
+    """Completes a part of a scenario and simulates it for 200 ms."""
     raw = {
         "name": "fragment",
         "link": [{"from": "R1", "to": "R2", "capacity": "10 Mb/s", "delay": "10 ms", "duplex": True}],
@@ -78,7 +78,7 @@ def check_fragment(text):
 
 
 def check_python(text, prose, document, names):
-    """Runs code; what it prints is in comments beside it, or in the lines that it "prints" by the prose."""
+    """Runs code and compares its output with the comments on its lines, or with the lines quoted in the prose."""
     printed = []
 
     def record(*values):
@@ -233,8 +233,8 @@ def test_theory_depends_one_way():
         needed[name] = {f"{node.module}.{alias.name}" for node in found for alias in node.names}
         needed[name] |= {str(node.module) for node in found}
     inside = {name: names & set(needed) for name, names in needed.items()}
-    TopologicalSorter(inside).prepare()  # raises if there is a circle
-    places = {"record": 1, "laws": 2, "fluid": 3, "references": 3, "check": 4, "timing": 4, "pictures": 5}
+    TopologicalSorter(inside).prepare()  # raises if there is a cycle
+    places = {"record": 1, "laws": 2, "fluid": 3, "references": 3, "check": 4, "pictures": 5}
     for name, names in inside.items():
         assert all(places.get(other.split(".")[2], 0) <= places.get(name.split(".")[2], 0) for other in names), name
         assert not any(other.startswith("levelflow.cli") for other in needed[name]), name
@@ -253,7 +253,7 @@ LAYERS = (
 
 
 def imports(tree):
-    """Modules that a module imports when it runs: not those that only its types name."""
+    """Yields the modules that a module imports at run time; omits imports under TYPE_CHECKING."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             continue

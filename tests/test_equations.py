@@ -1,4 +1,4 @@
-"""Equations that look back, against those that have a closed form."""
+"""Numerical solutions of delay equations, against closed forms."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from levelflow.theory.stability.equations import Past, integrate, iterate
 
 
 def test_a_delayed_decay_is_that_of_the_method_of_steps():
-    # x' = -x(t-1), x = 1 before: 1 - t, then 1 - t + (t-1)^2/2, then one more term of third order.
+    # Solution of x' = -x(t-1) with x = 1 before 0: 1 - t, then 1 - t + (t-1)^2/2, then one more term of third order.
     went = integrate(lambda t, x, past: -past(1.0), [1.0], 3.0, step=1e-3, longest=1.0)
     t = went.times
     exact = 1 - t + np.maximum(t - 1, 0) ** 2 / 2 - np.maximum(t - 2, 0) ** 3 / 6
@@ -66,7 +66,7 @@ def test_a_queue_stays_within_its_bounds_and_leaves_them():
     went = integrate(lambda t, x, past: np.cos(t), [0.0], 8.0, step=1e-3, bounds=(0.0, 0.5))
     assert went.states.min() == 0
     assert went.states.max() == 0.5
-    # Full from asin 0.5 to pi/2, empty from where 0.5 has drained until cos is positive again.
+    # The state is at its upper bound from asin 0.5 to pi/2. After it has drained, it is 0 until cos is positive again.
     assert went.states[np.searchsorted(went.times, [1.5, 4.5, 5.2]), 0] == pytest.approx(
         [0.5, 0, 1 + np.sin(5.2)], abs=2e-3
     )

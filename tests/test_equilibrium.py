@@ -1,4 +1,4 @@
-"""Where flows rest: they stay there in the equations of their law, and entries of several flows are as many flows."""
+"""Equilibria: the equations of a law keep its equilibrium, and an entry with several flows equals single flows."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def drawn(seed, most=40):
 
 
 def options(law, random, flows):
-    """Parameters of a law, for so many flows."""
+    """Returns the parameters of a law for a number of flows."""
     each = random.uniform(0.1, 3, flows)
     given = {
         "maxnet": {"x_max": 1e15 * each, "mu": 0.9},

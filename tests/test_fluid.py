@@ -1,4 +1,4 @@
-"""Fluid networks: books, queues, delays, what is refused, and scenarios."""
+"""Fluid networks: conservation, queues, delays, rejected input, and scenarios."""
 
 import dataclasses
 
@@ -57,7 +57,7 @@ def test_what_is_sent_arrives_waits_is_under_way_or_lost(network, each_loss):
     assert np.isfinite(run.rates).all()
     assert (run.rates >= 0).all()
     assert (run.queues >= 0).all()
-    assert delivered + run.lost + run.queued + run.under_way == pytest.approx(run.sent, rel=1e-9, abs=1e-6)
+    assert delivered + run.lost + run.queued + run.in_flight == pytest.approx(run.sent, rel=1e-9, abs=1e-6)
     assert (run.queues <= [link.buffer + 1e-6 for link in network.links]).all()
     assert run.queued.sum() == pytest.approx(run.queues[-1].sum(), rel=1e-9, abs=1e-6)
 
@@ -78,7 +78,7 @@ def test_a_queue_integrates_the_excess_until_it_is_full():
     assert queue == pytest.approx(np.clip(5e6 / 8 * (t - 1), 0, 1e6), abs=5e6 / 8 * 0.006)
     full = run.mean(run.losses, 3.0)
     assert full == pytest.approx([5e6])
-    # What gets through is shared as what arrives is.
+    # Flows have the same proportions in departures as in arrivals.
     assert run.mean(run.delivered, 3.8) == pytest.approx([4e6, 6e6], rel=0.02)
 
 
@@ -100,24 +100,24 @@ def test_bits_take_the_delays_of_their_path():
     step, access = 0.001, 0.0052
     run = simulate(Network(links, [Flow("cbr", range(4), 0.1, access=access)]), 0.1, step=step)
     first = run.times[np.argmax(run.loads > 0, axis=0)] - step
-    # At least a step lies between two links; the round trip makes up for it.
+    # The delay between two links is at least one step; the round trip remains as configured.
     expected = access + np.array([0, 0.013, 0.014, 0.015])
     assert first == pytest.approx(expected, abs=0.6 * step)
 
 
 def test_acks_come_back_a_round_trip_later_with_the_wait():
-    """A window of one size sends one window a round trip; its first answers come then, and a full queue delays them."""
+    """A constant window is sent once per round trip. ACKs arrive a round trip after sending, later with a queue."""
     parameters = {"initial_window": 10.0, "slow_start": False, "window_limit": 10.0}
     run = simulate(Network([Link(10e6, 0.03)], [Flow("newreno", [0], 0.1, parameters)]), 2.0, step=0.001)
     assert run.mean(run.rates, 1.0) == pytest.approx([10 * 8000 / 0.1])
     crowded = Network([Link(1e6, 0.03)], [Flow("newreno", [0], 0.1, {**parameters, "window_limit": 50.0})])
     grown = simulate(crowded, 30.0, every=1.0)
-    # 50 packets over 1 Mb/s take 0.4 s: 0.3 s of them in the queue.
+    # 50 packets over 1 Mb/s take 0.4 s, of which 0.3 s are queueing delay.
     assert grown.queues[-1] == pytest.approx([0.3 * 1e6 / 8], rel=0.02)
 
 
 def test_news_of_a_growing_queue_comes_at_the_rate_at_which_it_drains():
-    """Where load is twice the capacity, what leaves at `t` arrived at `t/2`."""
+    """Data that departs at `t` arrived at `t/2` if the load is twice the capacity."""
     step, steps = 0.01, 400
     lines = Lines(np.zeros(1), step, 3.0)
     arrived = np.array([-1])
@@ -132,7 +132,7 @@ def test_a_network_stays_at_rest_without_senders_and_ends_empty_after_them():
     run = simulate(Network([Link(10e6, 0.01)], [Flow("rcp", [0], 0.1, start=1.0, stop=3.0)]), 6.0)
     assert not run.rates[run.times <= 1.0].any()
     assert not run.delivered[run.times > 4.0].any()
-    assert run.under_way == pytest.approx([0.0])
+    assert run.in_flight == pytest.approx([0.0])
 
 
 def test_samples_are_means_of_steps():

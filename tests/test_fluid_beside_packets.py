@@ -1,6 +1,6 @@
-"""Fluid models beside the packet simulator: means over the second half of runs of one link, and of a network.
+"""Fluid models compared with the packet simulator: means over the second half of runs, on one link and on a network.
 
-Hosts and clocks are ideal, and senders do not pace, as in the models: the profile `paper`.
+The profile `paper` makes hosts and clocks ideal and disables pacing, as the models assume.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ MB = 1e6
 
 
 def both(scenario, **options):
-    """Rates that arrive (bit/s, by flow) and mean queues (bytes, by link): of packets, and of the fluid."""
+    """Returns arrival rates by flow (bit/s) and mean queues by link (bytes), first of packets, then of the fluid."""
     return of_packets(scenario), of_fluid(scenario, **options)
 
 
@@ -44,7 +44,7 @@ STEP = {"queue": {"red": {"weight": 1.0, "min": "50 packets", "max": "50 packets
 @pytest.mark.parametrize(
     ("law", "link", "within", "queue_within"),
     [
-        ("jetmax", {}, 0.01, None),  # joiners of the fluid leave a queue that nobody drains
+        ("jetmax", {}, 0.01, None),  # in the fluid, new flows leave a queue that never drains
         ({"emkc_avq": {"alpha": "1 Mb/s"}}, {}, 0.02, 0.02),
         ({"kelly": {"kappa": 0.1, "omega": "200 kb/s"}}, {}, 0.02, 0.01),
         ("level", {}, 0.001, None),
@@ -64,7 +64,7 @@ def test_two_flows_over_one_link_get_the_same_rates(law, link, within, queue_wit
         assert waiting[0] == pytest.approx(queues[0], rel=queue_within)
 
 
-#: Packets of the fluid leave evenly. Where two flows stay with what their first losses left them, dither decides on it.
+#: The fluid sends evenly, without dither. In packets, dither would decide how two flows share the link after losses.
 EVEN_TFRC = {"tfrc": {"dither": 0}}
 
 
@@ -76,7 +76,7 @@ def test_flows_that_share_as_they_started_fill_the_link_alike(law):
 
 @pytest.mark.parametrize(("law", "within"), [("newreno", 0.05), ("scalable", 0.08), ("cubic", 0.05), ("tfrc", 0.05)])
 def test_random_losses_leave_the_same_rates(law, within):
-    """Each loss by itself is near what packets do; the mean of many gives `sqrt(2/p)` where `sqrt(3/2p)` packets do."""
+    """Fluid with single losses is close to packets. With mean losses its window is `sqrt(2/p)`, not `sqrt(3/2p)`."""
     scenario = Scenario("lossy", "60 s", profile="paper")
     scenario.link("R1", "R2", "1 Gb/s", "20 ms", loss=5e-3, duplex=True)
     scenario.set("link.1.reverse", {"loss": 0.0}).flow("a", law, "R1", "R2", rtt="100 ms", count=20)
@@ -88,7 +88,7 @@ def test_random_losses_leave_the_same_rates(law, within):
 
 
 def test_many_flows_under_red_leave_the_same_queue():
-    """30 flows: the mean of many answers, and of the draws of ten seeds."""
+    """The fluid averages the reactions of thirty flows, and packets are averaged over ten seeds."""
     queue = {"red": {"min": "20 packets", "max": "200 packets", "max_p": 0.1, "weight": 0.002, "ecn": True}}
     scenario = pair({"newreno": {"ecn": True}}, buffer="1 MB", count=29, queue=queue)
     rates, waiting = of_fluid(scenario)

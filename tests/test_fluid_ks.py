@@ -1,4 +1,4 @@
-"""Networks of Kunniyur and Srikant's users, against their optima, closed forms and equations written out."""
+"""Networks of Kunniyur and Srikant's users, against optima, closed forms and hand-written equations."""
 
 from dataclasses import replace
 
@@ -107,7 +107,7 @@ def test_users_stay_what_they_were_checked_to_be():
 
 
 def test_delayed_users_hear_of_what_their_packets_met():
-    # Two users, of the same delay 1, but 0.2 and 0.7 before the link.
+    # Two users with a round-trip delay of 1, of which 0.2 and 0.7 are before the link.
     users = Users(weights=[1.0, 2.0], exponents=[0.0, 1.0], gains=0.1)
     start, there = [4.0, 7.0], [[0.2, 0.7]]
 

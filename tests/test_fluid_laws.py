@@ -15,7 +15,7 @@ SEEDS = pytest.mark.parametrize("seed", [0, 2, 5, 21])
 
 
 def chain(seed):
-    """Flows over stretches of a chain of links, with round trips of 200 to 400 ms."""
+    """Returns routes over random sections of a chain of links, capacities, and round trips of 200 to 400 ms."""
     rng = np.random.default_rng(seed)
     links, flows = int(rng.integers(1, 6)), int(rng.integers(1, 13))
     routes = [range(first, int(rng.integers(first, links)) + 1) for first in rng.integers(0, links, flows)]
@@ -29,7 +29,7 @@ def settled(law, routes, capacities, rtts, duration, own=None, buffer=np.inf):
 
 
 def one(law, duration=60.0, parameters=None, routers=None, link=None, rtts=(RTT,), **options):
-    """Flows of one law over 10 Mb/s."""
+    """Returns the run of flows of one law over a link of 10 Mb/s, one flow per round trip in `rtts`."""
     own = None if routers is None else {law: routers}
     link = {"capacity": 10e6, "delay": 0.02, "routers": own, **(link or {})}
     flows = [Flow(law, [0], rtt, parameters or {}) for rtt in rtts]
@@ -70,7 +70,7 @@ def test_xcp_rests_at_constrained_max_min_rates(seed):
 
 @pytest.mark.parametrize(("tau", "propose"), [(0.3, True), (0.6, True), (1.0, True), (0.6, False), (1.5, False)])
 def test_jetmax_goes_a_part_of_its_way_in_each_step(tau, propose):
-    """Eq 134: `tau` of the distance in each step, which takes a round trip and an interval."""
+    """Eq 134: each step covers `tau` of the remaining distance, and takes a round trip plus an interval."""
     parameters = {"tau": tau, "settle": "per-switch", "initial_rate": 1e6, "propose": propose}
     run = one("jetmax", 8.0, parameters, link={"capacity": 9e6, "buffer": 0.0}, step=0.02, every=None)
     left = (9e6 - run.rates[:, 0]) / 8e6
@@ -80,7 +80,7 @@ def test_jetmax_goes_a_part_of_its_way_in_each_step(tau, propose):
 
 
 def test_jetmax_flows_that_join_a_full_link_wait_for_room():
-    """Proposed first, their increase never overloads the link, whatever the round trips; unproposed, it does."""
+    """Proposed increases never overload the link, for any round trips; increases without proposals do."""
     for propose, overloads in ((True, False), (False, True)):
         own = {"propose": propose}
         flows = [Flow("jetmax", [0], 0.8, own), Flow("jetmax", [0], 0.2, own, start=20.0)]
@@ -93,7 +93,7 @@ def test_jetmax_flows_that_join_a_full_link_wait_for_room():
 
 @pytest.mark.parametrize(("beta", "stable"), [(0.5, True), (1.9, True), (2.1, False)])
 def test_emkc_is_stable_below_a_gain_of_two(beta, stable):
-    """Theorem 9, whatever the delays; in equilibrium the load is `C + N alpha/beta`."""
+    """Theorem 9 holds for any delays, and the load at equilibrium is `C + N alpha/beta`."""
     parameters = {"alpha": 100e3, "beta": beta, "initial_rate": 4.9e6}
     run = one("emkc", 100.0, parameters, link={"buffer": 0.0}, rtts=(0.37, 0.53))
     late = run.loads[run.times > 80, 0]
@@ -106,7 +106,7 @@ def test_emkc_is_stable_below_a_gain_of_two(beta, stable):
 @pytest.mark.parametrize(("part", "grows"), [(0.95, False), (1.05, True)])
 @pytest.mark.parametrize("intervals", [1, 3])
 def test_kelly_control_is_stable_up_to_the_gain_of_its_continuous_form(part, grows, intervals):
-    """`pi/(2n - 1)`, `n - 1` intervals in a round trip; beside `2 sin(pi/(2(2n - 1)))` of eq 3."""
+    """The gain limit is `pi/(2n - 1)` for `n - 1` intervals per round trip; in eq 3 it is `2 sin(pi/(2(2n - 1)))`."""
     critical = np.pi / (2 * intervals + 1)
     assert critical == pytest.approx(2 * np.sin(critical / 2), rel=0.05)
     parameters = {"kappa": part * critical, "interval": RTT / intervals, "omega": 20e3, "initial_rate": 9.9e6}
@@ -130,7 +130,7 @@ def test_emkc_avq_fills_its_target_and_no_queue():
 
 @pytest.mark.parametrize(("alpha", "stable"), [(1.54, True), (1.6, False)])
 def test_rcp_without_a_queue_term_is_stable_up_to_a_gain_of_pi_over_two(alpha, stable):
-    """Eq 9 with `beta = 0`: `alpha e^(-s d)/(s d)`."""
+    """The loop of eq 9 with `beta = 0` is `alpha e^(-s d)/(s d)`."""
     routers = {"alpha": alpha, "beta": 0.0, "initial": 0.495}
     link = Link(10e6, 0.02, buffer=0.0, routers={"rcp": routers})
     flows = [Flow("rcp", [0], RTT, handshake=False)] * 2
@@ -151,7 +151,7 @@ CALM_RED = {"queue": "red", "queue_parameters": {"min": 0.0, "max": 3000.0, "max
 
 @pytest.mark.parametrize("law", ["newreno", "reno", "dctcp"])
 def test_windows_under_red_rest_where_growth_balances_cuts(law):
-    """`W^2 p/2 = 1` for rare marks (Misra, Gong, Towsley 2000), `W^2 p alpha/2 = 1` with `alpha = p` for DCTCP."""
+    """Rare marks give `W^2 p/2 = 1` (Misra, Gong, Towsley 2000), or `W^2 p alpha/2 = 1` with `alpha = p` for DCTCP."""
     run = one(law, 150.0, {"ecn": True}, link=CALM_RED, rtts=(RTT,) * 25)
     late = run.times > 130
     assert np.ptp(run.queues[late]) < 1e-2 * run.queues[-1]
@@ -166,7 +166,7 @@ def test_windows_under_red_rest_where_growth_balances_cuts(law):
 
 
 def lossy(law, near, loss=2e-3, rtt=RTT):
-    """One flow over a wire that loses, far below the capacity: window, and answers to losses per round trip."""
+    """Returns window and loss reactions per round trip of one flow over a lossy link, far below the capacity."""
     start = {"slow_start": False, "initial_window": near}
     run = one(law, 150.0, start, link={"capacity": 1e9, "loss": loss}, rtts=(rtt,), every=1.0)
     window = run.rates[-1, 0] * rtt / PACKET
@@ -180,7 +180,7 @@ def test_scalable_rests_where_growth_balances_cuts():
 
 
 def test_highspeed_rests_where_growth_balances_cuts():
-    """RFC 3649 gives `W = 0.12/p^0.835`, 263 packets, for regular losses."""
+    """RFC 3649 gives `W = 0.12/p^0.835` for regular losses, which is 263 packets."""
     window, answers = lossy("highspeed", 280, loss=1e-4)
     along = np.log(window / 38) / np.log(83000 / 38)
     cut = 0.5 - 0.4 * along
@@ -193,12 +193,12 @@ def test_htcp_grows_with_the_mean_time_since_a_loss():
     window, answers = lossy("htcp", 50)
     late = RTT / answers - 1
     alpha = 1 + 10 * late + (late / 2) ** 2
-    # Without queues a loss leaves 0.8.
+    # Without queueing delay, a loss reduces the window to 0.8 of its size.
     assert 2 * 0.2 * alpha * (1 - 2e-3) == pytest.approx(answers * 0.2 * window, rel=0.01)
 
 
 def test_cubic_rests_on_its_curve_at_the_mean_time_since_a_loss():
-    """Vardoyan, Hollot, Towsley 2018: `W_max = W`, `s` one over the rate of losses."""
+    """Vardoyan, Hollot, Towsley 2018: `W_max = W`, and `s` is the inverse of the loss-event rate."""
     window, answers = lossy("cubic", 100, loss=1e-3)
     since, k = RTT / answers, np.cbrt(0.3 * window / 0.4)
     above = 0.4 * (since + RTT - k) ** 3
@@ -206,7 +206,7 @@ def test_cubic_rests_on_its_curve_at_the_mean_time_since_a_loss():
 
 
 def test_westwood_keeps_what_it_measures():
-    """A wire that loses does not lower what arrives in a round trip, so cuts take the lost share only."""
+    """Random losses hardly reduce the rate of ACKs, so each cut reduces the window only by the lost fraction."""
     link = {"capacity": 4e6, "loss": 2e-3, "buffer": 30e3}
     assert one("westwood", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] > 3.8e6
     assert one("newreno", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] < 2e6
@@ -235,7 +235,7 @@ def test_fast_keeps_its_packets_in_the_queue_and_shares_alike():
 
 
 def test_a_late_fast_flow_takes_the_queue_for_a_part_of_its_path():
-    """With `x` the wait, `20/x + 20/(x - x0)` packets per s fill the link, `x0` being what the first flow keeps."""
+    """Rates sum to `20/x + 20/(x - x0)` packets/s, with the queueing delay `x`, and `x0` of the first flow alone."""
     flows = [Flow("fast", [0], 0.1), Flow("fast", [0], 0.1, start=10.0)]
     run = simulate(Network([Link(10e6, 0.02)], flows), 40.0, every=0.1)
     wait = 8 * run.queues[-1, 0] / 10e6
@@ -275,7 +275,7 @@ def test_bbr_fills_the_pipe_with_a_short_queue_also_where_wires_lose():
     ],
 )
 def test_kunniyur_and_srikant_reach_their_optimum_on_a_network(parameters, exponent):
-    """Rates of the largest utility with a price of `beta (y - C~)^+/y`, in packets per time unit."""
+    """Rates maximise utility under a price of `beta (y - C~)^+/y`, in packets per time unit."""
     routes, capacities, unit, beta = [[0, 1], [0], [1]], np.array([10e6, 6e6]), 0.02, 6.0
     marks = parameters.get("signal") == "mark"
     queue = {"queue": "virtual_queue", "queue_parameters": {"level": 0.9, "buffer": 1000.0}} if marks else {}
@@ -295,7 +295,7 @@ def test_kunniyur_and_srikant_reach_their_optimum_on_a_network(parameters, expon
 
 @pytest.mark.parametrize(("law", "kept"), [("newreno", 0.5), ("cubic", 0.7)])
 def test_each_loss_by_itself_makes_the_saw_of_one_flow(law, kept):
-    """The window falls from what fills the pipe and the buffer to what a loss keeps."""
+    """The largest window fills the pipe and the buffer, and a loss reduces it by the factor `kept`."""
     buffer = 60e3
     run = one(law, 30.0, link={"buffer": buffer}, rtts=(0.1,), each_loss=True, step=0.005, every=None)
     late = run.times > 12

@@ -1,4 +1,4 @@
-"""Ctrl-C, once and again: what was finished is kept, the command says that it was interrupted and exits with 130."""
+"""Ctrl-C, once or repeatedly: results are kept, the command reports the interruption and exits with 130."""
 
 import json
 import signal
@@ -11,10 +11,10 @@ from conftest import COMMAND
 from levelflow.library import PAPERS
 from levelflow.reproduce import model, report, runner
 
-#: The first is measured at once, the others take minutes; in the order of the catalogue.
+#: Figures in the order of the catalogue. The first is measured immediately, and the next ones take minutes.
 REPRODUCE = ["reproduce", "maxnet-start", "abs-table1", "emkc-parking-lot", "--workers", "1", "--json", "claims.json"]
 CONVERGENCE = ["convergence", "run", "jetmax", "rcp", "--workers", "1", "--json", "runs.jsonl", "--networks"]
-#: Seconds from one Ctrl-C to the next: by an impatient person, and by a key that sticks.
+#: Seconds between two Ctrl-C: one key press, an impatient user, and a stuck key.
 AGAIN = pytest.mark.parametrize(
     "pauses",
     [
@@ -26,7 +26,7 @@ AGAIN = pytest.mark.parametrize(
 
 
 def interrupted(words, folder, ready, pauses):
-    """Runs a command in a folder until it is ready, and interrupts it; what it printed, and what it said."""
+    """Runs a command in a folder, interrupts it once `ready` returns True, and returns its stdout and stderr."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder}
     with subprocess.Popen([COMMAND, *words], **pipes) as process:
         deadline = time.monotonic() + 60
@@ -39,7 +39,8 @@ def interrupted(words, folder, ready, pauses):
             time.sleep(pause)
             process.send_signal(signal.SIGINT)
         printed, said = process.communicate(timeout=60)
-    # Python takes its handler away at the very end; then the signal ends the process, which a shell calls 130, too.
+    # Python removes its signal handler just before it exits. After that, SIGINT kills the process, which a shell also
+    # reports as status 130.
     assert process.returncode in {130, -signal.SIGINT}
     return printed, said
 

@@ -1,4 +1,4 @@
-"""The lab: its server lets in nobody else, its page works in a browser, and its reference is that of theory."""
+"""The lab: the server rejects other users, the page works in a browser, and references equal those of theory."""
 
 import http.client
 import json
@@ -29,7 +29,7 @@ T1 = T1_FILE.to_json()
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A folder that looks like the page, whether or not it was built here."""
+    """Creates a folder with the files of a built page."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "presets").mkdir()
     for name in ("engine.wasm", "main.js", "index.html"):
@@ -114,7 +114,7 @@ def test_malformed_and_oversized_requests_are_refused_in_a_line(server):
         with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
             connection.sendall(garbage)
             assert re.search(rb"Error code: 4|HTTP/1.1 4", connection.recv(1000))
-    assert ask(server)[0] == 200  # it is still there
+    assert ask(server)[0] == 200  # the server still responds
 
 
 def test_a_path_with_a_nul_is_no_file(server, capfd):
@@ -130,11 +130,11 @@ def test_half_a_request_holds_up_nobody(server):
         slow.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode())
         slow.settimeout(0.2)
         with pytest.raises(TimeoutError):
-            slow.recv(1)  # it waits for the rest
+            slow.recv(1)  # the server waits for the rest of the body
         assert ask(server, "/theory", "POST", T1)[0] == 200
         slow.settimeout(0.2)
         with pytest.raises(TimeoutError):
-            slow.recv(1)  # and does so still
+            slow.recv(1)  # the server still waits
 
 
 def test_theory_answers_or_says_why_not(server):
@@ -155,13 +155,13 @@ def test_what_cannot_be_served_is_one_line(server, tmp_path):
 
 @pytest.fixture
 def built():
-    """The page as it is served; what is not built cannot be tested."""
+    """Serves the page; skips a test if it is not built."""
     if not lab.ENGINE.is_file():
         lack(["node"], "the lab is not built: `make lab`")
 
 
 def networks(number):
-    """Links of at most 4, flows of at most 6 entries: what they have, whom they cross, how many they are."""
+    """Yields random networks of at most 4 links and 6 flow entries: capacities, then routes with flow counts."""
     random = np.random.default_rng(1)
     for _ in range(number):
         links = random.integers(1, 5)
@@ -189,7 +189,7 @@ def test_fair_rates_of_the_page_are_those_of_theory():
 
 
 def changing():
-    """Networks whose links change or fail, whose flows take several paths, or have applications."""
+    """Yields scenarios with changing or failing links, flows over several paths, or applications."""
     changes = [{"at": "2 s", "capacity": "2 Mb/s"}, {"at": "4 s", "over": "1 s", "capacity": "12 Mb/s"}]
     outage = [{"at": "3050 ms", "capacity": "0 b/s"}, {"at": "3500 ms", "capacity": "5 Mb/s"}]
     lines = Scenario("lines", "6 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True, changes=changes)
@@ -240,7 +240,7 @@ def test_lessons_say_what_the_engine_does(built):
 
 @pytest.fixture
 def measured(tmp_path):
-    """A result like one of `levelflow-net testbed`, whose flows get 1.23 Mb/s, which no simulation gives."""
+    """Returns a result in the format of `levelflow-net testbed`, with a throughput that no simulation gives."""
     path = tmp_path / "measured"
     T1_FILE.run(out=path)
     manifest = json.loads((path / "manifest.json").read_text())

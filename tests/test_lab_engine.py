@@ -1,4 +1,4 @@
-"""The engine in a page is the engine: columns and counters of the lab's module equal the native ones, bit for bit."""
+"""The WebAssembly engine of the lab gives columns and counters that are bit-identical to the native engine's."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from levelflow import Scenario, ScenarioError, _core
 
 LAB = CHECKOUT / "apps" / "lab"
 PRESETS = sorted((LAB / "web" / "presets").glob("*.toml"))
-#: A law of each kind: rates from routers, floats in routers, windows, delays, marks, delivery rates.
+#: One law of each kind: rates from routers, floating point in routers, windows, delays, marks, delivery rates.
 LAWS = ("jetmax", "rcp", "emkc", "sperc", "cubic", "vegas", "bbr")
 KINDS = {"f8": np.float64, "u8": np.uint64, "u4": np.uint32, "i4": np.int32}
 

@@ -1,4 +1,4 @@
-"""Laws in continuous time under unlike delays: Kelly's primal law, Vinnicombe's and Ying's controllers, XCP."""
+"""Laws in continuous time with unequal delays: Kelly's primal law, Vinnicombe's and Ying's controllers, and XCP."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ delays = st.lists(st.floats(0.05, 5.0), min_size=1, max_size=3)
 
 
 def stable(loop):
-    """By both criteria, which must agree."""
+    """Returns True if the loop is stable; the rightmost root and Nyquist's criterion must agree."""
     rightmost = loop.roots[0].value.real
     assert loop.stable == (rightmost < 0) or abs(rightmost) < 1e-7
     return loop.stable
@@ -53,7 +53,7 @@ def test_vinnicombes_flows_rest_where_nothing_changes(n, m):
 
 
 def test_slopes_of_the_loops_are_those_of_the_equations():
-    """Fed back with its own loop, a small push of the equations decays as the rightmost root says."""
+    """A small disturbance of the closed loop decays at the rate of the rightmost root."""
     law, delay = vinnicombe.Parameters(), np.array([1.0, 2.0])
     rates, _ = vinnicombe.rest(50.0, delay, law)
     root = vinnicombe.loop(50.0, delay, law).roots[0].value

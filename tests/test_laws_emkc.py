@@ -1,4 +1,4 @@
-"""The equilibrium of EMKC and its convergence, against closed forms, conditions of equilibrium and iteration."""
+"""Equilibrium and convergence of EMKC, against closed forms, equilibrium conditions and iteration."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from levelflow.theory.laws import emkc
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.routes import CapacityError, RouteError
 
-#: Links C1-C2, C2-C3, C3-C4; x1 over all, x2 to x4 over one each (Zhang 2008, section V.4.5).
+#: Links C1-C2, C2-C3, C3-C4. Flow x1 crosses all links; x2 to x4 cross one link each (Zhang 2008, section V.4.5).
 PARKING_LOT, LINKS = [[0, 1, 2], [0], [1], [2]], [300.0, 200.0, 180.0]
 
 
 def draw(seed, most=200):
-    """A network with capacities and ratios that differ by orders of magnitude."""
+    """Returns routes, and capacities and ratios alpha/beta that differ by orders of magnitude."""
     rng = np.random.default_rng(seed)
     flows, links = rng.integers(1, most + 1, 2)
     routes = [rng.choice(links, rng.integers(1, min(links, 8) + 1)) for _ in range(flows)]
@@ -46,7 +46,7 @@ def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     loads = np.zeros(len(capacities))
     for route, rate in zip(routes, found.rates, strict=True):
         left = rate
-        for link in route:  # a link loses before those of larger index see what it passes on
+        for link in route:  # a link drops data before links of larger index
             loads[link] += left
             left *= 1 - max(found.signals[link], 0)
     assert loads == pytest.approx(capacities / (1 - found.signals), rel=1e-8)

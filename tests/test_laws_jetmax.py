@@ -1,4 +1,4 @@
-"""JetMax, EMKC-AVQ and convergence to efficiency and fairness, against closed forms and iteration."""
+"""Equilibria of JetMax and EMKC-AVQ, and convergence to efficiency and fairness, against closed forms and iteration."""
 
 import numpy as np
 import pytest
@@ -21,13 +21,13 @@ def routes_of(rng, flows, links):
 
 
 def ranked(rng, routes, links):
-    """Bottlenecks that depend on each other in one order: each flow takes the first link of its route."""
+    """Returns bottlenecks without cyclic dependencies: the first link of each route in a random order of links."""
     rank = rng.permutation(links)
     return [min(route, key=lambda link: rank[link]) for route in routes]
 
 
 def fixed_point_under(network, targets, bottlenecks, survival):
-    """The rates of equilibrium by a linear system, one equation per flow: what its bottleneck lets it have."""
+    """Returns equilibrium rates from a linear system with one equation per flow, its share at its bottleneck."""
     arriving, chosen = survival * network.crossings, np.asarray(bottlenecks)
     at = arriving[:, chosen].T
     together = np.equal.outer(chosen, chosen)

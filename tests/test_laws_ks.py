@@ -1,4 +1,4 @@
-"""Users of Kunniyur and Srikant: their equations as printed, and where they rest."""
+"""Equations and equilibrium of Kunniyur and Srikant's users, against the printed equations."""
 
 import numpy as np
 import pytest
@@ -118,7 +118,7 @@ def test_random_losses_lower_rates_unless_only_marks_count():
 
 @pytest.mark.parametrize(("beta", "times"), [(TCP_BETA, 4.08), (TCP_BETA_HALVING, 4.80)])
 def test_marks_keep_three_users_of_a_lossy_link_at_so_many_times_the_rate(beta, times):
-    # Experiment 2: 5 % of the packets are lost at random; 1 Mb/s in packets of 32 B per 20 ms.
+    # Experiment 2: 5 % random losses. The capacity is 1 Mb/s, in packets of 32 B per 20 ms.
     users, capacity = Users(exponents=1, kept=0.95), 78.125
     marked = best([[0]] * 3, [0.99 * capacity], users, beta, marks=True).rates
     assert marked / best([[0]] * 3, [capacity], users, beta).rates == pytest.approx([times] * 3, rel=0.01)

@@ -1,4 +1,4 @@
-"""Level: the step model of levels and thresholds, and the equilibrium, against water filling and by hand."""
+"""Level: step model of levels and thresholds, and equilibrium, against water filling and hand-computed values."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ SEEDS = st.integers(0, 2**32)
 
 
 def network(seed):
-    """Routes over links, and their targets."""
+    """Returns the random generator, random routes, and the targets of the links."""
     rng = np.random.default_rng(seed)
     links, flows = rng.integers(1, 12), rng.integers(1, 60)
     routes = [rng.choice(links, rng.integers(1, min(links, 5) + 1), replace=False) for _ in range(flows)]
@@ -38,7 +38,7 @@ def test_levels_come_to_max_min_fairness_within_the_bound_from_anywhere(seed):
 
 
 def updates_of_ties(flows):
-    """Updates until all flows are within 1 %: one on each of two links, and the others over both."""
+    """Returns the number of updates until all flows are within 1 %. Two flows cross one link each; the rest, both."""
     routes = [[0, 1]] * (flows - 1) + [[0], [1]]
     targets = np.full(2, float(flows))
     run = level.iterate(paths(routes, 2), targets, 120, [0.9, 1.0], targets / flows)
@@ -48,7 +48,7 @@ def updates_of_ties(flows):
 
 
 def test_ties_take_longer_by_the_logarithm_of_the_number_of_flows():
-    """A quarter of the distance with each update, and n times the distance to come."""
+    """An update covers a quarter of the distance to equilibrium, and the initial distance is proportional to n."""
     few, more, many = (updates_of_ties(flows) for flows in (10, 100, 1000))
     assert more - few == pytest.approx(np.log(10) / np.log(4 / 3), abs=1)
     assert many - more == pytest.approx(np.log(10) / np.log(4 / 3), abs=1)
@@ -73,7 +73,7 @@ def test_a_link_that_limits_nobody_tells_what_one_flow_may_have():
 
 
 def test_a_chain_takes_a_level_after_the_other():
-    """Each link has one flow of its own, and one that goes on to the next."""
+    """Neighbouring links have a flow in common, and the first and the last link also have a flow of their own."""
     targets = np.array([2.0, 5.0, 11.0, 23.0])
     routes = [[0]] + [[n, n + 1] for n in range(3)] + [[3]]
     run = level.iterate(paths(routes, 4), targets, level.steps(routes, targets) + 100, targets, targets)
@@ -90,8 +90,8 @@ def test_an_upper_bound_is_announced_while_a_flow_is_on_the_wrong_side():
     link = np.zeros(3, dtype=int)
     for others, threshold, expected in (
         ([1.0, np.inf, np.inf], 5.0, (4.5, 4.5)),
-        ([7.0, np.inf, np.inf], 8.0, (10 / 3, 7.0)),  # it had been counted as below
-        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # it had not
+        ([7.0, np.inf, np.inf], 8.0, (10 / 3, 7.0)),  # the flow was counted as below
+        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # the flow was not
     ):
         seen = level.census(np.array(others), np.array([threshold]), link, np.ones(3))
         after, announced = level.update(np.array([10.0]), seen)

@@ -1,4 +1,4 @@
-"""MaxNet's stability: algorithm 3 against the curves it is about, counts of roots against roots, lemmas at random."""
+"""MaxNet's stability: algorithm 3 against the bounded curves, root counts against roots, lemmas on random inputs."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ links = st.lists(st.tuples(st.floats(0.05, 2.0), st.floats(0.05, 1.0)), min_size
 
 
 def split(flows):
-    """Delays, and shares that sum up to 0.9 at most."""
+    """Returns delays, and shares of flows whose sum is at most 0.9."""
     tau, share = np.array(flows).T
     return tau, 0.9 * share / max(share.sum(), 1.0)
 
@@ -155,9 +155,9 @@ def test_any_network_is_stable_below_the_gain_of_algorithm_3(seed, decades, part
 
 
 def leftmost_crossing(curves):
-    """Where the hull of the curves at a frequency, and 0, meets the real axis furthest to the left.
+    """Returns the leftmost real point in the convex hull of 0 and the points of all curves at one frequency.
 
-    The hull is taken of two neighbouring frequencies together, so that nothing between them is missed.
+    Each hull contains the points of two adjacent frequencies, so that no crossing between them is missed.
     """
     points = np.hstack([curves[:-1], curves[1:], np.zeros((len(curves) - 1, 1))])
     first, second = points[:, :, None], points[:, None, :]
@@ -169,7 +169,7 @@ def leftmost_crossing(curves):
 @examples(60)
 @given(links, st.floats(0.3, 0.99))
 def test_links_whose_hull_stays_right_of_minus_one_are_stable(flows, part):
-    # Lemma 1, also above the gain of algorithm 3.
+    # Lemma 1 also holds above the gain of algorithm 3.
     tau, share = split(flows)
     curves = PAPER.response(np.geomspace(1e-3, 1e2, 2000)[:, None], tau)
     assert unstable_roots(tau, share, PAPER, -part / leftmost_crossing(curves)) == 0
@@ -185,7 +185,7 @@ def test_derivatives_of_lemma_2_are_those_of_the_loop(own, delay, phi):
         return own.phase(phi, delay * np.exp(log)) - angle
 
     def moved(phi):
-        """Delay at which this phi has the same phase, and the size there, in logarithms."""
+        """Returns the logarithms of the relative delay that keeps the phase for this phi, and of the size there."""
         assume(turned(-reach, phi) > 0 > turned(reach, phi))
         log = brentq(turned, -reach, reach, args=(phi,), xtol=1e-15)
         there = delay * np.exp(log)
@@ -204,7 +204,7 @@ def test_lemma_2_fails_in_the_tail_where_the_phase_rises_with_the_frequency():
     assert -np.pi < PAPER.phase(0.06, delay) < -np.pi / 2
     assert bad.size_by_delay < 0
     assert bad.size_by_frequency > 0
-    # The same by hand: a little more delay, and phi to keep the phase.
+    # Verification by hand: with a slightly longer delay, and phi chosen for an equal phase, the size is smaller.
     more = delay * 1.001
     phi = brentq(lambda phi: PAPER.phase(phi, more) - PAPER.phase(0.06, delay), 0.05, 0.07)
     assert abs(PAPER.response(phi / more, more)) < abs(PAPER.response(0.06 / delay, delay))
@@ -220,7 +220,7 @@ def test_what_the_proof_needs_holds_everywhere(own, delay, phi):
 
 
 def test_a_common_zero_for_all_delays_would_be_slow():
-    # The zero eta/tau_bar that is stable at 1000 s, for a flow of 179 ms.
+    # A zero of 1e-3, as needed for delays of 1000 s, in the loop of a flow with a round trip of 179 ms.
     def slowest(zero):
         law = maxnet.PAPER
         tau = 0.179
@@ -233,7 +233,7 @@ def test_a_common_zero_for_all_delays_would_be_slow():
 
 
 def test_networks_on_either_side_of_the_boundary_behave_so():
-    # Two bottlenecks; flow 1 crosses both. The link of the second is the first to lose stability.
+    # Flow 1 crosses both bottlenecks. The second bottleneck is the first one to become unstable.
     routes, tau, own = [[0], [0, 1], [1]], [0.1, 0.3, 0.25], Compensator(0.7, 0.05)
     rest = maxnet.fixed_point(routes, [60e6, 40e6])
     here = rest.bottlenecks == 1

@@ -1,4 +1,4 @@
-"""Kelly control and MKC with delays, against closed forms, companion matrices and equations written out."""
+"""Kelly control and MKC with delays, against closed forms, companion matrices and hand-written equations."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def routes_of(rng, flows, links):
 
 
 def roots(matrix, delays):
-    """Those of det(A - diag(z^D)): the eigenvalues of a system that keeps its past."""
+    """Returns the absolute roots of det(A - diag(z^D)), as eigenvalues of the system whose state includes the past."""
     starts = np.concatenate(([0], np.cumsum(delays)))
     whole = np.eye(starts[-1], k=-1)
     whole[starts[:-1]] = 0
@@ -30,10 +30,10 @@ def roots(matrix, delays):
 
 
 def written_out(rng, capacity, alpha, beta, steps):
-    """Eq 61 and 62 for two flows, the first over both links, each lag by hand."""
+    """Iterates eq 61 and 62 with explicit lags for two flows, the first of which crosses both links."""
     x = [rng.uniform(1, 5, 2)] * 12
     for n in range(12, 12 + steps):
-        near = 1 - capacity[0] / (x[n - 3 - 1][0] + x[n - 3 - 2][1])  # heard by flow 0 after 3, by flow 1 after 2
+        near = 1 - capacity[0] / (x[n - 3 - 1][0] + x[n - 3 - 2][1])  # feedback lag: 3 steps to flow 0, 2 to flow 1
         far = 1 - capacity[1] / x[n - 1 - 3][0]
         near_1 = 1 - capacity[0] / (x[n - 2 - 1][0] + x[n - 2 - 2][1])
         x.append(
@@ -177,7 +177,7 @@ def test_one_kelly_flow_goes_as_its_roots_say(delay):
         assert (kelly.radius(kappa, delay) < 1) == (gain < 1)
         away = np.abs(kelly.alone(100.0, delay, (kappa, 5.0), 4000, start=104.0) - 105)
         assert (away[-20:].max() < away[:20].max()) == (gain < 1)
-    # The same flow by eq 1 and 2, whose rates are above 0 here.
+    # Eq 1 and 2 give the same rates for this flow, since its rates stay above 0.
     network = paths([[0]], 1, delay, delay - 1)
     went = kelly.iterate(network, [104.0], 50, lambda y: emkc.price(y, 100.0), (0.3, 5.0))
     assert went.rates[:, 0] == pytest.approx(kelly.alone(100.0, delay, (0.3, 5.0), 50, start=104.0), rel=1e-9)

@@ -1,4 +1,4 @@
-"""RCP: closed forms against Nyquist's criterion, and the fluid model against a plain loop."""
+"""RCP: closed forms against Nyquist's criterion, and the fluid model against simple Euler integration."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_closed_forms_agree_with_nyquist_and_the_roots(alpha, beta, d0):
     assert [c.frequency * d0 for c in loop.margins.gain_crossings] == [
         pytest.approx(np.sqrt((alpha**2 + np.sqrt(alpha**4 + 4 * beta**2)) / 2), rel=1e-9)  # eq 12
     ]
-    if alpha > 1.001 * beta:  # nearer, the crossing is lost in rounding
+    if alpha > 1.001 * beta:  # closer to beta, rounding hides the crossing
         x = loop.margins.phase_crossings[0].frequency * d0
         assert np.arctan(alpha * x / beta) == pytest.approx(x, rel=1e-9)  # eq 13
 
@@ -56,7 +56,7 @@ def test_alpha_alone_is_the_gain_of_the_other_form():
 
 
 def plain(alpha, beta, gamma, waiting, duration, step=2e-4):
-    """Euler's method for one flow rate and one queue, in units of C, d0 and the fair share."""
+    """Integrates one flow rate and one queue by Euler's method, in units of C, d0 and the fair share."""
     one, little = round(1 / step), round(0.05 / step)
     rates, queue, queues = [gamma * 10.0] * (one + 1), waiting, [waiting]
     for _ in range(round(duration / step)):

@@ -1,4 +1,4 @@
-"""s-PERC: the step model of rounds against progressive filling, and by hand."""
+"""s-PERC: step model of rounds, against progressive filling and hand-computed values."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_rates_are_max_min_fair_after_six_rounds_for_each_level(seed, timeout, s
 
 
 def test_updates_by_hand():
-    """Two flows on a link of 6, of which one crosses a link of 2, too."""
+    """Two flows cross a link of capacity 6, and the first also crosses a link of capacity 2."""
     rates = sperc.iterate([[0, 1], [0]], [6.0, 2.0], 3, Order([[0, 1]] * 3))
     assert rates[1].tolist() == [2.0, 3.0], "the second counts both as unsatisfied"
     assert rates[2].tolist() == [2.0, 4.0], "the first is satisfied with 2"
@@ -32,7 +32,7 @@ def test_updates_by_hand():
 
 
 class Order:
-    """Draws what is given."""
+    """Random generator that returns the given permutations."""
 
     def __init__(self, orders):
         self.orders = iter(orders)
@@ -44,14 +44,14 @@ class Order:
 
 
 def test_a_link_below_what_another_gave_is_ignored_until_the_reset():
-    """The second flow has 5 elsewhere while this link allows more; then two others come, and its limit is ignored."""
+    """The first flow is limited to 4 elsewhere. The third flow ignores its limit of 3 here, which is below 4."""
     hops = sperc.Hops(np.array([10.0]), np.zeros(3, dtype=int))
     hops.update(0, 4.0)
     assert (hops.satisfied[0], hops.most[0, 0], hops.limits[0]) == (True, 4.0, 10.0)
     hops.update(1, np.inf)
     assert (hops.satisfied[1], hops.limits[1]) == (False, 6.0)
     hops.update(2, np.inf)
-    assert hops.limits[2] == np.inf, "3 is below what the first flow has"
+    assert hops.limits[2] == np.inf, "3 is below the rate of the first flow"
     assert hops.allocations.tolist() == [4.0, 6.0, 3.0]
 
 

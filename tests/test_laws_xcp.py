@@ -1,4 +1,4 @@
-"""XCP's equilibrium: feedback is zero there, and the equations of motion lead to it from anywhere."""
+"""XCP's equilibrium: feedback is zero there, and the equations of motion converge to it from any start."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_the_equations_of_motion_lead_to_the_rest_point_from_anywhere(seed):
 
 @pytest.mark.parametrize("flows", [10, 100, 1000])
 def test_a_share_of_the_max_min_rate_can_be_as_small_as_one_likes(flows):
-    # All but one flow are limited to a total of 90 % by the second link; the last could have the other 10 %.
+    # The second link limits all flows except the last to a total of 90 %; the last flow could use the remaining 10 %.
     routes = [[0, 1]] * flows + [[0]]
     fair = maxmin(routes, [1.0, 0.9])[-1]
     got = xcp.fixed_point(routes, [1.0, 0.9]).rates[-1]

@@ -1,4 +1,4 @@
-"""No function of Python is longer than 60 lines; those of Rust are held by clippy (`clippy.toml`)."""
+"""No Python function is longer than 60 lines; clippy checks Rust functions (`clippy.toml`)."""
 
 import ast
 import subprocess
@@ -10,7 +10,7 @@ LONGEST = 60
 
 
 def long_functions(text):
-    """Names and lengths of the functions that are too long."""
+    """Returns names and lengths of functions that are too long."""
     kinds = ast.FunctionDef | ast.AsyncFunctionDef
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
     lengths = ((node.name, node.end_lineno - node.lineno + 1) for node in functions)

@@ -1,4 +1,4 @@
-"""Ready scenarios of lines that people have."""
+"""Ready scenarios of common access lines."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_files_are_what_the_generator_writes(name: str) -> None:
 
 
 def test_the_lte_model_has_the_published_numbers() -> None:
-    """Steps away from the ends have the variance of the Brownian motion; outages last 1 s on average."""
+    """Rate steps far from both bounds have the variance of the Brownian motion, and outages last 1 s on average."""
     squares, outages = [], []
     for seed in range(40):
         rates = [row["capacity_bps"] / 12e3 for row in lines.lte(Random(seed))]
@@ -32,7 +32,7 @@ def test_the_lte_model_has_the_published_numbers() -> None:
                 outages.append(length * 0.1)
                 length = 0
     assert sum(squares) / len(squares) == pytest.approx(200**2 * 0.1, rel=0.03)
-    # In steps of 0.1 s, an exponential time of mean 1 s is rounded up.
+    # Exponential outage times of mean 1 s are rounded up to multiples of 0.1 s.
     assert sum(outages) / len(outages) == pytest.approx(1.05, rel=4 / len(outages) ** 0.5)
     assert len(outages) > 100
 

@@ -1,4 +1,4 @@
-"""The tables of the experiment with live buffers; the experiment itself needs root, and minutes."""
+"""Tables of the live-buffer experiment. The experiment itself is not run; it needs root and several minutes."""
 
 import math
 import socket

@@ -1,4 +1,4 @@
-"""Loops with pure delays: Nyquist's criterion against the roots, closed forms, and Pade answers of python-control."""
+"""Loops with pure delays: Nyquist's criterion against roots, closed forms, and Padé results of python-control."""
 
 import control
 import numpy as np
@@ -21,7 +21,7 @@ def delayed(loop, delay):
 
 @st.composite
 def loops(draw):
-    """Strictly proper loops of up to three poles, up to two of them at 0, stable or not, with a delay."""
+    """Draws stable and unstable, strictly proper loops with a delay and up to three poles, up to two of them at 0."""
     origin = draw(st.integers(0, 2))
     poles = draw(
         st.lists(st.floats(-4, 1.5).filter(lambda p: abs(p) > 0.05), min_size=1 - min(origin, 1), max_size=3 - origin)
@@ -33,7 +33,7 @@ def loops(draw):
 
 
 def multiple(polynomial, root):
-    """Whether a zero is one of the slope, too, so that it is found once but counts more often."""
+    """Returns True if a zero has a multiplicity above 1: the search finds it once, but it counts several times."""
     slope = polynomial.derivative()
     return abs(slope(root)) < 1e-4 * slope.bound(abs(root), max(-root.real, 0.0))
 
@@ -95,7 +95,7 @@ def test_margins_bring_a_root_to_the_axis_and_nothing_before_does(loop):
 @examples(50, suppress_health_check=[HealthCheck.filter_too_much])
 @given(loops(), st.floats(0.2, 1.0))
 def test_pade_agrees_where_it_is_good(loop, delay):
-    """Python-control with the delay as a rational function of order 12, at frequencies where that is exact."""
+    """A Padé delay of order 12 in python-control gives equal results at frequencies where it is accurate."""
     loop = Loop(QuasiPolynomial([(loop.numerator.terms()[-1][0], delay)]), loop.denominator)
     assume(abs(loop.roots[0].value.real) > 1e-3)
     rational = control.tf(loop.numerator.terms()[-1][0], loop.denominator.terms()[0][0]) * control.tf(
@@ -138,7 +138,7 @@ def test_the_curve_goes_around_as_often_as_is_said():
 
 
 def test_a_loop_with_delay_in_its_denominator_has_its_unstable_poles_counted():
-    """RCP in the form alpha b / a of Dukkipati 2005, section IV-D."""
+    """The loop of RCP has the form alpha b / a (Dukkipati 2005, section IV-D)."""
     loop = Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([0.3], 1.0)]))
     assert loop.unstable_poles == 2
     for alpha in (0.1, 0.34, 0.345, 1.0, 1.4, 1.41):
@@ -154,7 +154,7 @@ def test_phase_is_followed_through_whole_turns():
 
 
 def test_a_loop_without_delay_has_the_margins_of_textbooks():
-    """1 / (s (s + 1) (s + 2)): gain margin 6 at sqrt(2)."""
+    """The loop 1 / (s (s + 1) (s + 2)) has a gain margin of 6 at the frequency sqrt(2)."""
     margins = Loop.rational([1.0], np.poly([0, -1, -2])).margins
     assert margins.gain == pytest.approx(6.0)
     assert margins.phase_crossings[0].frequency == pytest.approx(np.sqrt(2))

@@ -1,4 +1,4 @@
-"""Queues that lose: exact laws against other formulas and a simulation in this file."""
+"""Lossy queues: exact distributions against other formulas and a simulation in this file."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from zhang_models.markov import ChainError
 
 
 def random_arrivals(seed, phases, silent=1):
-    """Arrivals that bring less than a packet per slot, and none in some states."""
+    """Returns random arrivals of up to three packets per slot, with `silent` states without arrivals."""
     rng = np.random.default_rng(seed)
     moves = rng.random((phases, phases)) ** 3
     moves[:, 0] += phases * rng.random()
@@ -39,7 +39,7 @@ def test_mm1b_losses_are_one_over_a_sum_of_powers(load, places):
 @given(st.floats(0.5, 1.5), st.integers(0, 50))
 def test_mm1b_losses_fall_with_places_and_solve_the_balance_of_flows(load, places):
     assert mm1b_loss(load, places + 1) < mm1b_loss(load, places)
-    # Erlang: one more place passes on what one place less lost.
+    # Erlang's recursion: the loss rate with one more place, from the loss rate with `places`.
     before = mm1b_loss(load, places)
     assert mm1b_loss(load, places + 1) == pytest.approx(load * before / (1 + load * before), rel=1e-9)
 
@@ -74,13 +74,13 @@ def test_several_silent_states_do_not():
 
 @examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(0, 10), st.integers(1, 3))
-@example(641, 5, 7, 2)  # an empty queue is next to impossible
+@example(641, 5, 7, 2)  # extremely low probability of an empty queue
 def test_what_arrives_leaves_or_is_lost(seed, phases, buffer, service):
     arrivals = random_arrivals(seed, phases, silent=0)
     if (arrivals.packets == service).all():
-        return  # the queue stays as it was
+        return  # the queue does not change
     found = queue(arrivals, buffer, service)
-    before = found.law @ arrivals.moves  # length before a slot, and the state in it
+    before = found.law @ arrivals.moves  # joint law of queue length before a slot and state in it
     ready = np.arange(buffer + 1)[:, None] + arrivals.packets
     served = (before * np.minimum(ready, service)).sum()
     assert served == pytest.approx(arrivals.mean * (1 - found.loss))

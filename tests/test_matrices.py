@@ -1,4 +1,4 @@
-"""Norms and radii of matrices, proven by certificates that are checked here without the code that found them."""
+"""Norms and radii of matrices, proven by certificates that are verified here without the code that found them."""
 
 import math
 
@@ -188,8 +188,8 @@ def test_scaling_undoes_scaling():
         ([[0.5, 1.0], [0.0, 0.5]], 0.5, False),
         ([[0.0, 1.0], [0.0, 0.0]], 0.0, False),
         ([[0.5, 0.0], [0.0, 0.3]], 0.5, True),
-        ([[0.9, 0.0, 0.0], [0.0, 0.1, 1.0], [0.0, 0.0, 0.1]], 0.9, True),  # the largest block stands alone
-        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.1], [0.0, 0.0, 0.2]], 0.9, True),  # and here its singular vectors do
+        ([[0.9, 0.0, 0.0], [0.0, 0.1, 1.0], [0.0, 0.0, 0.1]], 0.9, True),  # the largest block is not coupled
+        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.1], [0.0, 0.0, 0.2]], 0.9, True),  # its singular vectors are not coupled
         ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.2], [0.0, 0.0, 0.2]], 0.9, False),
         (np.zeros((3, 3)), 0.0, True),
         (np.eye(6, k=1), 0.0, False),

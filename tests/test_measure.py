@@ -1,4 +1,4 @@
-"""Metrics of the claims on tables whose answers are known by construction."""
+"""Metrics of the claims on tables with results known by construction."""
 
 import math
 
@@ -15,7 +15,7 @@ T = np.arange(1, 101) / 10  # 0.1 s .. 10 s
 
 
 def flows_of(t=T, **by_name):
-    """A flows table from rates in bit/s by name; a tuple is (rates, active, bottlenecks)."""
+    """Returns a flows table from rates in bit/s by name; a tuple is (rates, active, bottlenecks)."""
     frames = []
     for name, value in by_name.items():
         rate, active, bottleneck = value if isinstance(value, tuple) else (value, 1, None)
@@ -184,7 +184,9 @@ def test_completion_ratio_counts_only_arrivals_that_both_finished():
 
 
 def test_sharing_of_the_same_arrivals_takes_all_of_them_and_1_5_round_trips_each():
-    """8 Mb in 1 s alone; from 1 s on the second has half of the link, until the first ends at 3 s."""
+    """The first flow sends 8 Mb in 1 s alone; from 1 s on, the second has half of the link, until the first ends at 3
+    s.
+    """
     table = completions_of([0.0, 1.0], [3.15 * 2, 3.0], [2_000_000, 1_500_000])
     assert completions.afct_ratio_to_sharing(table, 8e6, (1_600_000, math.inf)) == pytest.approx(2)
     assert completions.afct_ratio_to_sharing(table, 8e6, (0, 1_600_000)) == pytest.approx(3.0 / 2.65)

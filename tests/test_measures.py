@@ -1,4 +1,4 @@
-"""Every measure that is printed, recomputed from captured packets on random networks, or held to a closed form."""
+"""Every printed measure, recomputed from captured packets on random networks, or compared with a closed form."""
 
 import fnmatch
 import math
@@ -46,9 +46,9 @@ def frames(path):
 
 @st.composite
 def networks(draw, *, drains):
-    """Three entries of long flows and one of transfers over one to three narrow links.
+    """Draws three entries of long flows and one of transfers over one to three narrow links.
 
-    Nothing is in flight at the end if it drains.
+    If it drains, nothing is in flight at the end.
     """
     hops = draw(st.integers(1, 3))
     scenario = Scenario("random", f"{SECONDS} s", sample=f"{SAMPLE} s", seed=draw(st.integers(1, 10**6)))
@@ -79,7 +79,7 @@ class Packets:
         resolved = self.result.scenario
         self.links = {link["name"]: number for number, link in enumerate(resolved["links"])}
         self.flows = {flow["name"]: flow for flow in resolved["flows"]}
-        #: By packet: its times at the far ends of links, and its description.
+        #: Times of each packet at the far ends of links, and its description.
         self.seen, self.about, self.marked = defaultdict(dict), {}, defaultdict(dict)
         for link, t, flow, number, kind, sent, size, marked in captured:
             key = (flow, number, kind == ACK)
@@ -88,7 +88,7 @@ class Packets:
         self.owner = self._owners()
 
     def _owners(self):
-        """The entry of each flow, by the first link of its data."""
+        """Returns the entry of each flow, by the first link of its data."""
         first = {self.links[flow["path"][0]]: name for name, flow in self.flows.items()}
         return {
             flow: first[min(times, key=times.get)]
@@ -97,7 +97,7 @@ class Packets:
         }
 
     def of(self, name, ack=False):
-        """The packets of an entry, as (key, times, kind, sent, size)."""
+        """Returns the packets of an entry, as (key, times, kind, sent, size)."""
         return [
             (key, times, *self.about[key])
             for key, times in self.seen.items()
@@ -105,12 +105,14 @@ class Packets:
         ]
 
     def is_marked_by(self, number, key):
-        """True if a packet is marked at a link, and at none before it."""
+        """Returns True if a packet is marked at a link, and at none before it."""
         marked, seen = self.marked[key], self.seen[key]
         return marked[number] and not any(mark for link, mark in marked.items() if seen[link] < seen[number])
 
     def stays(self, link):
-        """Arrival, departure, start of transmission, size and key of each packet a narrow link sent, and its losses."""
+        """Returns arrival, departure, start of transmission, size and key of each packet of a narrow link, and its
+        losses.
+        """
         found, dropped = [], []
         described = self.result.scenario["links"][self.links[link]]
         for name, flow in self.flows.items():
@@ -129,13 +131,13 @@ class Packets:
 
 
 def by_sample(times, values):
-    """Sums of values in each sample."""
+    """Returns sums of values in each sample."""
     places = np.maximum(np.ceil(np.asarray(times) / SAMPLE - 1e-9).astype(int) - 1, 0)
     return np.bincount(places, np.asarray(values, dtype=float), minlength=round(SECONDS / SAMPLE))
 
 
 def rate_by_sample(packets):
-    """Bit/s in each sample of packets, each with its time and bytes."""
+    """Returns bit/s in each sample, from packets with their times and bytes."""
     return by_sample([t for t, _ in packets], [8 * size / SAMPLE for _, size in packets])
 
 
@@ -144,7 +146,7 @@ def column(table, key, name, what):
 
 
 def near(found, expected, packet=0.0):
-    """Sums by sample agree; a packet at the very end of a sample may fall into the next."""
+    """Asserts that sums by sample agree; a packet at the very end of a sample may fall into the next sample."""
     assert np.abs(np.cumsum(found) - np.cumsum(expected)).max() <= packet * 1.001 + 1e-6
 
 
@@ -181,7 +183,7 @@ def check_flow(packets, name, flow, row):
     assert row["in_flight"] == 0
     data = sum(n for _, kind, n in arrived if kind == DATA)
     assert row["goodput_bytes"] <= data
-    if name == "x2":  # a constant stream repeats nothing
+    if name == "x2":  # a constant stream retransmits nothing
         assert row["goodput_bytes"] == data
     back = packets.links[flow["reverse_path"][-1]]
     trips = [times[back] - sent for _, times, _, sent, _ in acks if back in times]
@@ -250,7 +252,7 @@ def check_backlog(table, name, row, found):
 
 
 def check_transfers(packets, summary):
-    """Counts by outcome, and completion times of the transfers of which every packet arrived once."""
+    """Counts by outcome, and completion times of the transfers without duplicate packets."""
     table = packets.result.transfers
     found = summary["transfers"]
     outcome = table["outcome"].cast(pl.String)
@@ -335,7 +337,7 @@ def test_the_law_rate_is_what_the_law_asks_for():
 
 
 def test_a_signal_is_what_routers_and_queues_tell():
-    """RCP's rate, which is the share of each flow, and RED's mean backlog, by which it marks."""
+    """RCP's rate is the share of each flow; RED's mean backlog determines its marks."""
     scenario = Scenario("tells", "30 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", duplex=True)
     scenario.flow("x", "rcp", "A", "B", count=4)
     scenario.link("C", "D", "10 Mb/s", "20 ms", queue="red", buffer="200 packets", duplex=True)
@@ -351,7 +353,7 @@ def test_a_signal_is_what_routers_and_queues_tell():
 
 
 def keys(value, prefix="summary"):
-    """The keys of a summary, with those of lists."""
+    """Yields the keys of a summary, including those inside lists."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from keys(inner, f"{prefix}.{key}")

@@ -1,4 +1,4 @@
-"""The smallest networks in which JetMax never comes to max-min fairness."""
+"""The smallest networks in which JetMax never converges to max-min fairness."""
 
 from dataclasses import replace
 
@@ -24,8 +24,8 @@ from levelflow.theory.networks.membership import (
 from levelflow.theory.pictures.membership import rounds
 
 HYSTERESIS = replace(LEVELFLOW, hysteresis=True)
-#: Rules, routes, capacities, paces, the period, and the rate at which the last flow is caught, by hand: 0.4 of the rate
-#: from which it rose and 0.6 of the share of the link that it should not listen to.
+#: Rules, routes, capacities, paces, the period, and the rate of the last flow in the cycle, by hand: 0.4 of the rate
+#: from which it rose and 0.6 of the share of the link that is not its bottleneck.
 CAUGHT = {
     "printed": (PRINTED, [[0], [0, 1]], [5.0, 2.0], [1, 1], 3, 0.4 * FIRST + 0.6 * 2.5),
     "printed, two full links": (PRINTED, [[0], [1], [0, 1]], [5.0, 5.0], [1, 1, 1], 4, FIRST),
@@ -106,7 +106,7 @@ def test_rounds_are_drawn():
 
 
 def test_first_rates_that_come_unannounced_are_lost():
-    """T5: what fifty flows of 1 Mb/s bring before others make room is more than the buffer; of 40 kb/s it is not."""
+    """T5: the load of fifty flows of 1 Mb/s, before others back off, exceeds the buffer; that of 40 kb/s does not."""
     one = {name: condition for name, *condition in no_loss.CONDITIONS}
     lost = {}
     for name in ("defaults", "first rate 1 Mb/s"):

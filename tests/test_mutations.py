@@ -1,4 +1,4 @@
-"""`python -m tools.mutations`: its table fits the tree, verdicts are compared, and what was found is kept."""
+"""`python -m tools.mutations`: its table fits the tree, verdicts are compared, and results are kept."""
 
 import os
 from collections import Counter
@@ -10,7 +10,7 @@ from tools import CHECKOUT, mutations
 from tools.mutations import Kept, Mutation, Outcome, RunError, TableError, Tree
 
 TABLE = mutations.read()
-#: Those of the papers that checks are run on, and the disciplines of their queues.
+#: Laws of the papers with checks, and the disciplines of their queues.
 LAWS = {"jetmax", "emkc", "emkc_avq", "kelly", "rcp", "xcp", "maxnet", "ks", "abs", "reno", "rem", "virtual_queue"}
 PRICE = Mutation("l", "price", "sign", "python/law.py", "price = 1", "price = -1", ("fig",))
 GAIN = replace(PRICE, name="gain", before="gain = 2", after="gain = 3")
@@ -113,7 +113,7 @@ def test_what_turns_a_check_is_noticed_and_what_does_not_survives(tmp_path):
 
 
 class Failing(Measured):
-    """One whose figure takes too long under a change, unless it is the second figure."""
+    """A tree whose figure takes too long under a change, unless it is the second figure."""
 
     def measure(self, figure, longest=None):
         if longest is not None and figure == "fig":
@@ -148,7 +148,7 @@ def test_after_a_figure_without_verdicts_the_next_may_notice(tmp_path):
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
-    tree = Measured(tmp_path, interrupted_at=3)  # as it is, PRICE, GAIN
+    tree = Measured(tmp_path, interrupted_at=3)  # unchanged, PRICE, GAIN
     with pytest.raises(KeyboardInterrupt):
         outcomes(tree, [PRICE, GAIN])
     assert (tree.root / "python/law.py").read_text(encoding="utf-8") == LAW

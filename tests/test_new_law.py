@@ -1,4 +1,4 @@
-"""A law is added to a copy of the checkout, as CONTRIBUTING.md says; then what CI asks of it passes."""
+"""A law is added to a copy of the checkout by the steps of CONTRIBUTING.md; then the checks of CI pass."""
 
 import os
 import shutil
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tools import CHECKOUT, reference
 
-#: The new law is this one, under another name and number.
+#: Model of the new law, and the name of the new law.
 MODEL, NEW = "kelly", "novel"
 PAGE = """# Novel
 
-A law that only a test knows.
+A law for a test only.
 
 ## When to choose it
 Never.
@@ -39,16 +39,16 @@ PAGES = {
     "docs/reference/wire-format.md",
     "python/levelflow/keywords.py",
 }
-#: Tests of Python that read the list of laws, and of them those that are about the new law or about files.
+#: Python tests that read the list of laws: those about the new law or about files.
 ASKED = ("docs", "theory_records", "references", "replay", "fluid", "crates", "wireshark")
 CHOSEN = "novel or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
-#: Optimizing these would take longer than their tests.
+#: Optimising these would take longer than their tests.
 CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")
 PLAIN = [word for crate in CRATES for word in ("--config", f"profile.dev.package.levelflow-{crate}.opt-level=0")]
 
 
 def copy_checkout(to):
-    """Copies what git knows; cargo keeps what it built of a former copy at the same place."""
+    """Copies the files in git; cargo keeps its builds of a former copy at the same place."""
     shutil.rmtree(to, ignore_errors=True)
     names = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):

@@ -1,4 +1,4 @@
-"""The package in a notebook: names complete, objects show themselves, NumPy's numbers and paths are values."""
+"""The package in a notebook: names complete, objects display themselves, and NumPy's numbers and paths are accepted."""
 
 import dataclasses
 import inspect
@@ -80,7 +80,7 @@ def test_what_is_no_path_or_no_result_is_one_line(two_flows, tmp_path):
 
 
 class Words(HTMLParser):
-    """The text of a page, and the names of its elements."""
+    """Collects the text of a page, and the names of its elements."""
 
     def __init__(self, page):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The notebooks of `docs/notebooks` run, and show what they hold."""
+"""The notebooks of `docs/notebooks` run, and produce their stored output."""
 
 import nbformat
 import pytest

@@ -16,12 +16,12 @@ from levelflow.report import network as drawing
 from levelflow.report import page as paging
 from levelflow.report import plots
 
-#: Elements of HTML that have no end.
+#: Elements of HTML without an end tag.
 VOID = {"meta", "br"}
 
 
 class Tree(html.parser.HTMLParser):
-    """Whether all elements end where they should, and what they say."""
+    """Parses a page: asserts that elements are closed in order, and collects their text."""
 
     def __init__(self, text):
         super().__init__()
@@ -80,7 +80,7 @@ def test_tables_have_captions_and_heads(page):
 def test_the_page_has_the_scenario_and_the_command(finished, page):
     text = Tree(page).text
     assert "levelflow run mine.toml --set 'flow.x1.law=rcp'" in text
-    toml = text[text.index('name = "two flows"') : text.index("Data beside this page")]
+    toml = text[text.index('name = "two flows"') : text.index("Data in the directory of this page")]
     assert tomllib.loads(toml) == finished.manifest["raw"]
 
 
@@ -200,7 +200,7 @@ def test_a_flow_that_sent_nothing_leaves_a_page(tmp_path):
     assert json.loads((tmp_path / "r" / "summary.json").read_text())["reference"]
 
 
-#: What a visitor does, at the end of the page's script; what the page then says goes into its title.
+#: Actions of a visitor, at the end of the page's script; the resulting texts of the page go into its title.
 VISIT = """
 const area = figures[0].svg.getBoundingClientRect();
 const touch = (type, share) => figures[0].svg.dispatchEvent(new PointerEvent(

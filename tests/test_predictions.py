@@ -1,4 +1,4 @@
-"""What theory predicts of scenarios, against what the simulator does with them; the scenarios are drawn by seed."""
+"""Predictions of theory for scenarios, against the simulator; the scenarios are drawn by seed."""
 
 import itertools
 import random
@@ -14,20 +14,20 @@ from levelflow.measure.fairness import settling
 from levelflow.theory.check import check
 from levelflow.theory.stability.delays import critical_gain
 
-#: A verdict is asked for only where gains are this far from the boundary.
+#: Distance of gains from the boundary from which a verdict is required.
 AWAY = 1.1
-#: Rates that swing by less than this part of their mean are in equilibrium; packets that are counted make some of it.
+#: Largest swing at equilibrium, relative to the mean rate; the granularity of packets causes some of it.
 SWING = 0.1
-#: Share of the verdicts that must agree.
+#: Fraction of the verdicts that must agree.
 AGREE = 0.95
-#: How near rates must come to those predicted.
+#: Largest relative distance of rates from the predicted ones.
 NEAR = 0.02
 #: Laws and numbers of scenarios; a sixth of the networks, unless in full.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
-#: Networks whose rates converge further away than that, up to `FARTHEST`, and why.
+#: Networks whose rates converge further away than `NEAR`, up to `FARTHEST`, and the reasons.
 FURTHER = {
-    "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links rest up to a few percent below what they carry"),
+    "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links settle up to a few percent below their capacity"),
     "maxnet": ({5}, "a flow over two links of nearly equal prices follows the larger of two that fluctuate"),
     "emkc": ({3, 5, 7, 8, 11, 12}, "prices nearer than delta keep the old bottleneck; full queues lose unevenly"),
 }
@@ -35,7 +35,7 @@ FARTHEST = 0.04
 
 
 def single_bottleneck(draw, law):
-    """Flows of one law over one link, with gains drawn on both sides of the boundary."""
+    """Returns flows of one law over one link, with gains drawn on both sides of the boundary."""
     count, shortest = draw.randint(2, 10), draw.uniform(30, 150)
     delays = [shortest * draw.uniform(1, draw.choice([1, 2, 4])) for _ in range(count)]
     capacity, buffer, gains = draw.uniform(40, 80), "8 MB", {}
@@ -74,7 +74,7 @@ def build(law, seed):
 
 
 def network(law, seed):
-    """A chain of links with shortcuts, and flows of one law over one to five of them."""
+    """Returns a chain of links with shortcuts, and flows of one law over one to five of them."""
     draw = random.Random(f"network {law} {seed}")
     nodes = draw.randint(2, 12)
     pairs = [(a, a + 1) for a in range(nodes - 1)]
@@ -98,7 +98,7 @@ def network(law, seed):
 
 
 def walk(draw, pairs):
-    """The nodes of a random path."""
+    """Returns the nodes of a random path."""
     nodes = list(draw.choice(pairs))
     while len(nodes) < 6 and draw.random() < 0.6:
         onward = [b for a, b in pairs if a == nodes[-1]]
@@ -109,7 +109,8 @@ def walk(draw, pairs):
 
 
 def swing(scenario):
-    """Range of the law's rate of the median flow in the last fifth over its mean, and the settling time of all flows.
+    """Returns the swing of the median flow's law rate in the last fifth, over its mean, and the settling time of all
+    flows.
 
     Throughputs settle by their means over a second. Single samples of MaxNet keep leaving the band of 5 %.
     """
@@ -130,7 +131,7 @@ def side_by_side(function, arguments):
 
 @pytest.fixture(scope="module")
 def single():
-    """Per law and seed, what theory says of flows over one link, how much they swing, and when they settle."""
+    """Predictions of theory for flows over one link, their swing, and their settling time, by law and seed."""
     cases = [(law, seed) for law, count in LINKS.items() for seed in range(count)]
     built = [build(*case) for case in cases]
     runs = side_by_side(swing, [scenario for scenario, _ in built])
@@ -151,7 +152,7 @@ def test_both_verdicts_are_put_to_the_test(single):
 
 @pytest.mark.full
 def test_each_link_of_a_path_adds_to_the_gain_of_kelly_control():
-    """A gain that one link allows, and two do not, unless the first loses what the second would tell of."""
+    """A gain that one link allows, and two do not, unless losses at the first hide the excess from the second."""
     for capacities, stable in (((10,), True), ((12, 10), False), ((10, 12), True)):
         links = len(capacities)
         scenario = Scenario(f"{links} links", "60 s", seed=1, sample="100 ms")
@@ -172,7 +173,7 @@ def test_flows_settle_about_as_soon_as_they_should(single):
 
 
 def distance(built):
-    """How far the flow that is furthest ends from the rate that is predicted, as a part of that."""
+    """Returns the largest relative distance of a flow's final rate from the predicted rate."""
     scenario, predicted = built
     rates = np.array([flow["law_rate_bps"] for flow in scenario.run().summary["flows"]])
     return float(np.abs(rates / predicted.rates - 1).max())

@@ -57,7 +57,7 @@ def test_a_burst_waits_at_the_rate_that_serves_it(capacity, queue):
 
 @pytest.mark.parametrize("law", LOSS_BASED)
 def test_no_flow_is_faster_than_its_line(law):
-    """While a queue grows without limit a window leads its round trip, and the throughput is that of the line."""
+    """A window leads its round trip while a queue grows without limit, and the throughput is that of the line."""
     result = line().flow("x", law, "A", "B").run()
     flow = result.summary["flows"][0]
     assert flow["throughput_bps"] == pytest.approx(10e6, rel=0.01)
@@ -96,7 +96,7 @@ def test_a_picture_of_queues_shows_times_that_packets_waited():
 
 
 def test_a_policer_passes_its_rate_and_one_bucket():
-    """BBR probes with 1.25 of its bandwidth in one of eight phases, and the policer drops what is above its rate."""
+    """BBR probes with 1.25 of its bandwidth in one of eight phases, and the policer drops the excess over its rate."""
     queue = {"policer": {"rate": "20 Mb/s", "burst": "100 kB"}}
     result = line("1 Gb/s", "20 ms", "20 s", link={"queue": queue}).flow("x", "bbr", "A", "B").run()
     flow = result.summary["flows"][0]
@@ -144,7 +144,7 @@ def test_no_words_above_a_picture_of_transfers_overlap(entries):
 
 
 def test_the_offered_load_is_that_of_the_busiest_time():
-    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100; transfers of 15 MB in all may send for 3 s of 20."""
+    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100; transfers of 15 MB in total may send for 3 s of 20."""
     streams = line(duration="100 s").flow("x", {"cbr": {"rate": "8 Mb/s"}}, "A", "B")
     streams.flow("y", {"cbr": {"rate": "8 Mb/s"}}, "A", "B", start="50 s", stop="60 s")
     stopped = line(duration="20 s").flow("x", "cubic", "A", "B", size="5 MB", count=3, stop="3 s")

@@ -17,7 +17,7 @@ def test_what_the_quick_tier_leaves_out_has_no_length_there():
     quick, full = SimpleNamespace(full=False), SimpleNamespace(full=True)
     setting = LATER["fig20 9.6 Gb/s"]
     assert (setting.runs_in(quick), setting.runs_in(full), setting.duration(full)) == (False, True, 20)
-    with pytest.raises(ValueError, match="leaves this run out"):
+    with pytest.raises(ValueError, match="omits this run"):
         setting.duration(quick)
 
 

@@ -10,7 +10,7 @@ UNIT = 0.02  # s, of Kunniyur and Srikant's experiments
 
 
 def network(*capacities, duration="10 s", **options):
-    """A chain of nodes A, B, C, ... with such capacities."""
+    """Returns a chain of nodes A, B, C, ... with these capacities."""
     scenario = Scenario("chain", duration)
     for here, there, capacity in zip("ABCD", "BCDE", capacities, strict=False):
         scenario.link(here, there, capacity, "10 ms", duplex=True, **options)
@@ -18,7 +18,7 @@ def network(*capacities, duration="10 s", **options):
 
 
 def parking_lot(law, *capacities, **options):
-    """One flow over all links, one over each."""
+    """Returns a scenario with one flow over all links and one flow over each link."""
     scenario = network(*capacities, **options)
     scenario.flow("long", law, "A", "ABCDE"[len(capacities)], rtt="100 ms")
     for here, there, _ in zip("ABCD", "BCDE", capacities, strict=False):
@@ -107,7 +107,7 @@ def test_kunniyur_and_srikants_users_meet_their_first_order_condition():
 
 
 def test_windows_that_do_not_know_their_delay_favour_short_ones():
-    # Kunniyur and Srikant, remark 3: two TCP users whose round trips differ by 2 have rates that do.
+    # Kunniyur and Srikant, remark 3: if the round trips of two TCP users differ by a factor of 2, their rates do, too.
     scenario = network("9 Mb/s").law("ks", delay=1.0, utility="power", nu=1.0, beta=1e4)
     scenario.flow("near", "ks", "A", "B", rtt="40 ms").flow("far", "ks", "A", "B", rtt="80 ms")
     assert rates(scenario, name=UTILITY) == pytest.approx([6e6, 3e6], rel=1e-3)

@@ -1,4 +1,4 @@
-"""Logs of laws, done again by the command line."""
+"""Logs of laws, replayed by the command line."""
 
 import json
 import re
@@ -12,7 +12,7 @@ EXPLICIT = [law["name"] for law in laws() if law["header_bytes"]]
 
 
 def logged(law="jetmax"):
-    """A router and a sender that spoke to each other for a while."""
+    """Returns the log of a router and a sender that exchanged packets for a while."""
     router = Router(law, 10e6, id=2, logged=True)
     sender = Sender(law, logged=True)
     for number in range(30):

@@ -1,4 +1,4 @@
-"""Claim files: what loads, what is refused and how the refusal reads."""
+"""Claim files: valid files, rejected files, and the error messages."""
 
 import pytest
 

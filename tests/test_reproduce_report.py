@@ -1,4 +1,4 @@
-"""What a reader of the report sees: strips, units, seeds as a median and a range, pictures in words."""
+"""The report for its reader: strips, units, seeds as a median and a range, pictures in words."""
 
 import html.parser
 import math
@@ -32,7 +32,7 @@ def outcome(op, value, measured, metric="m", target=None, seeds=0, **check):
 
 
 def drawn(svg):
-    """The range of the band, and the place and the class of each dot."""
+    """Returns the range of the band, and the place and the class of each dot."""
     band = re.search(r"<rect class=band x=(\S+) width=(\S+)", svg)
     left, width = map(float, band.groups())
     dots = re.findall(r"<circle class=(\w+) cx=(\S+)", svg)
@@ -174,7 +174,7 @@ def test_seeds_are_drawn_as_their_median_and_the_band_that_holds_them_all():
     curves = [(x, x), (x, x + 1), (x[1:], x[1:] + 5)]
     drawing.draw_seeds(axes, curves, "rate")
     (line,), (band,) = axes.lines, axes.collections
-    np.testing.assert_equal(line.get_ydata(), [0.5, 2, 3, 4, 5])  # at 0 the last one has no value
+    np.testing.assert_equal(line.get_ydata(), [0.5, 2, 3, 4, 5])  # at 0 the last point has no value
     corners = band.get_paths()[0].vertices
     for at, low, high in ((0, 0, 1), (1, 1, 6), (4, 4, 9)):
         ends = corners[corners[:, 0] == at][:, 1]
@@ -219,7 +219,7 @@ def test_a_check_that_is_not_there_cannot_be_drawn():
 
 
 def drawn_from(check):
-    """A figure whose only check this is."""
+    """Returns a figure with a single check."""
     entry = Entry("one", "Zhang 2008, eq 1", "theory", "title", "setup", (check,))
     return SimpleNamespace(claim=Claim(Path(), (entry,)))
 
@@ -275,7 +275,7 @@ def test_a_plot_of_the_first_run_has_the_band_of_the_same_run_with_other_seeds(m
 
 
 class Tags(html.parser.HTMLParser):
-    """The tags of a page with their attributes."""
+    """Returns the tags of a page with their attributes."""
 
     def __init__(self, page):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Figures on a real network: which ones, what it needs, and that both sides are in the units of the paper."""
+"""Figures on a real network: their selection, their requirements, and the units of the paper on both sides."""
 
 import json
 import time
@@ -118,7 +118,7 @@ def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
     [figure] = runner.measure_all(claims)
     verdicts = [outcome.verdict for outcome in figure.outcomes]
     assert verdicts[1] == "reproduced"
-    # How late and how fast depends on what else the machine does.
+    # Delay and rate depend on the other load of the machine.
     assert set(verdicts) <= {"reproduced", "not reproduced"}, figure.outcomes
     assert figure.outcomes[2].measured > 0.0
 

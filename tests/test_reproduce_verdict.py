@@ -1,4 +1,4 @@
-"""Verdicts: what counts as reproduced, and what is a mistake of the figure instead."""
+"""Verdicts: reproduced statements, and mistakes of the figure."""
 
 import math
 

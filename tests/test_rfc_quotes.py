@@ -8,7 +8,7 @@ from tools import CHECKOUT
 RFCS = CHECKOUT / "tests" / "rfc"
 CRATES = CHECKOUT / "crates"
 PLACE = re.compile(r"//= RFC (\d+), section ([\d.]+)$")
-#: Sources of laws whose text has not been quoted yet.
+#: Sources of laws whose text is not quoted yet.
 UNQUOTED = {"3649"}
 
 
@@ -17,7 +17,7 @@ def plain(text):
 
 
 def sections(text):
-    """Number of a section to its paragraphs, one after another."""
+    """Returns the paragraphs of each section, one after another, by its number."""
     _, *parts = re.split(r"^Section ([\d.]+)$", text, flags=re.MULTILINE)
     return {number: plain(body) for number, body in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -26,7 +26,7 @@ EXCERPTS = {path.stem.removeprefix("rfc"): sections(path.read_text(encoding="utf
 
 
 def quotes(text):
-    """RFC, section and words of each quotation; the words of a line without a place are an error."""
+    """Returns RFC, section and words of each quotation; words of a line without a place are an error."""
     found = []
     previous = ""
     for line in map(str.strip, text.splitlines()):
@@ -42,10 +42,10 @@ def quotes(text):
 
 
 def problems(text):
-    """What is wrong with the quotations of a source file."""
+    """Yields the errors in the quotations of a source file."""
     for rfc, section, words in quotes(text):
         if not words or words not in EXCERPTS.get(rfc, {}).get(section, ""):
-            yield f"RFC {rfc}, section {section}, does not say: {words}"
+            yield f"RFC {rfc}, section {section}, does not contain: {words}"
 
 
 def sources():

@@ -1,4 +1,4 @@
-"""Routes beside NetworkX's: fewest links, then least delay."""
+"""Routes compared with NetworkX's: fewest links, then least delay."""
 
 import networkx
 import numpy as np
@@ -6,12 +6,12 @@ import pytest
 
 from levelflow import Scenario, ScenarioError
 
-#: More than the delays of any path here, ms.
+#: A delay longer than that of any path here, ms.
 HOP = 10**6
 
 
 def network(seed):
-    """Random directed links, some of them side by side, as a scenario and as a graph."""
+    """Returns random directed links, some of them parallel, as a scenario and as a graph."""
     draw = np.random.default_rng(seed)
     scenario = Scenario("routes", "1 s")
     graph = networkx.MultiDiGraph()

@@ -1,4 +1,4 @@
-"""The published JSON Schema takes what the program takes, and refuses what editors should underline."""
+"""The published JSON Schema accepts valid scenarios, and rejects mistakes that editors should underline."""
 
 import json
 import tomllib

@@ -24,7 +24,7 @@ def arrivals(draw):
 
 
 def by_small_steps(starts, sizes, weights, step=1e-3):
-    """Serves everybody a little, again and again; right to about a step per flow."""
+    """Serves all flows in small steps, in turn; accurate to about a step per flow."""
     left, ends, now = sizes.copy(), np.full(sizes.size, np.nan), 0.0
     while np.isnan(ends).any():
         here = (starts <= now + step / 2) & (left > 0)
@@ -45,7 +45,7 @@ def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
 @examples(200)
 @given(arrivals())
 def test_no_work_is_lost_whoever_is_served_first(flows):
-    # The last to leave before an idle time leaves when a first-come first-served link would fall idle.
+    # The last flow before an idle time leaves when a first-come first-served link would fall idle.
     starts, sizes, weights = flows
     order = np.argsort(starts, kind="stable")
     leaves = np.sort(starts + completion_times(starts, sizes, ONE_PER_SECOND, weights=weights))
@@ -68,7 +68,7 @@ def test_of_flows_that_start_together_the_smallest_per_weight_ends_first(flows):
 
 
 def sizes_of(law):
-    """Sizes of mean 1."""
+    """Draws sizes of mean 1."""
     draw = np.random.default_rng(7)
     match law:
         case "equal":
@@ -81,7 +81,7 @@ def sizes_of(law):
 
 
 def within_noise(values, expected):
-    """Whether the mean of values in the order of time is the expected one, within four standard errors."""
+    """Returns True if the mean of values in the order of time is the expected one, within four standard errors."""
     groups = values[: values.size // GROUPS * GROUPS].reshape(GROUPS, -1).mean(axis=1)
     return abs(groups.mean() - expected) < 4 * groups.std(ddof=1) / math.sqrt(GROUPS)
 

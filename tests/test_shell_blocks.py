@@ -1,4 +1,4 @@
-"""Shell blocks of documents: what is pasted line by line is whole commands, also where tests cannot run them."""
+"""Shell blocks of documents: each pasted line is a whole command, also where tests cannot run them."""
 
 import re
 import shlex
@@ -38,7 +38,7 @@ def blocks(page):
 
 
 def commands(lines):
-    """Returns whole commands: a backslash at the end of a line, or an open quote, goes on in the next."""
+    """Yields whole commands: a backslash at the end of a line, or an open quote, continues in the next."""
     waiting = ""
     for line in lines:
         text = waiting + line
@@ -56,7 +56,7 @@ def commands(lines):
 
 
 def command_of(words):
-    """The first word that is no assignment; none of an empty line, or of assignments alone."""
+    """Returns the first word that is not an assignment; None for an empty line, or for assignments alone."""
     rest = [word for word in words if word != "$"]
     while rest and re.fullmatch(r"[A-Za-z_]\w*=.*", rest[0], re.DOTALL):
         rest = rest[1:]
@@ -64,7 +64,7 @@ def command_of(words):
 
 
 def wrong(lines):
-    shown = any(line.startswith("$ ") for line in lines)  # with what they print
+    shown = any(line.startswith("$ ") for line in lines)  # with their output
     for words in commands([line for line in lines if not shown or line.startswith("$ ")]):
         first = command_of(words)
         if first and first not in COMMANDS and not first.startswith(PROGRAMS):

@@ -1,4 +1,4 @@
-"""Commands load what they need: libraries that take long to load are not there where nothing uses them."""
+"""Commands load only the modules they need: libraries that are slow to load are absent where they are unused."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ main()
 
 
 def started(folder, *words):
-    """Exit status of a command, and which modules it loaded."""
+    """Returns the exit status of a command, and the modules that it loaded."""
     done = subprocess.run([sys.executable, "-c", CODE, *words], cwd=folder, capture_output=True, text=True, check=False)
     modules = done.stderr.splitlines()[-1]
     assert modules.startswith("loaded:"), done.stderr
@@ -24,7 +24,7 @@ def started(folder, *words):
 
 
 def loaded(folder, *words):
-    """Exit status of a command, and which of the heavy libraries it loaded."""
+    """Returns the exit status of a command, and the heavy libraries that it loaded."""
     status, modules = started(folder, *words)
     return status, HEAVY & modules
 

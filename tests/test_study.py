@@ -212,7 +212,7 @@ def test_all_mistakes_of_a_study_are_told_each_with_its_line(tmp_path, levelflow
 
 
 def refusal(tmp_path, levelflow, *lines):
-    """What a study says that is refused, a line per mistake, without the name of the file."""
+    """Returns the errors of a rejected study, a line per mistake, without the name of the file."""
     (tmp_path / "bad.toml").write_text("\n".join(lines), encoding="utf-8")
     done = levelflow("study", "bad.toml")
     assert done.returncode == 2, done.stderr
@@ -291,7 +291,7 @@ def test_the_command_prints_means_with_intervals(tmp_path, levelflow):
 
 
 def test_a_study_killed_at_any_moment_goes_on_without_doing_anything_again(tmp_path):
-    """What parts of the data set hold after SIGKILL is not made again, and the end is that of an undisturbed study."""
+    """Parts of the data set that exist after SIGKILL are kept, and the end is that of an undisturbed study."""
     tables = {"study": {"scenario": "web-search", "replications": 40}, "axis": [LAWS, SHORT]}
     (tmp_path / "study.json").write_text(json.dumps(tables))
     program = (

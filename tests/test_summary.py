@@ -22,7 +22,7 @@ SCENARIO = {
 
 
 def samples(rate):
-    """100 samples, one per second; x2 joins at 9.5 s; mice are two in every odd sample."""
+    """Returns 100 samples, one per second; x2 joins at 9.5 s; mice are two in every odd sample."""
     rows = []
     for t in range(1, 101):
         rows += [
@@ -98,7 +98,7 @@ def test_a_group_without_members_counts_as_its_mean():
 def test_rates_that_are_steady_away_from_the_reference_have_not_settled(finished):
     assert finished.summary["settled"]
     assert ", settled " in verdict(finished.summary)
-    early = Scenario.load("t1-jetmax").set("duration", "6 s").run().summary  # x2 has just come, and creeps
+    early = Scenario.load("t1-jetmax").set("duration", "6 s").run().summary  # x2 has just joined, and grows slowly
     assert early["settling_s"] == 0.1
     assert early["distance_max"] > 0.9
     assert early["settled"] is False
@@ -118,7 +118,7 @@ def test_a_run_comes_to_its_fair_rates(finished):
     assert finished.summary["last_event_s"] == 2
     forward, back = finished.summary["links"]
     assert forward["utilisation"] > back["utilisation"] > 0
-    # A packet that finds one in service waits for what is left of it.
+    # A packet that finds one in service waits for the rest of its service.
     assert forward["queueing_delay_s"]["max"] <= (forward["backlog_bytes"]["max"] - 1000) * 8 / 10e6
 
 

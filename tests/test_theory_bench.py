@@ -1,6 +1,5 @@
 import pytest
-
-from levelflow.theory import timing as bench
+from tools import theory_bench as bench
 
 
 def test_max_min_rates_of_ten_thousand_flows_take_less_than_a_second():

@@ -1,8 +1,8 @@
-"""Garbage in any argument of any function of `levelflow.theory` gets an answer, or one line that names the argument.
+"""Invalid input in any argument of any function of `levelflow.theory` gets a result, or a line that names the argument.
 
-Not touched are arguments that other functions of the package made (dataclasses, functions, arrays that are typed as
-checked: `Floats`, `Ints`, `Matrix`), switches, and words that are only shown. Each argument without a default has a
-valid value in the tables.
+Left out are arguments that other functions of the package made (dataclasses, functions, arrays of checked types:
+`Floats`, `Ints`, `Matrix`), switches, and words that are only displayed. Each argument without a default has a valid
+value in the tables.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ LOOP = Loop.rational([0.5], [1.0, 1.0, 0.0], delay=0.5)
 PATHS = paths.paths(ROUTES, 2, 2, 1)
 SETTINGS = adaptive_buffer.Settings(utilisation=0.9, loss=0.02)
 
-#: What is passed for a parameter of a name, where a function has no value of its own.
+#: Values of parameters by name, where a function has no value of its own.
 USUAL = {
     "acks": 10, "active": [1.0], "admitted": 5.0, "after": [0.5, 0.6], "alpha": 0.5, "alpha_over_beta": 0.5,
     "among": 0.1, "arrivals": 1.0, "assignment": FIG,
@@ -80,7 +80,7 @@ USUAL = {
 
 CROSSED = fluid_law.Crossings(np.array([0]), np.array([0]), np.array([0]), np.array([True]))
 NET = fluid_ks.random_network(2, 3, seed=1)
-#: Those of one function: by its name (behind `levelflow.theory.`), or that of its module.
+#: Values of parameters of one function: by its name (behind `levelflow.theory.`), or that of its module.
 OWN = {
     "zhang_models.adaptive_buffer.size": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
     "zhang_models.adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
@@ -93,11 +93,6 @@ OWN = {
     "networks.assignment.jacobian": {"pace": [1, 2], "own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
     "networks.assignment.spectrum": {"matrix": np.eye(4)},
     "networks.assignment.spectral_radius": {"matrix": np.eye(4)},
-    "timing.fastest": {"work": int, "runs": 1},
-    "timing.maxmin_large": {"flows": 20, "links": 5, "hops": 2},
-    "timing.utility_large": {"flows": 6, "links": 3, "hops": 2},
-    "timing.delays_large": {"count": 4, "draws": 3},
-    "timing.norm_large": {"size": 3},
     "queues.buffers.largest_gain": {"slope": 0.01},
     "stability.delay_batches": {"delays": [[[1, 2]], [[2, 1]]], "longest": 3},
     "stability.delay_batches.experiment": {"size": 2},
@@ -203,7 +198,7 @@ OWN = {
     "zhang_models.windows": {"windows": windows.Windows(2, 8, 4)},
 }
 
-#: What a line calls an argument that it does not call by its name: what it holds, or the model's own word.
+#: Terms of error lines for arguments that they do not name: the content, or the model's own word.
 CALLED = {
     "routes": ("flow", "link", "rate", "start"),
     "targets": ("capacity", "link", "memory"),
@@ -248,7 +243,7 @@ CALLED = {
     "buffer": ("text", "quantity"),
 }
 
-#: Types whose values others made, and that are not touched.
+#: Types whose values other functions made, and that are not tested.
 MADE = (
     "Floats",
     "Sequence[Ints]",
@@ -289,15 +284,15 @@ ROUTED = [None, [], {}, [[]], [[5]], [[-1]], [[0.5]], [["x"]], 3, np.nan, "x", [
 
 
 def functions():
-    """Those that users call, by name; what `validate` holds refuses garbage itself, and has its own tests."""
+    """Yields the public functions, by name; those of `validate` have their own tests."""
     found = [*pkgutil.walk_packages(theory.__path__, "levelflow.theory.")]
     for models in (andrew_models, kunniyur_models, zhang_models):
         found += pkgutil.walk_packages(models.__path__, f"{models.__name__}.")
     for module in found:
         if module.name.endswith((".validate", ".buffer_rows")):
             continue
-        # What draws on the axes of others is a part of a picture, and gets what the picture has read; what declares a
-        # parameter of a law is a part of the law.
+        # Functions that draw on given axes are parts of a picture, which has checked their input. Functions that
+        # declare a parameter of a law are parts of the law.
         for name, function in vars(importlib.import_module(module.name)).items():
             if (
                 inspect.isfunction(function)
@@ -311,7 +306,7 @@ def functions():
 FUNCTIONS = dict(functions())
 
 
-#: Words that a line or a picture shows, and nothing is computed with.
+#: Words that a line or a picture displays, without effect on a computation.
 LABELS = ("what", "name", "names", "title", "labels")
 
 
@@ -325,7 +320,7 @@ def touched(parameter):
 
 
 def valid(name, function):
-    """The arguments of a call that is answered, by name."""
+    """Returns the arguments of a valid call, by name."""
     own = USUAL | OWN.get(name.rpartition(".")[0], {}) | OWN.get(name, {})
     found = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -355,7 +350,7 @@ def bad_for(value, name):
 
 
 def complaint(function, arguments, parameter, bad, *, undefined):
-    """What is wrong with how a function takes garbage, or nothing."""
+    """Returns the error in a function's reaction to invalid input; empty if there is none."""
     try:
         answer = function(**arguments | {parameter.name: bad})
     except TheoryError as error:
@@ -369,7 +364,7 @@ def complaint(function, arguments, parameter, bad, *, undefined):
 
 
 def names(text, name):
-    """Whether a line says which argument it is about: by its name, that of one of its kind, or what it holds."""
+    """Returns True if a line identifies its argument: by its name, that of one of its kind, or its content."""
     called = {name[:4].lower(), *(part[:4] for part in name.split("_") if len(part) > 2), *CALLED.get(name, ())}
     return any(word in text.lower() for word in called)
 
@@ -381,7 +376,7 @@ CHECKED = [name for name, f in FUNCTIONS.items() if any(map(touched, inspect.sig
 def test_garbage_in_any_argument_gets_an_answer_or_one_line(name):
     function = FUNCTIONS[name]
     arguments = valid(name, function)
-    undefined = holds_nan(function(**arguments))  # stands for what a model does not say
+    undefined = holds_nan(function(**arguments))  # NaN marks results that a model does not determine
     wrong = []
     for parameter in filter(touched, inspect.signature(function).parameters.values()):
         for bad in bad_for(arguments.get(parameter.name, parameter.default), parameter.name):

@@ -1,6 +1,6 @@
-"""Answers carry their proof, on thousands of random instances of 1 to 200 flows and links.
+"""Results carry their proof, on thousands of random instances of 1 to 200 flows and links.
 
-Each proof is checked here from the definition, without what found it.
+Each proof is verified here from the definition, without the code that found it.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ LARGEST = 200
 
 
 class Case:
-    """Random routes over random links: of few flows as often as of many."""
+    """Returns random routes over random links: of few flows as often as of many."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def test_optimal_rates_and_prices_prove_each_other(seed, penalty):
     assert (best.prices >= 0).all()
     assert (load <= room * (1 + 1e-9)).all()
     assert slope == pytest.approx(paid, rel=1e-9)
-    assert (case.total(best.prices * np.abs(1 - load / room)) <= 1e-8 * paid).all()  # only full links charge
+    assert (case.total(best.prices * np.abs(1 - load / room)) <= 1e-8 * paid).all()  # only full links have a price
 
 
 @examples(100)
@@ -97,7 +97,7 @@ def test_so_do_those_of_users_who_may_want_nothing_or_no_more(seed):
 
     try:
         best = optimum_of(marginal, case.routes, case.capacities)
-    except ConvergenceError:  # as it says of one in some hundreds
+    except ConvergenceError:  # expected for one of some hundreds
         reject()
     paid, load = case.total(best.prices), case.loads(best.rates)
     sends = best.rates > 1e-9 * np.median(case.capacities)
@@ -136,7 +136,7 @@ def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
 
 
 def solves(matrix, delays, root, vector):
-    """What is missing for `x(n) = vector root^n` to solve the system, as a share of its largest term."""
+    """Returns the error of `x(n) = vector root^n` in the system, as a share of its largest term."""
     left = vector * root ** delays.astype(float)
     return np.abs(left - matrix @ vector).max() / max(np.abs(left).max(), np.abs(matrix).max() * np.abs(vector).max())
 
@@ -243,7 +243,7 @@ def test_each_law_rests_where_its_equation_does(seed):
     assert (np.abs(least) / found.rates).max() < 1e-6
 
     law = maxnet.Parameters()
-    found = maxnet.fixed_point(routes, 1e6 * capacities, law)  # demand at the largest price, and mu C where it is made
+    found = maxnet.fixed_point(routes, 1e6 * capacities, law)  # demand at the largest price, and mu C at bottlenecks
     assert law.x_max * np.exp(-case.largest(found.prices) / law.scale) == pytest.approx(found.rates, rel=1e-9)
     load = case.loads(found.rates) / (1e6 * capacities)
     assert load.max() <= law.mu * (1 + 1e-9)

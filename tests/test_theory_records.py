@@ -1,4 +1,4 @@
-"""Records of laws: each capability is there, or a reason why not."""
+"""Records of laws: each capability is present, or a reason for its absence."""
 
 import pytest
 

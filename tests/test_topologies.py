@@ -28,7 +28,7 @@ ZOO = """<?xml version="1.0" encoding="utf-8"?>
 
 
 def test_a_fat_tree_has_the_published_counts_and_distances():
-    """k^3/4 hosts, 5 k^2/4 switches, 3 k^3/4 links; 2, 4 or 6 links between hosts, as near as they are."""
+    """There are k^3/4 hosts, 5 k^2/4 switches, 3 k^3/4 links; 2, 4 or 6 links between hosts, by their distance."""
     for k in (2, 4, 6):
         graph = graphs.fat_tree(k)
         hosts = [node for node, values in graph.nodes(data=True) if values.get("host")]
@@ -75,7 +75,7 @@ def test_traffic_matrices():
 
 
 def test_gravity_draws_in_proportion_to_both_masses():
-    """Of a line a-b-c, degrees are 1, 2, 1: of ordered pairs, those with b weigh 2, a-c weighs 1."""
+    """A line a-b-c has degrees 1, 2, 1: ordered pairs with b have a weight of 2, a-c has 1."""
     graph = nx.path_graph(["a", "b", "c"])
     found = Counter(frozenset(pair) for pair in traffic.pairs(graph, "gravity", 20_000, seed=4))
     assert found[frozenset("ac")] / 20_000 == pytest.approx(0.2, abs=0.01)

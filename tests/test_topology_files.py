@@ -1,4 +1,4 @@
-"""Files of topologies: labels, attributes and their units, weights, directions; what is read and warned of."""
+"""Files of topologies: labels, attributes and their units, weights, directions; values read, and warnings."""
 
 import itertools
 import random

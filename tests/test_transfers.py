@@ -1,4 +1,4 @@
-"""Reliable transfers as packets, against what they must have sent."""
+"""Reliable transfers as packets, against the packets that they must have sent."""
 
 from levelflow.scenario import Scenario
 
@@ -10,6 +10,6 @@ def test_a_round_trip_longer_than_the_first_timeout_repeats_no_data():
     scenario.flow("x", "rcp", "A", "B", size=f"{PACKETS} packets", packet=f"{PACKET} B")
     result = scenario.run()
     sent = result.summary["flows"][0]["sent_bytes"]
-    opening, closing = 3, 1  # at 0, 1 and 3 s, before the first answer
+    opening, closing = 3, 1  # at 0, 1 and 3 s, before the first ACK
     assert sent == PACKETS * PACKET + (opening + closing) * CONTROL
     assert result.completions["retransmitted"].to_list() == [0]

@@ -1,4 +1,4 @@
-"""The dissector beside readers of our own, in tshark."""
+"""The dissector in tshark, compared with independent readers."""
 
 import random
 import struct
@@ -16,7 +16,7 @@ LAWS = {law["name"]: law for law in reference.on_the_wire()}
 
 
 def layout(law):
-    """The format of a header, as `struct` has it."""
+    """Returns the format of a header, in the notation of `struct`."""
     return ">" + "".join(
         "f" if "range" in row else {1: "B", 2: "H", 3: "3s", 4: "I"}[row["bytes"]] for row in law["header"]
     )
@@ -35,7 +35,9 @@ def tshark(path, *options):
 
 
 def same(shown, value):
-    """Whether tshark shows this value: it prints floats with six digits, and numbers in decimal or hexadecimal."""
+    """Returns True if tshark shows this value: it prints floats with six digits, and numbers in decimal or
+    hexadecimal.
+    """
     if isinstance(value, float):
         return float(shown) == pytest.approx(value, rel=1e-5)
     return int(shown, 0) == (int.from_bytes(value) if isinstance(value, bytes) else value)
@@ -70,7 +72,7 @@ def test_fields_are_those_that_the_simulator_sent(law, tmp_path):
 
 
 def wrap(payload):
-    """A packet of a pcap file with this UDP payload."""
+    """Returns a packet of a pcap file with this UDP payload."""
     udp = struct.pack(">HHHH", 1, 2, 8 + len(payload), 0)
     ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 0, 0, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
     frame = bytes(12) + b"\x08\0" + ip + udp + payload

@@ -1,4 +1,4 @@
-"""What a packet-hop costs: one packet crossing one link, with recorders and conservation checks on."""
+"""Cost of a packet-hop: one packet crossing one link, with recorders and conservation checks on."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LAWS = ("jetmax", "emkc", "rcp")
 ROUNDS = 3
 S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
-#: Every law runs on this.
+#: Size of the case that is run for every law, as Mb/s, flows and simulated seconds.
 ALL = (100, 10, 10)
-#: Buffers of equal size, so that only the work of a buffer-sizing algorithm differs.
+#: Buffers of equal size, so that only the work of the buffer-sizing algorithm differs.
 BUFFERS: dict[str, object] = {
     "fixed": "300 packets",
     "abs": {"abs": {"initial": "300 packets", "gain": 1}},
     "abs_log": {"abs_log": {"initial": "300 packets", "gain": 1e-6}},
 }
-#: Groups whose cases grow; the first of each is the smallest.
+#: Groups whose cases grow in size; the first case of each group is the smallest.
 GROWING = {"links", "scale"}
-#: Marks packets as the laws that listen to marks expect; only their flows need it.
+#: Marking thresholds, used only for laws that react to marks.
 MARKS = {"red": {"ecn": True}}
 
 
@@ -60,7 +60,7 @@ class Cost:
 
 
 def dumbbell(law: str, mbps: int, flows: int, seconds: float) -> Scenario:
-    """N flows over one bottleneck, a host pair and four access links each; base round trip 50 ms, buffer one BDP."""
+    """Returns `flows` flows over one bottleneck, each with a host pair and access links; base round trip 50 ms."""
     scenario = Scenario(f"{law}, {flows} flows", f"{seconds} s", profile="paper")
     queue = MARKS if _listens_to_marks(law) else "drop_tail"
     scenario.link("R0", "R1", f"{mbps} Mb/s", "15 ms", buffer="1 BDP", duplex=True, queue=queue)
@@ -76,7 +76,7 @@ def _listens_to_marks(law: str) -> bool:
 
 
 def shared(flows: int, seconds: float) -> Scenario:
-    """N JetMax flows of full-size packets over three links in a row, 10 Gb/s, base round trip 50 ms."""
+    """Returns JetMax flows of full-size packets over three consecutive links, 10 Gb/s, base round trip 50 ms."""
     scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s", profile="paper")
     scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0, "initial_rate": "80 kb/s"}}
     scenario.link("R0", "R1", "10 Gb/s", "15 ms", buffer="1 BDP", duplex=True)
@@ -86,7 +86,7 @@ def shared(flows: int, seconds: float) -> Scenario:
 
 
 def poisson(seconds: float) -> Scenario:
-    """RCP at 2.4 Gb/s, load 0.9 of Pareto flows of 25 packets on average, round trip 100 ms."""
+    """Returns RCP at 2.4 Gb/s and load 0.9, with Pareto flows of 25 packets on average and round trip 100 ms."""
     scenario = Scenario("RCP, Poisson arrivals", f"{seconds} s", profile="paper")
     scenario.link("R0", "R1", "2.4 Gb/s", "5 ms", buffer="1 BDP", duplex=True)
     size = {"pareto": {"mean": "25 packets", "shape": 1.2}}
@@ -94,14 +94,14 @@ def poisson(seconds: float) -> Scenario:
 
 
 def wide(seconds: float) -> Scenario:
-    """A thousand JetMax flows between routers of four links each: 1,000 links of 50 Mb/s and 2 ms, routes of 4.4."""
+    """Returns 1000 JetMax flows between routers with four links each: 1,000 links, 50 Mb/s, 2 ms, mean route 4.4."""
     graph = generate("random-regular:250x4")
     scenario, _ = links.scenario(graph, "wide", f"{seconds} s", capacity="50 Mb/s", delay="2 ms")
     return traffic.add(scenario, traffic.pairs(graph, "random", 1000), "jetmax")
 
 
 def in_a_row(seconds: float) -> Scenario:
-    """Twenty JetMax flows over three such links in a row."""
+    """Returns twenty JetMax flows over three consecutive links with the capacity and delay of `wide`."""
     scenario = Scenario("row", f"{seconds} s", profile="paper")
     for i in range(3):
         scenario.link(f"n{i}", f"n{i + 1}", "50 Mb/s", "2 ms", duplex=True)
@@ -109,7 +109,7 @@ def in_a_row(seconds: float) -> Scenario:
 
 
 def around(seconds: float) -> Scenario:
-    """Two flows from each of twelve routers in a ring, over four links one way and the other: 24 such links."""
+    """Returns two flows from each of twelve routers in a ring, over four links in each direction; 24 links in total."""
     scenario = Scenario("ring", f"{seconds} s", profile="paper")
     for i in range(12):
         scenario.link(f"n{i}", f"n{(i + 1) % 12}", "50 Mb/s", "2 ms", duplex=True)
@@ -120,12 +120,12 @@ def around(seconds: float) -> Scenario:
 
 
 def sized(buffer: object) -> Scenario:
-    """16 NewReno flows at 100 Mb/s that meet at a drop-tail buffer."""
+    """Returns 16 NewReno flows at 100 Mb/s that share a drop-tail buffer."""
     return identical_flows(single_bottleneck(100, buffer, 20), 16, (30, 62))
 
 
 def measure(scenario: Scenario, flows: int | None = None) -> Cost:
-    """Runs a scenario with everything on but the writing of files."""
+    """Runs a scenario with all functions except the writing of files."""
     simulation = _core.Simulation(scenario.to_json())
     begin = time.process_time()
     while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
@@ -136,7 +136,7 @@ def measure(scenario: Scenario, flows: int | None = None) -> Cost:
 
 
 def measure_ns2(agent: str, mbps: int, flows: int, seconds: int) -> Cost:
-    """Runs the same dumbbell in ns-2."""
+    """Runs the dumbbell in ns-2."""
     script = CHECKOUT / "benches" / "peers" / "dumbbell.tcl"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = ["ns", str(script), str(mbps), str(flows), str(seconds), agent]
@@ -146,7 +146,7 @@ def measure_ns2(agent: str, mbps: int, flows: int, seconds: int) -> Cost:
 
 
 def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
-    """Group, name, scenario and number of flows of each case."""
+    """Yields group, name, scenario and number of flows of each case."""
     for group, (mbps, flows, seconds) in (("S1", S1), ("S2", S2)):
         for law in LAWS:
             yield group, law, dumbbell(law, mbps, flows, seconds), flows
@@ -164,7 +164,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
 
 
 def start_up() -> dict[str, float]:
-    """Wall time in ms of an empty run in the engine, and of `levelflow --help`; the fastest of five."""
+    """Returns the wall time of an empty run in the engine and of `levelflow --help`, in ms; the fastest of five."""
 
     def fastest(work: list[str] | None) -> float:
         times = []
@@ -185,7 +185,7 @@ def start_up() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures every case, in rounds so that a slow spell of the machine hits all alike, and prints medians."""
+    """Measures all cases in rounds, so that a slow phase of the machine affects all cases, and prints medians."""
     console = Console()
     peers = [(g, a, s) for g, s in (("S1", S1), ("S2", S2)) for a in ("sack", "xcp")] if shutil.which("ns") else []
     costs: dict[tuple[str, str], list[Cost]] = {}

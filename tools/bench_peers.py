@@ -1,10 +1,10 @@
-"""The same work here and in other simulators, in turn: `make bench-peers`, or `python -m tools.bench_peers`.
+"""Equal work here and in other simulators, in turn: `make bench-peers`, or `python -m tools.bench_peers`.
 
 Prints ratios of CPU time per packet-hop with their range, memory, and whether the physics agree. A simulator other than
-ns-2 and ns-3 is any PROGRAM that a user names with --peer NAME=PROGRAM: it gets the words of a case as arguments,
-`dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`, and prints four numbers: packets times links they
+ns-2 and ns-3 is any PROGRAM that a user names with --peer NAME=PROGRAM. Its arguments are the words of a case,
+`dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`. It prints four numbers: packets times links they
 crossed, packets that left the bottleneck (in a fat tree, that reached their receivers), packets dropped, and the mean
-queue of the bottleneck in bytes, 0 in a fat tree. It ends with status 2 where it has no such case.
+queue of the bottleneck in bytes, 0 in a fat tree. If it has no such case, it exits with status 2.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
 PEERS = CHECKOUT / "benches" / "peers"
-#: Delivered packets that differ by more are not the same work.
+#: Relative difference of delivered packets above which two runs count as different work.
 AGREES = 0.03
 NO_SUCH_CASE = 2
-#: Runs a program as the child of a small process, since the memory of a child counts from its parent's on. Says last
-#: what status it ended with, its CPU and wall time in seconds, and its largest memory in KiB.
+#: Runs a program as child of a small process, since the measured memory of a child includes its parent's at the start.
+#: Prints last the exit status, CPU time and wall time in seconds, and peak memory in KiB.
 SPAWN = """
 import json, os, sys, time
 begin = time.perf_counter()
@@ -48,10 +48,11 @@ _, status, used = os.wait4(os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ
 cost = used.ru_utime + used.ru_stime, time.perf_counter() - begin, used.ru_maxrss
 print(json.dumps([os.waitstatus_to_exitcode(status), *cost]))
 """
-#: Marks of DCTCP in the fat tree: beyond 65 packets of 1000 bytes, the value of its paper for 10 Gb/s.
+#: Marking threshold of DCTCP in the fat tree: 65 packets of 1000 bytes, the value in its paper for 10 Gb/s.
 STEP = {"red": {"min": "65 packets", "max": "65 packets", "weight": 1.0, "ecn": True}}
 CASES = {
-    # Slow start ends at a flow's share of the bandwidth-delay product: no burst of losses decides what is done.
+    # Slow start ends at a flow's share of the bandwidth-delay product, so the amount of work does not depend on a burst
+    # of losses.
     "S1": "dumbbell 100 10 30 62",
     "S2": "dumbbell 1000 20 10 312",
     "S3": "dumbbell 10000 100 2 625",
@@ -61,7 +62,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulator did, and what that cost: CPU of the whole process, or of the run alone where it says that."""
+    """Result and cost of a run: CPU time of the whole process, or of the simulation alone if the program prints it."""
 
     hops: float
     delivered: float
@@ -78,10 +79,10 @@ class Run:
 
 
 def scenario(words: Sequence[str]) -> Scenario:
-    """Returns our scenario of a case: NewReno on a dumbbell, DCTCP on a fat tree with links of 1 us.
+    """Returns the Levelflow scenario of a case: NewReno on a dumbbell, DCTCP on a fat tree with links of 1 us.
 
     Raises:
-        ValueError: if there is no such case.
+        ValueError: if the case does not exist.
     """
     kind, size, *more = words
     if kind == "dumbbell":
@@ -98,7 +99,7 @@ def scenario(words: Sequence[str]) -> Scenario:
 
 
 def own(words: Sequence[str], threads: int | None) -> str:
-    """Runs a case here; returns what a PROGRAM prints, and the CPU time of the run alone."""
+    """Runs a case in Levelflow; returns the output of a PROGRAM, and the CPU time of the simulation alone."""
     text = scenario(words).to_json()
     begin = time.process_time()
     simulation = _core.Simulation(text, None, threads)
@@ -115,10 +116,10 @@ def own(words: Sequence[str], threads: int | None) -> str:
 
 
 def run(command: Sequence[str], stdin: str = "") -> tuple[str, Run] | None:
-    """Runs a program, and returns what it prints with what the process cost; None where it has no such case.
+    """Runs a program; returns its output and the cost of the process; None if the program does not support the case.
 
     Raises:
-        RuntimeError: if it fails.
+        RuntimeError: if the program fails.
     """
     small = [sys.executable, "-IS", "-c", SPAWN, *command]
     done = subprocess.run(small, input=stdin, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT, check=True)
@@ -148,11 +149,11 @@ def by_ns2(binary: str, words: Sequence[str]) -> Run | None:
 
 
 def by_ns3(python: str, words: Sequence[str]) -> Run | None:
-    """Runs S1 in ns-3; CPU time is that beyond a run of a hundredth of the time, which holds its import."""
+    """Runs S1 in ns-3; subtracts the CPU time of a run with 1 % of the duration, which includes the import of ns-3."""
     if " ".join(words) != CASES["S1"]:
         return None
     mbps, flows, seconds, ssthresh = (float(word) for word in words[1:])
-    mbps *= 1.042  # its headers come on top of 1000 bytes
+    mbps *= 1.042  # its headers are added to 1000 bytes
     bdp = round(mbps * 1e6 * 0.05 / 8336)
     case = {"type": "TcpNewReno", "attributes": {"ns3::TcpSocketBase::Sack": "true"}, "ssthresh": int(ssthresh)}
     case |= {"mbps": mbps, "delay_s": 0.015, "access_s": 0.005, "buffer": bdp, "queue": None}
@@ -172,7 +173,7 @@ def by_ns3(python: str, words: Sequence[str]) -> Run | None:
 
 
 def table(case: str, here: list[Run], there: dict[str, list[Run]]) -> Iterator[str]:
-    """Lines of a case in Markdown: ours, then each peer with how much more it costs, by rounds."""
+    """Yields the Markdown rows of a case: Levelflow, then each peer with its relative cost over rounds."""
     for name, runs in {"Levelflow": here, **there}.items():
         middle = {key: statistics.median(getattr(one, key) for one in runs) for key in Run.__annotations__}
         ratios = [theirs.ns_per_hop / ours.ns_per_hop for ours, theirs in zip(here, runs, strict=True)]
@@ -209,7 +210,7 @@ HEAD = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs all cases in all simulators that are there, in rounds, and prints a table."""
+    """Runs all cases in all installed simulators, in rounds, and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m tools.bench_peers", description=__doc__)
     parser.add_argument("--ns2", default=shutil.which("ns") or "", metavar="BINARY", help="ns-2; Debian's package ns2")
     parser.add_argument("--ns3", default="", metavar="PYTHON", help="interpreter with ns-3, `pip install ns3`")

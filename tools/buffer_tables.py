@@ -1,6 +1,6 @@
 """Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: rules, algorithms, and the best buffer.
 
-`python -m tools.buffer_tables` prints them: `--quick` some rows in a minute or two, `--full` all of them.
+`python -m tools.buffer_tables` prints them: with `--quick`, some rows in a minute or two; with `--full`, every row.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from zhang_models.buffer_rows import Row
 
-#: Rows of `--quick`.
+#: Rows that `--quick` runs.
 QUICK_FLOWS, QUICK_CAPACITIES = (2, 16, 64), (1, 16, 64)
 QUICK_SEEDS, FULL_SEEDS = 3, 5
 
 
 class Table(NamedTuple):
-    """Table II or III: its title, what its rows differ in, and the rows by that."""
+    """Table II or III: title, quantity that varies by row, and rows by this quantity."""
 
     title: str
     key: str
@@ -38,7 +38,7 @@ class Table(NamedTuple):
 
 
 def tables(full: bool) -> dict[str, Table]:
-    """Tables II and III by their numbers."""
+    """Returns tables II and III by their numbers."""
     flows = {row.flows: row for row in buffer_rows.second() if full or row.flows in QUICK_FLOWS}
     capacities = {row.capacity: row for row in buffer_rows.third() if full or row.capacity in QUICK_CAPACITIES}
     return {
@@ -48,32 +48,32 @@ def tables(full: bool) -> dict[str, Table]:
 
 
 def work(scenario: Scenario) -> float:
-    """What the first link can carry in a run, Mb, as that is what runs take time for."""
+    """Returns the data that the first link can carry in a run, Mb; it is proportional to the run time."""
     resolved = scenario.resolve()
     return float(resolved["duration_s"] * resolved["links"][0]["capacity_bps"] / 1e6)
 
 
 def work_of_row(row: Row) -> float:
-    """What the links of a row can carry with one seed, Mb."""
+    """Returns the data that the links can carry in all runs of a row with one seed, Mb."""
     rules, algorithms = buffer_rows.ways()
     return row.capacity * ((len(rules) + SEARCH) * row.rules + len(algorithms) * row.algorithms)
 
 
 def work_of_rem() -> float:
-    """The same of all of table I."""
+    """Returns the data that the links can carry in all runs of table I, Mb."""
     runs = len(buffer_rows.REM_BUFFERS) * len(buffer_rows.REM_VARIANTS)
     return runs * buffer_rows.REM_SECONDS * buffer_rows.REM_CAPACITY
 
 
 def how(seeds: Sequence[int]) -> str:
-    """What numbers and intervals are."""
+    """Returns a description of the values and intervals in the tables."""
     if len(seeds) == 1:
-        return "one run, with seed 1; ±: 95 % intervals by batch means within the run, which know nothing of other runs"
+        return "one run, with seed 1; ±: 95 % intervals by batch means within the run, not across runs"
     return f"means over {len(seeds)} runs, with seeds 1 to {len(seeds)}; ±: 95 % intervals by Student's t over the runs"
 
 
 def cells(item: Line, best: Line) -> str:
-    """Buffer, use, loss and wait of a line, for a row in Markdown."""
+    """Returns buffer, utilisation, loss rate and queueing delay of a line, as cells of a Markdown row."""
     used, half = item.used, item.half
     buffer = f"{used.buffer:.0f}" + (f" ± {half.buffer:.0f}" if half.buffer > 0 else "")
     use = f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f}"
@@ -83,7 +83,7 @@ def cells(item: Line, best: Line) -> str:
 
 
 def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
-    """How often each met its targets, in words, of rows in which a fixed buffer can."""
+    """Yields a text per algorithm: how often it met its targets, over rows in which a fixed buffer can."""
     if not possible:
         yield "No fixed buffer meets the targets in any row: nothing was judged."
         return
@@ -102,7 +102,7 @@ def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
 
 
 def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
-    """Prints a table in Markdown, each row as soon as it is measured; whether `abs_log` met targets that can be met."""
+    """Prints a table in Markdown, row by row; returns True if `abs_log` met all attainable targets."""
     bar.print(f"\n{table.title}; {how(seeds)}\n")
     bar.print(
         f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",
@@ -122,7 +122,7 @@ def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: f
 
 
 def show_rem(bar: Bar, workers: Workers, seeds: Sequence[int]) -> None:
-    """Prints table I: REM in a buffer above and in one below what it aims at."""
+    """Prints table I: REM with a buffer above its target and with one below."""
     aim = f"REM aims at {buffer_rows.REM_TARGET} packets"
     bar.print(f"\nTable I: {aim}; {buffer_rows.REM_FLOWS} flows, {buffer_rows.REM_CAPACITY} Mb/s; {how(seeds)}\n")
     bar.print("| buffer | TCP | queue, packets | use, % | loss, % |", "|---|---|---|---|---|")
@@ -139,7 +139,7 @@ def show_rem(bar: Bar, workers: Workers, seeds: Sequence[int]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the tables and prints them; 1 if `abs_log` missed targets or nothing can meet them, 130 if interrupted."""
+    """Runs and prints the tables; 1 if `abs_log` missed targets or none can be met, 130 if interrupted."""
     options = _options(arguments)
     seeds = range(1, (options.seeds or (FULL_SEEDS if options.full else QUICK_SEEDS)) + 1)
     wanted = options.table or ["I", "II", "III"]

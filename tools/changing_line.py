@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LINES = ("lte", "leo", "wifi")
 DURATION_S, START_S = 30, 1
-#: Law of the flows, and the queue of the line.
+#: Law of the flows, and queue discipline of the line.
 ROWS = (
     ("jetmax", "drop_tail"),
     ("level", "drop_tail"),
@@ -36,7 +36,7 @@ ROWS = (
     ("cubic", "fq_codel"),
     ("cubic", "cake"),
 )
-#: Laws that are the kernel's TCP on Linux, where it takes no applications: a call over it is `cbr`, at this rate.
+#: Linux laws for which the testbed supports no applications, and rate of the `cbr` call that is used instead.
 KERNEL, CALL = ("bbr", "cubic"), "200 kb/s"
 HEAD = ("law", "queue", "download", "capacity lost", "queueing delay, p99", "call's round trip, p99", "loss")
 
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def scenario(line: str, law: str, queue: str) -> Scenario:
-    """Returns the download and the call of a ready scenario, under a law and a queue."""
+    """Returns the download and the call of a ready scenario, with the given law and queue."""
     found = Scenario.named(line)
     found.raw["flow"] = [flow for flow in found.raw["flow"] if flow["name"] in ("download", "call")]
     for flow in ("download", "call"):
@@ -73,7 +73,7 @@ def scenario(line: str, law: str, queue: str) -> Scenario:
 
 
 def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
-    """Runs it in network namespaces and returns its summary; None where the testbed cannot run it."""
+    """Runs a scenario in network namespaces and returns its summary; None if the testbed cannot run it."""
     call = next(flow for flow in under.raw["flow"] if flow["name"] == "call")
     if call["law"] in KERNEL:
         under.set("flow.call.law", "cbr").set("law.cbr", {"rate": CALL, "acks": True})

@@ -1,4 +1,4 @@
-"""The errata of the papers, from the claims: `docs/errata.md`, which `python -m tools.reference` writes."""
+"""Errata of the papers, from the claims: `docs/errata.md`, which `python -m tools.reference` writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from levelflow.reproduce.model import Check, Claim, Entry, Erratum, discover
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: The texts, by folder: how a reader cites them.
+#: Papers by folder, as cited for readers.
 TEXTS = {
     "andrew-maxnet": "Andrew et al., MaxNet: Theory and Implementation",
     "dukkipati-rcp": "Dukkipati and McKeown 2005, Processor Sharing Flows in the Internet",
@@ -22,8 +22,8 @@ TEXTS = {
 INTRODUCTION = """
 Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it does
 not hold, what holds instead, what stands regardless, and the command that shows it. [Sources](../papers/SOURCES.md) has
-full references; a few need `--full`, whose runs are as long as the papers'. What else was not reproduced is open, or
-our problem: `levelflow reproduce` says so.
+full references; a few need `--full`, whose runs are as long as the papers'. Other statements that were not reproduced
+are open, or a problem of this project: `levelflow reproduce` lists them.
 
 *Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a
 counterexample, and we know no correction."""
@@ -31,7 +31,7 @@ Found = tuple[Entry, int, Check]
 
 
 def lines() -> Iterator[str]:
-    """Yields the page, line by line."""
+    """Yields the lines of the page."""
     claims = discover(PAPERS)
     yield f"# Errata{INTRODUCTION}"
     for paper, group in groupby(claims, key=lambda claim: claim.paper):

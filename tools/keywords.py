@@ -28,7 +28,7 @@ Whole = int | SupportsIndex
 Number = float | SupportsFloat
 Table = dict[str, Any]
 '''
-#: Classes, their table in the schema, and the keys that are arguments of their own.
+#: Classes, their table in the schema, and the keys that have their own arguments.
 TABLES = (
     ("ReverseKeys", "Reverse", ()),
     ("AckDelayKeys", "AckDelay", ()),
@@ -43,7 +43,7 @@ PLAIN = {"string": "str", "integer": "Whole", "number": "Number", "boolean": "bo
 
 
 def text() -> str:
-    """Returns the text of the module."""
+    """Returns the text of the generated module."""
     schema = json.loads(_core.schema())
     lines = [OPENING]
     for name, known in (("Law", laws()), ("Queue", queues())):
@@ -63,7 +63,7 @@ def _class(name: str, table: dict[str, Any], positional: tuple[str, ...], kinds:
 
 
 def _types(value: dict[str, Any], kinds: dict[str, Any]) -> Iterator[str]:
-    """Yields the types that a part of the schema allows; the absence of a key stands for null."""
+    """Yields the types that a part of the schema allows; a missing key means null."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         if name in NAMES:

@@ -1,6 +1,6 @@
-"""Writes the licences of the crates in the wheel, which the wheel then holds: `python tools/licences.py [TARGET]`.
+"""Writes the licences of the crates in the wheel, for inclusion in it: `python tools/licences.py [TARGET]`.
 
-Nothing but Python and cargo is needed; `cargo fetch` has brought the sources.
+Needs only Python and cargo; `cargo fetch` provides the sources.
 """
 
 import json
@@ -14,10 +14,10 @@ TEXTS = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*", "UNLICENSE*")
 
 
 def crates(target: str | None = None) -> list[dict[str, str]]:
-    """Returns name, version, licence and folder of each crate of others that the wheel holds.
+    """Returns name, version, licence and folder of each third-party crate in the wheel.
 
     Args:
-        target: the triple of a platform; by default this one.
+        target: target triple of a platform; by default, this platform.
     """
     platform = ["--target", target] if target else []
     tree = ["cargo", "tree", "-p", "levelflow-py", "-e", "normal,no-proc-macro", "--prefix", "none", *platform]
@@ -39,7 +39,7 @@ def crates(target: str | None = None) -> list[dict[str, str]]:
 
 
 def text(target: str | None = None) -> str:
-    """Returns the licences; a text that several crates share stands once, below their names."""
+    """Returns the licence texts. A text shared by several crates appears once, below the names of these crates."""
     owners: dict[str, list[str]] = {}
     lines = ["The compiled module of Levelflow holds these crates.", ""]
     for crate in crates(target):

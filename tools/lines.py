@@ -1,6 +1,6 @@
 """Writes the traces of the ready scenarios: `python -m tools.lines` writes `scenarios/{lte,5g,wifi,leo}.csv`.
 
-These are no measurements. Each is drawn from a model with published numbers, and what is a choice of our own is said.
+The traces are not measurements. Each is drawn from a model with published numbers; own choices are marked.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-#: How long a trace is, seconds.
+#: Length of a trace, seconds.
 LENGTH_S = 120.0
 Row = dict[str, float]
 
 
 def normal(draw: Random) -> float:
-    """A standard normal number, from uniform ones alone: the same in every version of Python."""
+    """Returns a standard normal number from uniform numbers alone, so it is the same in every Python version."""
     return sqrt(-2 * log(1 - draw.random())) * cos(2 * pi * draw.random())
 
 
 def lte(draw: Random) -> Iterator[Row]:
-    """Cellular capacity as Winstein et al. 2013 model it (Sprout, section 3.1).
+    """Yields a cellular capacity by the model of Winstein et al. 2013 (Sprout, section 3.1).
 
     The rate moves as a Brownian motion of 200 packets/s per root second, between 0 and 1000 packets/s of 1500 bytes.
-    At 0 it stays until an outage of exponential length, 1 s on average, is over; then it moves up. Beginning and step
-    of 100 ms: own choice.
+    At 0, an outage begins. Its duration is exponential, 1 s on average; afterwards the rate increases. Own choice: the
+    initial rate, and steps of 100 ms.
     """
     step, rate, over = 0.1, 500.0, 0.0
     for number in range(round(LENGTH_S / step)):
@@ -44,10 +44,10 @@ def lte(draw: Random) -> Iterator[Row]:
 
 
 def fifth(draw: Random) -> Iterator[Row]:
-    """Capacity of 5G, between mid band and low band.
+    """Yields a 5G capacity that alternates between mid band and low band.
 
-    Medians in the United States in 2022: 230 Mb/s in the C-band, 62 Mb/s in the low band (Ookla, as the GSMA cites it).
-    How long a phone stays in a band, 10 s on average, and the spread within it, 30 %: own choice.
+    Medians in the United States in 2022: 230 Mb/s in the C-band, 62 Mb/s in the low band (Ookla, as cited by the
+    GSMA). Own choice: the time in a band, 10 s on average, and the spread within it, 30 %.
     """
     medians, band, until = (230e6, 62e6), 0, 0.0
     step = 0.1
@@ -59,10 +59,10 @@ def fifth(draw: Random) -> Iterator[Row]:
 
 
 def wifi(draw: Random) -> Iterator[Row]:
-    """Capacity of a station that walks about: IEEE 802.11n, one stream, 20 MHz, long guard interval.
+    """Yields the capacity of a moving station with IEEE 802.11n, one stream, 20 MHz, long guard interval.
 
-    Rates of MCS 0 to 7 are those of the standard. The steps, up or down one each second with probability 0.3 each, and
-    that 65 % are left for data: own choice.
+    Rates of MCS 0 to 7 are those of the standard. Own choice: steps up or down each second with probability 0.3 each,
+    and 65 % of the rate for data.
     """
     rates, now = (6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0), 7
     for second in range(round(LENGTH_S)):
@@ -72,11 +72,11 @@ def wifi(draw: Random) -> Iterator[Row]:
 
 
 def leo(draw: Random) -> Iterator[Row]:
-    """A user terminal in a low orbit's cell: another satellite, capacity, delay and loss every 15 s.
+    """Yields the link of a terminal to low-orbit satellites: new satellite, capacity, delay and loss rate every 15 s.
 
-    The 15 s are those of Starlink's regular handovers (Zhao et al. 2026), 10 to 70 Mb/s and 0.5 to 6 % of loss the
-    ranges of the traces of LeoCC (2025), half of the packets lost in a handover the most that Kassem et al. 2022 saw.
-    Uniform draws, delays of 12 to 25 ms, and 200 ms for a handover: own choice.
+    The 15 s are those of Starlink's regular handovers (Zhao et al. 2026); 10 to 70 Mb/s and 0.5 to 6 % of loss are the
+    ranges in the traces of LeoCC (2025). A handover loses half of the packets, the maximum of Kassem et al. 2022. Own
+    choice: uniform draws, delays of 12 to 25 ms, and a duration of 200 ms for a handover.
     """
     for number in range(round(LENGTH_S / 15)):
         capacity, delay, loss = (low + (high - low) * draw.random() for low, high in RANGES)
@@ -85,20 +85,20 @@ def leo(draw: Random) -> Iterator[Row]:
         yield {**state, "t_s": 15 * number + 14.8, "loss": 0.5}
 
 
-#: Of `leo`: bit/s, seconds, and a share.
+#: Ranges of `leo`: capacity in bit/s, delay in seconds, loss rate as a fraction.
 RANGES = ((10e6, 70e6), (0.012, 0.025), (0.005, 0.06))
 LINES: dict[str, Callable[[Random], Iterator[Row]]] = {"lte": lte, "5g": fifth, "wifi": wifi, "leo": leo}
 
 
 def text(name: str) -> str:
-    """Returns what the file of a line holds."""
+    """Returns the content of a trace file."""
     rows = list(LINES[name](Random(name)))
     lines = [",".join(f"{value:.6g}" for value in row.values()) for row in rows]
     return "\n".join([",".join(rows[0]), *lines, ""])
 
 
 def main() -> None:
-    """Writes the files."""
+    """Writes all trace files."""
     for name in LINES:
         path = Path("scenarios") / f"{name}.csv"
         path.write_text(text(name), encoding="utf-8")

@@ -1,9 +1,9 @@
-"""``python -m tools.live_buffer``: buffers of a real queue, sized by ``levelflow-net abs`` and left alone.
+"""``python -m tools.live_buffer``: buffers of a real queue, sized by ``levelflow-net abs`` or left alone.
 
-Network namespaces of this machine, lines of 10 Mb/s and round trips of 40 ms, and the kernel's own TCP: four kinds of
-traffic. Each meets four queues at the same time, over paths of their own: ten times smaller (one packet at least) and
-ten times larger than it needs, left as they are and sized. Needs root, ``ip`` and ``tc``; leaves nothing behind,
-whatever ends it.
+The experiment uses network namespaces of this machine, lines of 10 Mb/s, round trips of 40 ms, and the kernel's own
+TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The queues are ten times
+smaller (one packet at least) and ten times larger than needed, fixed and sized. Needs root, ``ip`` and ``tc``; cleans
+up however it ends.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction
 TARGETS = Targets(0.95, 0.02)
-#: Bytes of a packet.
+#: Packet size, bytes.
 PACKET = 1514
-#: How many times too small and too large queues are at first.
+#: Factor by which initial queue limits are too small or too large.
 TIMES = 10
 PORT = 9001
 TRAFFIC = Path(__file__).with_name("live_traffic.py")
@@ -43,15 +43,15 @@ TRAFFIC = Path(__file__).with_name("live_traffic.py")
 
 @dataclass(frozen=True)
 class Phase:
-    """A kind of traffic; in its lines, `{seconds}` is how long it runs."""
+    """Kind of traffic; `{seconds}` in its lines stands for its duration."""
 
     name: str
-    #: Packets that meet the targets, roughly: where sized queues ended.
+    #: Number of packets that roughly meets the targets, near the final limit of sized queues.
     needs: int
     lines: tuple[str, ...]
 
     def firsts(self) -> tuple[int, int]:
-        """Packets of the two queues at first; none has room for less than one."""
+        """Initial limits of the small and the large queue, packets; at least one."""
         return max(1, self.needs // TIMES), self.needs * TIMES
 
 
@@ -65,12 +65,12 @@ PHASES = (
         ("flows {to} cubic 2 {seconds}", "udp {to} 1e6 {seconds}", "short {to} cubic 8 50000 {seconds}"),
     ),
 )
-#: Of ``--fixed``: its traffic, and the packets of its queues.
+#: Traffic of ``--fixed``.
 FIXED = Phase("16 CUBIC", 0, ("flows {to} cubic 16 {seconds}",))
 SIZES = (40, 80, 160, 320, 640)
-#: Packets that a queue has room for at first, and whether it is sized.
+#: Initial limit of each queue in packets, and True if the queue is sized.
 Queues = list[tuple[int, bool]]
-#: What is judged of a phase is its last part.
+#: Last fraction of a phase, which is judged.
 JUDGED = 0.5
 #: Longest phase, s.
 LONGEST = 3600
@@ -101,22 +101,22 @@ ip netns exec {n}r sysctl -q net.ipv4.ip_forward=1
 
 @dataclass
 class Run:
-    """What one queue did."""
+    """Results of one queue in one phase."""
 
     phase: Phase
     first: int
     sized: bool
     decisions: list[dict[str, Any]]
-    #: Times of short transfers, s.
+    #: Durations of short transfers, s.
     short: list[float]
 
     @property
     def name(self) -> str:
-        """For tables."""
+        """Name of the queue in tables."""
         return f"{'sized, from' if self.sized else 'left at'} {self.first} packet{'' if self.first == 1 else 's'}"
 
     def later(self, seconds: float) -> Use:
-        """The later part; of its queue only the wait is known."""
+        """Returns the means over the judged part. The queueing delay is known, but not the backlog."""
         later = [d for d in self.decisions if (1 - JUDGED) * seconds < d["time"] <= seconds]
         time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
         return Use(
@@ -129,24 +129,24 @@ class Run:
 
 
 def packets(decision: dict[str, Any], sized: bool) -> float:
-    """The limit in force after a decision, in packets of the largest size."""
+    """Returns the queue limit after a decision, in packets of the largest size."""
     limit: float = decision["limit" if sized else "before"]
     return limit / PACKET
 
 
 def shell(lines: str) -> None:
-    """Runs lines of commands, all or an error."""
+    """Runs lines of shell commands; raises an error if a command fails."""
     for line in lines.strip().splitlines():
         subprocess.run(shlex.split(line), check=True, capture_output=True, timeout=60)
 
 
 def inside(namespace: str, *words: object) -> list[str]:
-    """A command in a namespace."""
+    """Returns a command that runs in a network namespace."""
     return ["ip", "netns", "exec", namespace, *map(str, words)]
 
 
 def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.Popen[str]:
-    """A program that ends with the stack at the latest."""
+    """Starts a program that is ended when the stack closes."""
     process = subprocess.Popen(command, text=True, **options)
 
     def end() -> None:
@@ -162,7 +162,7 @@ def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.
 
 
 def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Popen[str]:
-    """A network of its own with a queue of so many packets; gives its wire."""
+    """Creates a network whose queue has a given limit in packets; returns the process that emulates the wire."""
     shell(NETWORK.format(n=number))
     limit = first * PACKET
     shell(f"tc -n {number}r qdisc replace dev r1 root handle 1: tbf rate {RATE:.0f} burst 4kb limit {limit}")
@@ -173,15 +173,15 @@ def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Pop
 
 
 def algorithm(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
-    """The command that sizes a queue, or only measures it."""
+    """Returns the command that sizes a queue, or that only measures it."""
     words = ["--dev", "r1", "--utilisation", str(TARGETS.utilisation), "--loss", str(TARGETS.loss), "--every", "0.5 s"]
-    # The round trip goes over the same wire twice.
+    # The round trip crosses the wire twice.
     words += ["--set", "rtt=40 ms", "--log", str(log), "--quiet", "--duration", f"{seconds} s", *more]
     return [net, "abs", *words, *([] if sized else ["--dry-run"])]
 
 
 def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: list[str], out: Path) -> list[Run]:
-    """A kind of traffic before several queues at once, each over a path of its own."""
+    """Runs one kind of traffic over several queues at the same time, each on its own path."""
     logs = [out / f"{phase.name} {'sized' if sized else 'left'} {first}.jsonl" for first, sized in queues]
     times: list[list[float]] = [[] for _ in queues]
     with ExitStack() as stack:
@@ -201,9 +201,9 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
             said, _ = process.communicate(timeout=seconds + 60)
             times[number] += [float(word) for word in said.split()]
         if any(process.wait(30) != 0 for process in algorithms):
-            raise DataPlaneError("levelflow-net abs failed; what it said stands above")
+            raise DataPlaneError("levelflow-net abs failed; see its output above")
         if any(wire.poll() is not None for wire in wires):
-            raise DataPlaneError("levelflow-net link ended; what it said stands above")
+            raise DataPlaneError("levelflow-net link ended; see its output above")
     shell("\n".join(f"ip netns del {number}{end}" for number in range(len(queues)) for end in "awrb"))
     texts = [log.read_text(encoding="utf-8").splitlines()[1:] for log in logs]
     decisions = [[json.loads(line) for line in lines] for lines in texts]
@@ -212,7 +212,7 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
 
 
 def table(runs: list[Run], seconds: float) -> str:
-    """Each queue, judged by the later part of its phase."""
+    """Returns a table of queues, judged by the later part of the phase."""
     lines = [f"{'':20} {'queue':25} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>10}  met"]
     names = [run.phase.name for run in runs]
     for number, run in enumerate(runs):
@@ -231,7 +231,7 @@ def table(runs: list[Run], seconds: float) -> str:
 
 
 def picture(runs: list[Run]) -> Figure:
-    """Limits, use and loss over time, a column for each kind of traffic."""
+    """Draws limit, utilisation and loss rate over time, a column for each kind of traffic."""
     names = list(dict.fromkeys(run.phase.name for run in runs))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(2.6 * len(names) + 0.8, 7), layout="constrained")
@@ -258,13 +258,13 @@ def picture(runs: list[Run]) -> Figure:
 
 
 def smooth(decisions: list[dict[str, Any]], of: Any, over: int = 10) -> list[float]:
-    """Means over the last few decisions."""
+    """Returns moving averages over the last `over` decisions."""
     values = [of(d) for d in decisions]
     return [statistics.fmean(values[max(0, i + 1 - over) : i + 1]) for i in range(len(values))]
 
 
 def experiment(out: Path, seconds: float, more: list[str]) -> None:
-    """Runs everything inside namespaces that end with this process."""
+    """Runs the experiment in namespaces that end with this process."""
     net = usable()
     out.mkdir(parents=True, exist_ok=True)
     runs = []
@@ -278,7 +278,7 @@ def experiment(out: Path, seconds: float, more: list[str]) -> None:
 
 
 def fixed(out: Path, seconds: float) -> None:
-    """Shows what queues of fixed sizes lose."""
+    """Measures the loss rates of queues with fixed limits."""
     net = usable()
     out.mkdir(parents=True, exist_ok=True)
     show(side_by_side(net, FIXED, [(size, False) for size in SIZES], seconds, [], out), seconds, out)
@@ -286,14 +286,14 @@ def fixed(out: Path, seconds: float) -> None:
 
 
 def show(runs: list[Run], seconds: float, out: Path) -> None:
-    """Prints the table, and writes it."""
+    """Prints the table and writes it to a file."""
     text = table(runs, seconds)
     print(text)
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> int:
-    """Reads the command line, and goes on in namespaces of its own."""
+    """Parses the command line, and continues in separate namespaces."""
     parser = argparse.ArgumentParser(prog="python -m tools.live_buffer", description=__doc__)
     folder = "for table, decisions and, without --fixed, a picture"
     parser.add_argument("--out", type=Path, default=Path("results/live-buffer"), help=folder)
@@ -320,7 +320,7 @@ def main() -> int:
     except DataPlaneError as error:
         print(f"tools.live_buffer: {error}", file=sys.stderr)
         return BAD_INPUT
-    # Whatever ends this process, namespaces and all that run in them go with it.
+    # The namespaces and all their processes end with this process.
     own = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return subprocess.call([*own, sys.executable, "-m", "tools.live_buffer", "--inside", *sys.argv[1:]])
 

@@ -1,11 +1,11 @@
-"""Traffic of the kernel's own TCP and UDP, for experiments in network namespaces; needs nothing but Python.
+"""Traffic of the kernel's own TCP and UDP, for experiments in network namespaces; needs only Python.
 
     python live_traffic.py sink PORT
     python live_traffic.py flows HOST PORT LAW COUNT SECONDS
     python live_traffic.py short HOST PORT LAW PER_SECOND BYTES SECONDS
     python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
 
-``short`` prints how long each transfer took, in seconds, a line each.
+``short`` prints the duration of each transfer, in seconds, a line each.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import threading
 import time
 
 CHUNK = bytes(1 << 16)
-#: Payload of a datagram.
+#: Payload of a datagram, bytes.
 DATAGRAM = 1000
-#: Begins the random arrivals.
+#: Seed of the random arrivals.
 SEED = 1
 
 
 def connected(host: str, port: int, law: str) -> socket.socket:
-    """A connection under that congestion control."""
+    """Returns a TCP connection that uses the given congestion control."""
     flow = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, law.encode())
     flow.settimeout(10)
@@ -34,7 +34,7 @@ def connected(host: str, port: int, law: str) -> socket.socket:
 
 
 def sink(port: int) -> None:
-    """Takes whatever comes, until killed."""
+    """Receives and discards all data until the process is killed."""
     datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     datagrams.bind(("", port))
     server = socket.create_server(("", port), backlog=1000)
@@ -50,7 +50,7 @@ def sink(port: int) -> None:
 
 
 def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
-    """Long flows, as fast as they may."""
+    """Sends `count` long flows at full speed."""
     end = time.monotonic() + seconds
 
     def send() -> None:
@@ -60,7 +60,7 @@ def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
                 while time.monotonic() < end:
                     with contextlib.suppress(TimeoutError):
                         flow.send(CHUNK)
-                # What is still in the socket must not outlive its time.
+                # Data still in the socket is discarded on close.
                 flow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         except OSError as error:
             print(f"{law}: {error}", file=sys.stderr)
@@ -69,7 +69,7 @@ def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
 
 
 def short(host: str, port: int, law: str, per_second: float, size: int, seconds: float) -> None:
-    """Transfers that arrive at random (Poisson); each takes until the far end has seen its last byte."""
+    """Sends transfers with Poisson arrivals. Each transfer ends when the receiver has its last byte."""
     draw = random.Random(SEED)
     end = time.monotonic() + seconds
     workers: list[threading.Thread] = []
@@ -81,7 +81,7 @@ def short(host: str, port: int, law: str, per_second: float, size: int, seconds:
                 flow.sendall(bytes(size))
                 flow.shutdown(socket.SHUT_WR)
                 flow.recv(1)
-            # In one piece: print would let another thread write between a number and its end.
+            # A single write: with print, another thread could write between a number and its newline.
             sys.stdout.write(f"{time.monotonic() - begun:.4f}\n")
             sys.stdout.flush()
         except OSError as error:
@@ -99,7 +99,7 @@ def short(host: str, port: int, law: str, per_second: float, size: int, seconds:
 
 
 def udp(host: str, port: int, rate: float, seconds: float) -> None:
-    """Datagrams at a constant rate, counted without their headers."""
+    """Sends datagrams at a constant rate, counted without their headers."""
     gap = DATAGRAM * 8 / rate
     begun = time.monotonic()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
@@ -109,7 +109,7 @@ def udp(host: str, port: int, rate: float, seconds: float) -> None:
 
 
 def together(workers: list[threading.Thread], end: float) -> None:
-    """Starts all and waits for them, but not beyond the end."""
+    """Starts all threads and waits for them, at most until the time `end`."""
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -117,7 +117,7 @@ def together(workers: list[threading.Thread], end: float) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Does what the words of the command line say."""
+    """Runs the command of the command line."""
     match words:
         case ["sink", port]:
             sink(int(port))

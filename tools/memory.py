@@ -1,6 +1,6 @@
-"""Bytes that a run takes per flow, packet and link: `python -m tools.memory`.
+"""Memory of a run per flow, packet and link, in bytes: `python -m tools.memory`.
 
-Each is the difference of the peak memory of two processes, one of which has so many more of them.
+Each value is the difference between the peak memory of two processes, one with more flows, packets or links.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno", "cubic", "bbr")
 FLOWS = 100_000
-#: Packets of 1000 bytes that fill 10 Gb/s over a round trip of 80 ms.
+#: Number of 1000-byte packets that fill 10 Gb/s over a round trip of 80 ms.
 PACKETS = 100_000
 LINKS = 20_000
 
 
 def flows(law: str, times: int) -> Scenario:
-    """Flows on one link, each of which has sent its first packet."""
+    """Returns flows on one link, each of which has sent its first packet."""
     scenario = Scenario("flows", "10 ms", sample="10 ms", profile="paper")
     scenario.link("a", "b", "10 Gb/s", "20 ms", duplex=True)
     return scenario.flow("x", law, "a", "b", rtt="1 s", count=times * FLOWS, start="0 s")
 
 
 def packets(law: str, times: int) -> Scenario:
-    """One flow that fills a long link."""
+    """Returns one flow that fills a long link with packets."""
     chosen: object = {law: {"initial_ssthresh": times * PACKETS}} if law in {"newreno", "cubic"} else law
     delay = 40 * times
     scenario = Scenario("packets", f"{50 * delay} ms", sample="1 s", profile="paper")
@@ -38,7 +38,7 @@ def packets(law: str, times: int) -> Scenario:
 
 
 def links(times: int) -> Scenario:
-    """Links that nothing crosses, beside a flow."""
+    """Returns a flow on one link, and additional unused links."""
     scenario = Scenario("links", "10 ms", sample="10 ms", profile="paper").link("a", "b", "1 Mb/s", "1 ms", duplex=True)
     scenario.flow("x", "jetmax", "a", "b")
     for i in range(times * LINKS):
@@ -47,11 +47,11 @@ def links(times: int) -> Scenario:
 
 
 def main() -> None:
-    """Prints a table, or runs the scenario on standard input and prints the peak of its process."""
+    """Prints a table; with `--peak`, runs the scenario on standard input and prints the peak memory of its process."""
     if sys.argv[1:] == ["--peak"]:
         print(*_peak(sys.stdin.read()))
         return
-    print("| law | bytes per flow | bytes per packet or ACK on its way |\n|---|---|---|")
+    print("| law | bytes per flow | bytes per packet or ACK in flight |\n|---|---|---|")
     for law in LAWS:
         flow = (_measured(flows(law, 2))[0] - _measured(flows(law, 1))[0]) / FLOWS
         few, many = _measured(packets(law, 1)), _measured(packets(law, 2))
@@ -72,7 +72,7 @@ def _measured(scenario: Scenario) -> tuple[int, int]:
 
 
 def _peak(scenario: str) -> tuple[int, int]:
-    """Bytes that this process has taken at most, and packets and ACKs on their way at most."""
+    """Returns the peak memory of this process in bytes, and the largest number of packets and ACKs in flight."""
     simulation = _core.Simulation(scenario)
     over, on_the_way = False, 0
     while not over:

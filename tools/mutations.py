@@ -1,9 +1,9 @@
-"""Does a check turn if a law is changed? `python -m tools.mutations [--only LAW]`.
+"""Tests whether checks notice a change of a law: `python -m tools.mutations [--only LAW]`.
 
-Each change of `tools/mutations.toml` is made in a copy of the working tree, and the figures that should notice are
-measured there, with it and without. A change that turns no check for the worse survives: a check is missing; one under
-which a figure has no values fails: nothing was judged. Tools that mutate all of a program (cargo-mutants) ask which
-unit tests notice; here checks of papers must, in Rust and in Python.
+Each change of `tools/mutations.toml` is made in a copy of the working tree. The figures that should notice it are
+measured there, with it and without. A change that makes no check fail survives: a check is missing. A change under
+which a figure has no values fails: nothing was judged. Tools that mutate a whole program (cargo-mutants) look for unit
+tests that notice; here, checks of papers must notice, in Rust and in Python.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).with_suffix(".toml")
 KINDS = ("threshold", "gain", "sign", "rounding", "dropped term")
-#: What a build and a measurement need of the working tree.
+#: Parts of the working tree needed for a build and a measurement.
 COPIED = ("Cargo.toml", "Cargo.lock", "crates", "apps", "benches", "fuzz", "papers", "python", "scenarios")
 MODULE = Path("python/levelflow/_core.abi3.so")
-BUILD = ("cargo", "build", "--quiet", "--release", "-p", "levelflow-py", "--features", "extension-module")
-#: A build after a change takes seconds instead of half a minute; what is computed is the same.
-PROFILE = {"lto": "off", "incremental": "true", "codegen_units": "256", "debug": "false"}
+BUILD = ("cargo", "build", "--quiet", "--profile", "quick", "-p", "levelflow-py", "--features", "extension-module")
+#: Build profile with which a rebuild after a change takes seconds instead of half a minute; results are the same.
+PROFILE = {"incremental": "true", "codegen_units": "256"}
 REPRODUCE = (sys.executable, "-c", "from levelflow.cli import main; main()", "reproduce")
-#: A changed law may send packets without end: so many times as long as the law itself, and so much more, s.
+#: Time limit of a changed law, which may never end: multiple of the unchanged law's time, and additional seconds.
 LONGEST_TIMES, LONGEST_MORE = 20, 60
 SHOWN = 2
 
-#: Verdicts of the checks of a figure, by `entry[check]`.
+#: Verdicts of a figure's checks, by `entry[check]`.
 Verdicts = dict[str, str]
 
 
 class TableError(ValueError):
-    """The table of changes cannot be used."""
+    """An invalid table of changes."""
 
 
 class RunError(RuntimeError):
-    """A build or a measurement gave no verdicts."""
+    """A build or a measurement without verdicts."""
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Mutation:
     """One change of one law.
 
     Attributes:
-        law: whose it is, or the queue discipline.
-        name: of the change, one word.
+        law: law or queue discipline that is changed.
+        name: one-word name of the change.
         kind: one of `KINDS`.
-        file: below the checkout; Rust is built anew, Python is not.
-        before: text of the file that occurs once.
-        after: what takes its place.
-        figures: entries or folders of `papers/` that should notice, in the order in which they are measured.
-        open: of a change that no check notices, which one is missing.
+        file: path below the checkout; a change in Rust needs a build, a change in Python does not.
+        before: text that occurs once in the file.
+        after: text that replaces `before`.
+        figures: entries or folders of `papers/` that should notice the change, in the order of measurement.
+        open: description of the missing check, for a change that no check notices.
     """
 
     law: str
@@ -85,14 +85,14 @@ class Mutation:
 
     @property
     def compiled(self) -> bool:
-        """Whether it needs a build."""
+        """True if the change needs a build."""
         return self.file.endswith(".rs")
 
     def changed(self, root: Path) -> str:
-        """Returns the text of the file below a root, with the change.
+        """Returns the text of the file below a root, with the change applied.
 
         Raises:
-            TableError: if there is no such file, or the text does not occur once.
+            TableError: if the file does not exist, or `before` does not occur once.
         """
         path = root / self.file
         if not path.is_file():
@@ -109,7 +109,7 @@ def read(path: Path = TABLE) -> list[Mutation]:
     """Reads the table of changes.
 
     Raises:
-        TableError: if it has a mistake.
+        TableError: if the table is invalid.
     """
     rows = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
     mutations = [_mutation(row) for row in rows]
@@ -131,10 +131,10 @@ def _mutation(row: Mapping[str, Any]) -> Mutation:
 
 
 def check(mutations: Sequence[Mutation]) -> None:
-    """Makes sure that each change can be made in the checkout, and that its figures exist.
+    """Checks that each change can be applied to the checkout, and that its figures exist.
 
     Raises:
-        TableError: if a text does not occur once, or changes nothing.
+        TableError: if a `before` text does not occur once, or a change has no effect.
         ClaimError: if a figure is unknown.
     """
     claims = model.discover(PAPERS)
@@ -147,11 +147,11 @@ def check(mutations: Sequence[Mutation]) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a change: it is noticed if checks turned, fails if a figure has no values, and else survives.
+    """Outcome of a change: noticed if checks became worse, failed if a figure has no values, otherwise survived.
 
     Attributes:
-        turned: checks of the first figure that notices.
-        failed: why figures, of those before it or of all, have none.
+        turned: checks that became worse, in the first figure that notices.
+        failed: reasons why figures have no values.
     """
 
     turned: list[str]
@@ -159,21 +159,21 @@ class Outcome:
 
     @property
     def noticed(self) -> bool:
-        """Whether checks turned."""
+        """True if checks became worse."""
         return bool(self.turned)
 
     @property
     def survives(self) -> bool:
-        """Whether all figures were judged, and no check turned."""
+        """True if all figures were judged, and no check became worse."""
         return not self.turned and not self.failed
 
 
 class Tree:
-    """A copy of the working tree in which laws are changed; what it is a copy of is never touched.
+    """A copy of the working tree in which laws are changed; the original is never modified.
 
     Args:
-        folder: has the copy, what is built and what was found.
-        workers: runs side by side; one per processor if none.
+        folder: folder for the copy, its builds and the results.
+        workers: number of parallel runs; by default, one per CPU.
     """
 
     def __init__(self, folder: Path, workers: int | None = None) -> None:
@@ -183,7 +183,7 @@ class Tree:
         self._target = Path(os.environ.get("CARGO_TARGET_DIR", self.folder / "target"))
 
     def copy(self) -> None:
-        """Makes the copy equal to the working tree; files that are equal keep their time, so that no build is lost."""
+        """Makes the copy equal to the working tree. Unchanged files keep their times, so builds remain valid."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *COPIED]
         listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
         names = [name for name in listed.split("\0") if name and os.path.lexists(CHECKOUT / name)]
@@ -199,7 +199,7 @@ class Tree:
         self._names = sorted(names)
 
     def digest(self, figures: Sequence[str]) -> str:
-        """Hash of what decides the verdicts of figures: the copy as it is, but for other figures."""
+        """Returns a hash of all inputs of the figures' verdicts: the copy, without all other figures."""
         own = {claim.folder.name for claim in model.select(self._claims, figures)}
         digest = hashlib.sha256()
         for name in self._names:
@@ -218,26 +218,26 @@ class Tree:
         return hashlib.sha256(name.encode() + _content(self.root / name)).digest()
 
     def build(self) -> None:
-        """Builds the compiled module of the tree.
+        """Builds the compiled module in the copy.
 
         Raises:
-            RunError: if it does not build.
+            RunError: if the build fails.
         """
-        profile = {f"CARGO_PROFILE_RELEASE_{name.upper()}": value for name, value in PROFILE.items()}
+        profile = {f"CARGO_PROFILE_QUICK_{name.upper()}": value for name, value in PROFILE.items()}
         environment = os.environ | profile | {"CARGO_TARGET_DIR": str(self._target)}
         done = subprocess.run(BUILD, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RunError(f"does not build: {_first(done.stderr, 'error')}")
-        shutil.copyfile(self._target / "release" / "lib_core.so", self.root / MODULE)
+        shutil.copyfile(self._target / "quick" / "lib_core.so", self.root / MODULE)
 
     def borrow(self) -> str:
-        """Takes the compiled module of the checkout; returns its hash."""
+        """Copies the compiled module of the checkout, and returns its hash."""
         shutil.copyfile(_core.__file__, self.root / MODULE)
         return hashlib.sha256((self.root / MODULE).read_bytes()).hexdigest()
 
     @contextmanager
     def with_change(self, mutation: Mutation) -> Iterator[None]:
-        """Changes a law; afterwards, it is as it was."""
+        """Applies a change on entry, and reverts it on exit."""
         path = self.root / mutation.file
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation.changed(self.root), encoding="utf-8")
@@ -247,16 +247,16 @@ class Tree:
             path.write_text(text, encoding="utf-8")
 
     def measure(self, figure: str, longest: float | None = None) -> tuple[Verdicts, float]:
-        """Returns the verdicts of a figure, and how many seconds it took.
+        """Returns the verdicts of a figure, and the time that the measurement took, s.
 
         Raises:
-            RunError: if there are none, or not within the longest time, s, which changed laws have.
+            RunError: if there are no verdicts, or not within `longest` seconds.
         """
         found = self.folder / "verdicts.json"
         found.unlink(missing_ok=True)
         command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
         python = {"PYTHONPATH": str(self.root / "python")}
-        if longest:  # bytecode goes by the seconds of a file's time: that of a change may pass for that of the next
+        if longest:  # bytecode is matched by the seconds of a file's time, which may be those of the next change
             python["PYTHONDONTWRITEBYTECODE"] = "1"
         begin = time.monotonic()
         try:
@@ -282,13 +282,13 @@ def _content(path: Path) -> bytes:
 
 
 def _first(text: str, word: str) -> str:
-    """The first line that has a word, or the last one."""
+    """Returns the first line that contains a word; the last line if none does."""
     lines = text.strip().splitlines() or ["no message"]
     return next((line for line in lines if word in line), lines[-1])
 
 
 def turned(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Returns which checks have a worse verdict than before, and which."""
+    """Returns the checks whose verdict is worse than before, with the new verdict."""
     order = get_args(Verdict)
     return [
         f"{check}: {verdict} -> {after[check]}"
@@ -298,18 +298,18 @@ def turned(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 
 def unjudged(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Returns which checks have no value any more: their figure raised before they had one."""
+    """Returns the checks that no longer have a value, because their figure raised an error."""
     return [check for check, verdict in before.items() if verdict != "error" == after.get(check, "error")]
 
 
 class Kept:
-    """What was found out, a file each: an interrupted run need not find it out again."""
+    """Stored results of measurements, one file each, so that an interrupted run can resume."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load(self, name: str, key: object) -> Any:
-        """Returns what was found by this name, if it was for the same key; else none."""
+        """Returns the stored result with this name; None if it was stored for another key."""
         try:
             record = json.loads(self._file(name).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
@@ -317,7 +317,7 @@ class Kept:
         return record["found"] if record["key"] == repr(key) else None
 
     def save(self, name: str, key: object, found: Any) -> None:
-        """Keeps what was found, in place of what was kept by this name."""
+        """Stores a result, which replaces the result with the same name."""
         files.replace(self._file(name), json.dumps({"key": repr(key), "found": found}))
 
     def _file(self, name: str) -> Path:
@@ -325,7 +325,7 @@ class Kept:
 
 
 def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple[Mutation, Outcome]]:
-    """Yields each change and what became of it: those of Python first, which need no build. Failures are not kept.
+    """Yields each change and its outcome; Python changes first, as they need no build. Failures are not stored.
 
     Raises:
         RunError: if a figure has no verdicts without any change.
@@ -346,12 +346,12 @@ def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple
 
 
 def _what(mutation: Mutation) -> tuple[object, ...]:
-    """What of a change decides what is found."""
+    """Returns the parts of a change that determine its outcome."""
     return mutation.file, mutation.before, mutation.after, mutation.figures
 
 
 def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -> dict[str, tuple[Verdicts, float]]:
-    """Measures all their figures without any change."""
+    """Measures the figures of all changes in the unchanged tree."""
     names = dict.fromkeys(figure for mutation in mutations for figure in mutation.figures)
     keys = {name: (tree.digest([name]), module) for name in names}
     usual = {name: kept.load(f"usual-{name}", key) for name, key in keys.items()}
@@ -365,7 +365,7 @@ def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -
 
 
 def _outcome(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts, float]]) -> Outcome:
-    """Measures the figures until one notices."""
+    """Measures the figures until one notices the change."""
     failed = []
     with tree.with_change(mutation):
         if mutation.compiled:
@@ -399,7 +399,7 @@ def row(mutation: Mutation, outcome: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Makes the changes and prints what noticed them; 1 if nothing noticed one that is not open, or an open one was."""
+    """Applies the changes and prints the checks that notice; 1 if an open change is noticed or another is not."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("--only", action="append", metavar="LAW", help="changes of this law, or the one of this name")
     parser.add_argument("--no-build", action="store_true", help="only changes of Python")
@@ -436,7 +436,7 @@ def _chosen(mutations: list[Mutation], only: list[str] | None, *, python: bool) 
 
 
 def _print(found: Iterator[tuple[Mutation, Outcome]]) -> list[tuple[Mutation, Outcome]]:
-    """Prints a row as each is found; gives all."""
+    """Prints a row for each change when it is done, and returns all changes with their outcomes."""
     print("| law | change | kind | noticed by |\n|---|---|---|---|")
     done = []
     for mutation, outcome in found:

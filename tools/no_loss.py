@@ -1,8 +1,8 @@
-"""Under which conditions a law of explicit rates loses nothing: `python -m tools.no_loss [--out PICTURE]`.
+"""Conditions under which a law of explicit rates loses nothing: `python -m tools.no_loss [--out PICTURE]`.
 
-The topologies T1 to T5 of the dissertation (Zhang 2008, section VI.3), and one condition changed at a time: the initial
-rate, whether flows start at once, the size of packets at a low rate, the buffer. Overshoot is the largest load of a
-link over what it aims for, in samples of 100 ms.
+The topologies are T1 to T5 of the dissertation (Zhang 2008, section VI.3). One condition is changed at a time: the
+initial rate, a simultaneous start, the size of packets at a low rate, the buffer. Overshoot is the largest load of a
+link over its target, in samples of 100 ms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANY = 10_000
 RED, GREEN = "#c44e52", "#dcefdc"
 
 Condition = tuple[str, dict[str, object], float, bool]
-#: Name, parameters of the law, buffer over that of the topology, whether flows start at once.
+#: Condition: name, law parameters, buffer relative to that of the topology, and True for a simultaneous start.
 CONDITIONS: tuple[Condition, ...] = (
     ("defaults", {}, 1.0, False),
     ("first rate 200 kb/s", {"initial_rate": "200 kb/s"}, 1.0, False),
@@ -44,7 +44,7 @@ CONDITIONS: tuple[Condition, ...] = (
 
 
 def t1(law: str, buffer: float, at_once: bool) -> Scenario:
-    """A short and a long path share 10 Mb/s."""
+    """Returns T1: a short and a long path share 10 Mb/s."""
     scenario = Scenario("T1", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer=f"{275 * buffer:g} kB", duplex=True)
     scenario.flow("x1", law, "R1", "R2", rtt="220 ms")
@@ -52,7 +52,7 @@ def t1(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t2(law: str, buffer: float, at_once: bool) -> Scenario:
-    """99 flows of a short path and one of a long path, in packets of 200 B."""
+    """Returns T2: 99 flows of a short path and one of a long path, in packets of 200 B."""
     scenario = Scenario("T2", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer=f"{64 * buffer:g} kB", duplex=True)
     for number in range(T2_FLOWS):
@@ -63,7 +63,7 @@ def t2(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t3(law: str, buffer: float, at_once: bool) -> Scenario:
-    """ACKs pass a queue that now and then holds them for up to a second."""
+    """Returns T3: ACKs pass a queue that sometimes delays them by up to a second."""
     scenario = Scenario("T3", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "5 ms", buffer=f"{64 * buffer:g} kB", duplex=True)
     held = {"every": {"uniform": [5000, 10000]}, "hold": {"uniform": ["0.5 s", "1 s"]}, "spacing": "10 us"}
@@ -72,7 +72,7 @@ def t3(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t4(law: str, buffer: float, at_once: bool) -> Scenario:
-    """A square of routers; ACKs of the long paths share links with data."""
+    """Returns T4: a square of routers; ACKs of the long paths share links with data."""
     scenario = Scenario("T4", "100 s", profile="paper")
     sides = (("R1", "R2", 20, 10), ("R2", "R4", 17, 990), ("R4", "R3", 20, 10), ("R3", "R1", 17, 990))
     for source, to, mbps, ms in sides:
@@ -87,7 +87,7 @@ def t4(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t5(law: str, buffer: float, at_once: bool) -> Scenario:
-    """Fifty flows join one that holds 100 Mb/s, all at the same moment."""
+    """Returns T5: fifty flows join one that holds 100 Mb/s, all at the same moment."""
     scenario = Scenario("T5", "30 s", profile="paper")
     scenario.link("R1", "R2", "100 Mb/s", "10 ms", buffer=f"{1250 * buffer:g} kB", duplex=True)
     scenario.flow("x1", law, "R1", "R2", rtt="100 ms")
@@ -101,7 +101,7 @@ TOPOLOGIES: dict[str, Callable[[str, float, bool], Scenario]] = {"T1": t1, "T2":
 
 
 def scenario(topology: str, law: str, condition: Condition) -> Scenario:
-    """A topology under a law and a condition."""
+    """Returns the scenario of a topology with a law and a condition."""
     _, parameters, buffer, at_once = condition
     built = TOPOLOGIES[topology](law, buffer, at_once)
     built.raw["sample"] = "100 ms"
@@ -109,7 +109,7 @@ def scenario(topology: str, law: str, condition: Condition) -> Scenario:
 
 
 def outcome(run: Scenario, result: Result) -> tuple[int, float]:
-    """Dropped packets, and the largest overshoot of a link in percent."""
+    """Returns the number of dropped packets, and the largest overshoot over all links in percent."""
     links = {link["name"]: link["target_bps"] for link in run.resolve()["links"]}
     loads = result.links.select("link", "arrival_bps").iter_rows()
     most = max((load / links[str(name)] - 1 for name, load in loads if load is not None), default=0.0)
@@ -117,13 +117,13 @@ def outcome(run: Scenario, result: Result) -> tuple[int, float]:
 
 
 def cell(found: tuple[int, float]) -> str:
-    """Drops and overshoot, as in the table."""
+    """Returns drops and overshoot, in the format of the table."""
     drops, overshoot = found
     return f"{drops} / {overshoot:.1f} %"
 
 
 def figure(found: dict[tuple[str, str, str], tuple[int, float]]) -> Figure:
-    """Colours of the table: a row per condition, a column per law and topology; red where packets were dropped."""
+    """Draws the table in colours: a row per condition, a column per law and topology. Red means dropped packets."""
     from matplotlib.figure import Figure
 
     names, columns = [name for name, *_ in CONDITIONS], [(law, top) for law in LAWS for top in TOPOLOGIES]
@@ -148,7 +148,7 @@ def figure(found: dict[tuple[str, str, str], tuple[int, float]]) -> Figure:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the conditions and prints the table; the exit status."""
+    """Runs the conditions and prints the table; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.no_loss", description=__doc__)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs side by side (%(default)s)")
     parser.add_argument("--out", help="draws the table to this file")

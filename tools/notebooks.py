@@ -1,4 +1,4 @@
-"""Runs the notebooks of `docs/notebooks` and keeps what they show: `python -m tools.notebooks`."""
+"""Runs the notebooks of `docs/notebooks` and stores their output: `python -m tools.notebooks`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def executed(path: Path) -> Any:
-    """Returns a notebook with what it shows when it runs in an empty directory, without dates and versions."""
+    """Returns a notebook with output from a run in an empty directory; dates and versions are removed."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "matplotlibrc").write_text("svg.hashsalt: levelflow\n", encoding="utf-8")
@@ -43,7 +43,7 @@ def executed(path: Path) -> Any:
 
 
 def words(notebook: Any) -> list[list[str]]:
-    """Returns what each cell shows, pictures aside: text as text, tables as HTML."""
+    """Returns the output of each cell, without pictures: text as text, tables as HTML."""
     return [[_words(output) for output in cell.get("outputs", [])] for cell in notebook.cells]
 
 

@@ -1,7 +1,7 @@
-"""Where the instructions of a packet-hop go, by callgrind: `python -m tools.profile`. Needs valgrind; a few minutes.
+"""Instructions of a packet-hop by area, from callgrind: `python -m tools.profile`. Needs valgrind and a few minutes.
 
-An instruction of an inlined function counts where that function stands. One of Rust's own library counts with the
-function that it was inlined into, and apart where that is the loop over events, which has most others inlined, too.
+An instruction of an inlined function counts for the place of that function. One of Rust's own library counts for the
+function into which it was inlined. In the loop over events, which contains most others inlined, it counts separately.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno")
-#: The first whose pattern is in the path of a line, or in the name of the function that it was inlined into.
+#: Areas by pattern. The first match with the path of a line, or with the function into which it was inlined, counts.
 AREAS = {
-    "event list": r"sim/src/(events|tournament)|EventList|Tournament|binary_heap",
+    "event list": r"sim/src/(events|winner_tree)|EventList|WinnerTree|binary_heap",
     "transport": r"crates/transport|levelflow_transport|scoreboard",
     "law": r"crates/laws|levelflow_laws",
     "records": r"crates/results|levelflow_results|sim/src/counters",
@@ -35,16 +35,16 @@ AREAS = {
     "links: queues, packets": r"crates/",
     "Rust's library: places in lists, minima": r"",
 }
-#: A second cache of 1 MB, behind a first one of 32 kB, and callgrind's predictor of branches, a simple one.
+#: Simulated hardware: first-level cache of 32 kB, last-level cache of 1 MB, and callgrind's simple branch predictor.
 SIMULATED = ["--cache-sim=yes", "--D1=32768,8,64", "--LL=1048576,16,64", "--branch-sim=yes"]
 EVENTS = ("Ir", "D1mr", "D1mw", "DLmr", "DLmw", "Bcm", "Bim")
 MISSES = ("misses of the first cache", "misses of the second", "branches mispredicted")
-#: Counts of events, a file and a function.
+#: Matches event counts, a file and a function.
 LINE = re.compile(r"\s*" + r"([\d,]+|\.)(?: \([^)]*\))?\s+" * len(EVENTS) + r"(\S[^:]*:\S.*)$")
 
 
 def main() -> None:
-    """Prints a table, or, as the child of this program, simulates and prints packet-hops."""
+    """Prints a table. As the child of this program, simulates and prints the number of packet-hops."""
     if sys.argv[1:]:
         _work(*sys.argv[1:])
         return
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _cases() -> Iterator[tuple[str, Scenario]]:
-    """Ten flows at 100 Mb/s and a hundred at 10 Gb/s, where all that moves outgrows a cache; few links, many links."""
+    """Yields ten flows at 100 Mb/s; a hundred at 10 Gb/s, whose data outgrows a cache; few links; many links."""
     from tools.bench import around, dumbbell, in_a_row, wide
 
     for law in LAWS:
@@ -81,7 +81,7 @@ def _work(scenario: str) -> None:
 
 
 def _profile(scenario: Scenario) -> dict[str, float]:
-    """Instructions in all and by area, and misses, per packet-hop."""
+    """Returns instructions, in total and by area, and cache and branch misses, per packet-hop."""
     with tempfile.TemporaryDirectory() as folder:
         out, file = Path(folder) / "callgrind.out", Path(folder) / "scenario.json"
         file.write_text(scenario.to_json(), encoding="utf-8")

@@ -1,6 +1,7 @@
-"""Writes what the program says about itself into `docs` and `levelflow.keywords`: `python -m tools.reference`.
+"""Writes the program's own descriptions into `docs` and `levelflow.keywords`: `python -m tools.reference`.
 
-Most pages of `docs/reference` as a whole; those of `docs/laws`, the wire format and the dissector between two marks.
+Most pages of `docs/reference` are written in full; those of `docs/laws`, the wire format and the dissector between two
+marks.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 
 
 def pages() -> dict[Path, str]:
-    """Returns the text of every page that is written in full or in part, by its path."""
+    """Returns the text of every page that this program writes in full or in part, by path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     whole["measures.md"] = _measures()
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
@@ -89,7 +90,7 @@ def main() -> None:
 
 
 def _filled(page: Path, lines: Iterable[str]) -> str:
-    """Returns the text of a page with these lines between its marks."""
+    """Returns the text of a page with `lines` between its marks."""
     begin, end = MARKS[page.suffix]
     before, rest = page.read_text(encoding="utf-8").split(begin)
     return before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
@@ -126,7 +127,7 @@ def _scenario() -> Iterator[str]:
 
 
 def _units(pattern: str) -> list[str]:
-    """Returns the units that a quantity's pattern ends with.
+    """Returns the units that a pattern of quantities accepts.
 
     >>> _units(r"^[0-9]+ *(ms|s)$")
     ['`ms`', '`s`']
@@ -163,7 +164,7 @@ def _default(value: dict[str, Any]) -> str:
 
 
 def _kind(value: dict[str, Any]) -> str:
-    """Says in a few words what kind of value a part of the schema takes."""
+    """Returns a short description of the values that a part of the schema accepts."""
     if "$ref" in value:
         return KINDS.get(value["$ref"].rpartition("/")[2], "table")
     if "anyOf" in value:
@@ -210,7 +211,7 @@ def _law(law: dict[str, Any]) -> Iterator[str]:
 
 
 def on_the_wire() -> list[dict[str, Any]]:
-    """Returns the laws that routers run, in the order of their numbers."""
+    """Returns the laws that run on routers, in the order of their numbers."""
     return sorted((law for law in laws() if law["number"]), key=lambda law: int(law["number"]))
 
 
@@ -236,7 +237,7 @@ def _headers() -> Iterator[str]:
 
 
 def _places(mask: int) -> str:
-    """Returns which bits a mask takes.
+    """Returns the positions of the bits of a mask, as text.
 
     >>> _places(0x80), _places(0x0f)
     ('bit 7', 'bits 3 to 0')
@@ -270,7 +271,7 @@ def _dissector() -> Iterator[str]:
 
 
 def _defaults(row: dict[str, Any]) -> str:
-    """Returns the default of a parameter, and that of the profile `paper` if it is another.
+    """Returns the default of a parameter, and its default in the profile `paper` if that differs.
 
     >>> _defaults({"default": "10", "paper": "2"})
     '`10`; `paper`: `2`'
@@ -280,7 +281,7 @@ def _defaults(row: dict[str, Any]) -> str:
 
 
 def _plain(doc: str) -> str:
-    """Returns a line of text without marks.
+    """Returns a line of text without Markdown marks.
 
     >>> _plain("`R_p`: smallest rate")
     'R_p: smallest rate'
@@ -289,7 +290,7 @@ def _plain(doc: str) -> str:
 
 
 def _lua(table: dict[str, Any]) -> str:
-    """Returns the inside of a table of Lua.
+    """Returns a dictionary as the inside of a Lua table.
 
     >>> _lua({"name": "rate", "bytes": 4, "low": 0.0, "high": math.inf})
     'name = "rate", bytes = 4, low = 0.0, high = math.huge'
@@ -361,7 +362,7 @@ def _buffers() -> Iterator[str]:
 
 
 def _module(module: ModuleType) -> Iterator[list[str]]:
-    """Returns each public class and function of a module, with the first line of what it says of itself."""
+    """Yields each public class and function of a module, with the first line of its docstring."""
     for name, value in vars(module).items():
         if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
             takes = f"({', '.join(inspect.signature(value).parameters)})"
@@ -393,7 +394,7 @@ def _commands() -> Iterator[str]:
 
 
 def _leaves(name: str, group: Any) -> Iterator[tuple[str, Any]]:
-    """Returns each command of a group and of the groups in it, by its full name."""
+    """Yields each command of a group, including nested groups, by its full name."""
     for own, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from _leaves(f"{name} {own}", command)

@@ -1,4 +1,4 @@
-"""Over which range of a parameter that a paper does not print do its claims hold? `python -m tools.sensitivity`.
+"""Range of an unprinted parameter of a paper in which its claims hold: `python -m tools.sensitivity`.
 
 Measures figures again with other values, by the same checks, and prints a table in Markdown for each parameter.
 """
@@ -24,13 +24,13 @@ AS_IT_IS = "as it is"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that is not printed, and the figures whose claims may depend on it.
+    """A parameter whose value a paper does not print, and the figures whose claims may depend on it.
 
     Attributes:
-        what: in words, with the value that the figures have.
-        paths: of the value in their scenarios.
-        values: others, from small to large.
-        figures: folders or entries.
+        what: description, with the value that the figures use.
+        paths: paths of the value in the scenarios of the figures.
+        values: other values, in ascending order.
+        figures: folders or entries of `papers/`.
     """
 
     what: str
@@ -104,7 +104,7 @@ PARAMETERS = {
 
 
 def section(name: str, parameter: Parameter, workers: int | None) -> Iterator[str]:
-    """Yields a heading, the command, and a row for each figure and value: what came out, and what changed."""
+    """Yields a heading, the command, and a row per figure and value, with the verdicts and their changes."""
     yield f"## {parameter.what}"
     yield f"`python -m tools.sensitivity --only {name}`"
     yield ""
@@ -121,7 +121,7 @@ def section(name: str, parameter: Parameter, workers: int | None) -> Iterator[st
 
 
 def rows(value: str, found: Mapping[str, Mapping[str, str]], usual: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yields a row for each figure: how many checks hold as printed, and which verdicts are others than usual."""
+    """Yields a row per figure: the number of checks that hold as printed, and the verdicts that changed."""
     for name, verdicts in sorted(found.items()):
         held = Counter(verdicts.values())["reproduced"]
         turned = {check: verdict for check, verdict in verdicts.items() if verdict != usual[name][check]}
@@ -134,7 +134,7 @@ def rows(value: str, found: Mapping[str, Mapping[str, str]], usual: Mapping[str,
 def measured(
     claims: Sequence[model.Claim], changes: tuple[tuple[str, Any], ...], workers: int | None
 ) -> dict[str, dict[str, str]]:
-    """Returns the verdicts of the checks of each figure."""
+    """Returns the verdicts of each figure's checks."""
     figures = runner.measure_all(claims, workers=workers, changes=changes)
     return {
         figure.claim.folder.name: {f"{o.entry.id}[{o.index}]": o.verdict for o in figure.outcomes} for figure in figures
@@ -142,7 +142,7 @@ def measured(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Prints the tables of all parameters, or of one."""
+    """Prints the tables of all parameters, or the table of one."""
     parser = argparse.ArgumentParser(prog="python -m tools.sensitivity", description=__doc__)
     parser.add_argument("--only", choices=PARAMETERS, metavar="NAME", help=f"one of {', '.join(PARAMETERS)}")
     parser.add_argument("--workers", type=int, help="runs side by side; one per processor")

@@ -1,4 +1,4 @@
-"""Builds the documentation as a site, strictly: `make site`. Every page and what it links to is copied as it lies."""
+"""Builds the documentation as a site, strictly: `make site`. Every page and every linked file is copied unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SITE = CHECKOUT / "target" / "site"
 PAGES = SITE / "pages"
 LAB = CHECKOUT / "apps" / "lab" / "page"
 LINK = re.compile(r"\]\(([^)#:\s]+)")
-#: The public modules of Python, and what the page says of each beside its own documentation.
+#: Public Python modules, and the names that the page documents in addition to each module.
 API = {
     "levelflow.scenario": ["Scenario"],
     "levelflow.keywords": [],
@@ -32,7 +32,7 @@ API = {
 
 
 def main() -> None:
-    """Copies, adds the API of Python, and builds; the API of Rust and the lab join it where they are built."""
+    """Copies pages, adds the Python API, and builds the site; adds the Rust API and the lab if they are built."""
     shutil.rmtree(SITE, ignore_errors=True)
     copy()
     examples()
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def copy() -> None:
-    """Copies the pages of the tree, their pictures, and the files that they link to."""
+    """Copies the pages of the tree, their pictures, and the files to which they link."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     names = [Path(name) for name in listed.stdout.split("\0") if name.endswith((".md", ".ipynb")) and name[0] != "."]
     wanted = {name for name in names if not (CHECKOUT / name).is_symlink()}
@@ -67,7 +67,7 @@ def copy() -> None:
 
 
 def examples() -> None:
-    """Copies the package with a heading over examples in docstrings: mkdocstrings reads others as prose."""
+    """Copies the package with headings above docstring examples, since mkdocstrings renders bare examples as prose."""
     block = re.compile(r"^( +)(>>> .*\n(?:(?! *\n| *\"\"\").*\n)*)", re.MULTILINE)
     for path in (CHECKOUT / "python" / "levelflow").rglob("*.py"):
         if {"papers", "scenarios"} & set(path.parts):
@@ -83,7 +83,7 @@ def _headed(found: re.Match[str]) -> str:
 
 
 def notebook(name: Path) -> None:
-    """Writes a notebook as a page and its pictures: cells, and what they show."""
+    """Writes a notebook as a page with pictures: its cells and their output."""
     parts = []
     for number, cell in enumerate(json.loads((CHECKOUT / name).read_text(encoding="utf-8"))["cells"]):
         source = "".join(cell["source"])
@@ -102,7 +102,7 @@ def notebook(name: Path) -> None:
 
 
 def python() -> str:
-    """Returns the page of the API of Python."""
+    """Returns the page of the Python API."""
     lines = ["# Python", "", "The public names, from their docstrings.", ""]
     for module, members in API.items():
         lines += [f"::: {module}", "    options:", "      heading_level: 2"]

@@ -1,4 +1,4 @@
-"""Simulates what `make bench` does, for the compiler of a wheel to learn which ways packets take (profile-guided)."""
+"""Runs the cases of `make bench` as training for the compiler of a wheel (profile-guided optimisation)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tools.bench import cases, dumbbell, measure
 if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
-#: With more flows, packets take the same paths, but longer.
+#: Largest number of flows in training. With more flows, packets only take the same code paths for longer.
 MOST_FLOWS = 100_000
 
 
 def main() -> None:
-    """Runs each case once, and networks of all laws, since cases of one law may run on an engine of its own."""
+    """Runs each case once, and networks with all laws, since cases with one law may run on a specialised engine."""
     for _, _, scenario, flows in cases():
         if (flows or 0) <= MOST_FLOWS:
             measure(scenario)

@@ -44,5 +44,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Names the public names, also those that nobody used yet."""
+    """Returns the public names, including those that are not imported yet."""
     return sorted([*__all__, "__version__"])

@@ -1,32 +1,32 @@
-"""The compiled half of Levelflow: scenarios in, tables out."""
+"""Compiled part of Levelflow: parser of scenarios, engine and laws."""
 
 from os import PathLike
 
 class ScenarioError(ValueError):
-    """A scenario that is not allowed; a line for each mistake: what, where, what is allowed."""
+    """Invalid scenario; one line per mistake with the problem, its place and the allowed values."""
 
-    mistakes: list[str]  # of those that checking a scenario raises
+    mistakes: list[str]  # only set if validation of a scenario raised the error
 
 def parse(text: str, /) -> str:
-    """Turns TOML into the JSON of the scenario as written."""
+    """Converts TOML to the JSON of the scenario as written."""
 
 def line(text: str, error: str, /) -> int | None:
-    """Returns the line of a scenario file that an error is about."""
+    """Returns the line number of an error in a scenario file; None if it is unknown."""
 
 def read_traces(json: str, folder: str, /) -> str:
-    """Returns the JSON of a scenario with changes in place of traces that its links name, as paths from a folder."""
+    """Returns the JSON of a scenario with changes in place of the traces of links; paths are relative to `folder`."""
 
 def locate(json: str, path: str, /) -> str:
     """Returns the JSON list of steps along a path such as `flow.x1.start`: keys of tables and indices of lists."""
 
 def value_of(text: str, /) -> str:
-    """Returns the JSON of a value as typed on a command line: TOML where it is TOML, otherwise the text itself."""
+    """Returns the JSON of a value of the command line, parsed as TOML, or as text if it is not TOML."""
 
 def scale_arrivals(json: str, factor: float, /) -> str:
     """Returns the JSON of a scenario with the arrivals of all flow entries multiplied by a factor."""
 
 def resolve(json: str, /) -> str:
-    """Checks a scenario and returns the JSON of what it means, in base units."""
+    """Validates a scenario and returns the JSON of the resolved one, in base units."""
 
 def schema() -> str:
     """Returns the JSON Schema of scenarios."""
@@ -41,48 +41,48 @@ def buffer_algorithms() -> str:
     """Returns the JSON list of buffer rules and buffer-sizing algorithms and their parameters."""
 
 def replay(log: bytes, /) -> str:
-    """Does again what a log of laws says and returns the JSON of what came out; ValueError if it is no log."""
+    """Replays a log of a law's inputs and returns the JSON of the comparison; raises ValueError for an invalid log."""
 
 def build() -> str:
     """Returns the version and the build profile."""
 
 class Simulation:
-    """One run of a scenario."""
+    """Single run of a scenario."""
 
     now: float
     duration: float
     events: int
     packet_hops: int
     memory: int
-    division: str  # how the run is divided among threads, or why it is not
+    division: str  # division of the run among threads, or the reason for a single thread
 
     def __init__(self, json: str, capture: list[str] | None = None, threads: int | None = 1) -> None: ...
     def advance(self, to_s: float, budget_events: int, /) -> bool:
-        """Runs until that time or for that many events; says whether the run is over."""
+        """Runs until the time or for the number of events; returns True at the end of the run."""
 
     def record_end(self) -> None:
-        """Records the transfers that go on at the end of the run, which then must not go on."""
+        """Records the unfinished transfers at the end of the run; the run cannot continue afterwards."""
 
     def take(self) -> dict[str, dict[str, tuple[str, bytes]]]:
         """Returns the columns recorded since the last call."""
 
     def captured(self) -> bytes:
-        """Returns the pcapng captured since the last call."""
+        """Returns the pcapng data captured since the last call."""
 
     def summary(self) -> str:
-        """Returns the JSON of the exact counters; a broken conservation raises RuntimeError."""
+        """Returns the JSON of the exact counters; raises RuntimeError if packets are not conserved."""
 
 RESULT_FORMAT: str
 
 class Recording:
-    """The files of a run while it goes on; a directory that holds anything but a result raises ScenarioError."""
+    """Files of a run in progress; raises ScenarioError if the directory contains anything but a result."""
 
     def __init__(self, path: PathLike[str], manifest: str, origin: str | None = None) -> None: ...
     def flush(self, simulation: Simulation, /) -> None:
-        """Writes what was recorded since the last time as one part per table, then how far the run came."""
+        """Writes the rows since the last call as one part per table, then the simulated time."""
 
     def close(self, simulation: Simulation, complete: bool, /) -> None:
-        """Writes the rest, and puts one file in place of the parts of each table."""
+        """Writes the remaining rows, and merges the parts of each table into one file."""
 
 class Router:
     def __new__(cls, law: str, capacity_bps: float, params_json: str, id: int, logged: bool = False) -> Router: ...

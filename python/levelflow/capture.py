@@ -1,4 +1,4 @@
-"""Packets of a run in a capture file, which Wireshark and tshark read."""
+"""Capture files of a run, readable by Wireshark and tshark."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ START = bytes.fromhex("0a0d0d0a")
 
 
 class Capture:
-    """What links carry: Ethernet, IPv4, UDP, shim and header of each packet, as it reaches the far end of a link.
+    """Capture of packets at the far end of links: Ethernet, IPv4, UDP, shim and header of each packet.
 
     Attributes:
-        path: the file, in pcapng, one interface per link, times in nanoseconds.
-        links: names of the links; all if there are none.
+        path: File in pcapng format, with one interface per link and times in nanoseconds.
+        links: Names of the links; all links if empty.
     """
 
     def __init__(self, path: Path | str, links: Sequence[str] = ()) -> None:
@@ -25,10 +25,10 @@ class Capture:
         self.file: BinaryIO | None = None
 
     def check(self) -> Self:
-        """Refuses, before anything is written, a file that holds something else or cannot be written.
+        """Verifies that the file is new or an older capture; writes nothing.
 
         Raises:
-            ScenarioError: one line that says why.
+            ScenarioError: If the file is no capture or its directory does not exist; one line.
         """
         if self.path.is_file():
             with self.path.open("rb") as file:
@@ -42,17 +42,17 @@ class Capture:
         return self
 
     def append(self, captured: bytes) -> None:
-        """Writes what was captured; the first time, in place of what the file held."""
+        """Appends captured packets; the first call truncates the file."""
         if self.file is None:
             self.file = self.path.open("wb")
         self.file.write(captured)
 
     def flush(self) -> None:
-        """Makes what was written visible to others."""
+        """Flushes the file, so that other processes can read it."""
         if self.file:
             self.file.flush()
 
     def close(self) -> None:
-        """Ends the file."""
+        """Closes the file."""
         if self.file:
             self.file.close()

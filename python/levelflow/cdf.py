@@ -1,7 +1,8 @@
-"""Flow sizes from files: each line a size and the share of flows that are at most so large; linear between lines.
+"""Distributions of flow sizes from files.
 
-What follows a `#` is a comment. The first other line may be `bytes,probability` or `packets,probability`; without it,
-sizes are bytes. Blanks separate as well as commas do.
+Each line has a size and the fraction of flows that are at most this large. The distribution is linear between lines.
+Text after a `#` is a comment. The first line without a comment may be a header, `bytes,probability` or
+`packets,probability`; the default unit is bytes. Columns are separated by commas or blanks.
 """
 
 from __future__ import annotations
@@ -13,31 +14,31 @@ from typing import Any
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 
-#: Where the files are that go by their names: beside the user, and in the package.
+#: Folders of named files: in the working directory, and in the package.
 FOLDERS = (Path("scenarios/traffic"), Path(__file__).parent / "traffic")
 UNITS = {"bytes": "B", "packets": "packets"}
 
 Point = tuple[str, float]
 
 
-def expand(raw: dict[str, Any], beside: Path) -> dict[str, Any]:
+def expand(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Returns the scenario with the points of the file in place of each `size = { cdf = ... }`.
 
     Args:
-        raw: the scenario as written; it is not changed.
-        beside: the directory from which paths lead.
+        raw: Scenario as written; it is not changed.
+        folder: Directory to which relative paths refer.
 
     Raises:
-        ScenarioError: if there is no such file, or it holds no distribution.
+        ScenarioError: If a file does not exist or is not a distribution.
     """
     flows = raw.get("flow")
     if not isinstance(flows, list) or not any(map(_is_named, flows)):
         return raw
-    return raw | {"flow": [_expanded(flow, number, beside) for number, flow in enumerate(flows, 1)]}
+    return raw | {"flow": [_expanded(flow, number, folder) for number, flow in enumerate(flows, 1)]}
 
 
 def names() -> dict[str, Path]:
-    """Returns the files that go by their names."""
+    """Returns the paths of the named files by name."""
     found: dict[str, Path] = {}
     for folder in FOLDERS:
         for path in sorted(folder.glob("*.csv")):
@@ -49,7 +50,7 @@ def read(path: Path) -> list[Point]:
     """Reads the points of a file: sizes with their units, and probabilities.
 
     Raises:
-        ScenarioError: in one line that begins with the path.
+        ScenarioError: If the file is unreadable or not a distribution; one line that begins with the path.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -82,7 +83,7 @@ def _is_named(flow: Any) -> bool:
     return isinstance(flow, dict) and isinstance(flow.get("size"), dict) and list(flow["size"]) == ["cdf"]
 
 
-def _expanded(flow: Any, number: int, beside: Path) -> Any:
+def _expanded(flow: Any, number: int, folder: Path) -> Any:
     if not _is_named(flow):
         return flow
     place = f"flow {number} ({flow.get('name')}), size"
@@ -90,15 +91,15 @@ def _expanded(flow: Any, number: int, beside: Path) -> Any:
     if not isinstance(name, str):
         raise ScenarioError(f"{place}: cdf is {name!r}; needs the name or the path of a file")
     try:
-        return flow | {"size": {"empirical": [list(point) for point in read(_find(name, beside))]}}
+        return flow | {"size": {"empirical": [list(point) for point in read(_find(name, folder))]}}
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {error}") from None
 
 
-def _find(name: str, beside: Path) -> Path:
+def _find(name: str, folder: Path) -> Path:
     path = Path(name)
     if path.suffix or len(path.parts) != 1:
-        return beside / path
+        return folder / path
     known = names()
     if name not in known:
         looked = " and ".join(str(folder) for folder in FOLDERS)
@@ -107,7 +108,7 @@ def _find(name: str, beside: Path) -> Path:
 
 
 def _point(text: str, least: int, share: float) -> tuple[int, float]:
-    """Reads a line that follows a size with a share."""
+    """Parses a line; `least` and `share` are the size and the probability of the previous line."""
     try:
         first, second = re.split(r"\s*,\s*|\s+", text)
         size, probability = float(first), float(second)

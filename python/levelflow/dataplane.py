@@ -1,4 +1,4 @@
-"""Where the program `levelflow-net` is, and whether its router in the kernel can run here."""
+"""Search for the program `levelflow-net`, and test for its router in the kernel."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: The program, and the variable of the environment that may name another one.
+#: Name of the program, and environment variable that overrides its path.
 PROGRAM, VARIABLE = "levelflow-net", "LEVELFLOW_NET"
-#: What a check needs that measures the router in the kernel.
+#: Entry in the `needs` of checks that measure the kernel router.
 NEED = "data plane"
-#: A router for a moment, at a device of a network of its own.
+#: Arguments of a short test run of the router, in a separate network namespace.
 TRIAL = ("router", "--dev", "lo", "--capacity", "1 Mb/s", "--duration", "10 ms", "--quiet")
 
 
 class DataPlaneError(ValueError):
-    """The data plane is not here, or may not make a network: one line, what to do about it."""
+    """Missing data plane or missing privileges; one line with the remedy."""
 
 
 def program() -> Path | None:
-    """The data plane: what ``LEVELFLOW_NET`` names, else a neighbour of this Python, else what ``PATH`` knows."""
+    """Returns the program from ``LEVELFLOW_NET``, else from the directory of this Python, else from ``PATH``."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named) if os.access(named, os.X_OK) else None
@@ -31,10 +31,10 @@ def program() -> Path | None:
 
 
 def usable() -> Path:
-    """The data plane, where this process may make a network.
+    """Returns the program if this process may create network namespaces.
 
     Raises:
-        DataPlaneError: when there is none, or this is not root.
+        DataPlaneError: If the program is missing, or the user is not root.
     """
     if (found := program()) is None:
         raise DataPlaneError(f"{PROGRAM} is not here; build it with make net, or name it in {VARIABLE}")
@@ -44,7 +44,7 @@ def usable() -> Path:
 
 
 def has_kernel_router() -> bool:
-    """Whether a router starts in the kernel: root, a build with clang, a kernel that takes it."""
+    """Returns True if a router starts in the kernel; this needs root, a build with clang, and a suitable kernel."""
     try:
         command = ["unshare", "--net", str(usable()), *TRIAL]
         return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0

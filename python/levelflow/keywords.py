@@ -59,157 +59,161 @@ Queue = Literal[
 
 
 class ReverseKeys(TypedDict, total=False):
-    """What differs in the opposite direction of a duplex link."""
+    """Values that differ in the opposite direction of a duplex link."""
 
     buffer: str | Table
-    """Room for waiting packets."""
+    """Buffer for queued packets."""
     capacity: str
     """Line rate."""
     changes: list[Table] | Table
-    """What changes while the run goes on."""
+    """Changes of this direction during the run, in order of time."""
     delay: str
     """Propagation delay."""
     jitter: str
-    """Random further delay of each packet."""
+    """Upper bound of the random extra delay per packet."""
     law: Law | Literal["none"] | Table
-    """See the link's `law`."""
+    """"none" for a queue without routers of laws, or parameters of laws in this direction; by default those of the
+    link."""
     loss: Number | str | Table
-    """Which packets the wire loses."""
+    """Packet loss on the wire."""
     name: str
     """Name in results; by default "to->from"."""
     queue: Queue | Table
-    """The queue discipline."""
+    """Queue discipline."""
     slot: str
-    """Packets reach the far end in batches, so far apart."""
+    """Interval between the batches in which packets reach the far end."""
     weight: Whole
-    """What it adds to the weight of a path."""
+    """Routing weight, 1 to 16777215."""
 
 
 class AckDelayKeys(TypedDict, total=False):
-    """A receiver that delays acknowledgements at random, without changing their order."""
+    """Random delay of ACKs at the receiver. ACKs keep their order."""
 
     every: Whole | Table
-    """Acknowledgements between two that are held."""
+    """Number of ACKs between two delayed ACKs."""
     hold: str | Table
-    """How long one is held."""
+    """Delay of a delayed ACK."""
     spacing: str
-    """Least time between two."""
+    """Minimum time between two ACKs."""
 
 
 class SessionKeys(TypedDict, total=False):
-    """A user who reads pages."""
+    """Session of a user who reads pages one by one. All objects of a page arrive at once, each as its own flow."""
 
     objects: Whole | Table
-    """Objects on each page, rounded up."""
+    """Number of objects on each page, rounded up."""
     pages: Whole | Table
-    """Pages that the user reads, rounded up."""
+    """Number of pages that the user reads, rounded up."""
     think: str | Table
-    """Time between the last object of a page and the next page."""
+    """Time between the delivery of the last object of a page and the request for the next page."""
 
 
 class LinkKeys(TypedDict, total=False):
-    """One direction of a link, or both."""
+    """Link, in one direction or both."""
 
     buffer: str | Table
-    """Capacity for waiting packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by
+    """Buffer for queued packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by
     default."""
     changes: list[Table] | Table
-    """What changes while the run goes on, in order of time."""
+    """Changes of the link during the run, in order of time."""
     duplex: bool
-    """Adds the opposite direction, with the same values."""
+    """True to add the opposite direction with the same values."""
     jitter: str
-    """Random further delay of each packet, up to this much, uniformly."""
+    """Upper bound of the random extra delay per packet, which is drawn uniformly from 0 to this value."""
     law: Law | Literal["none"] | Table
-    """"none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
-    link runs there."""
+    """"none" for a queue without routers of laws, or parameters of laws at this link. By default, the router half
+    of each law whose data crosses the link runs there."""
     loss: Number | str | Table
-    """Which packets the wire loses: a probability, or a model of bursts."""
+    """Packet loss on the wire: a probability, or a model of bursts."""
     measured: bool
-    """Whether routers measure a changed capacity from the packets that they send; by default, they are notified."""
+    """True if routers measure the capacity of a changing link from transmitted packets. By default, the link
+    notifies its routers of each change."""
     name: str
     """Name in results; by default "from->to"."""
     queue: Queue | Table
-    """The queue discipline, with its parameters if they differ; drop-tail by default."""
+    """Queue discipline, by name or with parameters that differ from the defaults; drop-tail by default."""
     reorder: bool
-    """Whether a packet that jitter delays lets others overtake it; by default, it holds them up."""
+    """True if packets may overtake a packet that is delayed by jitter. By default, packets keep their order."""
     reverse: ReverseKeys
-    """What differs in the opposite direction of a duplex link."""
+    """Values that differ in the opposite direction of a duplex link."""
     slot: str
-    """Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem: with ACKs, ACK
-    aggregation."""
+    """Interval between the batches in which packets reach the far end, as on a radio or DOCSIS link. On the path of
+    ACKs, it models ACK aggregation."""
     weight: Whole
-    """What it adds to the weight of a path, of which routes have the least: 1, which counts links, to 16777215."""
+    """Routing weight, 1 to 16777215. Routes minimise the sum of weights; the default 1 minimises hops."""
 
 
 class FlowKeys(TypedDict, total=False):
-    """One flow, or a source of flows."""
+    """Flow entry."""
 
     ack: str
-    """Size of acknowledgements and of packets that open and close a flow."""
+    """Size of ACKs and of packets that open and close a flow."""
     ack_delay: AckDelayKeys
-    """Random delay of acknowledgements at the receiver."""
+    """Random delay of ACKs at the receiver."""
     application: Table
-    """The application, if it has less to send than the flow may; by default, there is always something."""
+    """Application that limits the data to send; by default, the flow always has data."""
     arrivals: Table
-    """Flows that arrive again and again, instead of `count`."""
+    """Arrival process of flows, instead of `count`."""
     count: Whole
-    """How many flows start; by default one."""
+    """Number of flows that start; by default one."""
     last_arrival: str
-    """No flow arrives after this time; those that have started go on, so that transfers can finish before the run
-    ends."""
+    """Latest time at which a flow may arrive. Flows that have started continue, so that transfers can finish before
+    the run ends."""
     lifetime: str | Table
-    """How long each flow sends."""
+    """Time for which each flow sends."""
     limit: Whole
-    """Most arrivals."""
+    """Limit on the number of arrivals."""
     packet: str
-    """Largest data packet, everything included."""
+    """Maximum size of data packets, headers included."""
     path: list[str]
     """Nodes from sender to receiver, instead of the shortest path."""
     reliable: bool
-    """Retransmits lost data; by default true if the size is given and the law has ACKs."""
+    """True to retransmit lost data. The default is true if the law has ACKs and the flow has a size or sends
+    responses."""
     reverse_path: list[str]
     """Nodes from receiver to sender, instead of the shortest path."""
     rtt: str | Table
-    """Base round trip. What the links' propagation delays lack of it is added at the hosts, so that access links
-    need not be written down."""
+    """Base round-trip time. The hosts add the difference between this time and the propagation delays of the links,
+    so access links may be omitted."""
     session: SessionKeys
-    """What each arrival brings instead of one flow: a user who reads pages."""
+    """Session of a user who reads pages. Each arrival starts a session instead of one flow."""
     size: str | Table
-    """What each flow carries; by default there is no end."""
+    """Data that each flow carries; unlimited by default."""
     start: str | Table
-    """When it starts: its first packet comes to its first link then."""
+    """Time at which the first packet of the flow reaches its first link."""
     stop: str
-    """Time at which it stops sending; transfers that have not finished are aborted."""
+    """Time at which the flow stops sending. Unfinished transfers are aborted."""
 
 
 class ScenarioKeys(TypedDict, total=False):
-    """What to simulate."""
+    """Scenario of a simulation."""
 
     description: str
-    """What it shows."""
+    """Description of what the run shows."""
     flow: list[FlowKeys]
     """Traffic."""
     law: Table
     """Parameters of laws for the whole run; a link or a flow may override them."""
     link: list[LinkKeys]
-    """Links; nodes exist because a link names them."""
+    """Links. A node exists if a link names it."""
     memory: list[Table]
-    """Memories that several buffers share."""
+    """Memories, each shared by several buffers."""
     memory_limit: str
-    """Most memory that flows and packets may take; a run that needs more is refused, or ends with what it has."""
+    """Limit on memory for flows and packets. A run that needs more is rejected at the start, or ends early and
+    keeps the results up to then."""
     overhead: str
-    """Longest random processing time of a packet at its sender; by default one transmission on the slowest link of
-    its path. Clocks of hosts and links are off by up to 100 parts in a million. "0 s" makes both ideal, as does the
-    profile "paper"."""
+    """Upper bound of the random processing time per packet at its sender. The default is the transmission time of
+    one packet on the slowest link of its path. Clocks of hosts and links also have errors of up to 100 parts per
+    million. A value of "0 s" disables both, as does the profile "paper"."""
     profile: Table
-    """Defaults of hosts: those of Linux, or those of the papers."""
+    """Set of default values for hosts: those of Linux, or those of the papers."""
     reroute: str
-    """How long after a link fails or is repaired routes have changed to avoid or to use it; by default, routes stay
-    as they are."""
+    """Time between the failure or repair of a link and the resulting change of routes. By default, routes never
+    change."""
     route: list[Table]
-    """Exceptions from routing by weight."""
+    """Next hops that override routing by weight."""
     routing: Table
-    """How flows choose among paths."""
+    """Choice of paths for flows."""
     sample: str
     """Time between samples in the results."""
     seed: Whole

@@ -1,7 +1,7 @@
-"""The lab: a web page that runs the simulator, and the server that hands it to a browser on this machine.
+"""Server of the lab, a web page that runs the simulator in a browser on this machine.
 
-The page is static and simulates by itself. Only what theory predicts and stored results come from here: the former is
-computed in Python, the latter lie in Parquet.
+The page is static and contains the simulator. The server adds predictions of theory, which are computed in Python, and
+stored results, which are Parquet files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from levelflow.results import Result
 from levelflow.scenario import Scenario, ScenarioError
 
 PAGE = Path(__file__).with_name("page")
-#: What the build writes, and how.
+#: Compiled engine of the page, and the hint that names the build command.
 ENGINE = PAGE / "engine.wasm"
 BUILD = "run `make lab` in a checkout of Levelflow"
 
@@ -35,33 +35,33 @@ TYPES = {
 }
 LARGEST_REQUEST = 1_000_000
 IDLE_S = 10.0
-#: Says to the page that there is a server to ask, and for what.
+#: Tags in the page that announce the server and its services.
 MARK = b'<meta name="levelflow-server" content="theory">'
 MARK_STORED = b'<meta name="levelflow-server" content="theory result">'
-#: Where the page finds the stored result.
+#: URL path of the stored result, relative to the token.
 STORED = "result.json"
 MOST_STORED_ROWS = 500_000
 
 
 class LabError(ValueError):
-    """Why the lab cannot be served, in one line."""
+    """Reason why the lab cannot be served, in one line."""
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the page on the loopback interface, to a browser that has the address with its token."""
+    """HTTP server of the page on the loopback interface; the address contains a secret token."""
 
     daemon_threads = True
 
     def __init__(self, port: int = 0, page: Path = PAGE, stored: Path | None = None) -> None:
-        """Listens.
+        """Binds the port.
 
         Args:
-            port: 0 for any that is free.
-            page: the folder of the page.
-            stored: a result directory to show first.
+            port: Port; 0 for any free port.
+            page: Folder of the page.
+            stored: Result directory to show first.
 
         Raises:
-            LabError: if the page was not built, the port cannot be had, or the result cannot be shown.
+            LabError: If the page was not built, the port is unavailable, or the result cannot be shown.
         """
         missing = [name for name in ("engine.wasm", "main.js") if not (page / name).is_file()]
         if missing:
@@ -78,24 +78,24 @@ class Server(ThreadingHTTPServer):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """Port of the server."""
         return int(self.server_address[1])
 
     @property
     def url(self) -> str:
-        """The address of the page, with the token."""
+        """Address of the page, with the token."""
         return f"http://127.0.0.1:{self.port}/{self.token}/"
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one browser."""
+    """Handler of HTTP requests."""
 
     server: Server
     protocol_version = "HTTP/1.1"
     server_version = "levelflow"
     sys_version = ""
     timeout = IDLE_S
-    disable_nagle_algorithm = True  # a small body would wait 40 ms for the delayed ACK of its header
+    disable_nagle_algorithm = True  # else a small body waits 40 ms for the delayed ACK of its header
 
     def do_GET(self) -> None:
         """Sends a file of the page."""
@@ -110,7 +110,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             path = path.resolve()
             content = path.read_bytes() if path.is_relative_to(self.server.page) else None
-        except (OSError, ValueError):  # not there, too long, or with a NUL
+        except (OSError, ValueError):  # path is missing, too long, or has a NUL
             content = None
         if kind is None or content is None:
             self._refuse(HTTPStatus.NOT_FOUND, "no such file")
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(HTTPStatus.OK, kind, content)
 
     def do_POST(self) -> None:
-        """Answers what theory predicts of a scenario."""
+        """Sends the predictions of theory for the scenario in the request."""
         name = self._inside()
         if name is None:
             return
@@ -136,13 +136,13 @@ class Handler(BaseHTTPRequestHandler):
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
         else:
-            body = self.rfile.read(int(length))  # before the lock: a slow sender holds up nobody
+            body = self.rfile.read(int(length))  # before the lock, so that a slow client does not block others
             with self.server.asking:
                 status, answer = predict(body)
             self._send(status, "application/json", json.dumps(answer).encode())
 
     def _inside(self) -> str | None:
-        """Returns the path below the token; None after an answer to a request that is refused."""
+        """Returns the path below the token; None after the request was rejected."""
         own = {f"{host}:{self.server.port}" for host in ("127.0.0.1", "localhost")}
         origin = self.headers.get("Origin")
         foreign = self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("Cross-Origin-Resource-Policy", "same-origin")
-        with suppress(ConnectionError):  # the browser has gone
+        with suppress(ConnectionError):  # the browser closed the connection
             self.end_headers()
             self.wfile.write(content)
 
@@ -177,11 +177,11 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, "application/json", json.dumps({"wrong": why}).encode())
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is that of the base class
-        """Says nothing: the token would stand in the log."""
+        """Disables logging, because a log would contain the token."""
 
 
 def predict(body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
-    """Returns what theory says of a scenario in JSON, or what is wrong with it."""
+    """Returns the predictions of theory for a scenario in JSON, or the error."""
     from levelflow.theory.check import as_plain, check
     from levelflow.theory.errors import TheoryError
 
@@ -199,10 +199,10 @@ def predict(body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Returns a result directory, of a simulation or of a testbed, as the page draws it.
+    """Reads a result directory, of a simulation or of a testbed, in the format of the page.
 
     Raises:
-        LabError: if it is no result directory, or one that a page cannot hold.
+        LabError: If it is not a result directory, or is damaged or too large for the page.
     """
     try:
         result = Result.load(path)
@@ -229,7 +229,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _columns(table: pl.DataFrame, kind: str, resolved: dict[str, Any]) -> dict[str, list[Any]]:
-    """Returns the columns, sample by sample in the order of the scenario, with entries by their index."""
+    """Returns the columns of a table, sorted by sample and by order in the scenario; names become indices."""
     entries = len(resolved[f"{kind}s"])
     if table.height > MOST_STORED_ROWS:
         raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds {MOST_STORED_ROWS}")

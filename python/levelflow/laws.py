@@ -1,4 +1,4 @@
-"""Stepping a law: one router, sender or buffer-sizing algorithm, without a network.
+"""Step-by-step use of a law: one router, sender or buffer-sizing algorithm without a network.
 
 >>> from levelflow.laws import Router, Sender
 >>> router = Router("jetmax", capacity_bps=10e6)
@@ -22,24 +22,24 @@ __all__ = ["BufferAlgorithm", "Router", "Sender"]
 Value = str | float | bool
 
 
-def Router(  # noqa: N802 - reads as the class it gives
+def Router(  # noqa: N802 - named as the class that it returns
     law: str,
     capacity_bps: float,
     params: Mapping[str, Value] | None = None,
     id: int = 1,  # noqa: A002
     logged: bool = False,
 ) -> _core.Router:
-    """The router half of a law at an output port.
+    """Returns the router of a law at an output port.
 
     Args:
-        law: name of the law.
-        capacity_bps: line rate of the port, bit/s.
-        params: parameters that differ from the defaults, as in scenarios.
-        id: identity of the router on the wire.
-        logged: whether `journal` holds its inputs, for `levelflow replay`.
+        law: Name of the law.
+        capacity_bps: Line rate of the port, bit/s.
+        params: Parameters that differ from the defaults, as in scenarios.
+        id: Identity of the router on the wire.
+        logged: True to record the inputs in `journal`, for `levelflow replay`.
 
     Raises:
-        ScenarioError: if the law or a parameter is unknown or out of range.
+        ScenarioError: If the law or a parameter is unknown, or a value is out of range.
     """
     return _core.Router(law, capacity_bps, json.dumps(dict(params or {})), id, logged)
 
@@ -51,31 +51,31 @@ def Sender(  # noqa: N802
     logged: bool = False,
     seed: int = 0,
 ) -> _core.Sender:
-    """The sender half of a law for one flow.
+    """Returns the sender of a law for one flow.
 
     Args:
-        law: name of the law.
-        params: parameters that differ from the defaults, as in scenarios.
-        packet_bytes: largest data packet, everything included.
-        logged: whether `journal` holds its inputs, for `levelflow replay`.
-        seed: seed of the random choices of the law, 0 to 2^64 - 1.
+        law: Name of the law.
+        params: Parameters that differ from the defaults, as in scenarios.
+        packet_bytes: Largest data packet including headers, bytes.
+        logged: True to record the inputs in `journal`, for `levelflow replay`.
+        seed: Seed of the random choices of the law, 0 to 2^64 - 1.
 
     Raises:
-        ScenarioError: if the law or a parameter is unknown or out of range.
+        ScenarioError: If the law or a parameter is unknown, or a value is out of range.
     """
     return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes, logged, seed)
 
 
 def BufferAlgorithm(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.BufferAlgorithm:  # noqa: N802
-    """A buffer-sizing algorithm at an output port.
+    """Returns a buffer-sizing algorithm at an output port.
 
     Args:
-        name: of the algorithm.
-        capacity_bps: line rate of the port, bit/s.
-        params: parameters that differ from the defaults, as in scenarios.
+        name: Name of the algorithm.
+        capacity_bps: Line rate of the port, bit/s.
+        params: Parameters that differ from the defaults, as in scenarios.
 
     Raises:
-        ScenarioError: if the algorithm or a parameter is unknown or out of range.
+        ScenarioError: If the algorithm or a parameter is unknown, or a value is out of range.
 
     >>> algorithm = BufferAlgorithm("adt", capacity_bps=10e6, params={"utilisation": 0.9, "gain": 100})
     >>> algorithm.close(elapsed_s=0.2, admitted=200_000, dropped=0, sent=200_000)

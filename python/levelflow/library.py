@@ -1,4 +1,4 @@
-"""What there is to choose from: laws, queues, traffic, scenarios, claims."""
+"""Listings of laws, queues, buffers, traffic, scenarios, studies and claims."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from levelflow import _core, cdf
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 
-#: This package; in a checkout, its scenarios and papers are links to those of the root.
+#: Folder of this package. In a checkout, its scenarios and papers are symbolic links to those of the repository root.
 PACKAGE = Path(__file__).parent
 PAPERS = (PACKAGE / "papers").resolve()
 FOLDERS = (Path("scenarios"), (PACKAGE / "scenarios").resolve())
@@ -19,17 +19,11 @@ FOLDERS = (Path("scenarios"), (PACKAGE / "scenarios").resolve())
 Listing = tuple[str, list[str], list[list[str]]]
 
 
-def checkout() -> Path | None:
-    """Returns the root of the checkout that this package is part of; none where it was installed from a wheel."""
-    root = PACKAGE.parents[1]
-    return root if (root / "tools" / "bench.py").is_file() else None
-
-
 def find(name: str) -> Path:
-    """Returns the scenario file of that path or name.
+    """Returns the scenario file with this path or name.
 
     Raises:
-        ScenarioError: if there is none; names the nearest.
+        ScenarioError: If the name is unknown; the message contains the nearest one.
     """
     path = Path(name)
     if path.suffix or len(path.parts) > 1 or _exists(path):
@@ -38,10 +32,10 @@ def find(name: str) -> Path:
 
 
 def named(name: str, kind: str = "scenario") -> Path:
-    """Returns the file of the scenario of that name, in the folder `scenarios` here or in this package.
+    """Returns the file of a named scenario, from the folder `scenarios` of the working directory or of this package.
 
     Raises:
-        ScenarioError: if there is none; names the nearest.
+        ScenarioError: If the name is unknown; the message contains the nearest one.
     """
     known = _scenario_files()
     if name not in known:
@@ -50,10 +44,10 @@ def named(name: str, kind: str = "scenario") -> Path:
 
 
 def study(name: str) -> Path:
-    """Returns the file of a study: that of a path, or one of this package by its name.
+    """Returns the file of a study by path, or by name from this package.
 
     Raises:
-        ScenarioError: if there is none; names the nearest.
+        ScenarioError: If the name is unknown; the message contains the nearest one.
     """
     path = Path(name)
     if path.suffix or len(path.parts) > 1 or _exists(path):
@@ -80,12 +74,12 @@ def _study_files() -> dict[str, Path]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # no file can have such a name
+    except OSError:  # invalid file name
         return False
 
 
 def names() -> list[str]:
-    """Returns the names of scenarios that `find` knows."""
+    """Returns the names of scenarios that `find` accepts."""
     return list(_scenario_files())
 
 
@@ -108,7 +102,7 @@ def algorithms() -> list[dict[str, Any]]:
 
 
 def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:
-    """Returns a parameter of a rule or algorithm, a row of its table."""
+    """Returns the parameter-table row of a buffer rule or buffer-sizing algorithm."""
     params = next(entry["params"] for entry in algorithms() if entry["name"] == algorithm)
     return next(row for row in params if row["name"] == name)
 
@@ -119,29 +113,29 @@ def number(parameter: dict[str, Any], key: str) -> float:
     >>> number(of_algorithm("abs_log", "rtt"), "low"), number(of_algorithm("abs_log", "initial"), "default")
     (1e-06, 100.0)
     """
-    from levelflow.theory.units import time  # loads numpy, which `levelflow list` can do without
+    from levelflow.theory.units import time  # imports numpy, which `levelflow list` does not need
 
     text: str = parameter[key]
     return time(text) if parameter["kind"] == "time" else float(text.removesuffix("s").removesuffix(" packet"))
 
 
 def allowed(parameter: dict[str, Any]) -> str:
-    """Says which values a parameter of `laws` or `queues` takes."""
+    """Returns the allowed values of a parameter of `laws` or `queues` as text."""
     words = ["true", "false"] if parameter["kind"] == "switch" else parameter["choices"]
     return ", ".join(words) if words else f"{parameter['low']} to {parameter['high']}"
 
 
 def buffers() -> Listing:
-    """Returns the ways to say how much a queue holds."""
+    """Returns the listing of the forms of a link's `buffer`."""
     rows = [
         ['buffer = "unlimited"', "keeps every packet (default)"],
-        ['buffer = "64 kB"', "a packet is dropped when one that arrives does not fit into so many bytes"],
-        ['buffer = "100 packets"', "a packet is dropped when one arrives and so many wait"],
-        ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
+        ['buffer = "64 kB"', "drops a packet when an arrival does not fit into 64 kB"],
+        ['buffer = "100 packets"', "drops a packet when one arrives while 100 are queued"],
+        ['buffer = "1 BDP"', "in bytes: capacity times the round-trip time of the flows that cross the link"],
         ['buffer = { stanford = { flows = 16, rtt = "100 ms" } }', "by a rule: levelflow list buffers"],
         [
             "buffer = { abs_log = { loss = 0.01 } }",
-            "by a buffer-sizing algorithm, while the run goes on: levelflow list buffers",
+            "by a buffer-sizing algorithm during the run: levelflow list buffers",
         ],
     ]
     return "Buffers of [[link]]", ["key", "meaning"], rows
@@ -151,7 +145,7 @@ def traffic() -> Listing:
     """Returns the kinds of traffic."""
     rows = [
         ['start = "5 s", stop = "60 s"', "one long flow"],
-        ["count = 99", "so many equal flows"],
+        ["count = 99", "99 equal flows"],
         ['size = "2 MB", reliable = true', "a transfer that ends, with retransmission"],
         ['lifetime = { uniform = ["1 s", "15 s"] }', "leaves after a random time"],
         ['arrivals = { poisson = "400 /s" }', "new flows at random times"],
@@ -180,7 +174,7 @@ def scenarios() -> Listing:
 
 
 def claims() -> Listing:
-    """Returns the claims of papers that `levelflow reproduce` can check."""
+    """Returns the claims of papers that `levelflow reproduce` can verify."""
     rows = []
     for path in sorted(PAPERS.glob("*/*/claim.toml")):
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:

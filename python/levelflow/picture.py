@@ -1,4 +1,4 @@
-"""Figures that a notebook shows."""
+"""Matplotlib figures that notebooks display."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
 SVG = "image/svg+xml"
-#: In characters, of a picture that a notebook keeps as SVG.
+#: Limit on an SVG that a notebook embeds, in characters. Longer pictures are embedded as PNG.
 LONGEST_SVG = 400_000
 
 
 class Picture(Figure):
-    """A figure that a notebook shows by itself: one of matplotlib takes pyplot for that."""
+    """Figure that notebooks display. Plain matplotlib figures need pyplot for display."""
 
     def _repr_mimebundle_(
         self, include: Container[str] | None = None, exclude: Container[str] | None = None
     ) -> dict[str, str | bytes]:
-        """Lines, which stay sharp and small in a notebook's file; dots where lines are too many, or not wanted."""
+        """Returns the figure as SVG, or as PNG if the SVG is too long or excluded."""
         if SVG not in (exclude or ()) and (not include or SVG in include):
             drawn = self._drawn("svg").decode()
             if len(drawn) <= LONGEST_SVG:
@@ -43,7 +43,7 @@ class Picture(Figure):
 
 @contextmanager
 def any_sign() -> Iterator[None]:
-    """Lets a name hold any sign; where no font has it, a box stands for it."""
+    """Suppresses warnings about characters that no font contains; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield

@@ -1,4 +1,4 @@
-"""Results: tables and a manifest, in memory or in a directory that is valid at any moment of a run."""
+"""Results: tables and a manifest, in memory or in a directory that is valid at any time during a run."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ LEADING = ("t", "flow", "member", "link")
 
 @dataclass(frozen=True)
 class Result:
-    """What a run left behind.
+    """Result of a run.
 
     Attributes:
-        flows: one row per sample and flow entry: `t` and `rtt_s` in seconds, rates in bit/s, `active` flows.
-        links: one row per sample and link: rates in bit/s, queues in bytes and packets, drops.
-        transfers: one row per transfer, however it ended: `outcome`; `start_s`, `fct_s`, `ideal_s` and `rtt_s` in
-            seconds; `slowdown`, `bytes`, `hops`, `retransmitted`. If it has not finished, `fct_s` and `slowdown` are
-            NaN.
-        summary: see `levelflow.report.summary`; empty if the run was killed.
-        manifest: version, build, seed, status, the scenario as written, files read (`raw`), and resolved (`scenario`).
-        path: the directory, or None for a result in memory.
-        members: one row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
+        flows: One row per sample and flow entry: `t` and `rtt_s` in seconds, rates in bit/s, number of `active` flows.
+        links: One row per sample and link: rates in bit/s, queues in bytes and packets, drops.
+        transfers: One row per transfer: `outcome`; `start_s`, `fct_s`, `ideal_s` and `rtt_s` in seconds; `slowdown`,
+            `bytes`, `hops`, `retransmitted`. `fct_s` and `slowdown` of unfinished transfers are NaN.
+        summary: See `levelflow.report.summary`; empty if the run was killed.
+        manifest: Version, build, seed, status, the scenario as written with the contents of files (`raw`), and the
+            resolved scenario (`scenario`).
+        path: Result directory, or None for a result in memory.
+        members: One row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
             `throughput_bps`, `law_rate_bps`.
-        division: how the run was divided among threads, or why it was not; of one just made.
+        division: Division of the run among threads, or the reason for a single thread; empty for a loaded result.
     """
 
     flows: pl.DataFrame
@@ -56,7 +56,7 @@ class Result:
 
     @property
     def completions(self) -> pl.DataFrame:
-        """The transfers that finished; means over them leave out the others."""
+        """Finished transfers. Means over these exclude aborted and unfinished transfers."""
         return finished(self.transfers)
 
     def __repr__(self) -> str:
@@ -66,7 +66,7 @@ class Result:
         return f"<Result of {self.scenario['name']!r}: {seconds:g} s, {status}; rows: {rows}; {where}>"
 
     def _repr_html_(self) -> str:
-        """Shows the tables that `levelflow run` prints, in the colours of the notebook."""
+        """Returns the tables of `levelflow run` as HTML, in the colours of the notebook."""
         from levelflow.report.tables import html_table, tables, verdict
 
         shown = "".join(html_table(*table) for _, table in tables(self.summary)) if self.summary else ""
@@ -83,18 +83,18 @@ class Result:
         *,
         log: bool = False,
     ) -> Picture:
-        """Draws a picture of the run: a figure of matplotlib.
+        """Draws a picture of the run as a matplotlib figure.
 
-        A notebook shows it; `result.plot("queues", width="column").savefig("queues.pdf")` keeps it for a paper.
+        Notebooks display it. `result.plot("queues", width="column").savefig("queues.pdf")` saves it for a paper.
 
         Args:
-            what: rates or round trips of flows; queues, losses or utilisation of links; completion times of transfers;
-                or an overview, with rates, round trips, queues and losses above each other.
-            width: for a screen, or for a column (3.4 in) or page (7 in) of a paper: letters of 8 pt and no title.
-            log: makes the axis of values logarithmic.
+            what: Rates or round trips of flows; queues, losses or utilisation of links; completion times of transfers;
+                or an overview that stacks rates, round trips, queues and losses.
+            width: "screen", or "column" (3.4 in) or "page" (7 in) of a paper in 8 pt type without a title.
+            log: True for a logarithmic y axis.
 
         Raises:
-            ScenarioError: if it is none of these, or no transfer finished.
+            ScenarioError: If the picture or the width does not exist, or no transfer finished.
         """
         from levelflow.report import plots
         from levelflow.scenario import nearest
@@ -108,10 +108,10 @@ class Result:
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Reads a result directory, also one of a run that was killed or still goes on.
+        """Reads a result directory, also of a run that was killed or is in progress.
 
         Raises:
-            ScenarioError: if it is no result directory.
+            ScenarioError: If it is not a result directory.
         """
         path = Path(path)
         manifest = _read_json(path / "manifest.json")
@@ -126,13 +126,13 @@ class Result:
 
     @property
     def scenario(self) -> dict[str, Any]:
-        """The resolved scenario: links and flows with numbers in base units."""
+        """Resolved scenario: links and flows with numbers in base units."""
         resolved: dict[str, Any] = self.manifest["scenario"]
         return resolved
 
 
 class Recording:
-    """The result of a run while it goes on: on disk it is valid at any moment; in memory it stays with the engine."""
+    """Result of a run in progress. Files on disk are valid at any time; a result in memory stays in the engine."""
 
     def __init__(
         self, scenario: Scenario, resolved: dict[str, Any], out: Path | str | None, simulation: _core.Simulation
@@ -151,12 +151,12 @@ class Recording:
         self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), scenario.origin)
 
     def flush(self) -> None:
-        """Writes what was recorded since the last time as one part per table, then how far the run came."""
+        """Writes the rows since the last call as one part per table, then the simulated time."""
         if self.files:
             self.files.flush(self.simulation)
 
     def close(self, status: str, counters: str | None) -> Result:
-        """Puts one file in place of the parts of each table, and states how the run ended."""
+        """Merges the parts of each table into one file, records the status, and returns the result."""
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
         if self.files and self.path:
             self.files.close(self.simulation, status == "complete")
@@ -176,14 +176,14 @@ class Recording:
 
 
 def _read_tables(path: Path, resolved: dict[str, Any]) -> dict[str, pl.DataFrame]:
-    """Reads the tables; results of before there was `members` lack that one."""
+    """Reads the tables; older results have no `members`."""
     files = {name: path / f"{name}.parquet" for name in TABLES}
     present = {name: file for name, file in files.items() if name != "members" or file.exists()}
     return {name: _by_name(pl.read_parquet(file, glob=False), resolved) for name, file in present.items()}
 
 
 def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> pl.DataFrame:
-    """Turns the engine's columns into a frame in which flows, links and outcomes go by their names."""
+    """Converts the engine's columns to a frame with names of flows, links and outcomes."""
     names = {kind: [item["name"] for item in resolved[f"{kind}s"]] for kind in ("flow", "link")}
     kinds = {"flow": names["flow"], "link": names["link"], "bottleneck": names["link"], "outcome": list(OUTCOMES)}
     series = []
@@ -196,7 +196,7 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
 
 
 def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
-    """Gives names of flows, links and outcomes the kind of column that they have in memory."""
+    """Converts names of flows, links and outcomes to enumerations, as in a result in memory."""
     flows, links = ([item["name"] for item in resolved[kind]] for kind in ("flows", "links"))
     kinds = {"flow": flows, "link": links, "bottleneck": links, "outcome": list(OUTCOMES)}
     texts = [name for name in kinds if name in table.columns and table.schema[name] == pl.String]
@@ -206,7 +206,7 @@ def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
 def _summary_of_network(
     tables: dict[str, pl.DataFrame], manifest: dict[str, Any], counters: dict[str, Any], path: Path
 ) -> dict[str, Any]:
-    """Sums up a run of `levelflow-net testbed`, which leaves its counters, and keeps that where it may."""
+    """Returns the summary of a run of `levelflow-net testbed` from its counters, and stores it if possible."""
     summary = summarise(tables, manifest["scenario"], manifest["simulated_s"], counters)
     with contextlib.suppress(OSError):
         _write_json(summary, path / "summary.json")
@@ -214,7 +214,7 @@ def _summary_of_network(
 
 
 def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series:
-    """Returns the names at some indices; null at a negative one."""
+    """Returns the names at the indices; null for negative indices."""
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
 
 

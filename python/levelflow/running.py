@@ -1,4 +1,4 @@
-"""One run of a scenario: drives the engine, keeps the files current, tells how far it is."""
+"""Single run of a scenario: drives the engine, writes the files, and reports progress."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from levelflow.capture import Capture
     from levelflow.scenario import Scenario
 
-EVENTS_PER_STEP = 250_000  # some 20 ms of work: how long a Ctrl-C or the progress bar may wait
-FLUSH_EVERY_S = 1.0  # at most this much work is lost when the process is killed
+EVENTS_PER_STEP = 250_000  # about 20 ms: latency of Ctrl-C and of the progress bar
+FLUSH_EVERY_S = 1.0  # longest part of a run that is lost if the process is killed
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that was stopped by a signal; its files are complete up to that point.
+    """Interruption of a run by a signal; its files are complete up to that point.
 
     Attributes:
-        signal: the number of the signal.
-        result: what was simulated until then.
+        signal: Number of the signal.
+        result: Partial result.
     """
 
     def __init__(self, number: int, result: Result) -> None:
@@ -95,7 +95,7 @@ def _advance(
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collects the first SIGINT or SIGTERM instead of dying of it; a second one acts as usual."""
+    """Catches the first SIGINT or SIGTERM; a second one has its usual effect."""
     caught: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield caught

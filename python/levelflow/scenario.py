@@ -1,4 +1,4 @@
-"""Scenarios: loaded from a file, or built in code; the two are the same thing."""
+"""Scenarios, loaded from a file or built in code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Method = TypeVar("Method", bound="Callable[..., Any]")
 
 
 def _spelled(keys: type) -> Callable[[Method], Method]:
-    """Names the keywords of a method in its signature, where notebooks look for what they complete."""
+    """Adds `keys` to the signature of a method as keyword arguments, which notebooks use for completion."""
 
     def spell(method: Method) -> Method:
         signature = inspect.signature(method)
@@ -44,7 +44,7 @@ def _spelled(keys: type) -> Callable[[Method], Method]:
 
 
 class Scenario:
-    """A network, its traffic and its control laws; quantities are texts with units, as in a scenario file.
+    """Network with its traffic and control laws; quantities are texts with units, as in a scenario file.
 
     >>> scenario = Scenario("two flows", "70 s").link("R1", "R2", "10 Mb/s", "10 ms")
     >>> scenario.flow("x1", "jetmax", "R1", "R2", rtt="220 ms").set("flow.x1.start", "3 s").raw["flow"]
@@ -53,10 +53,10 @@ class Scenario:
 
     @_spelled(ScenarioKeys)
     def __init__(self, name: str, duration: str, **options: Unpack[ScenarioKeys]) -> None:
-        """Starts an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
+        """Creates an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
         self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
-        self._file = ""  # what stood there
+        self._file = ""  # text of the file
 
     def __repr__(self) -> str:
         links, flows = (len(self.raw.get(key, [])) for key in ("link", "flow"))
@@ -64,17 +64,17 @@ class Scenario:
         return f"<Scenario {self.raw.get('name')!r}: {what}, {flows} {'flow entry' if flows == 1 else 'flow entries'}>"
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same, wherever they were read."""
+        """Returns True if both scenarios have equal contents, even if their files differ."""
         return self.raw == other.raw if isinstance(other, Scenario) else NotImplemented
 
-    __hash__ = None  # type: ignore[assignment] # what it says can change
+    __hash__ = None  # type: ignore[assignment] # scenarios are mutable
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Reads a scenario: a TOML file, or one of the examples by its name, such as `t1-jetmax`.
+        """Reads a scenario from a TOML file, or an example by its name, such as `t1-jetmax`.
 
         Raises:
-            ScenarioError: if it cannot be read; in one line that begins with the path.
+            ScenarioError: If the file is unreadable or is not TOML; one line that begins with the path.
         """
         from levelflow.library import find
 
@@ -96,10 +96,10 @@ class Scenario:
 
     @classmethod
     def named(cls, name: str) -> Self:
-        """Reads one of the examples, such as `t1-jetmax`, or of the folder `scenarios` of the working directory.
+        """Reads an example, such as `t1-jetmax`, or a file of the folder `scenarios` of the working directory.
 
         Raises:
-            ScenarioError: if there is none of that name; names the nearest one.
+            ScenarioError: If the name is unknown; the message contains the nearest one.
         """
         from levelflow.library import named
 
@@ -107,12 +107,12 @@ class Scenario:
 
     @classmethod
     def from_networkx(cls, graph: Any, name: str, duration: str = "10 s", **options: Any) -> Scenario:
-        """Returns a scenario with the links of a graph of networkx; see `levelflow.topology.links.scenario`.
+        """Returns a scenario with the links of a networkx graph; see `levelflow.topology.links.scenario`.
 
-        Values that are not plausible are a `UserWarning`.
+        Implausible values issue a `UserWarning`.
 
         Raises:
-            ScenarioError: if an edge has a value that is not allowed, or there is none.
+            ScenarioError: If an edge has an invalid value, or the graph has no edges.
         """
         from levelflow.topology.links import scenario
 
@@ -134,26 +134,26 @@ class Scenario:
         return self._add("flow", {"name": name, "law": law, "from": source, "to": to, **options})
 
     def route(self, at: str, to: str, via: str) -> Self:
-        """Sends what is at node `at` and goes to node `to` through its neighbour `via`."""
+        """Adds a static route: packets at node `at` for node `to` go to its neighbour `via`."""
         return self._add("route", {"at": at, "to": to, "via": via})
 
     def memory(self, total: str, *links: str) -> Self:
-        """Lets buffers of links with buffer-sizing algorithms share a memory, such as `"1 MB"` or `"500 packets"`."""
+        """Adds a shared memory of links with buffer-sizing algorithms, such as `"1 MB"` or `"500 packets"`."""
         return self._add("memory", {"total": total, "links": list(links)})
 
     def law(self, name: Law | str, **parameters: Any) -> Self:
-        """Changes defaults of a law for every link and flow."""
+        """Changes the default parameters of a law for all links and flows."""
         self.raw.setdefault("law", {}).setdefault(name, {}).update(parameters)
         return self
 
     def set(self, path: str, value: Any) -> Self:
         """Changes one value, such as `flow.x1.start`, `link.1.capacity` or `law.jetmax.tau`.
 
-        Entries of a list go by name or by number, counted from 1; links and flows also go by their ends, `R1->R2` or
-        `R1:R2`. `*` stands for all of them, as in `flow.*.law`.
+        Entries of a list are selected by name or by number from 1. Links and flows are also selected by their ends,
+        `R1->R2` or `R1:R2`. `*` selects all entries, as in `flow.*.law`.
 
         Raises:
-            ScenarioError: if there is no such entry; names the nearest one.
+            ScenarioError: If the entry does not exist; the message contains the nearest one.
         """
         if not isinstance(path, str):
             raise ScenarioError(f"set: {path!r} is no path; write one, such as 'flow.x1.start'")
@@ -169,16 +169,16 @@ class Scenario:
         place: Any = self.raw
         for step in steps:
             if isinstance(place, dict) and not isinstance(place.get(step), (dict, list)):
-                place[step] = {}  # in place of a law's name
+                place[step] = {}  # replaces the name of a law
             place = place[step]
         place[last] = value
         return self
 
     def resolve(self) -> dict[str, Any]:
-        """Checks the scenario and returns what it means: numbers in base units, routes, all parameters.
+        """Validates the scenario and returns it with numbers in base units, routes and all parameters.
 
         Raises:
-            ScenarioError: a line per mistake that says what, where and what is allowed.
+            ScenarioError: If the scenario is invalid; one line per mistake, with its place and the allowed values.
         """
         resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
         return resolved
@@ -193,25 +193,26 @@ class Scenario:
         """Simulates the scenario.
 
         Args:
-            out: directory for the result files; without one the result stays in memory.
-            progress: True shows a bar; a function receives the share that is done, 0 to 1, and may raise to stop.
-            capture: a file for the packets that links carry; takes one thread.
-            threads: on how many to run if the network can be cut into as many parts; None: on as many as pay. Results
-                are the same to the bit.
+            out: Result directory; None keeps the result in memory.
+            progress: True to show a bar, or a function that receives the finished fraction, 0 to 1. An exception of
+                this function stops the run.
+            capture: Capture of packets; requires a single thread.
+            threads: Number of threads, if the network can be divided into that number of parts; None for the fastest
+                number. Results are bit-identical.
 
         Raises:
-            ScenarioError: if the scenario is not allowed; nothing is written then.
-            Interrupted: on Ctrl-C or SIGTERM, after the files were completed up to that point.
+            ScenarioError: If the scenario is invalid; nothing is written.
+            Interrupted: On Ctrl-C or SIGTERM, after the files were completed up to that point.
         """
         from levelflow.running import run
 
         return run(self, out, progress, capture, threads)
 
     def complete(self) -> dict[str, Any]:
-        """Returns the scenario as written, with what files say in place of each `cdf` of sizes and trace of a link.
+        """Returns the scenario as written, with the contents of files in place of `cdf` sizes and link traces.
 
         Raises:
-            ScenarioError: if there is no such file, or it holds no distribution or trace.
+            ScenarioError: If a file does not exist, or is not a distribution or a trace.
         """
         from levelflow.cdf import expand
 
@@ -229,11 +230,11 @@ class Scenario:
             raise self._error(str(error)) from None
 
     def copy(self) -> Self:
-        """Returns a scenario that can be changed without changing this one."""
+        """Returns an independent copy."""
         return copy.deepcopy(self)
 
     def to_json(self) -> str:
-        """Returns the scenario as canonical JSON: scenarios that mean the same give equal texts."""
+        """Returns the scenario as canonical JSON: equal scenarios give equal texts."""
         return self._text(self.complete())
 
     def to_toml(self) -> str:
@@ -279,7 +280,7 @@ def _names_a_trace(link: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number or an array of numpy, or a path, as what a scenario holds."""
+    """Converts a NumPy number or array, or a path, to a type that scenarios support."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if hasattr(value, "tolist"):
@@ -288,7 +289,7 @@ def _plain(value: Any) -> Any:
 
 
 def nearest(word: str, allowed: list[str]) -> str:
-    """Says which of the allowed words was probably meant.
+    """Returns a hint with the closest allowed word, or all allowed words.
 
     >>> nearest("capcity", ["capacity", "delay"])
     "did you mean 'capacity'?"
@@ -300,7 +301,7 @@ def nearest(word: str, allowed: list[str]) -> str:
 
 
 def value_of(text: str) -> Any:
-    """Reads a value as typed on a command line: TOML where it is TOML, otherwise the text itself.
+    """Parses a value of the command line as TOML; returns the text itself if it is not TOML.
 
     >>> value_of("0.5"), value_of("3 s"), value_of("{ uniform = ['1 s', '2 s'] }")
     (0.5, '3 s', {'uniform': ['1 s', '2 s']})

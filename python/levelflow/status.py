@@ -2,7 +2,7 @@
 
 import signal
 
-#: Of bad input.
+#: Exit status after bad input.
 BAD_INPUT = 2
-#: Of what Ctrl-C stopped.
+#: Exit status after Ctrl-C.
 INTERRUPTED = 128 + signal.SIGINT

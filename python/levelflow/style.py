@@ -1,4 +1,4 @@
-"""How our pictures look."""
+"""Style of pictures."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import FigureBase
 
-# Those of Okabe and Ito, "Color Universal Design" (2008), darkened to 4.5:1 on white; the lab has the same.
+# Colours of Okabe and Ito, "Color Universal Design" (2008), darkened to 4.5:1 on white; also used by the lab.
 COLOURS = ("#0072B2", "#C24E00", "#007F5C", "#A6467F", "#5D4FC4", "#846000", "#333333")
 GREY = "#767676"
-#: Of the i-th line, so that lines differ in grey print.
+#: Dashes of the i-th line, which distinguish lines in black-and-white print.
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.8)), (0, (5, 1.5, 1, 1.5)), (0, (1.6, 1.2)))
-#: Inches: of a picture on a screen, of a column and of a page of a paper.
+#: Widths of a picture on a screen, in a column and on a page of a paper, in inches.
 WIDTHS = {"screen": 9.0, "column": 3.4, "page": 7.0}
 STYLE: dict[Any, Any] = {
     "axes.grid": True,
@@ -31,14 +31,14 @@ STYLE: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
-    "pdf.fonttype": 42,  # fonts stay fonts, as journals ask
+    "pdf.fonttype": 42,  # embeds TrueType fonts, which journals require
     "svg.fonttype": "none",
     "svg.hashsalt": "levelflow",
     "text.parse_math": False,  # names are text, dollars included
 }
-#: The labels of logarithmic axes are formulas.
+#: Style with math text, which the labels of logarithmic axes need.
 LOG_STYLE = STYLE | {"text.parse_math": True}
-#: Of a picture in a paper: letters of 8 pt.
+#: Style of a picture in a paper: 8 pt type.
 PAPER: dict[Any, Any] = STYLE | {
     "axes.linewidth": 0.6,
     "axes.titlesize": 8,
@@ -51,13 +51,13 @@ PAPER: dict[Any, Any] = STYLE | {
 
 
 def style(width: str) -> dict[Any, Any]:
-    """Our style at one of `WIDTHS`."""
+    """Returns the style for one of `WIDTHS`."""
     return STYLE if width == "screen" else PAPER
 
 
 @contextmanager
 def drawn_on(canvas: FigureBase | None, width: float, height: float, style: dict[Any, Any] = STYLE) -> Iterator[Any]:
-    """Gives the canvas, or else a new `Picture` of so many inches, in our style."""
+    """Yields the canvas, or a new `Picture` of this size in inches if it is None, with the style active."""
     import matplotlib as mpl
 
     from levelflow.picture import Picture

@@ -1,4 +1,4 @@
-"""Runs of many scenarios side by side, and how much of them is done."""
+"""Parallel runs of many scenarios, and their progress."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Runs differ in length, so the rest is estimated from so many seconds.
+#: Time window of the progress bar's speed estimate, in seconds. It is long because runs differ in length.
 ESTIMATE_S = 300.0
 
 
 class StoppedError(Exception):
-    """The work was stopped while this run went on."""
+    """Signals that a run was cancelled."""
 
 
 class Workers:
-    """Simulates scenarios side by side and tells how much of what is to be done is done.
+    """Simulates scenarios in parallel and reports progress.
 
-    Within the context, SIGINT stops the runs, and nothing else at once: Polars panics where Python raises in it.
-    `KeyboardInterrupt` comes out of the context, unless all was done.
+    Within the context, SIGINT only cancels the runs, because an exception raised inside Polars would make it panic.
+    The context raises `KeyboardInterrupt` at its end, unless all work was done.
+
+    The second argument is a progress callback. It receives the finished and the total amount of work.
 
     Args:
-        count: so many at a time.
-        tell: is called with what is done and what there is to do.
-        work: the work of a scenario, in a unit of the caller's; 1 for each if there is none.
+        count: Number of parallel runs.
+        work: Function that returns the work of a scenario in any unit; by default 1 per scenario.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class Workers:
         self._tell = tell
         self._work = work or (lambda _scenario: 1.0)
         self._lock = threading.Lock()
-        self._stopped = False  # no Event: its lock is not for signal handlers
+        self._stopped = False  # an Event has a lock, which signal handlers cannot use
         self._interrupted = False
         self._before = signal.getsignal(signal.SIGINT)
         self._asked = self._expected = self._done = self._settled = 0.0
@@ -67,23 +68,23 @@ class Workers:
         self._stopped = True
 
     def expect(self, work: float) -> None:
-        """So much work will be asked for in all; 0 for no more than was."""
+        """Sets the expected total work; 0 stands for the work requested up to now."""
         with self._lock:
             self._expected = work
             self._show()
 
     def settle(self, work: float) -> None:
-        """A part that was expected to take so much work is done, whatever it took."""
+        """Marks a part with this expected work as finished, regardless of the work that it actually needed."""
         with self._lock:
             self._settled += work
             self._asked = self._done = self._settled
             self._show()
 
     def __call__(self, scenarios: Sequence[Scenario]) -> list[Result]:
-        """The results of scenarios in their order.
+        """Runs scenarios and returns their results in order.
 
         Raises:
-            StoppedError: if the work was stopped.
+            StoppedError: If the runs were cancelled.
         """
         weighed = [(scenario, self._work(scenario)) for scenario in scenarios]
         with self._lock:
@@ -114,7 +115,7 @@ class Workers:
 
 
 class Bar:
-    """Shows on a terminal how much is done and when the rest will be; for `Workers` to tell."""
+    """Progress bar on a terminal with the remaining time, as a callback for `Workers`."""
 
     def __init__(self, title: str) -> None:
         from rich.console import Console
@@ -140,7 +141,7 @@ class Bar:
         self._bar.stop()
 
     def __call__(self, done: float, of: float) -> None:
-        """So much is done of what there is."""
+        """Updates the finished and the total amount of work."""
         self._bar.update(self._task, completed=done, total=of)
 
     def print(self, *lines: str) -> None:

@@ -1,1 +1,1 @@
-"""Laws beside other implementations of them, over the same networks; `python -m tools.peers` runs the comparisons."""
+"""Laws compared with other implementations, over the same networks; `python -m tools.peers` runs the comparisons."""

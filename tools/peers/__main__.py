@@ -1,6 +1,6 @@
-"""Laws beside other implementations, on the same networks and arrivals: `python -m tools.peers [COMPARISON ...]`.
+"""Laws compared with other implementations, on equal networks: `python -m tools.peers [COMPARISON ...]`.
 
-A comparison whose peer is not installed says so in one line, and the others go on.
+A comparison whose peer is not installed prints one line, and the others continue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tools.peers import abc, bbr3, cake, dualpi2, linux, ns2, queues, rcp, reno,
 
 Compare = Callable[[str], Iterator[str]]
 
-#: What each comparison needs: the option that names the peer, what that peer lacks, and the lines of the comparison.
+#: Comparisons by name: the option that names the peer, a check of the peer, and a function that yields the table.
 COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
     "tcp": ("ns3", tcp.lacks, tcp.compare),
     "queues": ("ns3", tcp.lacks, queues.compare),
@@ -30,7 +30,7 @@ COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the comparisons whose peers are there, and prints their tables."""
+    """Runs the comparisons whose peers are installed, and prints their tables."""
     parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
     parser.add_argument("comparison", nargs="*", metavar="COMPARISON", help=f"{', '.join(COMPARISONS)}; default: all")
     parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
         if lack := lacks(peer):
             print(f"{name}: skipped, {lack}")
             continue
-        print(f"{name}, beside {peer}\n")
+        print(f"{name}, compared with {peer}\n")
         for line in compare(peer):
             print(line, flush=True)
         print()

@@ -1,4 +1,4 @@
-"""ABC beside the queue of its authors, a shared library behind a driver of ours, on traces of their Mahimahi."""
+"""ABC compared with its authors' queue, a shared library under a driver of Levelflow, on traces of their Mahimahi."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tools.peers.libraries import Peer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKET = 1504  # bytes: what an opportunity of Mahimahi carries
+PACKET = 1504  # bytes of a delivery opportunity of Mahimahi
 ROUND_TRIP_MS = 100
 SECONDS, FROM_S = 120, 40
 APART_S = 10  # between starts
@@ -38,7 +38,7 @@ PEER = Peer("abc", ("queue.so",), "github.com/prateshg/ABC-NSDI2020")
 
 @dataclass
 class Outcome:
-    """What one run came to."""
+    """Result of one run."""
 
     rate: float  #: packets/s of all flows after `FROM_S`
     jain: float  #: Jain's index of the flows' rates after `FROM_S`
@@ -46,12 +46,12 @@ class Outcome:
 
 
 def starts(flows: int) -> list[int]:
-    """When flows start, s."""
+    """Returns the start times of flows, s."""
     return [APART_S * number for number in range(flows)]
 
 
 def ours(trace: Path, flows: int) -> Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     scenario = Scenario("abc", f"{SECONDS} s", sample="100 ms", profile="paper")
     changes = {"mahimahi": str(trace)}
     half = f"{ROUND_TRIP_MS / 2} ms"
@@ -67,13 +67,13 @@ def ours(trace: Path, flows: int) -> Outcome:
 
 
 def theirs(program: Path, folder: str, trace: str, flows: int) -> Outcome:
-    """Runs a case through the library."""
+    """Runs a case with the library."""
     times = (SECONDS, FROM_S, ROUND_TRIP_MS / 1000, *starts(flows))
     return read(PEER.run(program, folder, (_path(folder, trace), *(f"{1000 * seconds:.0f}" for seconds in times))))
 
 
 def read(text: str) -> Outcome:
-    """What the program wrote: packets by flow, then lines of flow, wait in ms, and packets that waited so long."""
+    """Parses the output of the driver: packets by flow, then lines of flow, queueing delay in ms, number of packets."""
     first, *rest = text.splitlines()
     flow, wait, packets = np.array([[int(word) for word in line.split()] for line in rest]).T
     rates = [int(word) / (SECONDS - FROM_S) for word in first.split()]
@@ -90,7 +90,7 @@ def _outcome(rates: list[float], waits: list[list[float]]) -> Outcome:
 
 
 def lacks(folder: str) -> str | None:
-    """What is missing to run the library on the traces, in half a sentence; None if nothing."""
+    """Returns the requirement that a run of the library on the traces lacks, as a clause; None if there is none."""
     if lack := PEER.lacks(folder):
         return lack
     missing = [path for path in (_path(folder, trace) for trace in TRACES) if not path.is_file()]
@@ -102,7 +102,7 @@ def _path(folder: str, trace: str) -> Path:
 
 
 def row(trace: str, flows: int, a: Outcome, b: Outcome) -> str:
-    """A line of the table in Markdown; differences above 10 % of the authors' value are set in bold."""
+    """Returns a table row in Markdown; values that differ by more than 10 % of the authors' value are bold."""
     values: list[tuple[Any, ...]] = [(o.rate, o.jain, *o.waits) for o in (a, b)]
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (0, 3, 1, 1), strict=True)]
     if flows == 1:
@@ -111,7 +111,7 @@ def row(trace: str, flows: int, a: Outcome, b: Outcome) -> str:
 
 
 def compare(folder: str) -> Iterator[str]:
-    """The table: every trace with one flow and with four."""
+    """Yields the table: every trace with one and with four flows."""
     waits = " | ".join(f"wait p{100 * level:g}, ms" for level in LEVELS)
     yield f"| trace | flows | packets/s | Jain's index | {waits} |"
     yield f"|---|---|---|---|{'---|' * len(LEVELS)}"

@@ -1,4 +1,4 @@
-"""BBRv3 beside Linux's, a shared library behind a driver of ours, over the same bottlenecks."""
+"""BBRv3 compared with Linux's BBRv3, a shared library under a driver of Levelflow, over the same bottlenecks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 SECONDS, FROM_S = 90, 30
 SAMPLE_MS = 10
 PACKET = 1500  # bytes
-APART_S = 0.5  # between starts; each is later by as much at most, at random
+APART_S = 0.5  # between starts; each has a random additional delay of at most this
 REPEATS = 9  # with other starts and random numbers
 PEER = Peer("bbr3", ("bbr3.so",), "tcp_bbr.c and tcp_rate.c of github.com/google/bbr, branch v3")
 
 
 @dataclass(frozen=True)
 class Case:
-    """Flows over a bottleneck."""
+    """Flows over one bottleneck."""
 
     mbps: float
     round_trip_ms: int
@@ -37,11 +37,11 @@ class Case:
 
     @property
     def room(self) -> int:
-        """The buffer in bytes, the packet in service included."""
+        """Size of the buffer in bytes, including the packet in service."""
         return round(self.buffer * self.mbps * 1e3 / 8 * self.round_trip_ms) + PACKET
 
     def starts(self, seed: int) -> list[float]:
-        """When flows start, s."""
+        """Returns the start times of flows, s."""
         late = np.random.default_rng(seed).uniform(size=self.flows)
         return (APART_S * (np.arange(self.flows) + late)).round(3).tolist()
 
@@ -55,17 +55,17 @@ CASES = (
 
 @dataclass
 class Outcome:
-    """What one run came to after `FROM_S`."""
+    """Result of one run after `FROM_S`."""
 
     rate: float  #: Mb/s that arrived, all flows
     jain: float  #: Jain's index of the flows' rates
     wait: float  #: mean queueing delay, ms
     late: float  #: its 99th percentile
-    dropped: float  #: percent of the packets that came to the queue
+    dropped: float  #: percent of the packets that arrived at the queue
 
 
 def scenario(case: Case, seed: int = 1) -> Scenario:
-    """The case here."""
+    """Returns the scenario of a case in Levelflow."""
     made = Scenario("bbr3", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", seed=seed)
     half = f"{case.round_trip_ms / 2} ms"
     made.link("R1", "R2", f"{case.mbps} Mb/s", half, buffer=f"{case.room} B", loss=case.loss)
@@ -76,7 +76,7 @@ def scenario(case: Case, seed: int = 1) -> Scenario:
 
 
 def ours(case: Case, seed: int = 1) -> Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     result = scenario(case, seed).run()
     late = result.flows.filter(pl.col("t") > FROM_S).group_by("flow").agg(pl.col("throughput_bps").mean())
     link = result.links.filter((pl.col("t") > FROM_S) & (pl.col("link").cast(pl.String) == "R1->R2"))
@@ -92,7 +92,7 @@ def _outcome(case: Case, rates: list[float], backlog: np.ndarray, dropped: float
 
 
 def theirs(program: Path, folder: str, case: Case, seed: int = 1) -> Outcome:
-    """Runs a case through the library."""
+    """Runs a case with the library."""
     line = (f"{1e6 * case.mbps:.0f}", f"{1000 * case.round_trip_ms}", str(case.room), str(case.loss), str(PACKET))
     times = (f"{1e6 * seconds:.0f}" for seconds in (SECONDS, FROM_S))
     starts = (f"{1e6 * start:.0f}" for start in case.starts(seed))
@@ -100,7 +100,7 @@ def theirs(program: Path, folder: str, case: Case, seed: int = 1) -> Outcome:
 
 
 def read(case: Case, text: str) -> Outcome:
-    """What the program wrote: packets that came and were dropped; bytes of each flow; bytes that wait."""
+    """Parses the output of the driver: packets arrived and dropped, bytes of each flow, queued bytes."""
     first, *rest = text.splitlines()
     came, dropped = (int(word) for word in first.split())
     numbers = [int(word) for word in rest]
@@ -109,7 +109,7 @@ def read(case: Case, text: str) -> Outcome:
 
 
 def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
-    """A line of the table in Markdown: medians of runs; differences above 10 % of Linux's value are set in bold."""
+    """Returns a table row in Markdown: medians of runs, bold if they differ by more than 10 % of Linux's value."""
     values = (np.median([astuple(outcome) for outcome in runs], axis=0) for runs in (here, there))
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (2, 3, 1, 1, 2), strict=True)]
     if case.flows == 1:
@@ -119,7 +119,7 @@ def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
 
 
 def compare(folder: str) -> Iterator[str]:
-    """The table of all cases."""
+    """Yields the table of all cases."""
     yield (
         "| Mb/s | round trip, ms | buffer, BDP | lost, % | flows | Mb/s | Jain's index | queueing delay, ms | p99, ms "
         "| dropped, % |"

@@ -1,4 +1,4 @@
-"""The CAKE-like shaper beside CAKE, which is compiled from Linux's code, with the same senders in both."""
+"""CAKE-like shaper compared with CAKE, which is compiled from Linux's code, with the same senders in both."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECONDS, FROM_S = 120, 20
-APART_S = 0.5  # between starts; each is later by as much at most, at random
+APART_S = 0.5  # between starts; each has a random additional delay of at most this
 REPEATS = 3  # with other starts
 PACKET = 1500  # bytes
 ROUND_TRIP_MS = 40
 LINE = "1 Gb/s"  # behind the shaper
 SOURCE = Path("net") / "sched" / "sch_cake.c"
-#: Words of scenarios and the flow modes of `linux/pkt_sched.h`.
+#: Isolation names in scenarios, and the flow modes of `linux/pkt_sched.h`.
 ISOLATION = {"flows": 4, "sources": 5, "destinations": 6, "triple": 7}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Flows that are alike."""
+    """Flows with equal properties."""
 
     law: str
     count: int = 1
-    source: str = "A"  #: the host of all of them
+    source: str = "A"  #: the host of every flow
     destination: str = "Z"  #: likewise; "*": a host for each flow
     ecn: bool = False
     round_trip_ms: float = ROUND_TRIP_MS
@@ -46,7 +46,7 @@ class Group:
 
     @property
     def name(self) -> str:
-        """What the table calls it."""
+        """Name of the group in the table."""
         what = f"{self.law} {self.rate:g} Mb/s" if self.rate else self.law
         far = "" if self.round_trip_ms == ROUND_TRIP_MS else f", {self.round_trip_ms:g} ms"
         return f"{self.count} {what}{far}{', ECN' if self.ecn else ''}"
@@ -62,7 +62,7 @@ class Case:
     isolation: str = "triple"
 
     def flows(self, seed: int) -> list[tuple[Group, str, str, float]]:
-        """Each flow: its group, its hosts and its start, s."""
+        """Returns the group, the hosts and the start time in s of each flow."""
         flows = [(group, number) for group in self.groups for number in range(group.count)]
         starts = APART_S * (np.arange(len(flows)) + np.random.default_rng(seed).uniform(size=len(flows)))
         return [
@@ -91,7 +91,7 @@ CASES = (
 
 @dataclass
 class Outcome:
-    """What a group came to after `FROM_S`."""
+    """Result of one group after `FROM_S`."""
 
     rate: float  #: Mb/s, all flows
     jain: float  #: Jain's index of the flows' rates
@@ -101,7 +101,7 @@ class Outcome:
 
 
 def scenario(case: Case, seed: int = 1) -> Scenario:
-    """A line of 1 Gb/s behind the shaper, and a link for each host."""
+    """Returns a line of 1 Gb/s behind the shaper, and a link for each host."""
     made = Scenario("cake", f"{SECONDS} s", sample="10 ms", seed=seed, profile="paper")
     queue = {"cake": {"rate": f"{case.mbps} Mb/s", "isolation": case.isolation}}
     made.link("R", "S", LINE, "1 ms", buffer="unlimited", queue=queue)
@@ -116,7 +116,7 @@ def scenario(case: Case, seed: int = 1) -> Scenario:
 
 
 def ours(case: Case, seed: int = 1) -> list[Outcome]:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     result = scenario(case, seed).run()
     late = result.flows.filter(pl.col("t") > FROM_S).with_columns(pl.col("flow").cast(pl.String))
     link = result.links.filter((pl.col("t") > FROM_S) & (pl.col("link").cast(pl.String) == "R->S"))
@@ -126,7 +126,7 @@ def ours(case: Case, seed: int = 1) -> list[Outcome]:
     left = [rows["throughput_bps"].to_numpy().mean() * (SECONDS - FROM_S) / 8 / each.packet for rows, each in pairs]
     waits = [1e3 * rows["rtt_s"].drop_nans().to_numpy() - each.round_trip_ms for rows, each in pairs]
     dropped = np.array([rows["lost"].sum() for rows in own])
-    marked = link["marked"].sum() / sum(left) * np.array(left)  # of which flow is not recorded
+    marked = link["marked"].sum() / sum(left) * np.array(left)  # its flow is not recorded
     return _outcomes(case, left, dropped, marked, waits)
 
 
@@ -139,7 +139,7 @@ def _law(group: Group) -> dict[str, Any]:
 def _outcomes(
     case: Case, left: list[float], dropped: np.ndarray, marked: np.ndarray, waits: list[np.ndarray]
 ) -> list[Outcome]:
-    """By group, from what each flow came to: packets that left, were dropped, were marked; and waits."""
+    """Returns the outcome of each group, from each flow's packets that left, were dropped or marked, and its delays."""
     outcomes, first = [], 0
     for group in case.groups:
         which = slice(first, first + group.count)
@@ -153,7 +153,7 @@ def _outcomes(
 
 
 def theirs(program: Path, case: Case, seed: int = 1) -> list[Outcome]:
-    """Runs a case through Linux's code."""
+    """Runs a case with Linux's code."""
     hosts: dict[str, int] = {}
     words = []
     for group, source, to, start in case.flows(seed):
@@ -169,7 +169,7 @@ def theirs(program: Path, case: Case, seed: int = 1) -> list[Outcome]:
 
 
 def read(case: Case, text: str) -> list[Outcome]:
-    """What the program wrote: packets that left, were dropped, and were marked, by flow; then flow and wait in ns."""
+    """Parses the output of the driver: packets left, dropped and marked by flow; then lines of flow and delay in ns."""
     lines = text.splitlines()
     count = sum(group.count for group in case.groups)
     left, dropped, marked = np.array([[float(word) for word in line.split()] for line in lines[:count]]).T
@@ -179,7 +179,7 @@ def read(case: Case, text: str) -> list[Outcome]:
 
 
 def lacks(folder: str) -> str | None:
-    """What is missing to compile Linux's code, in half a sentence; None if nothing."""
+    """Returns the requirement for compiling Linux's code that is missing, as a clause; None if there is none."""
     if not folder:
         return "--linux names no copy of the source of Linux, of which net/sched/sch_cake.c is needed"
     if not (Path(folder) / SOURCE).is_file():
@@ -188,7 +188,7 @@ def lacks(folder: str) -> str | None:
 
 
 def compiled(folder: str, into: Path, patches: tuple[tuple[str, str], ...] = ()) -> Path:
-    """Compiles Linux's code with a driver of ours; what it includes is in `cake_kernel.h`. Patches replace text."""
+    """Compiles Linux's code with a driver; `cake_kernel.h` replaces its includes. `patches` replace text in it."""
     text = (Path(folder) / SOURCE).read_text(encoding="utf-8")
     for old, new in patches:
         if text.count(old) != 1:
@@ -204,7 +204,7 @@ def compiled(folder: str, into: Path, patches: tuple[tuple[str, str], ...] = ())
 
 
 def row(case: Case, group: Group, here: list[Outcome], there: list[Outcome]) -> str:
-    """A line of the table in Markdown: medians of runs; differences above 10 % of Linux's value are set in bold."""
+    """Returns a table row in Markdown: medians of runs, bold if they differ by more than 10 % of Linux's value."""
     values = (np.median([astuple(outcome) for outcome in runs], axis=0) for runs in (here, there))
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (2, 3, 2, 2, 3), strict=True)]
     if group.count == 1:
@@ -213,7 +213,7 @@ def row(case: Case, group: Group, here: list[Outcome], there: list[Outcome]) -> 
 
 
 def table(program: Path, cases: tuple[Case, ...] = CASES) -> Iterator[str]:
-    """Lines of the table: a row for each group of each case."""
+    """Yields lines of the table: a row for each group of each case."""
     yield "| case | rate, Mb/s | flows | Mb/s | Jain's index | wait, ms | wait p99, ms | dropped or marked, % |"
     yield "|---|---|---|---|---|---|---|---|"
     for case in cases:
@@ -224,6 +224,6 @@ def table(program: Path, cases: tuple[Case, ...] = CASES) -> Iterator[str]:
 
 
 def compare(folder: str) -> Iterator[str]:
-    """The table of all cases."""
+    """Yields the table of all cases."""
     with tempfile.TemporaryDirectory() as work:
         yield from table(compiled(folder, Path(work)))

@@ -1,4 +1,4 @@
-"""DualPI2 and Prague beside Linux's queue and udp_prague's sender, both as shared libraries behind a driver of ours."""
+"""DualPI2 and Prague compared with Linux's queue and udp_prague's sender, libraries under a driver of Levelflow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKET = 1500  # bytes
 SECONDS, FROM_S, SAMPLE_MS = 80, 20, 10
 MBPS = (10, 40, 100)
 ROUND_TRIPS_MS = (10, 40)
-#: Flows of Prague and of CUBIC.
+#: Numbers of Prague flows and of CUBIC flows.
 FLOWS = ((2, 0), (1, 1), (2, 2), (5, 5))
 SEEDS = (1, 2, 3, 4, 5)
 LEVEL = 0.99
@@ -34,7 +34,7 @@ Flows = tuple[int, int]
 
 @dataclass(frozen=True)
 class Case:
-    """A line, and flows of Prague and of CUBIC over it."""
+    """A line, with numbers of Prague flows and CUBIC flows."""
 
     mbps: int
     round_trip_ms: int
@@ -43,7 +43,7 @@ class Case:
 
 @dataclass
 class Outcome:
-    """What one run came to after `FROM_S`; without flows of CUBIC, their numbers are NaN."""
+    """Result of one run after `FROM_S`; values of CUBIC are NaN if it has no flow."""
 
     rate: float  #: Mb/s of all flows
     ratio: float  #: rate of a flow of Prague over that of one of CUBIC
@@ -60,13 +60,13 @@ DIGITS = (1, 2, 3, 2, 2, 1, 1, 2, 3)
 
 
 def starts_ms(flows: Flows) -> Iterator[tuple[str, int]]:
-    """The law of each flow, and when it starts."""
+    """Yields the law and the start time of each flow, ms."""
     for law, count, first in zip(("prague", "cubic"), flows, (0, 50), strict=True):
         yield from ((law, first + 100 * number) for number in range(count))
 
 
 def outcome(case: Case, rates: Sequence[float], waits: Sequence[np.ndarray], marked: float, dropped: float) -> Outcome:
-    """From rates in Mb/s and waits in ms, by flow, and the parts of packets marked and dropped, %."""
+    """Returns an outcome from rates in Mb/s and queueing delays in ms, by flow, and % of packets marked and dropped."""
     count, alone = case.flows[0], not case.flows[1]
     sides = [np.concatenate([[], *side]) for side in (waits[:count], waits[count:])]
     by_class = [
@@ -77,7 +77,7 @@ def outcome(case: Case, rates: Sequence[float], waits: Sequence[np.ndarray], mar
 
 
 def ours(case: Case, seed: int) -> Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     scenario = Scenario("dualpi2", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", profile="paper", seed=seed)
     half = f"{case.round_trip_ms * 500} us"
     scenario.link("A", "B", f"{case.mbps} Mb/s", half, buffer="unlimited", queue="dualpi2")
@@ -99,13 +99,13 @@ def ours(case: Case, seed: int) -> Outcome:
 
 
 def theirs(program: Path, folder: str, case: Case, seed: int) -> Outcome:
-    """Runs a case through the libraries."""
+    """Runs a case with the libraries."""
     numbers = (seed, 1000 * SECONDS, 1000 * FROM_S, SAMPLE_MS, case.mbps, case.round_trip_ms, *case.flows)
     return read(case, PEER.run(program, folder, numbers))
 
 
 def read(case: Case, text: str) -> Outcome:
-    """What the driver wrote: of each law packets sent, marked, dropped; by sample and flow bytes, ACKs, sum of RTTs."""
+    """Parses the driver's output: packets sent, marked, dropped by law; bytes, ACKs, RTTs by sample and flow."""
     prague, cubic, *samples = text.splitlines()
     (sent, marked, _), (cubic_sent, _, dropped) = (map(int, line.split()) for line in (prague, cubic))
     flows = np.array([line.split() for line in samples], dtype=float).reshape(-1, sum(case.flows), 3)
@@ -119,7 +119,7 @@ def read(case: Case, text: str) -> Outcome:
 
 
 def row(case: Case, a: Outcome, b: Outcome) -> str:
-    """A line of the table in Markdown; differences above 10 % of the libraries' value are set in bold."""
+    """Returns a table row in Markdown; values that differ by more than 10 % of the libraries' value are bold."""
     cells = [
         "" if np.isnan(x) else tcp.cell(x, y, digits)
         for x, y, digits in zip(astuple(a), astuple(b), DIGITS, strict=True)
@@ -128,12 +128,12 @@ def row(case: Case, a: Outcome, b: Outcome) -> str:
 
 
 def mean(outcomes: Sequence[Outcome]) -> Outcome:
-    """The mean of runs."""
+    """Returns the mean outcome of several runs."""
     return Outcome(*np.mean([astuple(each) for each in outcomes], axis=0).tolist())
 
 
 def compare(folder: str) -> Iterator[str]:
-    """The table: all lines with all flows, means of the seeds."""
+    """Yields the table: all lines with all numbers of flows, as means over seeds."""
     waits = [f"{law} waits{what}, ms" for law in ("Prague", "CUBIC") for what in ("", f" p{100 * LEVEL:g}")]
     case_heads, rates = ("Mb/s", "round trip, ms", "flows"), ("rate, Mb/s", "Prague:CUBIC", "Jain's index")
     heads = (*case_heads, *rates, *waits, "marked, %", "dropped, %")

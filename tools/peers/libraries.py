@@ -1,4 +1,4 @@
-"""Peers that are shared libraries: a header of `benches/peers` says what they export, a driver of ours loads them."""
+"""Peers that are shared libraries. A header in `benches/peers` defines their exports; a driver there loads them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tools import CHECKOUT
 
 @dataclass(frozen=True)
 class Peer:
-    """Libraries in a folder that an option names, which header and driver are named after."""
+    """Libraries in a folder that an option names. Header and driver are named after the option."""
 
     option: str
     libraries: tuple[str, ...]
-    code: str  #: the public code behind the numbers of the comparison's page
+    code: str  #: public code that the numbers of the comparison's page are measured with
 
     @property
     def header(self) -> Path:
-        """What the libraries export."""
+        """Header that defines the exports of the libraries."""
         return CHECKOUT / "benches" / "peers" / f"{self.option}.h"
 
     def lacks(self, folder: str) -> str | None:
-        """What is missing to run the libraries, in half a sentence; None if nothing."""
+        """Returns the requirement that a run of the libraries lacks, as a clause; None if there is none."""
         needs = f"implement benches/peers/{self.header.name}; the page's numbers are of {self.code}"
         if not folder:
             return f"--{self.option} names no folder with {' and '.join(self.libraries)}: {needs}"
@@ -41,7 +41,7 @@ class Peer:
         return program
 
     def run(self, program: Path, folder: str, words: tuple[object, ...]) -> str:
-        """What the driver writes, with the libraries of a folder."""
+        """Returns the output of the driver with the libraries in a folder."""
         libraries = (Path(folder).resolve() / name for name in self.libraries)
         command = [str(program), *map(str, libraries), *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""TCP laws beside the kernel's TCP: the same scenario simulated, and run in namespaces of this machine."""
+"""TCP laws compared with the kernel's TCP: each scenario is simulated, and run in network namespaces."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SECONDS, FROM_S = 40.0, 20.0
 #: Buffers, in bandwidth-delay products.
 BUFFERS = (0.5, 2.0)
 FLOWS = (2, 6)
-#: Seeds here, runs there.
+#: Number of seeds in the simulator, and number of runs over the kernel's TCP.
 REPEATS = 3
 KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A law here and in the kernel, with what makes the two alike."""
+    """A law in Levelflow and in the kernel, with settings that make both equal."""
 
     law: str
     peer: str
@@ -51,16 +51,16 @@ Case = tuple[Pair, int, float]
 
 @dataclass
 class Outcome:
-    """What one run came to after `FROM_S`."""
+    """Result of one run after `FROM_S`."""
 
     rate: float  #: Mb/s, all flows
     jain: float  #: Jain's index of the flows' rates
     wait: float  #: mean queueing delay, ms
-    loss: float  #: percent of the packets that came to the queue
+    loss: float  #: percent of the packets that arrived at the queue
 
 
 def scenario(law: dict[str, Any] | str, flows: int, buffer: float, seed: int = 1) -> Scenario:
-    """Flows that start half a second apart over one line; the buffer is in bandwidth-delay products."""
+    """Returns flows that start half a second apart over one link; `buffer` is in bandwidth-delay products."""
     size = buffer * MBPS * 1e6 / 8 * ROUND_TRIP_MS / 1e3
     made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=seed)
     made.link("R1", "R2", f"{MBPS} Mb/s", f"{ROUND_TRIP_MS / 4} ms", buffer=f"{size:.0f} B", duplex=True)
@@ -71,7 +71,7 @@ def scenario(law: dict[str, Any] | str, flows: int, buffer: float, seed: int = 1
 
 
 def measured(result: Result) -> Outcome:
-    """What a result holds, of the simulator or of a network."""
+    """Returns the outcome of a result, simulated or measured."""
     late = pl.col("t") > FROM_S
     link = result.links.filter(late & (pl.col("link").cast(pl.String) == "R1->R2"))
     rates = result.flows.filter(late).group_by("flow").agg(pl.col("throughput_bps").mean())["throughput_bps"].to_list()
@@ -109,7 +109,7 @@ def _once(program: str, case: Scenario) -> Outcome:
 
 
 def lacks(program: str) -> str | None:
-    """What is missing to run the kernel's TCP here, in half a sentence; None if nothing."""
+    """Returns the requirement that a run over the kernel's TCP lacks, as a clause; None if there is none."""
     if not os.access(program, os.X_OK):
         return f"no levelflow-net at {program or '--net'}: make net builds it"
     if os.geteuid() != 0:
@@ -120,7 +120,7 @@ def lacks(program: str) -> str | None:
 
 
 def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
-    """A line of the table: medians, in bold where they differ by more than 10 %, and ranges where runs differ."""
+    """Returns a table row: medians, bold if they differ by more than 10 %, and ranges if runs differ."""
     pair, flows, buffer = case
     cells = []
     columns = (zip(*map(astuple, runs), strict=True) for runs in (here, there))
@@ -132,7 +132,7 @@ def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
 
 
 def compare(program: str) -> Iterator[str]:
-    """The table: every pair with few flows and with more, over a short buffer and a long one."""
+    """Yields the table: every pair with few and with more flows, over a short and a long buffer."""
     cases = [(pair, flows, buffer) for pair in PAIRS for flows in FLOWS for buffer in BUFFERS]
     yield f"{len(cases)} cases take {len(cases) * REPEATS * SECONDS / 60:.0f} minutes of real time.\n"
     yield "| law | kernel | flows | buffer, BDP | Mb/s | Jain's index | queueing delay, ms | dropped, % |"

@@ -12,10 +12,10 @@ SCRIPTS = CHECKOUT / "benches" / "peers"
 
 
 def run(binary: str, script: str, *arguments: object) -> str:
-    """What a script of `benches/peers` prints.
+    """Returns the output of a script in `benches/peers`.
 
     Raises:
-        RuntimeError: if it fails.
+        RuntimeError: if the script fails.
     """
     command = [binary, str(SCRIPTS / script), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -25,7 +25,7 @@ def run(binary: str, script: str, *arguments: object) -> str:
 
 
 def lacks(agent: str) -> Callable[[str], str | None]:
-    """Says what a binary lacks to run an agent, in half a sentence; None if nothing."""
+    """Returns a function that returns the requirement that an agent lacks, as a clause; None if there is none."""
 
     def of(binary: str) -> str | None:
         try:
@@ -38,9 +38,9 @@ def lacks(agent: str) -> Callable[[str], str | None]:
 
 
 def numbers(text: str) -> list[list[float]]:
-    """The lines of a table of numbers.
+    """Returns the numbers in a text, one list per line.
 
     Raises:
-        ValueError: if a line has anything else.
+        ValueError: if a line contains anything but numbers.
     """
     return [[float(word) for word in line.split()] for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Queue disciplines beside ns-3: TCP over the same dumbbells in both."""
+"""Queue disciplines compared with ns-3: TCP over the same dumbbells in Levelflow and ns-3."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pair:
-    """A discipline here and in ns-3, with the attributes of ns-3 that make the two alike."""
+    """A discipline in Levelflow and in ns-3, with the ns-3 attributes that make both equal."""
 
     queue: str
     peer: str
     attributes: dict[str, object] = field(default_factory=dict)
 
 
-#: There, the packet in service and the one before it, in the device, do not count: thresholds are two lower.
+#: Thresholds are lower by 2 than in Levelflow. In ns-3, the packet in service and the next packet, which is in the
+#: device, are not counted.
 RED = {"MinTh": 3, "MaxTh": 13, "QW": 0.002, "LInterm": 10, "MeanPktSize": tcp.WIRE}
 RED |= {"Wait": "false", "LinkBandwidth": f"{tcp.MBPS}Mbps"}
 PAIRS = (
@@ -33,25 +34,25 @@ PAIRS = (
     ),
     Pair("fq_codel", "ns3::FqCoDelQueueDisc"),
 )
-#: Laws of the flows, here and there.
+#: Laws of the flows, in Levelflow and in ns-3.
 LAWS = (
     tcp.Pair("newreno", "TcpNewReno"),
     tcp.Pair("cubic", "TcpCubic", theirs={"ns3::TcpCubic::HyStart": "false"}),
 )
 FLOWS = (2, 10)
-#: Packets that can wait.
+#: Limit on queued packets.
 ROOM = 1000
 
 Case = tuple[Pair, tcp.Pair, int]
 
 
 def starts(flows: int) -> list[float]:
-    """When flows start, s."""
+    """Returns the start times of flows, s."""
     return [0.5 * i for i in range(flows)]
 
 
 def ours(case: Case) -> tcp.Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     pair, law, flows = case
     queue = {pair.queue: {"ecn": False}}
     return tcp.measured(tcp.dumbbell({law.law: {"initial_ssthresh": tcp.SSTHRESH}}, starts(flows), queue, ROOM))
@@ -75,12 +76,12 @@ def theirs(python: str, cases: list[Case]) -> Iterator[tcp.Outcome]:
 
 
 def jain(rates: list[float]) -> float:
-    """Jain's index of fairness."""
+    """Returns Jain's index of fairness."""
     return sum(rates) ** 2 / len(rates) / sum(rate**2 for rate in rates)
 
 
 def table(cases: list[Case], here: list[tcp.Outcome], there: list[tcp.Outcome]) -> Iterator[str]:
-    """Lines of a table in Markdown; differences above 10 % of the peer's value are set in bold."""
+    """Yields the lines of a Markdown table; values that differ by more than 10 % of the peer's value are bold."""
     yield "| queue | law | flows | packets/s | Jain's index | queueing delay, ms | dropped, % |"
     yield "|---|---|---|---|---|---|---|"
     for (pair, law, flows), a, b in zip(cases, here, there, strict=True):
@@ -90,6 +91,6 @@ def table(cases: list[Case], here: list[tcp.Outcome], there: list[tcp.Outcome]) 
 
 
 def compare(python: str) -> Iterator[str]:
-    """The table: every discipline under every law, with few flows and with more."""
+    """Returns the table: every discipline with every law, with few and with more flows."""
     cases = [(pair, law, flows) for pair in PAIRS for law in LAWS for flows in FLOWS]
     return table(cases, [ours(case) for case in cases], list(theirs(python, cases)))

@@ -1,4 +1,4 @@
-"""RCP beside its authors' code in ns-2, and both beside processor sharing: the same arrivals for all."""
+"""RCP compared with its authors' code in ns-2, and both with processor sharing, for the same arrivals."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 PACKET = 1000  # bytes, header included
 ALPHA, BETA = 0.1, 1.0
-DRAIN = 0.5  # of the arrivals' time: a run goes on so long without arrivals
-WARM_UP = 0.2  # of the arrivals' time: flows and samples before do not count
+DRAIN = 0.5  # of the arrivals' time: further duration of a run without arrivals
+WARM_UP = 0.2  # of the arrivals' time: earlier flows and samples do not count
 SEEDS = 5
 SIZES = ((1, 50), (50, 500), (500, 2000), (2000, 10**9))  # packets
-#: Our RCP as it is, and with the authors' average of the round trip and its first value.
+#: RCP of Levelflow, and the same with the authors' average of the round trip and their initial value.
 VARIANTS: dict[str, dict[str, Any]] = {"here": {}, "here, theirs": {"rtt": "interval", "initial_rtt": "200 ms"}}
 PEER = "ns-2"
 
 
 @dataclass(frozen=True)
 class Case:
-    """Poisson arrivals of Pareto sizes (shape 1.2) over one link with an unlimited buffer."""
+    """Poisson arrivals with Pareto sizes (shape 1.2) over one link with an unlimited buffer."""
 
     mbps: float
     load: float
@@ -42,16 +42,16 @@ class Case:
 
     @property
     def warm_up(self) -> float:
-        """When flows begin to count, s."""
+        """Start time from which flows count, s."""
         return WARM_UP * self.seconds
 
     @property
     def end(self) -> float:
-        """When the run ends, s."""
+        """End of the run, s."""
         return (1 + DRAIN) * self.seconds
 
     def arrivals(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Starts in s, on a grid of 1 ns, and sizes in packets."""
+        """Returns start times in s, on a grid of 1 ns, and sizes in packets."""
         random = np.random.default_rng(seed)
         rate = self.load * self.mbps * 1e6 / (8 * PACKET * self.mean)
         starts = np.unique(np.round(random.uniform(0, self.seconds, random.poisson(rate * self.seconds)), 9))
@@ -63,7 +63,7 @@ CASES = (Case(150, 0.5, 25), Case(150, 0.9, 25), Case(150, 0.9, 1000), Case(2400
 
 @dataclass
 class Outcome:
-    """What one simulator made of the arrivals; times of flows that did not end are NaN."""
+    """Result of one simulator. Completion times of flows that did not end are NaN."""
 
     took: np.ndarray  #: s, by flow
     rate: float  #: geometric mean of R/C
@@ -72,12 +72,12 @@ class Outcome:
 
 
 def sharing(case: Case, starts: np.ndarray, packets: np.ndarray) -> np.ndarray:
-    """Completion times of the arrivals under exact processor sharing, handshake and propagation included, s."""
+    """Returns the completion times under exact processor sharing, including handshake and propagation, s."""
     return completion_times(starts, packets * PACKET, case.mbps * 1e6, delays=ROUND_TRIPS * case.rtpd)
 
 
 def ours(case: Case, starts: np.ndarray, packets: np.ndarray, changes: dict[str, Any]) -> Outcome:
-    """Runs the arrivals here: a flow entry per size."""
+    """Runs the arrivals in Levelflow, with a flow entry per size."""
     scenario = Scenario("arrivals", f"{case.end} s", sample="10 ms", profile="paper")
     delay = f"{case.rtpd * 500} ms"
     scenario.link("A", "B", f"{case.mbps} Mb/s", delay, buffer="unlimited", duplex=True)
@@ -107,9 +107,9 @@ def theirs(binary: str, case: Case, starts: np.ndarray, packets: np.ndarray) -> 
 
 
 def read(case: Case, starts: np.ndarray, completions: str, status: str) -> Outcome:
-    """What the script wrote: number and end of each flow, and a line of the authors' router per interval.
+    """Parses the output of the script: number and end of each flow, and a line of the authors' router per interval.
 
-    Of such a line the first columns count: name, time, queue in bytes and in packets, R/C, arrivals in byte/s.
+    In a router line only the first columns are used: name, time, queue in bytes and packets, R/C, arrivals in byte/s.
     """
     took = np.full(starts.size, np.nan)
     for flow, end in ns2.numbers(completions):
@@ -126,7 +126,7 @@ def _outcome(case: Case, took: np.ndarray, rate: np.ndarray, queue: np.ndarray, 
 
 @dataclass
 class Run:
-    """The arrivals of one seed, and what came of them, by simulator."""
+    """Arrivals of one seed, and their outcome in each simulator."""
 
     case: Case
     starts: np.ndarray
@@ -135,17 +135,17 @@ class Run:
     outcomes: dict[str, Outcome]
 
     def counted(self, sizes: tuple[int, int]) -> np.ndarray:
-        """Whether a flow is of these sizes, started in time, and ended everywhere."""
+        """Returns True for flows of these sizes that started after the warm-up and ended in all simulators."""
         ended = np.all([np.isfinite(outcome.took) for outcome in self.outcomes.values()], axis=0)
         return ended & (self.starts > self.case.warm_up) & (self.packets >= sizes[0]) & (self.packets < sizes[1])
 
     def unfinished(self) -> int:
-        """Flows that started in time and did not end in at least one simulator."""
+        """Returns the number of flows that started after the warm-up and did not end in at least one simulator."""
         return int((self.starts > self.case.warm_up).sum() - self.counted((1, SIZES[-1][1])).sum())
 
 
 def run(binary: str, case: Case, seed: int) -> Run:
-    """Runs the arrivals of a seed in both simulators."""
+    """Runs the arrivals of one seed in Levelflow and ns-2."""
     starts, packets = case.arrivals(seed)
     outcomes = {PEER: theirs(binary, case, starts, packets)}
     outcomes |= {name: ours(case, starts, packets, changes) for name, changes in VARIANTS.items()}
@@ -153,7 +153,7 @@ def run(binary: str, case: Case, seed: int) -> Run:
 
 
 def ratio(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> float:
-    """Mean completion time over its mean under processor sharing, over the counted flows of all runs; NaN below 20."""
+    """Returns the mean completion time of counted flows over its mean under processor sharing; NaN below 20 flows."""
     counted = [run.counted(sizes) for run in runs]
     if sum(int(which.sum()) for which in counted) < FEWEST_IN_MEAN:
         return float("nan")
@@ -169,7 +169,7 @@ def _cell(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> str:
 
 
 def table(case: Case, runs: Sequence[Run]) -> Iterator[str]:
-    """Completion times over processor sharing by size class, then rate, queue and load, one column per simulator."""
+    """Yields completion time over processor sharing by size class, then rate, queue and load, per simulator."""
     names = (PEER, *VARIANTS)
     offered = np.mean([run.packets.sum() * PACKET * 8 / (case.mbps * 1e6 * case.seconds) for run in runs])
     yield (
@@ -188,7 +188,7 @@ def table(case: Case, runs: Sequence[Run]) -> Iterator[str]:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """The tables of all cases."""
+    """Yields the tables of all cases."""
     for case in CASES:
         yield from table(case, [run(binary, case, seed) for seed in range(1, SEEDS + 1)])
         yield ""

@@ -1,4 +1,4 @@
-"""Reno and NewReno beside ns-2: dumbbells of the comparison with ns-3, and a lone transfer that overflows a buffer."""
+"""Reno and NewReno compared with ns-2: the dumbbells of the ns-3 comparison, and a transfer that overflows a buffer."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PAIRS = (
     tcp.Pair("reno", "Reno", ours={"sack": False}),
     tcp.Pair("newreno", "Newreno", ours={"sack": False}),
 )
-#: What acknowledges the packets of an agent.
+#: Receiver class for the packets of each sender class.
 SINKS = {"Sack1": "Agent/TCPSink/Sack1", "Reno": "Agent/TCPSink", "Newreno": "Agent/TCPSink"}
-#: The lone transfer: Mb/s, s one way, packets of room, bytes, packets.
+#: Single transfer: Mb/s, one-way delay in s, buffer in packets, packet size in bytes, number of packets.
 LONE_MBPS, LONE_DELAY_S, LONE_BUFFER, LONE_PACKET, LONE_PACKETS = LONE = (150, 0.05, 1875, 1000, 10_000)
 
 
@@ -30,7 +30,7 @@ def theirs(binary: str, pair: tcp.Pair, flows: int) -> tcp.Outcome:
 
 
 def read(text: str) -> tcp.Outcome:
-    """What the script printed."""
+    """Parses the output of the script."""
     [(window, waiting, arrived, dropped, *delivered)] = ns2.numbers(text)
     rates = [packets / (TO_S - FROM_S) for packets in delivered]
     in_service = sum(rates) * WIRE * 8 / (MBPS * 1e6)
@@ -38,7 +38,7 @@ def read(text: str) -> tcp.Outcome:
 
 
 def transfer(law: str, **options: object) -> tuple[float, int]:
-    """When the sender of the lone transfer has heard that everything arrived, s, and the packets that it sent again."""
+    """Returns the time at which the whole transfer is acknowledged, s, and the number of retransmitted packets."""
     scenario = Scenario("lone transfer", "100 s", sample="1 s", profile="paper")
     buffer = f"{LONE_BUFFER} packets"
     scenario.link("A", "B", f"{LONE_MBPS} Mb/s", f"{LONE_DELAY_S} s", buffer=buffer, duplex=True)
@@ -48,8 +48,8 @@ def transfer(law: str, **options: object) -> tuple[float, int]:
 
 
 def transfers(binary: str) -> Iterator[str]:
-    """The table of the lone transfer."""
-    yield "| law | peer | time, s | sent again, packets |"
+    """Yields the table of the single transfer."""
+    yield "| law | peer | time, s | retransmitted, packets |"
     yield "|---|---|---|---|"
     for pair in PAIRS:
         text = ns2.run(binary, "transfer_ns2.tcl", f"Agent/TCP/{pair.peer}", SINKS[pair.peer], *LONE)
@@ -58,7 +58,7 @@ def transfers(binary: str) -> Iterator[str]:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """The tables: each pair with one flow and with two, and alone."""
+    """Yields the tables: each pair with one and with two flows, then the single transfer."""
     cases = [(pair, flows) for pair in PAIRS for flows in (1, 2)]
     yield from tcp.table(cases, [tcp.ours(*case) for case in cases], [theirs(binary, *case) for case in cases])
     yield ""

@@ -1,4 +1,4 @@
-"""TCP laws beside ns-3: the same dumbbells in both, what they came to, and where they differ."""
+"""TCP laws compared with ns-3: the same dumbbells in both, both results, and their differences."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 MBPS = 10
 DELAY_S = 0.02
 ACCESS_S = 0.005  # four links of this: base round trip 60 ms, 71 packets
-WIRE = 1042  # bytes: 1000 of data, and what ns-3 adds
-BUFFER = 36  # packets that wait, half a bandwidth-delay product
+WIRE = 1042  # bytes: 1000 of data, and the headers of ns-3
+BUFFER = 36  # queued packets, half a bandwidth-delay product
 STEP = 20  # packets at which DCTCP's queue marks
 ROOMY = 1000  # packets, for the queue that marks
 SSTHRESH = 50  # packets: ends slow start before it overflows
@@ -31,7 +31,7 @@ RED = "ns3::RedQueueDisc"
 
 @dataclass(frozen=True)
 class Pair:
-    """A law here and in ns-3, with what makes the two alike where neither follows the other."""
+    """A law in Levelflow and in ns-3, with settings that make both equal where neither follows the other."""
 
     law: str
     peer: str
@@ -41,7 +41,7 @@ class Pair:
 
     @property
     def name(self) -> str:
-        """The law, as tables have it."""
+        """Name of the law in tables."""
         return self.law if self.ours.get("sack", True) else f"{self.law} without SACK"
 
 
@@ -62,7 +62,7 @@ PAIRS = (
 
 @dataclass
 class Outcome:
-    """What one run came to between `FROM_S` and `TO_S`."""
+    """Result of one run between `FROM_S` and `TO_S`."""
 
     flows: list[float]  #: packets delivered per second, by flow
     window: float  #: mean sum of the windows, packets
@@ -72,10 +72,10 @@ class Outcome:
 
 
 def dumbbell(law: dict[str, Any], starts: Sequence[float], queue: Any, room: int) -> Scenario:
-    """A flow per start over one bottleneck, where so many packets can wait."""
+    """Returns a dumbbell with a flow per start time, and a queue of `room` packets at the bottleneck."""
     scenario = Scenario("dumbbell", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, profile="paper")
     delay, access = (f"{seconds * 1e3} ms" for seconds in (DELAY_S, ACCESS_S))
-    buffer = f"{room + 1} packets"  # here the packet in service counts
+    buffer = f"{room + 1} packets"  # the packet in service counts here
     scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=buffer, queue=queue, duplex=True)
     for i, start in enumerate(starts):
         scenario.link(f"s{i}", "R0", f"{10 * MBPS} Mb/s", access, duplex=True)
@@ -85,7 +85,7 @@ def dumbbell(law: dict[str, Any], starts: Sequence[float], queue: Any, room: int
 
 
 def measured(scenario: Scenario) -> Outcome:
-    """Runs a dumbbell here."""
+    """Runs a dumbbell in Levelflow."""
     result = scenario.run()
     late = pl.col("t") > FROM_S
     links = result.links.filter(late & (pl.col("link").cast(pl.String) == "R0->R1"))
@@ -106,7 +106,7 @@ def measured(scenario: Scenario) -> Outcome:
 
 
 def ours(pair: Pair, flows: int) -> Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     marks = {"red": {"min": f"{STEP} packets", "max": f"{STEP} packets", "weight": 1.0, "ecn": True}}
     law = {pair.law: {"initial_ssthresh": SSTHRESH, **pair.ours}}
     room, queue = (ROOMY, marks) if pair.marks else (BUFFER, "drop_tail")
@@ -115,7 +115,7 @@ def ours(pair: Pair, flows: int) -> Outcome:
 
 def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
     """Runs cases in ns-3."""
-    # There the packet in service and the one before it, in the device, do not count.
+    # In ns-3, the packet in service and the next packet, which is in the device, are not counted.
     step = {"MinTh": STEP - 2, "MaxTh": STEP - 2 + 0.001, "QW": 1, "LInterm": 1}
     step |= {"Gentle": "false", "UseEcn": "true", "UseHardDrop": "false"}
     marks = {"type": RED, "attributes": {f"{RED}::{name}": value for name, value in step.items()}}
@@ -135,7 +135,7 @@ def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
 
 
 def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    """Runs dumbbells in ns-3: `type` of the TCP and its `attributes`, `starts`, `buffer`, and `queue` discipline."""
+    """Runs dumbbells in ns-3. A case has TCP `type` and `attributes`, `starts`, `buffer` and `queue` discipline."""
     common = {"mbps": MBPS, "delay_s": DELAY_S, "access_s": ACCESS_S, "ssthresh": SSTHRESH}
     times = {"from_s": FROM_S, "to_s": TO_S, "sample_s": SAMPLE_S}
     command = [python, str(CHECKOUT / "benches" / "peers" / "tcp_ns3.py")]
@@ -150,7 +150,7 @@ def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
 
 
 def lacks(python: str) -> str | None:
-    """What this interpreter lacks to run ns-3, in half a sentence; None if nothing."""
+    """Returns the module for ns-3 that this interpreter lacks, as a clause; None if there is none."""
     find = "import importlib.util as u; raise SystemExit(not (u.find_spec('ns') and u.find_spec('cppyy')))"
     try:
         found = subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0
@@ -161,7 +161,7 @@ def lacks(python: str) -> str | None:
 
 
 def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcome]) -> Iterator[str]:
-    """Lines of a table in Markdown; differences above 10 % of the peer's value are set in bold."""
+    """Yields the lines of a Markdown table; values that differ by more than 10 % of the peer's value are bold."""
     yield "| law | peer | flows | packets/s | share of the first | window | queue | dropped or marked, % |"
     yield "|---|---|---|---|---|---|---|---|"
     for (pair, flows), a, b in zip(cases, here, there, strict=True):
@@ -175,7 +175,7 @@ def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcom
 
 
 def cell(here: float, there: float, digits: int) -> str:
-    """Two values and their difference."""
+    """Returns the text of two values and their relative difference."""
     apart = (here - there) / there if there else 0.0
     difference = f"{apart:+.0%}"
     if abs(apart) > NOTICEABLE:
@@ -184,6 +184,6 @@ def cell(here: float, there: float, digits: int) -> str:
 
 
 def compare(python: str) -> Iterator[str]:
-    """The table: every pair with one flow and with two."""
+    """Returns the table: every pair with one and with two flows."""
     cases = [(pair, flows) for pair in PAIRS for flows in (1, 2)]
     return table(cases, [ours(*case) for case in cases], list(theirs(python, cases)))

@@ -1,4 +1,4 @@
-"""XCP beside the code of its draft's authors in ns-2, on topology T1 of Zhang's dissertation."""
+"""XCP compared with the code of its draft's authors in ns-2, on topology T1 of Zhang's dissertation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DATA, WIRE = 1000, 1050  # bytes of a packet
 
 @dataclass(frozen=True)
 class Case:
-    """A variant of `scenarios/t1-xcp.toml`, and the same in ns-2."""
+    """A variant of `scenarios/t1-xcp.toml`, and the same variant in ns-2."""
 
     name: str
     changes: dict[str, Any]
-    law: str  #: of access links in ns-2
-    delays: tuple[str, str]  #: of access links in ns-2
+    law: str  #: law of access links in ns-2
+    delays: tuple[str, str]  #: delays of access links in ns-2
 
 
 CASES = (
@@ -44,7 +44,7 @@ CASES = (
 
 @dataclass
 class Outcome:
-    """Mean and standard deviation of the one-second means of each flow, Mb/s of data; largest queue, packets."""
+    """Mean and standard deviation of each flow's one-second means, Mb/s of data, and largest queue, packets."""
 
     means: list[float]
     deviations: list[float]
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def ours(case: Case) -> Outcome:
-    """Runs a case here."""
+    """Runs a case in Levelflow."""
     scenario = Scenario.load("t1-xcp")
     for path, value in case.changes.items():
         scenario.set(path, value)
@@ -64,7 +64,7 @@ def ours(case: Case) -> Outcome:
 
 
 def read(text: str) -> Outcome:
-    """What the script printed."""
+    """Parses the output of the script."""
     table = np.array(ns2.numbers(text))
     rates = [np.diff(table[FROM_S - 1 :, flow]) * DATA * 8 / 1e6 for flow in (0, 1)]
     return _outcome(rates, float(table[:, 2].max()))
@@ -75,7 +75,7 @@ def _outcome(rates: list[np.ndarray], queue: float) -> Outcome:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """The table: each case here and over the seeds of ns-2, ranges in brackets."""
+    """Yields the table: each case in Levelflow, and over the seeds of ns-2 with ranges in brackets."""
     yield "| case | | x1, Mb/s | x2, Mb/s | queue, packets |"
     yield "|---|---|---|---|---|"
     for case in CASES:

@@ -1,1 +1,1 @@
-"""Buffers of a link beside each other: what is tried, what is chosen, and what to type next."""
+"""Comparison of buffers of a link: candidates, recommendation, and commands to apply it."""

@@ -1,4 +1,4 @@
-"""What `levelflow buffers` says: a table, what to type next, and the same as plain data."""
+"""Output of `levelflow buffers`: tables, commands to apply the recommendation, and plain data for programs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from levelflow.report.tables import percent, rate, time
 if TYPE_CHECKING:
     from levelflow.buffers.queues import Discipline
 
-#: What a user of the command for a rule or a fixed size has to know.
+#: Warning printed with the command that applies a buffer rule or a fixed size.
 REPLACES = (
-    "That replaces the root queue of DEVICE, and with it a shaper such as tbf or htb; where one shapes the line, give "
-    "its leaf (parent CLASS, not root) a pfifo, or let levelflow-net abs --qdisc CLASS size it."
+    "This command replaces the root queue of DEVICE, including a shaper such as tbf or htb. If a shaper limits the "
+    "line, set a pfifo at its leaf instead (parent CLASS, not root), or let levelflow-net abs --qdisc CLASS size it."
 )
-#: Names of what was measured, for programs, where they differ from those of `Use`.
+#: Keys in the JSON output of those fields of `Use` that have another name there.
 KEYS = {"buffer": "packets", "queue": "backlog_packets", "wait": "queueing_delay_mean_s"}
 
 
 def snippet(row: Row) -> str:
-    """The line of a scenario that gives a link this buffer.
+    """Returns the scenario line that sets the buffer of a link.
 
     >>> snippet(Row("BSCL", {"bscl": {"loss": 0.02}}, None))
     'buffer = { bscl = { loss = 0.02 } }'
@@ -43,13 +43,13 @@ def _toml(value: Any) -> str:
 
 
 def command(row: Row, targets: Targets) -> str:
-    """The command that does this at a live interface, DEVICE.
+    """Returns the command that applies the buffer to a live interface, DEVICE.
 
     >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
     if row.name not in BUFFER_ALGORITHMS:
-        # The packet in service counts here; at a device that sends as fast as its line it has left the queue.
+        # The simulator counts the packet in transmission; a device that sends at line rate has already dequeued it.
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
     ((algorithm, words),) = row.buffer.items()
     options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
@@ -57,16 +57,16 @@ def command(row: Row, targets: Targets) -> str:
     options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and algorithm == "abs_log" else []
     options += ['--every "200 ms"'] + ([] if algorithm == "abs_log" else [f"--algorithm {algorithm}"])
     options += [f'--set "rtt={words["rtt"]}"'] if "rtt" in words else []
-    # Left alone, it stops at what the line sends in a second, which may be less than what was tried.
+    # The default limit is the data that the line sends in a second, which may be less than the largest buffer tried.
     options += [f'--max "{words.get("largest", f"{USUAL} packets")}"']
     return " ".join(["levelflow-net abs --dev DEVICE", *options])
 
 
 def advice(asked: Question, rows: Sequence[Row]) -> list[str]:
-    """What to type next: a line of a scenario, and a command for a live interface."""
+    """Returns the next steps: a scenario line, and a command for a live interface."""
     choice = chosen(rows, asked.targets)
     untold = not {"flows", "rtt"} <= set(asked.known) and any(row.why.startswith(("flows", "rtt")) for row in rows)
-    hint = ["Some rules need more than the scenario says: give it by --flows and --rtt.", ""] if untold else []
+    hint = ["Some rules need values that the scenario does not contain: set --flows and --rtt.", ""] if untold else []
     return hint + _next(asked, rows, choice)
 
 
@@ -85,18 +85,18 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
 
 
 def _nothing(asked: Question, excess: dict[str, float]) -> str:
-    """Why nothing is chosen, by what there is in each row in parts of what is allowed."""
+    """Returns the reason for no recommendation; `excess` has the largest ratio of measured to allowed by row name."""
     if excess[WRITTEN] <= 1:
         largest = f"{asked.largest} packets"
         return f"Only the buffer {WRITTEN} meets the targets; --largest may be raised: nothing up to {largest} does."
     least = min(excess, key=lambda name: excess[name])
-    times = math.ceil(100 * excess[least]) / 100  # never rounded to 1, which would be enough
+    times = math.ceil(100 * excess[least]) / 100  # rounded up, so that a missed target is never shown as 1
     name = f"the buffer {WRITTEN}" if least == WRITTEN else least
-    return f"Nothing meets the targets; {name} comes closest, with {times:g} times what is allowed."
+    return f"Nothing meets the targets; {name} comes closest, with {times:g} times the limit."
 
 
 def table(asked: Question, rows: Sequence[Row]) -> tuple[str, list[str], list[list[str]]]:
-    """Title, head and rows for people."""
+    """Returns title, header and rows of the table of buffers."""
     targets, count = asked.targets, len(asked.seeds)
     wanted = [f"utilisation of {percent(targets.utilisation)}"] if targets.utilisation else []
     wanted += [f"loss of {percent(targets.loss)}"] if targets.loss else []
@@ -137,7 +137,7 @@ def _interval(mean: float, half: float, digits: int) -> str:
 
 
 def _verdict(line: Line, targets: Targets) -> str:
-    """Which targets are missed; with a question mark where the other end of the intervals says otherwise."""
+    """Returns the missed targets, with a question mark if an end of the confidence intervals changes the result."""
     missed, used, half = targets.missed(line.used), line.used, line.half
     ends = (
         targets.missed(
@@ -154,10 +154,10 @@ def _verdict(line: Line, targets: Targets) -> str:
 
 
 def queue_table(asked: Question, found: Sequence[Discipline]) -> tuple[str, list[str], list[list[str]]]:
-    """Title, head and rows of the queue disciplines, for people."""
+    """Returns title, header and rows of the table of queue disciplines."""
     calls = any(one.felt and one.felt.call is not None for one in found)
     title = f"Queue disciplines of {asked.link}; queueing delay" + (" and call" if calls else "") + ": of whole runs"
-    title += "\ncall: 99 % of the round trips of the small flow that waits longest are shorter" if calls else ""
+    title += "\ncall: 99th percentile of the round trip of the most delayed small flow" if calls else ""
     head = ["queue", "utilisation, %", "loss, %", "delay p50, ms", "delay p99, ms"]
     head += (["call p99, ms"] if calls else []) + ["targets"]
     return title, head, [_felt_cells(one, asked.targets, calls) for one in queues.order(found)]
@@ -182,7 +182,7 @@ def _felt_cells(one: Discipline, targets: Targets, calls: bool) -> list[str]:
 
 
 def shortest(asked: Question, found: Sequence[Discipline]) -> list[str]:
-    """The queue discipline that meets the targets with the shortest delay, in a line; none if none does."""
+    """Returns a line on the discipline with the shortest median delay of those that meet the targets, if any."""
     meeting = [
         (one.felt.median, one.name)
         for one in found
@@ -196,11 +196,11 @@ def shortest(asked: Question, found: Sequence[Discipline]) -> list[str]:
 
 
 def boxes(asked: Question, rows: Sequence[Row]) -> list[str]:
-    """Commands for Linux and OpenWrt, for a line of the scenario's capacity."""
+    """Returns the commands for Linux and OpenWrt, for a line of the scenario's capacity."""
     share = f"{100 * SHARE:g} %"
     lines = [
-        f"For DEVICE before a line of {rate(asked.capacity)}, shaped to {share} of it so that the queue is here;",
-        "levelflow-net probe shows what it brought:",
+        f"For DEVICE before a line of {rate(asked.capacity)}, shaped to {share} of it so that the queue is here.",
+        "Measure the effect with levelflow-net probe:",
     ]
     for one in _boxes(asked, rows):
         lines += [f"# {one.name}", *one.lines]
@@ -214,7 +214,7 @@ def _boxes(asked: Question, rows: Sequence[Row]) -> list[Command]:
 
 
 def data(asked: Question, rows: Sequence[Row], found: Sequence[Discipline] = (), *, complete: bool) -> dict[str, Any]:
-    """What the tables say as plain data, for programs; times in seconds, rates in bit/s, shares of 1."""
+    """Returns the contents of the tables as plain data for programs; times are in seconds, and rates in bit/s."""
     choice = chosen(rows, asked.targets) if complete else None
     return {
         "scenario": asked.scenario.resolve()["name"],

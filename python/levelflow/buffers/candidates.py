@@ -1,4 +1,4 @@
-"""Buffers beside each other on the same traffic: rules, algorithms, and the best of fixed size."""
+"""Candidate buffers on the same traffic: rules, algorithms, and the best fixed size."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
     Runs = Callable[[Sequence[Scenario]], Sequence[Result]]
 
-#: Largest buffer of algorithms and the search, packets: 1024 flows need more than 10 000.
+#: Limit on buffers of algorithms and of the search, in packets. 1024 flows need more than 10 000.
 LARGEST = 20_000
-#: The search ends when the smallest buffer that meets the targets is known to this part.
+#: Relative precision of the search for the smallest buffer that meets the targets.
 PRECISION = 0.05
-#: Runs that it takes, about, with each seed: for progress.
+#: Approximate number of search runs per seed, for the progress bar.
 SEARCH = 12
 #: Names of the rows: rules, algorithms, and the result of the search.
 BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu"
 BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"
 ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
 BUFFER_ALGORITHMS = (ADT, PRINTED, OURS)
-#: By how much a target may be missed: of utilisation, and of loss and delay in parts of them.
+#: Tolerances of the targets: absolute for utilisation, relative for loss and delay.
 POINT, TENTH = 0.01, 0.1
-#: Default largest and first buffer of algorithms, packets.
+#: Defaults of algorithms for the largest and the initial buffer, in packets.
 USUAL, FIRST = (int(library.number(library.of_algorithm(OURS, name), "default")) for name in ("largest", "initial"))
 
 
 class Targets(NamedTuple):
-    """What a buffer is for; 0 for no such target.
+    """Targets of a buffer; 0 means no target.
 
     Attributes:
-        utilisation: share of the line that is to be used, at least.
-        loss: share of the bytes that arrive that may be dropped.
-        delay: longest mean queueing delay, s.
+        utilisation: Minimum utilisation of the link.
+        loss: Maximum fraction of the arriving bytes that is dropped.
+        delay: Maximum mean queueing delay, in seconds.
     """
 
     utilisation: float = 0.0
@@ -54,20 +54,21 @@ class Targets(NamedTuple):
     delay: float = 0.0
 
     def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
-        """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited.
+        """Returns the ratio of measured to allowed idle time, loss and delay, by target.
 
-        What is allowed is a `point` of utilisation more, and this part of a loss or delay.
+        The tolerance `point` is added to the allowed fraction of idle time. Allowed loss and delay grow by the factor
+        `1 + tenth`.
         """
         idle = {"utilisation": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
         lost = {"loss": used.loss / (self.loss * (1 + tenth))} if self.loss else {}
         return idle | lost | ({"delay": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
 
     def miss(self, used: Use) -> float:
-        """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
+        """Returns the distance from meeting all targets: the largest ratio of `parts` minus 1, at least 0."""
         return max([1.0, *self.parts(used).values()]) - 1.0
 
     def missed(self, used: Use) -> list[str]:
-        """Targets that are missed by more than a point of utilisation or a tenth of a loss or delay.
+        """Returns the targets that are missed by more than a percentage point (utilisation) or a tenth (loss, delay).
 
         >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
         ['loss']
@@ -75,10 +76,9 @@ class Targets(NamedTuple):
         return [name for name, part in self.parts(used, point=POINT, tenth=TENTH).items() if part > 1]
 
     def fit(self, used: Use) -> str:
-        """Whether it meets the targets and is no larger than it must be: `no`, `yes` or `too large`.
+        """Returns `no` if a target is missed, `too large` if a smaller buffer would suffice, otherwise `yes`.
 
-        It is too large if neither utilisation nor loss is as close to its target from the other side: a smaller one
-        would do.
+        A buffer is too large if utilisation and loss are both better than their targets by more than the tolerance.
 
         >>> [Targets(0.98, 0.02).fit(Use(u, p, 0, 0, 0)) for u, p in ((0.96, 0.02), (0.975, 0.004), (1.0, 0.01))]
         ['no', 'yes', 'too large']
@@ -89,19 +89,19 @@ class Targets(NamedTuple):
         return "yes" if (self.utilisation and idle <= POINT) or (self.loss and lost >= 0) else "too large"
 
     def excess(self, used: Use) -> float:
-        """The largest part of what is allowed, as `missed` judges it: above 1 if a target is missed."""
+        """Returns the largest ratio of measured to allowed values, with tolerances; above 1 if a target is missed."""
         return max(self.parts(used, point=POINT, tenth=TENTH).values(), default=0.0)
 
 
 class Line(NamedTuple):
-    """What one way to size a buffer came to, over the second half of runs that differ in their seed alone.
+    """Measurement of one buffer over the second half of runs that differ only in their seeds.
 
     Attributes:
-        name: of the rule or algorithm.
-        used: means over the runs.
-        half: of their 95 % intervals: by Student's distribution over the runs; of a single run, by batch means.
-        miss: how far the means are from the targets.
-        each: every distinct run, in the order of the seeds.
+        name: Name of the rule or algorithm.
+        used: Means over the runs.
+        half: Half-widths of the 95 % intervals of the means: by Student's t over runs, or by batch means of one run.
+        miss: Distance of the means from the targets, see `Targets.miss`.
+        each: Values of each distinct run, in the order of the seeds.
     """
 
     name: str
@@ -114,15 +114,15 @@ class Line(NamedTuple):
 def candidates(
     targets: Targets, largest: int = LARGEST, known: Mapping[str, object] | None = None, rtt: str | None = None
 ) -> dict[str, Any]:
-    """Every rule and algorithm, as values of a link's `buffer`.
+    """Returns all rules and algorithms as values of a link's `buffer`.
 
-    A scenario refuses those that need a target which is not given, or flows that it does not tell.
+    A scenario rejects candidates that need a missing target, or a number of flows that it does not define.
 
     Args:
-        targets: of algorithms, and of BSCL.
-        largest: largest buffer of algorithms, packets.
-        known: `flows` and `rtt` for rules, in place of what the scenario tells.
-        rtt: round trip for `abs_log`, such as "50 ms"; its default if none.
+        targets: Targets of the algorithms and of BSCL.
+        largest: Largest buffer of algorithms, packets.
+        known: `flows` and `rtt` for rules, in place of the values of the scenario.
+        rtt: Round trip for `abs_log`, such as "50 ms"; None for the default of `abs_log`.
     """
     facts = dict(known or {})
     rules: dict[str, object] = {
@@ -142,12 +142,12 @@ def candidates(
 
 
 def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
-    """A copy of a scenario in which a link has another buffer, and draws another seed if one is given.
+    """Returns a copy of a scenario with another buffer of a link, and another seed if one is given.
 
-    Of a duplex link the other direction keeps the buffer that it has.
+    The other direction of a duplex link keeps its buffer.
 
     Raises:
-        ScenarioError: if there is no such link.
+        ScenarioError: If the link does not exist.
     """
     other = copy.deepcopy(scenario)
     entry, forward = entry_of(other, link)
@@ -159,10 +159,10 @@ def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None 
 
 
 def buffer_of(scenario: Scenario, link: str) -> Any:
-    """The buffer of a link as the scenario says it.
+    """Returns the buffer of a link as written in the scenario.
 
     Raises:
-        ScenarioError: if there is no such link.
+        ScenarioError: If the link does not exist.
     """
     entry, forward = entry_of(scenario, link)
     both = entry.get("buffer", "unlimited")
@@ -170,7 +170,7 @@ def buffer_of(scenario: Scenario, link: str) -> Any:
 
 
 def entry_of(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
-    """The entry of a link as written, and whether the link is its forward direction."""
+    """Returns the entry of a link as written, and True if the link is its forward direction."""
     names = {}
     for entry in scenario.raw.get("link", []):
         start, end = entry["from"], entry["to"]
@@ -190,14 +190,14 @@ def compare(
     runs: Runs,
     seeds: Sequence[int | None] = (None,),
 ) -> list[Line]:
-    """Runs a scenario with each buffer and each seed, its own if none are given; `runs` simulates several scenarios."""
+    """Runs a scenario with each buffer and each seed (None: the scenario's); `runs` simulates a list of scenarios."""
     results = runs([with_buffer(scenario, link, buffer, seed) for buffer in buffers.values() for seed in seeds])
     count = len(seeds)
     return [line(name, results[i * count : (i + 1) * count], link, targets) for i, name in enumerate(buffers)]
 
 
 def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> Line:
-    """The means over the second halves of runs of the same traffic."""
+    """Returns the means over the second halves of runs that differ only in their seeds."""
     own = distinct(results)
     each = tuple(_used(result, link) for result in own)
     parts = each if len(own) > 1 else _used_in_parts(own[0], link)
@@ -207,7 +207,7 @@ def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> L
 
 
 def distinct(results: Sequence[Result]) -> list[Result]:
-    """Returns results without those that equal one before: seeds that change nothing give one run, not several."""
+    """Returns the distinct results: seeds without effect give equal runs, which count once."""
     return list({json.dumps(result.summary, sort_keys=True): result for result in reversed(results)}.values())[::-1]
 
 
@@ -234,14 +234,14 @@ def best_fixed(
     seeds: Sequence[int | None] = (None,),
     largest: int = LARGEST,
 ) -> Line:
-    """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
+    """Returns the smallest fixed buffer that meets the targets, within 5 %; if none does, the one that misses least.
 
-    Where utilisation or loss ask for more than a target of delay allows, the largest that it allows; one packet for a
-    target of delay alone.
+    If utilisation or loss need a larger buffer than the delay target allows, returns the largest buffer that meets the
+    delay target. For a delay target alone, returns one packet. With several seeds, the mean over seeds must meet the
+    targets.
 
-    With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
-    large that a run is over before it is full: the search comes from below, then halves between what is too small and
-    what is enough.
+    Utilisation grows and loss falls with the buffer, unless the buffer is too large to fill during a run. Therefore the
+    search starts from small sizes, and then bisects between a size that is too small and one that suffices.
     """
 
     @functools.cache
@@ -259,7 +259,7 @@ def best_fixed(
 
 
 def _smallest(of: Callable[[int], Line], enough: Callable[[Line], bool], largest: int) -> list[Line]:
-    """Lines of the sizes that a search for the smallest that is enough looks at; the first is of one packet."""
+    """Returns the lines of all sizes that the search for the smallest sufficient size tries, from one packet up."""
     lines, low, high = [of(1)], 1, min(4, largest)
     while not enough(lines[-1]) and low < largest:
         lines.append(of(high))

@@ -1,4 +1,4 @@
-"""Every way to size the buffer of a link, on traffic of your own, and what to type to run the one that is chosen."""
+"""Comparison of all buffer rules and buffer-sizing algorithms on the traffic of a scenario, and recommendation."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
 
-#: The buffer that the scenario has.
+#: Name of the row with the scenario's own buffer.
 WRITTEN = "as written"
-#: Least number of samples of a run, so that its parts can be compared.
+#: Minimum number of samples per run, required for batch means.
 SAMPLES = 400
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: a scenario, the link whose buffer is to be sized, and what for.
+    """Scenario, link and targets of a comparison of buffers.
 
     Attributes:
-        scenario: the network and its traffic.
-        link: name of the link in results, such as "A->B".
-        targets: of the buffer.
-        seeds: of the runs.
-        largest: buffer that is tried, packets.
-        known: `flows` and `rtt` for rules, in place of what the scenario tells.
+        scenario: Network and traffic.
+        link: Name of the link in results, such as "A->B".
+        targets: Targets of the buffer.
+        seeds: Seeds of the runs.
+        largest: Limit on the buffers that are tried, in packets.
+        known: `flows` and `rtt` for rules, in place of the values of the scenario.
     """
 
     scenario: Scenario
@@ -61,12 +61,12 @@ class Question:
 
     @property
     def capacity(self) -> float:
-        """Of the link, bit/s."""
+        """Capacity of the link, bit/s."""
         return float(_link(self.scenario.resolve(), self.link)["capacity_bps"])
 
     @property
     def back(self) -> float | None:
-        """Capacity of a link the other way between the same nodes, bit/s; none if there is not exactly one."""
+        """Capacity of the reverse link between the same nodes, bit/s; None unless there is exactly one."""
         links = self.scenario.resolve()["links"]
         ends = _link(self.scenario.resolve(), self.link)
         found = [one["capacity_bps"] for one in links if (one["from"], one["to"]) == (ends["to"], ends["from"])]
@@ -74,25 +74,25 @@ class Question:
 
     @property
     def window(self) -> tuple[float, float]:
-        """The second half of a run, s, which is what counts."""
+        """Measured window, s: the second half of a run."""
         end = float(self.scenario.resolve()["duration_s"])
         return end / 2, end
 
-    def ways(self) -> dict[str, Any]:
-        """Values of the link's `buffer` by what sizes it."""
+    def candidates(self) -> dict[str, Any]:
+        """Returns all candidate values of the link's `buffer`, by name of the rule or algorithm."""
         rtt = self.known.get("rtt") or _round_trip(self.scenario.resolve(), self.link)
         rules = candidates(self.targets, self.largest, self.known, None if rtt is None else str(rtt))
         return rules | {WRITTEN: buffer_of(self.scenario, self.link)}
 
 
 class Row(NamedTuple):
-    """What one way came to, or why it came to nothing.
+    """Result of one candidate, or the reason why it was not run.
 
     Attributes:
-        name: of the rule or algorithm, or `BEST` or `WRITTEN`.
-        buffer: as a value of a link's `buffer`.
-        line: what was measured.
-        why: it was not run.
+        name: Name of the rule or algorithm, or `BEST` or `WRITTEN`.
+        buffer: Value of the link's `buffer`.
+        line: Measurement; None if it was not run.
+        why: Reason why it was not run.
     """
 
     name: str
@@ -110,18 +110,18 @@ def question(
     largest: int = USUAL,
     known: Mapping[str, Any] | None = None,
 ) -> Question:
-    """Checks what is asked.
+    """Validates the inputs of a comparison.
 
     Args:
-        scenario: the network and its traffic.
-        targets: of utilisation or loss at least.
-        link: whose buffer is to be sized; may be left out if only one carries data.
-        seeds: so many runs of each buffer, whose seeds count up from that of the scenario.
-        largest: buffer that is tried, packets.
-        known: `flows` and `rtt` for rules, in place of what the scenario tells.
+        scenario: Network and traffic.
+        targets: Targets; utilisation or loss is required.
+        link: Link whose buffer is sized; optional if only one link carries data.
+        seeds: Number of runs of each buffer; seeds count up from the scenario's.
+        largest: Limit on the buffers that are tried, in packets.
+        known: `flows` and `rtt` for rules, in place of the values of the scenario.
 
     Raises:
-        ScenarioError: if the scenario is not allowed, or does not say which link is meant; in one line.
+        ScenarioError: If the scenario or a target is not allowed, or the link is ambiguous; one line.
     """
     if not any(targets):
         raise ScenarioError("buffers: there is no target; needs --utilisation or --loss")
@@ -150,8 +150,8 @@ def question(
 
 
 def compared(asked: Question, runs: Workers) -> Iterator[Row]:
-    """Yields what each way came to as soon as it is known; those that the scenario refuses come first."""
-    ways, refused = asked.ways(), []
+    """Yields the row of each candidate once it is measured; rejected candidates come first."""
+    ways, refused = asked.candidates(), []
     for name, buffer in list(ways.items()):
         try:
             with_buffer(asked.scenario, asked.link, buffer).resolve()
@@ -181,16 +181,17 @@ def _best(asked: Question, runs: Workers) -> Row:
 
 
 def order(rows: Sequence[Row]) -> list[Row]:
-    """Rows in the order of the tables: rules, algorithms, the scenario's own, the best."""
+    """Returns the rows in table order: rules, algorithms, the scenario's own buffer, the best fixed size."""
     names = [*candidates(Targets(0.5)), WRITTEN, BEST]
     return sorted(rows, key=lambda row: names.index(row.name))
 
 
 def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
-    """The recommended row: the smallest algorithm that meets the targets, else the smallest rule, else the best buffer.
+    """Returns the recommended row: an algorithm that meets the targets, else a rule that does, else `BEST`.
 
-    Algorithms need no knowledge of the traffic. Buffers fluctuate: of algorithms within a tenth of the smallest, the
-    choice is the last, `abs_log` before the others.
+    Algorithms come first because they need no knowledge of the traffic. Of several algorithms or rules, the one with
+    the smallest mean buffer is best. Mean buffers fluctuate, so algorithms within a tenth of the smallest mean buffer
+    are considered equal, and the last of these is chosen, which prefers `abs_log`.
     """
     meeting = {row.name: row for row in rows if row.line and not targets.missed(row.line.used)}
     algorithms = [meeting[name] for name in BUFFER_ALGORITHMS if name in meeting]
@@ -202,25 +203,25 @@ def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
 
 
 def packets_of(row: Row) -> float:
-    """Its mean buffer; infinite if it was not measured."""
+    """Returns the mean buffer of a row, packets; infinite if it was not measured."""
     return row.line.used.buffer if row.line else math.inf
 
 
 def _lacks(name: str, targets: Targets) -> str:
-    """The target that a rule or algorithm lacks; nothing if it has all."""
+    """Returns the missing target of a rule or algorithm; empty if it has all targets."""
     needs = {BSCL: ("loss", targets.loss), ADT: ("utilisation", targets.utilisation)}
     target, value = needs.get(name, ("", 1.0))
     return "" if value else f"needs a target of {target}"
 
 
 def _reason(error: str, buffer: Any) -> str:
-    """The scenario's error for a rule or algorithm, without its place."""
+    """Returns the scenario's error for a rule or algorithm, without its location."""
     name: str = next(iter(buffer)) if isinstance(buffer, dict) else "buffer"
     return error.rpartition(f", {name}")[2].lstrip(",: ")
 
 
 def _chosen(resolved: dict[str, Any], link: str | None) -> str:
-    """The name of the link that is meant."""
+    """Returns the name of the given link, or of the only link that carries data."""
     names = [item["name"] for item in resolved["links"]]
     if link is not None:
         if link not in names:
@@ -238,7 +239,7 @@ def _link(resolved: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _round_trip(resolved: dict[str, Any], link: str) -> str | None:
-    """The harmonic mean of the round trips of the flows on a link, where all are given."""
+    """Returns the harmonic mean of the round trips of the flows on a link; None if one is unknown."""
     crossing = [flow for flow in resolved["flows"] if link in flow["path"]]
     if not crossing or any(not flow["base_rtt_s"] for flow in crossing):
         return None

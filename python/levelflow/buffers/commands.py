@@ -1,7 +1,7 @@
-"""What to type at a Linux box or an OpenWrt router for a line of this capacity: tc, cake and SQM.
+"""Commands for a Linux host or an OpenWrt router at a line of a given capacity: tc, cake and SQM.
 
-The queue can only be kept short where it is. A modem's queue cannot be reached, so a shaper in front of it sends
-a little less than the line carries, and the queue moves to where a discipline keeps it short.
+A queue can only be kept short where it builds up. The queue of a modem is out of reach. Therefore a shaper in front of
+it sends slightly below the line rate, so that the queue builds up at the shaper, where a discipline keeps it short.
 """
 
 from __future__ import annotations
@@ -9,20 +9,21 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-#: Share of the line that a shaper sends; 5 % are left for what it cannot know, such as headers of the modem.
+#: Rate of a shaper as a fraction of the line rate; 5 % are left for unknown overhead, such as headers of the modem.
 SHARE = 0.95
-#: Longest frame of Ethernet without its checksum, bytes; a bucket holds two, or what a line sends in 4 ms.
+#: Longest Ethernet frame without its checksum, in bytes. A token bucket holds two frames, or 4 ms at the shaped rate if
+#: that is more.
 FRAME, TICK = 1514, 0.004
-#: Packets of the simulator's typical size, for a queue of a fixed size where nothing is said.
+#: Default limit of a FIFO, packets.
 FIFO = 50
 
 
 class Command(NamedTuple):
-    """Lines for a shell that set one discipline; DEVICE stands for the interface.
+    """Shell commands that set one discipline; DEVICE stands for the interface.
 
     Attributes:
-        name: what is set.
-        lines: for a shell of root.
+        name: Name of the discipline.
+        lines: Lines for a root shell.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Command(NamedTuple):
 
 
 def kbit(capacity: float) -> int:
-    """What a shaper is set to on a line of this capacity (bit/s), kbit/s; at least 1.
+    """Returns the shaped rate for a line of this capacity (bit/s), in kbit/s; at least 1.
 
     >>> kbit(10e6)
     9500
@@ -39,7 +40,7 @@ def kbit(capacity: float) -> int:
 
 
 def tc(capacity: float, packets: int = FIFO) -> list[Command]:
-    """Commands for the queue towards a line of this capacity, bit/s; `packets` is the room of the plain queue.
+    """Returns the commands for the queue of a line of this capacity, bit/s; `packets` is the limit of the FIFO.
 
     Sources: tc-cake(8), tc-fq_codel(8), tc-codel(8), tc-pie(8), tc-htb(8), tc-tbf(8).
     """
@@ -65,9 +66,9 @@ def tc(capacity: float, packets: int = FIFO) -> list[Command]:
 
 
 def sqm(up: float, down: float | None) -> Command:
-    """Settings of OpenWrt's SQM for a line of these capacities, bit/s; without one down, only what is sent is shaped.
+    """Returns the settings of OpenWrt's SQM for a line of these capacities, bit/s; if `down` is None, only upload.
 
-    Source: sqm-scripts, `/etc/config/sqm`: rates in kbit/s, 0 shapes nothing.
+    Source: sqm-scripts, `/etc/config/sqm`: rates in kbit/s, 0 disables shaping.
     """
     values = {
         "interface": "DEVICE",
@@ -82,5 +83,5 @@ def sqm(up: float, down: float | None) -> Command:
 
 
 def commands(up: float, down: float | None = None, packets: int = FIFO) -> list[Command]:
-    """All of them for a line that carries `up` bit/s from here, and `down` back."""
+    """Returns all commands for a line with these upload and download capacities, bit/s."""
     return [*tc(up, packets), sqm(up, down)]

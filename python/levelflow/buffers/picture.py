@@ -1,4 +1,4 @@
-"""What `levelflow buffers` draws: a row for every way, with its buffer, what it leaves unused, its loss and delay."""
+"""Picture of `levelflow buffers`: a row per candidate, with its buffer, unused capacity, loss and delay."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import Question, Row
 
-#: What is drawn: its label, the attribute of `Use`, what is shown of it, and of the targets.
+#: Panels: label, attribute of `Use`, its conversion to the axis, and the target on the axis.
 PANELS: tuple[tuple[str, str, Callable[[float], float], Callable[[Targets], float | None]], ...] = (
     ("buffer (packets)", "buffer", lambda x: x, lambda _: None),
     ("unused (%)", "utilisation", lambda x: 100 * (1 - x), lambda t: t.utilisation and 100 * (1 - t.utilisation)),
     ("loss (%)", "loss", lambda x: 100 * x, lambda t: t.loss and 100 * t.loss),
     ("mean queueing delay (ms)", "wait", lambda x: 1e3 * x, lambda t: t.delay and 1e3 * t.delay),
 )
-#: Inches: of a row, of the rest, and the width.
+#: Height of a row, height of the rest, and width of the picture, in inches.
 ROW, REST, WIDTH = 0.26, 1.3, 10.0
-#: Decades that a panel shows below its largest value; what is less stands at its left edge, hollow.
+#: Decades that a panel shows below its largest value; smaller values are hollow points at its left edge.
 DECADES = 4.0
 
 
 @mpl.rc_context(STYLE)
 def picture(asked: Question, rows: Sequence[Row]) -> Picture:
-    """Draws a point with its 95 % interval for each way that was run; where a target is met is shaded.
+    """Draws a point with its 95 % interval for each candidate that was run; ranges that meet a target are shaded.
 
-    All axes are logarithmic. The best fixed buffer is a star, algorithms are squares, rules dots.
+    All axes are logarithmic. The best fixed buffer is a star, algorithms are squares, rules are dots.
     """
     shown = [row for row in order(rows) if row.line]
     figure = Picture(figsize=(WIDTH, REST + ROW * len(shown)), layout="constrained")
@@ -52,7 +52,7 @@ def picture(asked: Question, rows: Sequence[Row]) -> Picture:
         axes.xaxis.set_major_locator(LogLocator(numticks=3))
         for place, (row, value) in enumerate(zip(shown, values, strict=True)):
             half = abs(show(getattr(row.line.half, key)) - show(0.0)) if row.line else 0.0
-            if not math.isnan(value):  # no limit, or one in bytes
+            if not math.isnan(value):  # NaN: no limit, or a limit in bytes
                 _point(axes, row, place, (value, half), edge)
         if wanted:
             axes.axvspan(edge / 2, wanted, color=COLOURS[2], alpha=0.12, linewidth=0)
@@ -60,14 +60,14 @@ def picture(asked: Question, rows: Sequence[Row]) -> Picture:
         axes.set(xlabel=label, xlim=(edge / 1.3, None), ylim=(len(shown) - 0.4, -0.6))
         axes.grid(visible=True, axis="y", alpha=0.25)
     panels[0].set_yticks(range(len(shown)), [row.name for row in shown])
-    kinds = "Star: best fixed buffer; squares: algorithms; dots: rules; hollow: less than that"
-    title = f"{asked.link}: targets are met where it is green. {kinds}"
+    kinds = "Star: best fixed buffer; squares: algorithms; dots: rules; hollow: below the axis"
+    title = f"{asked.link}: targets are met in green areas. {kinds}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
 def _edge(values: Sequence[float]) -> float:
-    """The least value that a panel shows."""
+    """Returns the left end of a panel."""
     most = max(values, default=0.0) or 1.0
     least = min((value for value in values if value > 0), default=most)
     return max(least, most / 10**DECADES) / 2

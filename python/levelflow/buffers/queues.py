@@ -1,4 +1,4 @@
-"""Queue disciplines of a link beside each other: what they cost, and what a call beside the load feels."""
+"""Comparison of queue disciplines of a link: utilisation, loss, and delays of the load and of concurrent calls."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
 
-#: Room of a queue whose discipline keeps it short, packets: the default of Linux's codel and pie.
+#: Limit of a queue that its discipline keeps short, in packets; the default of Linux's codel and pie.
 ROOM = 1000
-#: A shaper is set to this share of a line, so that the queue is its own and not the modem's.
+#: Rate of a shaper as a fraction of the line rate, so that the queue builds up at the shaper and not at the modem.
 SHAPED = 0.95
-#: Small flows: of a given rate, which is at most this share of the line.
+#: Largest rate of a small flow, as a fraction of the line rate.
 SMALL = 0.1
-#: The discipline of the buffers that the first table compares.
+#: Discipline of the first table, which compares buffers.
 TAIL = "drop_tail"
-#: What rules a full buffer alone, and so is as long as the buffer is: it has the scenario's own.
+#: Disciplines that act only on a full buffer. Their queue depends on the buffer, so they run with the scenario's own.
 FULL = ("drop_front",)
 
 
 class Felt(NamedTuple):
-    """Queueing delay of packets over whole runs: means over runs, s; none where it is not known.
+    """Packet delays over whole runs, averaged over runs, in seconds; None if unknown.
 
     Attributes:
-        median: of the queueing delay.
-        p99: of it.
-        call: 99th percentile of the round trips of the small flows that cross the link; none without such a flow.
+        median: Median queueing delay.
+        p99: 99th percentile of the queueing delay.
+        call: Largest 99th percentile of the round trip of any small flow across the link; None without such a flow.
     """
 
     median: float | None
@@ -47,16 +47,16 @@ class Felt(NamedTuple):
 
 
 class Discipline(NamedTuple):
-    """What one queue discipline came to, or why it came to nothing.
+    """Result of one queue discipline, or the reason why it was not run.
 
     Attributes:
-        name: of the discipline, or of a buffer under drop-tail.
-        queue: as a value of a link's `queue`.
-        buffer: as a value of its `buffer`.
-        line: what was measured, in the second half of each run.
-        felt: what packets waited.
-        half: of the 95 % intervals of `felt`; none for a single run.
-        why: it was not run.
+        name: Name of the discipline, or of a buffer under drop-tail.
+        queue: Value of the link's `queue`.
+        buffer: Value of the link's `buffer`.
+        line: Measurement over the second half of each run.
+        felt: Delays of packets.
+        half: Half widths of the 95 % intervals of `felt`; None for a single run.
+        why: Reason why it was not run.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Discipline(NamedTuple):
 
 
 def disciplines(capacity: float) -> dict[str, Any]:
-    """Every discipline that a link may have beside drop-tail, with its defaults; what has a rate is set to 95 %.
+    """Returns all disciplines except drop-tail with their defaults; rates are set to 95 % of the capacity.
 
     >>> list(disciplines(10e6))[:2], disciplines(10e6)["policer"]
     (['drop_front', 'red'], {'policer': {'rate': '9500000 b/s'}})
@@ -84,10 +84,10 @@ def disciplines(capacity: float) -> dict[str, Any]:
 
 
 def with_queue(scenario: Scenario, link: str, queue: object, buffer: object, seed: int | None = None) -> Scenario:
-    """A copy of a scenario in which a link has another queue discipline and buffer; its other direction keeps its own.
+    """Returns a copy of a scenario with another discipline and buffer of a link; the reverse direction is unchanged.
 
     Raises:
-        ScenarioError: if there is no such link.
+        ScenarioError: If the link does not exist.
     """
     other = copy.deepcopy(with_buffer(scenario, link, buffer, seed))
     entry, forward = entry_of(other, link)
@@ -98,9 +98,9 @@ def with_queue(scenario: Scenario, link: str, queue: object, buffer: object, see
 
 
 def compared_queues(asked: Question, runs: Workers, rows: Sequence[Row]) -> Iterator[Discipline]:
-    """Yields what each discipline came to, as soon as it is known, beside buffers of `rows` under drop-tail.
+    """Yields results of all disciplines, and of the buffers of `rows` under drop-tail, each once it is measured.
 
-    Of those, the scenario's own and all that were chosen are run again, for what packets wait.
+    These buffers are run again, because the first table does not measure delays of packets.
     """
     room = f"{min(ROOM, asked.largest)} packets"
     ways = [Discipline(row.name, TAIL, row.buffer) for row in rows]
@@ -138,14 +138,17 @@ def _known(value: float | None) -> float:
 
 
 def felt(result: Result, link: str, small: Sequence[str]) -> Felt:
-    """Returns the queueing delay at a link in a run, and the worst 99th percentile of the round trips of some flows."""
+    """Returns the queueing delay at a link, and the largest 99th percentile of the round trips of the small flows."""
     found = next(item["queueing_delay_s"] for item in result.summary["links"] if item["name"] == link) or {}
     trips = [flow["rtt_s"]["p99"] for flow in result.summary["flows"] if flow["name"] in small and flow["rtt_s"]]
     return Felt(found.get("p50"), found.get("p99"), max(trips, default=None))
 
 
 def small_flows(scenario: Scenario, link: str, result: Result) -> list[str]:
-    """Names of the flows across a link that have a rate, constant or of an application: a tenth of the link at most."""
+    """Returns the names of the small flows across a link.
+
+    A small flow has a constant rate or an application with a rate, and sends at most `SMALL` of the capacity.
+    """
     resolved = scenario.resolve()
     capacity = next(item["capacity_bps"] for item in resolved["links"] if item["name"] == link)
     crossing = {flow["name"] for flow in resolved["flows"] if link in flow["path"]}
@@ -162,11 +165,11 @@ def _rated(flow: dict[str, Any]) -> bool:
 
 
 def order(found: Sequence[Discipline]) -> list[Discipline]:
-    """Buffers under drop-tail, then the disciplines in the order of the registry."""
+    """Returns the results in table order: buffers under drop-tail, then disciplines in the order of the registry."""
     names = list(disciplines(1.0))
     return sorted(found, key=lambda one: (names.index(one.name) if one.name in names else -1, one.name != WRITTEN))
 
 
 def written(asked: Question) -> Row:
-    """The scenario's own buffer, which every table has for comparison."""
+    """Returns the row of the scenario's own buffer, which every table contains for comparison."""
     return Row(WRITTEN, buffer_of(asked.scenario, asked.link), None)

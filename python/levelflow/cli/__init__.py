@@ -1,4 +1,4 @@
-"""The command `levelflow`: one function per command; what they need is imported when they run."""
+"""The command `levelflow`: one function per command; commands import their modules when they run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,10 @@ import click
 
 from levelflow.cli.late import Late, LateGroup
 
-#: Old words of commands, which work for one release.
-RENAMED: dict[tuple[str, ...], tuple[str, str]] = {
-    ("list", "protocols"): ("list", "laws"),
-    ("list", "sizers"): ("list", "buffers"),
-}
 COMMANDS = {
     "demo": "levelflow.cli.demo:demo",
     "run": "levelflow.cli.running:run",
     "reproduce": "levelflow.cli.reproduce:reproduce",
-    "bench": "levelflow.cli.bench:bench",
     "study": "levelflow.cli.study:study",
     "compare": "levelflow.cli.comparing:compare",
     "buffers": "levelflow.cli.buffers:buffers",
@@ -63,17 +57,13 @@ def app() -> None:
 
 
 def main() -> None:
-    """Runs the command line; bad input is a line per mistake on standard error and exit status 2."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices here are small: threads would wait for each other
-    gc.set_threshold(100_000)  # libraries make many objects while they load, and next to no garbage
-    atexit.register(gc.freeze)  # in the end, too, a search for garbage would take a fifth of the time of a short run
-    words = sys.argv[1:]
-    if renamed := RENAMED.get(tuple(words[:2])):
-        print(f"levelflow: {' '.join(words[:2])} is now {' '.join(renamed)}", file=sys.stderr)
-        words[:2] = renamed
+    """Runs the command line. Bad input gives one line per mistake on standard error, and exit status 2."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads would only add overhead
+    gc.set_threshold(100_000)  # libraries create many objects at import, and almost no garbage
+    atexit.register(gc.freeze)  # the collection at exit would take a fifth of the time of a short run
     try:
-        status = app(words, "levelflow", standalone_mode=False)
-    except click.Abort:  # Ctrl-C where no command waits for it
+        status = app(sys.argv[1:], "levelflow", standalone_mode=False)
+    except click.Abort:  # Ctrl-C outside of commands that handle it
         from levelflow.status import INTERRUPTED
 
         sys.exit(INTERRUPTED)
@@ -89,7 +79,7 @@ def main() -> None:
 
 
 def _line(error: Exception) -> str | None:
-    """Returns what to say of bad input, and nothing of a mistake of ours."""
+    """Returns the message for bad input; None for a bug in Levelflow."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message()
     if isinstance(error, click.UsageError):
@@ -101,6 +91,6 @@ def _line(error: Exception) -> str | None:
 
     if not isinstance(error, ScenarioError | TheoryError):
         return None
-    # A name from the command line may have lines of its own.
+    # Names from the command line may contain line breaks.
     mistakes = (" ".join(mistake.split("\n")) for mistake in getattr(error, "mistakes", [str(error)]))
     return "\n".join(f"levelflow: {mistake}" for mistake in mistakes)

@@ -26,17 +26,17 @@ EXAMPLE = "Example: levelflow buffers shared-line --utilisation 0.95 --loss 0.02
     metavar="SHARE",
     default="0",
     show_default=False,
-    help="Target: utilisation of the line, at least, as in 0.95 or 95%.",
+    help="Target: smallest utilisation of the line, as in 0.95 or 95%.",
 )
 @click.option(
     "--loss",
     metavar="SHARE",
     default="0",
     show_default=False,
-    help="Target: share of the bytes that may be dropped.",
+    help="Target: largest share of dropped bytes.",
 )
-@click.option("--delay", metavar="TIME", help='Target beside one of these: longest mean queueing delay, as in "20 ms".')
-@click.option("--seeds", type=Whole(1, 1000), default=5, help="Runs of each buffer, which differ in their seed.")
+@click.option("--delay", metavar="TIME", help='Additional target: longest mean queueing delay, as in "20 ms".')
+@click.option("--seeds", type=Whole(1, 1000), default=5, help="Runs of each buffer, with different seeds.")
 @click.option("--largest", type=Whole(1, 1_000_000), default=10_000, help="Largest buffer to try, packets.")
 @click.option("--flows", type=float, metavar="N", help="Flows, for rules [default: those of the scenario].")
 @click.option("--rtt", metavar="TIME", help="Their round trip, for abs_log too [default: that of the scenario].")
@@ -61,9 +61,9 @@ def buffers(
 ) -> None:
     """Compare buffer rules, buffer-sizing algorithms, the best fixed buffer and queue disciplines on your traffic.
 
-    What counts is the second half of each run. A target is met if it is missed by at most a point of utilisation, or
-    a tenth of the loss or delay. It ends with what to type to run the chosen one on a live interface, and with
-    settings of tc, cake and OpenWrt's SQM for a line of this capacity.
+    Only the second half of each run is measured. A target is met if it is missed by at most a point of utilisation, or
+    a tenth of the loss or delay. The output ends with the command that applies the recommended buffer to a live
+    interface, and with settings of tc, cake and OpenWrt's SQM for a line of this capacity.
     """
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import question
@@ -89,7 +89,7 @@ def buffers(
 
 
 def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
-    """What rules take from the command line instead of from the scenario."""
+    """Returns the values from the command line that replace values of the scenario in buffer rules."""
     from levelflow.theory.units import time
 
     told: dict[str, object] = {"flows": flows} if flows is not None else {}
@@ -97,7 +97,7 @@ def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
 
 
 def _drawable(target: Path) -> None:
-    """Refuses a picture that could not be written, before the work begins."""
+    """Rejects a picture path that is not writable, before the runs start."""
     from matplotlib.figure import Figure
 
     from levelflow import ScenarioError
@@ -112,7 +112,7 @@ def _drawable(target: Path) -> None:
 
 
 def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], list[Discipline], bool]:
-    """Rows and queue disciplines as they come, saved after each; the last value says whether they are all."""
+    """Measures rows and queue disciplines and saves after each. The last result is False after an interruption."""
     import os
 
     from levelflow.buffers.choice import chosen, compared

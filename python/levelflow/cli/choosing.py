@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, and which scenario they choose."""
+"""Arguments and options that several commands share, and the choice of scenarios."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def _names(_context: click.Context, _argument: click.Parameter, begun: str) -> list[str]:
-    """Returns the names of scenarios that a shell offers."""
+    """Returns the names of scenarios for completion in a shell."""
     from levelflow.library import names
 
     return [name for name in names() if name.startswith(begun)]
 
 
 class Choice(click.Choice[str]):
-    """One of some words; an error names the nearest."""
+    """Choice among words; its error message contains the nearest one."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         """Returns the allowed values, and the nearest one."""
@@ -32,17 +32,17 @@ class Choice(click.Choice[str]):
 
 
 class Whole(click.IntRange):
-    """A whole number within limits; the library would call it an integer range."""
+    """Whole number within limits; Click would call it an integer range."""
 
     name = "integer"
 
 
-#: Kinds of pictures.
+#: File formats of pictures.
 KINDS = ("png", "pdf", "svg")
 
 
 def _kinds(_context: click.Context, _option: click.Parameter, text: str) -> list[str]:
-    """Reads kinds of pictures, such as `pdf,svg`."""
+    """Parses a list of file formats, such as `pdf,svg`."""
     kinds = [kind.strip() for kind in text.split(",")]
     for kind in kinds:
         if kind not in KINDS:
@@ -50,7 +50,7 @@ def _kinds(_context: click.Context, _option: click.Parameter, text: str) -> list
     return kinds
 
 
-#: A file or a directory, which a command looks at itself.
+#: File or directory, which the command validates itself.
 PATH = click.Path(readable=False, path_type=Path)
 
 scenario_argument = click.argument(
@@ -75,16 +75,16 @@ format_option = click.option(
     metavar="KINDS",
     default="png",
     callback=_kinds,
-    help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg.",
+    help="File formats of pictures: png, pdf, svg, or several, as in pdf,svg.",
 )
-workers_option = click.option("--workers", type=Whole(1), help="Runs side by side; one per processor.")
+workers_option = click.option("--workers", type=Whole(1), help="Parallel runs [default: one per processor].")
 
 
 def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenario:
-    """Returns the scenario of that name or file, with these changes.
+    """Returns the scenario with this name or file, with changes.
 
     Raises:
-        ScenarioError: if there is none, or a change is not allowed.
+        ScenarioError: If the scenario does not exist, or a change is not allowed.
     """
     from levelflow import Scenario
 
@@ -95,10 +95,10 @@ def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenar
 
 
 def read_changes(changes: Sequence[str]) -> list[tuple[str, Any]]:
-    """Returns paths and values.
+    """Parses `PATH=VALUE` and returns pairs of path and value.
 
     Raises:
-        ScenarioError: if a change has no value.
+        ScenarioError: If a change has no value.
     """
     from levelflow import ScenarioError
     from levelflow.scenario import value_of

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @width_option
 @click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON and nothing else.")
 def compare(results: tuple[Path, ...], out: Path | None, width: str, as_json: bool) -> None:
-    """Put results beside each other: a simulation and a real network, laws, seeds, values of a parameter."""
+    """Compare results, for example of a simulation and a real network, or of laws, seeds or parameter values."""
     if len(results) < 2:
         raise click.BadParameter("needs at least two result directories", param_hint="RESULT")
     drawing.load()

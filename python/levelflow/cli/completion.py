@@ -18,7 +18,7 @@ EXAMPLE = "Example: levelflow completion bash > ~/.local/share/bash-completion/c
 )
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print a script with which a shell completes commands, options and scenarios."""
+    """Print a script for shell completion of commands, options and scenarios."""
     from click.shell_completion import shell_complete
 
     command = context.find_root().command

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 @click.group()
 def convergence() -> None:
-    """Find out which laws come to their rates on networks at large."""
+    """Test which laws converge to their reference rates on random networks."""
 
 
 @convergence.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
 @click.argument("laws", nargs=-1, metavar="[LAW]...", help="All laws whose routers write headers by default.")
 @click.option("--networks", type=Whole(1, 1_000_000), default=10, help="Networks of each family.")
 @click.option("--first", type=Whole(0, 2**31), default=0, help="Seed of the first network.")
-@click.option("--family", multiple=True, help="Only this one; may be given again.")
+@click.option("--family", multiple=True, help="Only this family; may be repeated.")
 @set_option
 @workers_option
 @click.option(
-    "--json", type=PATH, metavar="FILE.jsonl", help="Add a line per run; runs that it has are not made again."
+    "--json", type=PATH, metavar="FILE.jsonl", help="Append a line per run; runs in the file are not repeated."
 )
 @click.option("--out", type=PATH, metavar="DIR", help="Draw the pictures into this directory.")
 def run(
@@ -43,10 +43,10 @@ def run(
     json: Path | None,
     out: Path | None,
 ) -> None:
-    """Run laws on random networks and print, as Markdown, how many settle, how soon, and what is dropped.
+    """Run laws on random networks and print settling shares, settling times and drops as Markdown.
 
-    A law settles if each flow comes within 5 % of its reference and stays there. Flows of even seeds begin at once;
-    under odd seeds they begin at random, and others come and go before time counts.
+    A law settles if each flow reaches its reference within 5 % and stays there. Under even seeds all flows start at 0.
+    Under odd seeds they start at random times, and other flows arrive and leave before time is measured.
     """
     from levelflow.convergence.benchmark import compare, keys_of
     from levelflow.convergence.families import FAMILIES
@@ -79,23 +79,23 @@ def run(
 
 @convergence.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
 @click.argument("law", help="The law.")
-@click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Runs at most.")
-@click.option("--minutes", type=Whole(1, 1_000_000), help="Minutes at most.")
-@click.option("--seed", type=Whole(0, 2**31), default=1, help="Of the search.")
+@click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Largest number of runs.")
+@click.option("--minutes", type=Whole(1, 1_000_000), help="Time limit, minutes.")
+@click.option("--seed", type=Whole(0, 2**31), default=1, help="Seed of the search.")
 @click.option(
     "--start",
     metavar="FAMILY-SEED",
-    help="Shrink this network of `run`, as in ties-5, in place of random ones.",
+    help="Shrink this network of `run`, as in ties-5, instead of searching.",
 )
 @workers_option
 @click.option("--out", type=PATH, metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
 def search(
     law: str, runs: int, minutes: int | None, seed: int, start: str | None, workers: int | None, out: Path | None
 ) -> None:
-    """Look for the smallest network on which a law fails.
+    """Search for the smallest network on which a law fails.
 
-    Small random trees are changed as long as the law gets worse on them. One on which a flow is not within 5 % of its
-    reference, or a law that promises no loss drops a packet, is shrunk while it still fails.
+    Small random trees are changed as long as the law gets worse on them. A law fails if a flow is not within 5 % of its
+    reference, or if a lossless law drops a packet. A failing network is shrunk as long as the law still fails.
     """
     import time
 
@@ -111,7 +111,7 @@ def search(
 
     def made() -> None:
         with Bar("runs at most") as bar:
-            found.tell = bar
+            found.progress = bar
             if given is None:
                 found.run(seed)
             else:
@@ -154,7 +154,7 @@ def _known(kind: str, asked: Sequence[str], known: list[str]) -> list[str]:
 
 
 def _writable(target: Path | None) -> None:
-    """Refuses a file that could not be written, before the work begins."""
+    """Rejects a file that is not writable, before the runs start."""
     from levelflow import ScenarioError
 
     if target is not None and (target.is_dir() or not target.parent.is_dir()):
@@ -162,7 +162,7 @@ def _writable(target: Path | None) -> None:
 
 
 def _directory(target: Path | None) -> None:
-    """Refuses a directory into which nothing could be written, before the work begins."""
+    """Rejects a directory that cannot be created, before the runs start."""
     from levelflow import ScenarioError
 
     try:
@@ -173,7 +173,7 @@ def _directory(target: Path | None) -> None:
 
 
 def _stopped(work: Callable[[], None]) -> bool:
-    """Works, and says whether Ctrl-C put an end to it."""
+    """Calls `work` and returns True if Ctrl-C interrupted it."""
     try:
         work()
     except KeyboardInterrupt:

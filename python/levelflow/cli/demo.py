@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 LAWS = ("jetmax", "emkc", "rcp")
 HEAD = ["law", "x1", "x2", "distance from max-min", "settled", "drops", "queueing delay, max", "utilisation"]
 NEXT = (
-    "levelflow run two-flows --set flow.x2.rtt='1 s'     # change a scenario and see what happens",
-    "levelflow reproduce --paper zhang-2008              # check the numbers that the dissertation prints",
+    "levelflow run two-flows --set flow.x2.rtt='1 s'     # change a scenario",
+    "levelflow reproduce --paper zhang-2008              # verify the numbers of the dissertation",
     "levelflow list laws                                 # the laws and their parameters",
 )
 

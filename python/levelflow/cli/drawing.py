@@ -1,10 +1,10 @@
-"""Matplotlib as commands load it."""
+"""Fast import of matplotlib for commands."""
 
 from __future__ import annotations
 
 
 def load() -> None:
-    """Loads matplotlib without help texts of its artists, which take half of its time and which no command shows."""
+    """Imports matplotlib without the help texts of its artists, which take half of the import time."""
     from matplotlib import artist
 
-    artist.kwdoc = lambda artist: ""  # noqa: ARG005 - the library gives it by name
+    artist.kwdoc = lambda artist: ""  # noqa: ARG005 - matplotlib passes it by name

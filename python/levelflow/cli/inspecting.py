@@ -1,4 +1,4 @@
-"""Commands that only tell: `schema`, `list`."""
+"""Commands that only print: `schema`, `list`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from levelflow.cli.choosing import Choice
 
-#: What `levelflow list` can list.
+#: Kinds of `levelflow list`.
 KINDS = ("laws", "queues", "buffers", "traffic", "scenarios", "claims", "studies")
 
 
@@ -24,7 +24,7 @@ def schema() -> None:
 @click.argument("kind", type=Choice(KINDS), metavar="KIND", help=f"What to list: {', '.join(KINDS)}.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def list_(kind: str, as_json: bool) -> None:
-    """List what there is to choose from."""
+    """List laws, queues, buffers, traffic, scenarios, claims or studies."""
     from levelflow import library
     from levelflow.cli.show import show_table
 
@@ -59,7 +59,7 @@ def list_(kind: str, as_json: bool) -> None:
 
 
 def _plain(kind: str) -> list[dict[str, Any]]:
-    """Returns a list as plain data: laws, queues and buffers with their parameters, the rest as in the table."""
+    """Returns a list as plain data: laws, queues and buffers with parameters, other kinds as in the table."""
     from levelflow import library
 
     if kind in {"laws", "queues", "buffers"}:

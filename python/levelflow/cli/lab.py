@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 )
 @click.option("--no-open", is_flag=True, help="Only print the address.")
 def lab(port: int, open_: Path | None, no_open: bool) -> None:
-    """Opens the lab in a browser: the simulator in a page, in which everything can be dragged.
+    """Open the lab in a browser: an interactive page with the simulator.
 
-    Runs until Ctrl-C. Only this machine reaches it, with the address that is printed.
+    Runs until Ctrl-C. Only this machine can open it, at the printed address.
     """
     import webbrowser
 

@@ -1,4 +1,4 @@
-"""Groups that load a command when it is asked for: `levelflow run` needs no module of the others."""
+"""Command groups that import a command on first use: `levelflow run` imports no module of other commands."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import click
 
 
 class Late(UserDict[str, Any]):
-    """Commands by name, found by places such as `levelflow.cli.running:run`."""
+    """Commands by name, imported from locations such as `levelflow.cli.running:run`."""
 
     def __getitem__(self, name: str) -> Any:
-        """Returns a command; loads its module."""
+        """Imports the module of a command and returns the command."""
         module, _, command = self.data[name].partition(":")
         return getattr(import_module(module), command)
 
 
 class LateGroup(click.Group):
-    """A group that lists its commands in the order in which they were given."""
+    """Group that lists its commands in the given order."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Returns a command whose options name their values as the reference does: `--out OUT`, not `--out PATH`."""
+        """Returns a command; option values are named as in the reference: `--out OUT`, not `--out PATH`."""
         command = super().get_command(ctx, cmd_name)
         nested = command.commands.values() if type(command) is click.Group else ()
         for one in (command, *nested) if command else ():
@@ -32,6 +32,6 @@ class LateGroup(click.Group):
                     option.metavar = option.name.upper()
         return command
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the library gives it
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - Click passes it
         """Returns the names of the commands."""
         return list(self.commands)

@@ -1,4 +1,4 @@
-"""The offered load of the busiest link, as commands print it."""
+"""Offered load of the busiest link, as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def offered(resolved: dict[str, Any]) -> str | None:
-    """Returns a line on the link that is offered the largest share of what it can serve; None if no entry has a load.
+    """Returns a line on the link with the largest offered load; None if no link has an offered load.
 
     >>> links = [{"name": "A->B", "offered_load": 0.8, "offered_bps": 8e6}, {"name": "B->A", "offered_bps": 0.0}]
     >>> offered({"links": links, "flows": []})

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("log", type=PATH, help="A log that `levelflow-net --journal` wrote.")
-@click.option("--json", "as_json", is_flag=True, help="Print what came out as JSON and nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
 def replay(log: Path, as_json: bool) -> None:
-    """Replay a log of a law's inputs on a real network, and demand the same headers and states, bit by bit.
+    """Replay a law's inputs from a real network in the simulator's law, and compare headers and states bit by bit.
 
-    The law is the simulator's. At the first difference the exit status is 1, with the record and both values.
+    If there is a difference, prints the first record that differs with both values; the exit status is 1.
     """
     import json
 

@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from levelflow.reproduce.runner import FigureOutcome, Outcome
 
 
-#: Columns of the table of verdicts, also where a terminal has fewer: nothing is cut.
+#: Minimum width of the table of verdicts, in columns, so that narrow terminals do not truncate it.
 WIDTH = 110
-#: How long a figure that computes may keep the interpreter from the runs beside it, s; by default that is 5 ms, a third
-#: of what a run does between two looks at its progress.
+#: Switch interval of Python's threads, s. The default of 5 ms would delay parallel runs by a third, because each waits
+#: for the interpreter at every progress report.
 SWITCH_S = 0.5e-3
 
 
 @click.command()
 @click.argument("ids", nargs=-1, metavar="[ID]...", help="Claims or figures; all if none.")
-@click.option("--paper", help="Only the figures of this paper.")
+@click.option("--paper", help="Only figures of this paper.")
 @click.option("--all", "all_", is_flag=True, help="Every figure; the default.")
-@click.option("--full/--no-full", help="Also run the printed durations; of both tiers, the worse verdict counts.")
-@click.option("--resume/--no-resume", help="Keep what an interrupted run into the same directory has measured.")
+@click.option("--full/--no-full", help="Also run the printed durations; the worse verdict of both tiers counts.")
+@click.option("--resume/--no-resume", help="Resume an interrupted run in the same directory.")
 @click.option("--json", type=PATH, help="Also write the verdicts to this file.")
 @click.option("--out", type=PATH, default="results/claims", help="Directory of the report.")
 @workers_option
 @set_option
 @click.option(
     "--testbed/--no-testbed",
-    help="Run figures that were measured on Linux on a real network inside this machine, too; needs root.",
+    help="Also run figures that were measured on Linux on a real network inside this machine; needs root.",
 )
-@click.option("--repeats", type=Whole(1), default=3, help="Times that a real network runs each figure.")
+@click.option("--repeats", type=Whole(1), default=3, help="Runs of each figure on the real network.")
 def reproduce(
     ids: tuple[str, ...],
     paper: str | None,
@@ -54,9 +54,9 @@ def reproduce(
     testbed: bool,
     repeats: int,
 ) -> None:
-    """Check the numbers that the papers print.
+    """Verify the numbers that the papers print.
 
-    Measures what the papers claim and says what was reproduced.
+    Measures the claims of the papers and reports which are reproduced.
     """
     from levelflow import ScenarioError, _core, dataplane, library
     from levelflow.reproduce import model, report, runner
@@ -81,7 +81,7 @@ def reproduce(
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)
-        folder = runs / engine()  # figures share runs, more than memory holds
+        folder = runs / engine()  # figures share runs, whose results exceed the memory
         measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
         if program:
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
@@ -98,19 +98,19 @@ def reproduce(
     _print(figures, page)
     if interrupted:
         sys.exit(INTERRUPTED)
-    if not (resume and (ids or paper)):  # other figures may go on with their runs
+    if not (resume and (ids or paper)):  # other figures may resume with their runs
         shutil.rmtree(runs, ignore_errors=True)
     sys.exit(int(any(outcome.verdict in FAILED for figure in figures for outcome in figure.outcomes)))
 
 
 def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOutcome, None, None]:
-    """Like ``itertools.chain``, but closing it closes the part under way."""
+    """Chains generators like ``itertools.chain``, but closing the chain closes the current generator."""
     for one in parts:
         yield from one
 
 
 def _writable(target: Path | None) -> None:
-    """Makes sure, by a file beside it, that ``target`` can be written; its folder need not exist yet."""
+    """Verifies with a temporary file that ``target`` is writable; its folder need not exist yet."""
     from levelflow.report.files import part
     from levelflow.reproduce.model import ClaimError
 
@@ -128,12 +128,12 @@ def _writable(target: Path | None) -> None:
 
 
 def _said(error: Exception, out: Path) -> str:
-    """What to say of an error; of one that the system had, which file could not be written."""
+    """Returns the message of an error; for an OSError, with the file that is not writable."""
     return f"{error.filename or out}: cannot be written: {error.strerror}" if isinstance(error, OSError) else str(error)
 
 
 def _hold(folder: Path) -> None:
-    """Keeps other processes out of a folder until the command ends."""
+    """Locks a folder against other processes until the command ends."""
     from levelflow.report.files import lock
     from levelflow.reproduce.model import ClaimError
 
@@ -156,7 +156,7 @@ def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
 def _measure(
     measured: Generator[FigureOutcome, None, None], count: int, json: Path | None
 ) -> tuple[list[FigureOutcome], bool]:
-    """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
+    """Measures the figures and saves the verdicts after each; the second value is True after an interruption."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -183,14 +183,14 @@ def _measure(
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("figures", total=count)
         try:
-            with closing(measured):  # which ends the runs under way, wherever the interruption comes
+            with closing(measured):  # cancels the current runs after an interruption
                 for figure in measured:
                     figures.append(figure)
                     _save(json, figures)
                     progress.update(task, advance=1, description=figure.claim.name)
         except KeyboardInterrupt:
             interrupted = True
-    if interrupted:  # said before the report is written: Ctrl-C may come again
+    if interrupted:  # printed before the report is written, which a second Ctrl-C may prevent
         click.echo(f"levelflow: interrupted; {len(figures)} of {count} figures were measured", err=True)
     return figures, interrupted
 
@@ -222,7 +222,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
 
 
 def _print_beside(figures: list[FigureOutcome]) -> None:
-    """Each check as a network and the simulator at the same scale have it, in the units of the paper."""
+    """Prints the checks measured on a network and in the simulator at the same scale, in the units of the paper."""
     from rich.console import Console
     from rich.table import Table
 

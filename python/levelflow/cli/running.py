@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Letters of `--set` in the name of a directory.
+#: Limit on the letters of `--set` in the name of a directory.
 LONGEST_CHANGES = 80
 
 
@@ -35,9 +35,9 @@ LONGEST_CHANGES = 80
 @format_option
 @width_option
 @click.option("--log", is_flag=True, help="Draw rates, queues and losses on logarithmic axes.")
-@click.option("--threads", type=Whole(1, 64), help="Threads; results are the same [default: as many as pay].")
+@click.option("--threads", type=Whole(1, 64), help="Threads; results do not depend on it [default: the fastest count].")
 @click.option("--pcap", type=PATH, help="Write the headers of packets to this file, for Wireshark.")
-@click.option("--pcap-link", multiple=True, metavar="NAME", help="Only those of this link; may be repeated.")
+@click.option("--pcap-link", multiple=True, metavar="NAME", help="Only packets of this link; may be repeated.")
 def run(
     scenario: str,
     changes: tuple[str, ...],
@@ -52,12 +52,12 @@ def run(
     pcap: Path | None,
     pcap_link: tuple[str, ...],
 ) -> None:
-    """Simulate a scenario; print and draw what came out."""
+    """Simulate a scenario; print and draw the results."""
     if pcap_link and not pcap:
         raise click.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
-    from levelflow.capture import Capture  # not before the scenario is known to be one: a typo gets its line at once
+    from levelflow.capture import Capture  # after validation: typos are reported without this import
     from levelflow.running import Interrupted
 
     target = out or Path("results") / directory(resolved["name"], changes, resolved["seed"])
@@ -73,7 +73,7 @@ def run(
         click.echo(f"levelflow: warning: {line}", err=True)
     if seed is not None and not resolved["random"]:
         click.echo(
-            "levelflow: warning: --seed: nothing here is drawn at random, so that all seeds come out the same", err=True
+            "levelflow: warning: --seed: the scenario is not random, so all seeds give the same result", err=True
         )
     pictures = [] if no_plots else _draw(result, kinds, width, log, _command(scenario, changes, seed))
     if as_json:
@@ -85,9 +85,10 @@ def run(
 
 
 def directory(name: str, changes: Sequence[str], seed: int) -> str:
-    """Returns the name of the directory of a run: that of the scenario, what `--set` changes of it, and the seed.
+    """Returns the directory name of a run: name of the scenario, changes by `--set`, and seed.
 
-    Spaces and quotes are left out; other signs that a file system may refuse become `_`, and a digest tells them apart.
+    Spaces and quotes are removed. Other characters that a file system may reject become `_`, and a digest keeps names
+    distinct.
 
     >>> directory("pair", ["flow.first.rtt=1 s", "seed=2"], 2)
     'pair-flow.first.rtt=1s-seed2'
@@ -102,7 +103,7 @@ def directory(name: str, changes: Sequence[str], seed: int) -> str:
 
 
 def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str | None:
-    """Returns what another scenario or seed left in a directory, if any did."""
+    """Returns the description of another run's result in a directory; None if there is none."""
     try:
         manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
         scenario, name, seed = manifest["raw"], manifest["scenario"]["name"], manifest["seed"]
@@ -114,7 +115,7 @@ def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str |
 
 
 def _command(scenario: str, changes: Sequence[str], seed: int | None) -> str:
-    """The command of a run, wherever it left its result."""
+    """Returns the command line of a run without its output directory."""
     chosen = [word for change in changes for word in ("--set", change)]
     return shlex.join(["levelflow", "run", str(scenario), *chosen, *([] if seed is None else ["--seed", str(seed)])])
 

@@ -36,7 +36,7 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
-    """Prints a table. Numbers stand to the right of their column; into a pipe, a row is a line however long."""
+    """Prints a table with right-aligned numbers. In a pipe, each row is one line, however long."""
     console = Console(highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
         console.width = LONGEST_LINE

@@ -15,24 +15,22 @@ from levelflow.cli.choosing import PATH, format_option, width_option, workers_op
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Rows of a table that are printed.
+#: Limit on printed table rows.
 MOST_ROWS = 60
 FAILED = 1
 
 
 @click.command()
-@click.argument(
-    "file", metavar="STUDY", help="A file, STUDY.toml, or one of those that come along: levelflow list studies."
-)
+@click.argument("file", metavar="STUDY", help="A file, STUDY.toml, or an included study: levelflow list studies.")
 @click.option("--out", type=PATH, help="Directory of the study [default: results/NAME].")
 @click.option(
     "--scheduler",
     default="processes",
-    help="Where runs are made: processes, threads, or a Dask scheduler, as tcp://HOST:8786.",
+    help="Executor of runs: processes, threads, or a Dask scheduler, as tcp://HOST:8786.",
 )
 @workers_option
-@click.option("--replace", is_flag=True, help="Take the place of another study.")
-@click.option("--no-cache", is_flag=True, help="Neither take nor keep runs in the cache.")
+@click.option("--replace", is_flag=True, help="Overwrite another study.")
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of runs.")
 @click.option("--no-plots", is_flag=True, help="Write no pictures.")
 @format_option
 @width_option
@@ -47,24 +45,24 @@ def study(
     kinds: list[str],
     width: str,
 ) -> None:
-    """Run a scenario with many values and seeds; print means with intervals. The same again goes on."""
+    """Run a scenario with many values and seeds; print means with intervals. The same command resumes a study."""
     from levelflow import library
     from levelflow.study.pools import pool
 
     try:
-        with closing(pool(scheduler, workers)) as side:  # its processes start while the rest is loaded
+        with closing(pool(scheduler, workers)) as side:  # its processes start during the imports
             from levelflow.study.study import Study
             from levelflow.workers import Bar
 
             asked = Study.load(library.study(file))
             if not no_plots:
-                threading.Thread(target=_load_pictures).start()  # while runs are under way
+                threading.Thread(target=_load_pictures).start()  # in parallel with runs
             with Bar("runs") as bar:
                 found = asked.run(out, scheduler=side, replace=replace, cache=not no_cache, progress=bar)
     except KeyboardInterrupt:
         from levelflow.status import INTERRUPTED
 
-        click.echo("levelflow: interrupted; finished runs are kept, the same command goes on", err=True)
+        click.echo("levelflow: interrupted; finished runs are stored, the same command resumes", err=True)
         sys.exit(INTERRUPTED)
     from levelflow.cli.show import show_table
     from levelflow.study.table import differences, table
@@ -84,10 +82,10 @@ def study(
     for failure in found.failures:
         click.echo(f"levelflow: point {failure['point']}, seed {failure['seed']}: {failure['why']}", err=True)
     if found.failures:
-        click.echo(f"levelflow: {len(found.failures)} runs failed; the same command tries them again", err=True)
+        click.echo(f"levelflow: {len(found.failures)} runs failed; the same command retries them", err=True)
         sys.exit(FAILED)
 
 
 def _load_pictures() -> None:
     drawing.load()
-    from levelflow.study import pictures  # noqa: F401 - for later
+    from levelflow.study import pictures  # noqa: F401 - import in advance

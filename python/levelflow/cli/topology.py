@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
-    """Returns the option for the attribute of edges that holds a key of links."""
+    """Returns the option that sets the edge attribute for a key of links."""
     unit = ":UNIT" if ":" in example else ""
     usual = f"{key}; {more}" if more else key
-    text = f"Attribute of edges for the {key}, as in {example} [default: {usual}]."
+    text = f"Edge attribute of the {key}, as in {example} [default: {usual}]."
     return click.option(f"--{key}-attribute", metavar=f"NAME{unit}", default=key, show_default=False, help=text)
 
 
@@ -33,22 +33,22 @@ def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
 )
 @click.option("--out", type=PATH, help="The scenario file [default: NAME.toml].")
 @click.option(
-    "--traffic", default="permutation", help="Who sends to whom: all-to-all, permutation, incast, gravity, random."
+    "--traffic", default="permutation", help="Traffic matrix: all-to-all, permutation, incast, gravity, random."
 )
-@click.option("--flows", type=Whole(1), help="How many, of gravity and random.")
-@click.option("--law", default="level", help="The law of all flows.")
+@click.option("--flows", type=Whole(1), help="Number of flows, for gravity and random.")
+@click.option("--law", default="level", help="Law of all flows.")
 @click.option(
     "--load", metavar="SHARE", help="Offered load of the busiest link, as in 0.8 or 80%; scales all arrivals."
 )
-@click.option("--capacity", metavar="RATE", default="1 Gb/s", help="Of links that say none.")
-@click.option("--delay", metavar="TIME", help="Of links that say none, nor where they are.")
+@click.option("--capacity", metavar="RATE", default="1 Gb/s", help="Capacity of links without one.")
+@click.option("--delay", metavar="TIME", help="Delay of links without one and without coordinates.")
 @_attribute("capacity", "bandwidth:Mb/s", "LinkSpeedRaw, LinkLabel and label, too")
 @_attribute("delay", "latency:ms", "and coordinates")
 @_attribute("weight", "cost", "")
-@click.option("--duration", default="10 s", help="Of the run.")
+@click.option("--duration", default="10 s", help="Duration of the run.")
 @click.option("--duplex", is_flag=True, help="Add the opposite direction where a directed file lists only one.")
 @click.option("--ecmp", is_flag=True, help="Flows share paths of equal weight.")
-@click.option("--seed", type=Whole(0), default=1, help="Of what is drawn.")
+@click.option("--seed", type=Whole(0), default=1, help="Seed of random graphs and traffic.")
 @set_option
 @click.option("--replace", is_flag=True, help="Replace the file.")
 def topology(
@@ -70,7 +70,7 @@ def topology(
     changes: tuple[str, ...],
     replace: bool,
 ) -> None:
-    """Write a scenario of a topology: of a file, such as those of the Topology Zoo, or generated."""
+    """Write a scenario of a topology from a file, such as those of the Topology Zoo, or of a generated one."""
     from levelflow import ScenarioError
     from levelflow.theory.units import ratio
     from levelflow.topology import graphs, links
@@ -96,7 +96,7 @@ def topology(
         if wanted is not None:
             matrices.scale(scenario, wanted)
         resolved = scenario.resolve()
-    except ScenarioError as error:  # a mistake in an option is one of every link or flow
+    except ScenarioError as error:  # a mistake in an option affects every link or flow
         first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
         raise ScenarioError("\n".join(reversed(first.values()))) from None
     target = out or Path(f"{scenario.raw['name']}.toml")

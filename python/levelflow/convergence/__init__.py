@@ -1,1 +1,1 @@
-"""Which laws come to their rates on networks at large: random families, an adversarial search, tables, pictures."""
+"""Convergence of laws on random networks: network families, adversarial search, tables and pictures."""

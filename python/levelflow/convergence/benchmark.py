@@ -1,4 +1,4 @@
-"""All laws on all networks of some families and seeds."""
+"""Comparison of laws on networks of several families and seeds."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-#: Law, family, seed, and changes of the scenario: paths and values.
+#: Run of a comparison: law, family, seed, and scenario changes as pairs of path and value.
 Key = tuple[str, str, int, tuple[tuple[str, Any], ...]]
 
 
 def compare(
-    keys: Sequence[Key], workers: int | None, file: Path | None, tell: Callable[[float, float], None]
+    keys: Sequence[Key], workers: int | None, file: Path | None, progress: Callable[[float, float], None]
 ) -> list[Record]:
-    """Runs what a file does not have yet.
+    """Executes the runs whose records are not yet in `file`.
 
     Args:
-        keys: of the runs.
-        workers: runs side by side.
-        file: receives a line after each run.
-        tell: receives how many runs are done, and how many there are.
+        keys: Keys of the runs.
+        workers: Number of parallel runs.
+        file: File to which the record of each run is appended.
+        progress: Callback with the number of finished runs and the total number of runs.
 
     Returns:
-        The records of these runs, in their order.
+        Records of the runs, in the order of `keys`.
     """
     done = {record.key: record for record in (read(file) if file else [])}
     missing = [key for key in keys if key not in done]
     finished = len(keys) - len(missing)
-    tell(finished, len(keys))
+    progress(finished, len(keys))
     for record in side_by_side(workers, run, missing):
         done[record.key] = record
         if file:
             append(file, record)
         finished += 1
-        tell(finished, len(keys))
+        progress(finished, len(keys))
     return [done[key] for key in keys]
 
 
 def keys_of(
     laws: Sequence[str], families: Sequence[str], seeds: Sequence[int], changes: Sequence[tuple[str, Any]] = ()
 ) -> list[Key]:
-    """Returns the runs in the order in which they are to be made: an interrupted comparison has some of each law."""
+    """Returns the runs ordered by seed, so that an interrupted comparison contains runs of every law."""
     return [(law, family, seed, tuple(changes)) for seed, family, law in product(seeds, families, laws)]
 
 
-def run(key: Key, tell: Callable[[float], None]) -> Record:
-    """Runs a law on a network."""
+def run(key: Key, progress: Callable[[float], None]) -> Record:
+    """Runs a law on a network and returns the record."""
     law, family, seed, changes = key
     mode, found = network(family, seed)
     scenario = found.scenario(f"{family}-{seed}-{law}", law, seed + 1)
     for path, value in changes:
         scenario.set(path, value)
-    outcome = attempt(scenario, found.packet_hops, tell)
+    outcome = attempt(scenario, found.packet_hops, progress)
     sizes = len(found.links), len(found.flows), found.levels
     return Record(law, family, seed, mode, *sizes, found.round_trip_s, outcome, changes)

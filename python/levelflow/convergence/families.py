@@ -1,9 +1,9 @@
-"""Random networks, family by family: drawn from a seed, the same for every law.
+"""Families of random networks, drawn from a seed and identical for every law.
 
-The capacity of a link is a share of `SHARE` for each flow that crosses it, in the direction that more of them do: rates
-matter, not capacities. Shares this large are ten packets in 40 ms, and the first rate of no law here fills them. The
-longest round trip is drawn, and delays of links are parts of it. A network whose run would take more than
-`MOST_PACKET_HOPS` is drawn anew.
+The capacity of a link is its number of flows in the busier direction, times a capacity per flow drawn from `SHARE`. So
+the fair share of a link does not depend on its number of flows. The smallest fair share is ten packets in 40 ms, more
+than the initial rate of any law. The longest round-trip time is drawn, and link delays are scaled to fit it. A network
+whose run would need more than `MOST_PACKET_HOPS` is redrawn.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from levelflow.convergence.network import Flow, Link, Network, crossings
 
 Draw = np.random.Generator
 Edge = tuple[int, int]
-#: Ends of links, routes of flows, and capacities, Mb/s, unless shares are drawn.
+#: Ends of links, routes of flows, and capacities in Mb/s; None to draw a capacity per flow for each link.
 Drawn = tuple[list[Edge], list[tuple[int, ...]], list[float] | None]
 
 LINKS, FLOWS = (3, 100), (2, 1000)
-#: Of a link's capacity for each of its flows, Mb/s.
+#: Range of a link's capacity per flow, Mb/s.
 SHARE = (2.0, 10.0)
 ROUND_TRIP_S = (0.001, 2.0)
 MOST_PACKET_HOPS = 4e6
-#: How long flows come and go, in steps.
+#: Period in which flows arrive and leave, in steps.
 COMING_AND_GOING = 20
 MODES = ("at once", "come and go")
 
 
 def spread(draw: Draw, low: float, high: float) -> float:
-    """A number whose logarithm is uniform."""
+    """Draws a number whose logarithm is uniform."""
     return float(low * (high / low) ** draw.uniform())
 
 
 def whole(draw: Draw, low: int, high: int) -> int:
-    """A whole number whose logarithm is about uniform."""
+    """Draws a whole number whose logarithm is approximately uniform."""
     return int(spread(draw, low, high + 1))
 
 
 def line(draw: Draw) -> Drawn:
-    """Links in a row; flows cross up to 6."""
+    """Draws a line of links; each flow crosses up to 6 consecutive links."""
     links = whole(draw, *LINKS)
     return [(i, i + 1) for i in range(links)], [stretch(draw, links, 6) for _ in range(whole(draw, *FLOWS))], None
 
 
 def tree(draw: Draw) -> Drawn:
-    """A random tree; flows from any node to any other."""
+    """Draws a random tree; flows connect random pairs of nodes."""
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(node)), node) for node in range(1, nodes)]
     return edges, routes(draw, edges, nodes), None
 
 
 def mesh(draw: Draw) -> Drawn:
-    """A random tree and half as many links again between random nodes; flows take the fewest links."""
+    """Draws a random tree and adds random links, half as many as the tree has; routes minimise the hop count."""
     links = whole(draw, *LINKS)
     nodes = max(3, 1 + 2 * links // 3)
     edges = [(int(draw.integers(node)), node) for node in range(1, nodes)]
@@ -67,7 +67,11 @@ def mesh(draw: Draw) -> Drawn:
 
 
 def chain(draw: Draw) -> Drawn:
-    """As many levels of bottlenecks as links: rates grow from link to link, and flows on each pair hang links on it."""
+    """Draws a line with as many bottleneck levels as links.
+
+    Fair rates increase from link to link. Flows that cross two adjacent links make each level depend on the previous
+    one.
+    """
     links = whole(draw, *LINKS)
     alone = [int(draw.integers(1, 4)) for _ in range(links)]
     pairs = [int(draw.integers(1, 4)) for _ in range(links - 1)] + [0]
@@ -80,13 +84,13 @@ def chain(draw: Draw) -> Drawn:
 
 
 def ties(draw: Draw) -> Drawn:
-    """A line whose links have nearly the same share for each flow that crosses them: within 1 %."""
+    """Draws a line whose links have equal capacity per flow, within 1 %."""
     edges, flows, _ = line(draw)
     return edges, flows, tied(draw, edges, flows)
 
 
 def lot(draw: Draw) -> Drawn:
-    """A parking lot: one flow over all links, and some on each."""
+    """Draws a parking lot: one flow over all links, and cross traffic on each link."""
     links = whole(draw, *LINKS)
     most = whole(draw, 1, max(FLOWS[1] // links - 1, 1))
     flows = [(i, i + 1) for i in range(links) for _ in range(int(draw.integers(1, most + 1)))]
@@ -104,21 +108,21 @@ FAMILIES: dict[str, Callable[[Draw], Drawn]] = {
 
 
 def tied(draw: Draw, edges: list[Edge], flows: list[tuple[int, ...]]) -> list[float]:
-    """Capacities that are the same for each flow that crosses a link, within 1 %."""
+    """Draws capacities that are equal per flow within 1 %."""
     count = crossings([list(pairwise(flow)) for flow in flows])
     share = spread(draw, *SHARE)
     return [max(count[edge], 1) * share * float(draw.uniform(0.99, 1.01)) for edge in edges]
 
 
 def stretch(draw: Draw, links: int, most: int) -> tuple[int, ...]:
-    """A part of a line."""
+    """Draws a route over at most `most` consecutive links of a line."""
     length = int(draw.integers(1, min(most, links) + 1))
     first = int(draw.integers(0, links - length + 1))
     return tuple(range(first, first + length + 1))
 
 
 def routes(draw: Draw, edges: list[Edge], nodes: int) -> list[tuple[int, ...]]:
-    """Shortest routes between random pairs of nodes."""
+    """Draws random pairs of nodes and returns a shortest route between the nodes of each pair."""
     beside = neighbours(edges)
     found: dict[int, dict[int, tuple[int, ...]]] = {}
     flows = []
@@ -131,7 +135,7 @@ def routes(draw: Draw, edges: list[Edge], nodes: int) -> list[tuple[int, ...]]:
 
 
 def neighbours(edges: list[Edge]) -> dict[int, list[int]]:
-    """The nodes that links join to each node."""
+    """Returns the adjacent nodes of each node."""
     beside = defaultdict(list)
     for here, there in edges:
         beside[here].append(there)
@@ -140,7 +144,7 @@ def neighbours(edges: list[Edge]) -> dict[int, list[int]]:
 
 
 def shortest(beside: dict[int, list[int]], here: int, there: int) -> tuple[int, ...]:
-    """The route of the fewest links."""
+    """Returns a route with the fewest links, from the node `here` to the node `there`."""
     reached, ahead = {there: there}, [there]
     while here not in reached:
         ahead = [near for node in ahead for near in beside[node] if reached.setdefault(near, node) == node]
@@ -151,7 +155,10 @@ def shortest(beside: dict[int, list[int]], here: int, there: int) -> tuple[int, 
 
 
 def placed(draw: Draw, drawn: Drawn, round_trip_s: tuple[float, float] = ROUND_TRIP_S) -> Network:
-    """Gives links their capacities, and delays for a longest round trip from this range; all flows begin at once."""
+    """Draws link delays, and link capacities if they are not drawn yet. All flows start at time 0.
+
+    The longest round-trip time is drawn from `round_trip_s`.
+    """
     edges, flows, capacities = drawn
     hops = [list(pairwise(flow)) for flow in flows]
     count = crossings(hops)
@@ -166,7 +173,7 @@ def placed(draw: Draw, drawn: Drawn, round_trip_s: tuple[float, float] = ROUND_T
 
 
 def busy(draw: Draw, network: Network) -> Network:
-    """Lets flows begin at random, and half as many others come and go, over routes of the same kind."""
+    """Draws start times, and adds half as many temporary flows on the routes of existing flows."""
     end = COMING_AND_GOING * network.step_s
     staying = [replace(flow, start_s=round(draw.uniform(0, end), 6)) for flow in network.flows]
     leaving = []
@@ -177,7 +184,10 @@ def busy(draw: Draw, network: Network) -> Network:
 
 
 def network(family: str, seed: int) -> tuple[str, Network]:
-    """Returns mode and network of a family and a seed: flows of even seeds begin at once, others come and go."""
+    """Returns the mode and the network of a family and a seed.
+
+    With an even seed all flows start at time 0; with an odd seed flows arrive and leave.
+    """
     draw = np.random.default_rng([list(FAMILIES).index(family), seed])
     while True:
         mode = MODES[seed % 2]

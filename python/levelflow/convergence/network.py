@@ -1,4 +1,4 @@
-"""A network and its flows, the same for every law; how long a run of it lasts and what that takes."""
+"""Networks and flows that are identical for every law, with the duration and size of their runs."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import numpy as np
 
 from levelflow.scenario import Scenario
 
-#: A round trip counts as at least so long, s: no law that measures by intervals is faster.
+#: Shortest step, s. Laws that update once per interval do not react faster.
 SHORTEST_STEP_S = 0.1
-#: Steps that a run lasts after the last arrival or departure: so many, and so many per level of bottlenecks.
+#: Steps of a run after the last arrival or departure: constant part, and steps per bottleneck level.
 STEPS, STEPS_PER_LEVEL = 50, 20
-#: Packets are no larger, bit; slow senders of some laws make them smaller, to send so many a second.
+#: Largest packet in bits, and lowest packet rate in 1/s. Slow senders of some laws reduce the packet size to keep it.
 PACKET, PACKETS_PER_S = 8000, 100
-#: Buffers hold what comes in a step, s, and at least so much: some laws would fill any.
+#: Smallest buffer, as transmission time in s. The usual buffer is one step, and finite as some laws fill any buffer.
 SHORTEST_BUFFER_S = 0.25
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link of the same capacity and delay in both directions."""
+    """Link with the same capacity and delay in both directions."""
 
     ends: tuple[int, int]
     mbps: float
@@ -33,7 +33,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow along nodes; without `stop_s` it stays."""
+    """Flow along a route of nodes; permanent if `stop_s` is None."""
 
     route: tuple[int, ...]
     start_s: float = 0.0
@@ -41,71 +41,72 @@ class Flow:
 
     @property
     def hops(self) -> list[tuple[int, int]]:
-        """The links in the direction in which it crosses them."""
+        """Links that the flow crosses, in its direction."""
         return list(pairwise(self.route))
 
 
 @dataclass(frozen=True)
 class Network:
-    """Links and flows; each route is along links."""
+    """Links, and flows routed along them."""
 
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
 
     @cached_property
     def round_trip_s(self) -> float:
-        """The longest round trip, s."""
+        """Longest round-trip time without queueing, s."""
         delays = {ends: link.ms for link in self.links for ends in (link.ends, link.ends[::-1])}
         return 2e-3 * max(sum(delays[hop] for hop in flow.hops) for flow in self.flows)
 
     @property
     def step_s(self) -> float:
-        """The longest round trip, s, as far as it counts."""
+        """Duration of a step, s: the longest round-trip time, but at least `SHORTEST_STEP_S`."""
         return max(self.round_trip_s, SHORTEST_STEP_S)
 
     @property
     def is_tree(self) -> bool:
-        """Whether there is only one way from a node to another."""
+        """True if there is only one route between any two nodes."""
         return len(self.links) < len({end for link in self.links for end in link.ends})
 
     @cached_property
     def last_event_s(self) -> float:
-        """When the last flow comes or goes, s."""
+        """Time of the last arrival or departure, s."""
         return max(flow.stop_s or flow.start_s for flow in self.flows)
 
     @cached_property
     def staying(self) -> list[Flow]:
-        """The flows that are judged."""
+        """Permanent flows; only these are evaluated."""
         return [flow for flow in self.flows if flow.stop_s is None]
 
     @cached_property
     def rates_and_levels(self) -> tuple[list[float], int]:
-        """The max-min fair rates of flows that stay, Mb/s, and the levels of bottlenecks."""
+        """Max-min fair rates of the permanent flows, Mb/s, and the number of bottleneck levels."""
         capacities = {ends: link.mbps for link in self.links for ends in (link.ends, link.ends[::-1])}
         return filled([flow.hops for flow in self.staying], capacities)
 
     @cached_property
     def levels(self) -> int:
-        """How deep bottlenecks hang on each other."""
+        """Number of bottleneck levels."""
         return self.rates_and_levels[1]
 
     @cached_property
     def duration_s(self) -> float:
-        """How long a run lasts, s."""
+        """Duration of a run, s."""
         return self.last_event_s + self.step_s * (STEPS + STEPS_PER_LEVEL * self.levels)
 
     @cached_property
     def packet_hops(self) -> float:
-        """About how many packets cross links in a run, at max-min fair rates."""
+        """Expected number of link crossings of packets in a run, at max-min fair rates."""
         rates, _ = self.rates_and_levels
         each = zip(rates, self.staying, strict=True)
         per_s = sum(max(1e6 * rate / PACKET, PACKETS_PER_S) * len(flow.hops) for rate, flow in each)
         return per_s * self.duration_s
 
     def scenario(self, name: str, law: str, seed: int) -> Scenario:
-        """Returns the scenario in which all flows are under a law.
+        """Returns a scenario of this network, with the given law for all flows.
 
-        ACKs have 1 B: references know of none, and links that carry flows both ways would give a part to them.
+        ACKs have 1 B because the references ignore ACKs. Larger ACKs would use capacity of links that carry flows in
+        both directions.
         """
         duration, sample = (f"{seconds:.6f}".rstrip("0").rstrip(".") for seconds in (self.duration_s, self.step_s / 2))
         scenario = Scenario(name, f"{duration} s", sample=f"{sample} s", seed=seed)
@@ -124,7 +125,7 @@ class Network:
 
 
 def crossings(routes: list[list[tuple[int, int]]]) -> Counter[tuple[int, int]]:
-    """Returns how many flows cross each link, by its ends, in the direction that more of them cross it."""
+    """Returns, for each pair of link ends, the number of flows on the link in the busier direction."""
     each = Counter(hop for route in routes for hop in route)
     most: Counter[tuple[int, int]] = Counter()
     for (here, there), count in each.items():
@@ -134,11 +135,10 @@ def crossings(routes: list[list[tuple[int, int]]]) -> Counter[tuple[int, int]]:
 
 
 def filled(routes: list[list[tuple[int, int]]], capacities: dict[tuple[int, int], float]) -> tuple[list[float], int]:
-    """Returns max-min fair rates and in how many rounds links can find them, each from what its neighbours know.
+    """Returns max-min fair rates, and the number of bottleneck levels: the rounds of parallel water filling.
 
-    In a round, all links stop their flows whose share is the smallest among the links that any of these crosses. So
-    links that have nothing to do with each other stop theirs at once, and a link waits for those below it: these are
-    the levels of bottlenecks.
+    In a round, a link fixes the rates of its flows if its share is the smallest on all their paths. Independent links
+    fix rates in the same round. A link that depends on another bottleneck fixes them in a later round.
     """
     index = {link: number for number, link in enumerate(capacities)}
     crosses = np.zeros((len(routes), len(capacities)), dtype=bool)

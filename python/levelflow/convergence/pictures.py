@@ -1,4 +1,4 @@
-"""What laws came to, as pictures."""
+"""Pictures of a comparison of laws."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Draws both pictures into a directory; returns their paths."""
+    """Draws both pictures into a folder and returns their paths."""
     pictures: dict[str, Callable[[Sequence[Record]], Picture]] = {"settled.png": settled, "steps.png": steps}
     for name, picture in pictures.items():
         picture(records).savefig(folder / name, metadata={"Software": None})
@@ -28,7 +28,7 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
 
 @mpl.rc_context(STYLE)
 def settled(records: Sequence[Record]) -> Picture:
-    """Draws which share of the networks of each family each law settles on: a strip per law, a cell per family."""
+    """Draws the fraction of networks on which each law settles: a row per law, a column per family."""
     laws = list(dict.fromkeys(record.law for record in records))
     families = ["all", *dict.fromkeys(record.family for record in records)]
     figure = Picture(figsize=(1.6 + 1.15 * len(families), 1.1 + 0.55 * len(laws)), layout="constrained")
@@ -58,7 +58,7 @@ def settled(records: Sequence[Record]) -> Picture:
 
 @mpl.rc_context(STYLE)
 def steps(records: Sequence[Record]) -> Picture:
-    """Draws how many steps each law needs to settle, against the levels of bottlenecks; above, where it does not."""
+    """Draws settling times in steps against the number of bottleneck levels, per law; unsettled networks are on top."""
     laws = list(dict.fromkeys(record.law for record in records))
     rows = (len(laws) + 3) // 4
     figure = Picture(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
@@ -76,7 +76,7 @@ def steps(records: Sequence[Record]) -> Picture:
 
 
 def _steps(axes: Any, records: Sequence[Record], colour: str, never: float) -> None:
-    """Draws a point per network, and the median with its interval where a level has enough of them."""
+    """Draws a point per network, and the median with its interval where there are enough networks with equal levels."""
     by_levels: dict[int, list[float]] = {}
     for record in records:
         if record.steps is not None:

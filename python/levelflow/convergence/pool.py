@@ -1,4 +1,4 @@
-"""Calls side by side, in the order in which they end."""
+"""Parallel calls, whose results are returned in order of completion."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Found = TypeVar("Found")
 def side_by_side(
     workers: int | None, work: Callable[[Job, Callable[[float], None]], Found], jobs: Sequence[Job]
 ) -> Iterator[Found]:
-    """Gives what a function makes of each job, as it is made.
+    """Yields the result of each job when the job completes.
 
     Args:
-        workers: so many at a time.
-        work: takes a job, and what it must call now and then; that raises when the rest is no longer wanted.
-        jobs: what there is to do.
+        workers: Limit on parallel calls.
+        work: Function of a job and a progress callback; the callback raises `StoppedError` to cancel the job.
+        jobs: Jobs to run.
     """
     stopped = threading.Event()
 
-    def tell(_share: float) -> None:
+    def progress(_share: float) -> None:
         if stopped.is_set():
             raise StoppedError
 
     pool = ThreadPoolExecutor(workers)
     try:
-        for future in as_completed([pool.submit(work, job, tell) for job in jobs]):
+        for future in as_completed([pool.submit(work, job, progress) for job in jobs]):
             yield future.result()
     finally:
         stopped.set()

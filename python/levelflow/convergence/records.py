@@ -1,4 +1,4 @@
-"""Finished runs: one line of JSON each, appended when it ends, so that an interrupted comparison goes on."""
+"""Records of finished runs, appended to a file as lines of JSON, so that a comparison can be resumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from levelflow.convergence.trial import Outcome
 
 @dataclass(frozen=True)
 class Record:
-    """One law on one network of a family."""
+    """Result of one law on one network of a family."""
 
     law: str
     family: str
@@ -28,25 +28,25 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, int, tuple[tuple[str, Any], ...]]:
-        """Which run this is."""
+        """Key of the run."""
         return self.law, self.family, self.seed, self.changes
 
     @property
     def steps(self) -> float | None:
-        """When the law settled, in steps."""
+        """Settling time in steps; None if the rates did not settle."""
         settling_s = self.outcome.settling_s
         return None if settling_s is None else settling_s / self.outcome.step_s
 
     def line(self) -> str:
-        """The record as a line of a file."""
+        """Returns the record as a line of JSON."""
         return json.dumps(asdict(self) | {"settles": self.outcome.settles}, allow_nan=False) + "\n"
 
 
 def read(path: Path) -> list[Record]:
-    """Reads the records of a file; none if there is no file. A last line that was cut off is left out, and removed.
+    """Reads the records of a file; an empty list if the file does not exist. Truncates an incomplete last line.
 
     Raises:
-        ScenarioError: if the file holds something else.
+        ScenarioError: If the file is unreadable or contains anything but records.
     """
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -62,7 +62,7 @@ def read(path: Path) -> list[Record]:
 
 
 def append(path: Path, record: Record) -> None:
-    """Adds a line to a file."""
+    """Appends a record to a file."""
     with path.open("a", encoding="utf-8") as file:
         file.write(record.line())
 

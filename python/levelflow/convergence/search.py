@@ -1,6 +1,7 @@
-"""An adversarial search: small random trees, changed as long as a law gets worse on them; what fails is shrunk.
+"""Adversarial search for small networks on which a law fails to converge.
 
-As property tests do: any failure will do to begin with, and the smallest that is left of it shows why.
+The search changes small random trees as long as the law performs worse on them. A network on which the law fails is
+shrunk, as in property tests, since the smallest failing network shows the cause best.
 """
 
 from __future__ import annotations
@@ -22,37 +23,39 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-#: Most links and flows of a network that the search begins with.
+#: Ranges of the number of links and the number of flows of an initial network.
 LINKS, FLOWS = (2, 6), (2, 24)
-#: Round trips of these, s.
+#: Range of the longest round-trip time of an initial network, s.
 ROUND_TRIP_S = (0.002, 0.4)
-#: Which share of networks have links with nearly the same share for each flow.
+#: Fraction of initial networks with nearly equal capacity per flow on all links.
 TIED = 0.5
-#: Changed networks that are tried at once, and how often in vain before the search begins anew.
+#: Changed networks tried per iteration, and iterations without progress before a restart.
 CHANGES, PATIENCE = 4, 4
-#: Which share of its flows begin later, and until how many steps.
+#: Fraction of flows that start late, and latest start time in steps.
 LATE, LATE_STEPS = 0.3, 20
 
 
 class SpentError(Exception):
-    """All runs are made, or the time is over."""
+    """Signals that the limit on runs or on time is reached."""
 
 
 @dataclass
 class Search:
-    """A search for networks on which a law fails.
+    """Search for networks on which a law fails.
+
+    A progress callback receives the number of runs executed and the limit on runs.
 
     Attributes:
-        law: its name.
-        trial: what a law comes to on a network; `levelflow.convergence.trial.attempt` unless a test has another one.
-        runs: so many at most.
-        run_seed: that of each run.
-        until_s: when it ends, by `time.monotonic`.
-        tell: receives how many runs are made.
-        smallest: by what the law did not keep, the smallest network, and what the law came to on it.
-        failures: from how many beginnings a failure was found.
-        made: how many runs were made.
-        known: what they came to.
+        law: Name of the law.
+        trial: Function that runs the law on a network; `levelflow.convergence.trial.attempt` except in tests.
+        runs: Limit on the number of runs.
+        run_seed: Simulation seed, the same for all runs.
+        until_s: Time limit on the clock of `time.monotonic`, s.
+        workers: Number of parallel runs.
+        smallest: Smallest failing network and its outcome, for each kind of failure.
+        failures: Number of failing networks that were shrunk.
+        made: Number of runs executed.
+        known: Outcomes of executed runs, by network.
     """
 
     law: str
@@ -61,7 +64,7 @@ class Search:
     run_seed: int = 1
     until_s: float = np.inf
     workers: int | None = None
-    tell: Callable[[float, float], None] = lambda _done, _of: None
+    progress: Callable[[float, float], None] = lambda _done, _of: None
     smallest: dict[str, tuple[Network, Outcome]] = field(default_factory=dict)
     failures: int = 0
     made: int = 0
@@ -70,40 +73,43 @@ class Search:
     def shrink(self, network: Network) -> None:
         """Shrinks a network if the law fails on it."""
         try:
-            self.reduce(network)
+            self.shrink_failure(network)
         except SpentError:
             return
 
     def run(self, seed: int) -> None:
-        """Searches until all runs are made."""
+        """Searches until the limit on runs or on time is reached."""
         draw = np.random.default_rng(seed)
         try:
             while True:
-                self.climb(draw)
+                self.hill_climb(draw)
         except SpentError:
             return
 
-    def climb(self, draw: Draw) -> None:
-        """Goes from a random network to worse ones, until one fails, which is shrunk, or none gets worse."""
-        here, vain = start(draw), 0
-        worst = badness(self.law, self.outcomes([here])[0])
-        while worst < 1 and vain < PATIENCE:
+    def hill_climb(self, draw: Draw) -> None:
+        """Hill-climbs from a random network until the law fails or `PATIENCE` iterations bring no progress.
+
+        A failing network is shrunk.
+        """
+        here, stale = start(draw), 0
+        worst = score(self.law, self.outcomes([here])[0])
+        while worst < 1 and stale < PATIENCE:
             others = [changed(draw, here) for _ in range(CHANGES)]
-            values = [badness(self.law, outcome) for outcome in self.outcomes(others)]
+            values = [score(self.law, outcome) for outcome in self.outcomes(others)]
             best = int(np.argmax(values))
-            vain = 0 if values[best] > worst else vain + 1
+            stale = 0 if values[best] > worst else stale + 1
             if values[best] >= worst:
                 here, worst = others[best], values[best]
-        self.reduce(here)
+        self.shrink_failure(here)
 
-    def reduce(self, network: Network) -> None:
-        """Shrinks a network while the law fails on it in the same way."""
+    def shrink_failure(self, network: Network) -> None:
+        """Shrinks a network as long as the law fails on it with the same kind of failure."""
         if kind := self.failed(network):
             self.failures += 1
             shrunk(network, lambda other: self.failed(other) == kind)
 
     def failed(self, network: Network) -> str | None:
-        """What the law does not keep on a network; the smallest such is kept."""
+        """Returns the kind of failure of the law on a network, or None. Records the smallest network of each kind."""
         outcome = self.outcomes([network])[0]
         kind = failure(self.law, outcome)
         if kind and (kind not in self.smallest or size(network) < size(self.smallest[kind][0])):
@@ -111,31 +117,34 @@ class Search:
         return kind
 
     def outcomes(self, networks: list[Network]) -> list[Outcome]:
-        """Returns what the law came to on each network; runs side by side what is not known."""
+        """Returns the outcome of each network. Networks without a known outcome are run in parallel."""
         missing = [one for one in dict.fromkeys(networks) if one not in self.known]
         if self.made + len(missing) > self.runs or time.monotonic() > self.until_s:
             raise SpentError
         found = side_by_side(self.workers, lambda one, _tell: (one, self.trial(one)), missing)
         self.known.update(found)
         self.made += len(missing)
-        self.tell(self.made, self.runs)
+        self.progress(self.made, self.runs)
         return [self.known[one] for one in networks]
 
 
-def badness(law: str, outcome: Outcome) -> float:
-    """Returns a number that is at least 1 if a law fails, and below it the larger the later it settles."""
+def score(law: str, outcome: Outcome) -> float:
+    """Returns the objective of the search: 1 if the law fails, otherwise the settling time in thousands of steps."""
     if failure(law, outcome):
         return 1.0
     return (outcome.settling_s or 0.0) / (1e3 * outcome.step_s)
 
 
 def trial(law: str, seed: int) -> Callable[[Network], Outcome]:
-    """Returns what runs a law on a network, with a seed of the run."""
+    """Returns a function that runs a law on a network, always with the same seed."""
     return lambda network: attempt(network.scenario(law, law, seed), network.packet_hops)
 
 
 def start(draw: Draw) -> Network:
-    """A random tree, and flows from any node to any other; some begin later, and half of the networks are tied."""
+    """Draws a random tree with flows between random nodes.
+
+    A fraction `LATE` of the flows starts late. A fraction `TIED` of the networks has nearly equal capacity per flow.
+    """
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(max(0, node - 2), node)), node) for node in range(1, nodes)]
     ends = [draw.choice(nodes, 2, replace=False) for _ in range(whole(draw, *FLOWS))]
@@ -151,12 +160,12 @@ def start(draw: Draw) -> Network:
 
 
 def rounded(value: float, digits: int) -> float:
-    """A number with so many digits."""
+    """Rounds a number to `digits` significant digits."""
     return float(f"{value:.{digits}g}")
 
 
 def changed(draw: Draw, network: Network) -> Network:
-    """The network with another capacity, delay or start, a flow more, or a flow fewer."""
+    """Returns the network with one random change: of a capacity, delay or start time, or a flow added or removed."""
     kind = int(draw.integers(5))
     link, flow = int(draw.integers(len(network.links))), int(draw.integers(len(network.flows)))
     flows = list(network.flows)
@@ -178,7 +187,7 @@ def changed(draw: Draw, network: Network) -> Network:
 
 
 def report(search: Search) -> list[str]:
-    """Says what came of a search."""
+    """Returns the results of a search as lines of text."""
     lines = [f"{search.law}: {search.made} runs, {search.failures} {_some('failure', search.failures)} shrunk"]
     for kind, (network, outcome) in sorted(search.smallest.items()):
         links, flows = len(network.links), len(network.flows)
@@ -187,7 +196,7 @@ def report(search: Search) -> list[str]:
 
 
 def write(search: Search, folder: Path) -> list[Path]:
-    """Writes the smallest networks as scenarios, `LAW-rates.toml` and so on; returns their paths."""
+    """Writes the smallest failing network of each kind as scenario `LAW-KIND.toml` and returns the paths."""
     paths = []
     for kind, (network, outcome) in sorted(search.smallest.items()):
         scenario = network.scenario(f"{search.law}-{kind}", search.law, search.run_seed)
@@ -198,7 +207,7 @@ def write(search: Search, folder: Path) -> list[Path]:
 
 
 def reason(outcome: Outcome) -> str:
-    """Says how a law failed."""
+    """Returns a description of a failure."""
     if outcome.runaway:
         return "sends many times what links carry"
     worst, mean = (f"{100 * distance:.1f} %" for distance in (outcome.worst or 0.0, outcome.distance or 0.0))

@@ -1,4 +1,4 @@
-"""Smaller networks: every step takes something away, so that what still fails after the last is as small as it gets."""
+"""Reduction of failing networks: each step removes or simplifies a part, as long as the law still fails."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from levelflow.convergence.network import Flow, Link, Network
 
-#: What delays and capacities are in the simplest network, ms and Mb/s.
+#: Link delay in ms and capacity in Mb/s of the simplest network.
 PLAIN_MS, PLAIN_MBPS = 10.0, 10.0
 
 
 def size(network: Network) -> tuple[float, ...]:
-    """Says which of two networks is the smaller one: fewer flows, fewer links, shorter paths, fewer odd numbers."""
+    """Returns the sort key for network size: flows, links, hops, late starts, stops, delays and capacity digits."""
     hops = sum(len(flow.hops) for flow in network.flows)
     late = sum(flow.start_s > 0 for flow in network.flows) + sum(flow.stop_s is not None for flow in network.flows)
     unequal = sum(link.ms != PLAIN_MS for link in network.links)
@@ -21,7 +21,7 @@ def size(network: Network) -> tuple[float, ...]:
 
 
 def smaller(network: Network) -> Iterator[Network]:
-    """Gives networks that are smaller by one step, those first that are smaller by most."""
+    """Yields networks that are one reduction step smaller, largest reductions first."""
     part = len(network.flows)
     while part := part // 2:
         for first in range(0, len(network.flows), part):
@@ -43,7 +43,7 @@ def smaller(network: Network) -> Iterator[Network]:
 
 
 def rounder(mbps: float) -> list[float]:
-    """Numbers near this one that have fewer digits.
+    """Returns nearby capacities with fewer digits.
 
     >>> rounder(12.37)
     [10.0, 12.0, 12.4]
@@ -53,11 +53,11 @@ def rounder(mbps: float) -> list[float]:
 
 
 def shrunk(network: Network, fails: Callable[[Network], bool]) -> Network:
-    """Returns a network that fails while none that is smaller by one step does.
+    """Returns a failing network on which every single reduction step ends the failure.
 
     Args:
-        network: one that fails.
-        fails: says whether another one does.
+        network: Failing network.
+        fails: Function that returns True if the law fails on a network.
     """
     while True:
         for other in smaller(network):
@@ -69,21 +69,21 @@ def shrunk(network: Network, fails: Callable[[Network], bool]) -> Network:
 
 
 def _instead(network: Network, number: int, flow: Flow) -> Iterator[Network]:
-    """The network with another flow in place of one."""
+    """Yields the network with flow `number` replaced by `flow`."""
     return _with(network, (*network.flows[:number], flow, *network.flows[number + 1 :]))
 
 
 def _with(network: Network, flows: tuple[Flow, ...]) -> Iterator[Network]:
-    """The network with these flows, and without links that none of them crosses."""
+    """Yields the network with the given flows and without unused links, if at least one flow is permanent."""
     if any(flow.stop_s is None for flow in flows):
         crossed = {frozenset(hop) for flow in flows for hop in flow.hops}
         yield Network(tuple(link for link in network.links if frozenset(link.ends) in crossed), flows)
 
 
 def _contracted(network: Network, gone: Link) -> Iterator[Network]:
-    """The network in which the ends of a link are one node; flows that crossed nothing else go with it.
+    """Yields the network with the ends of a link merged into one node. Flows that crossed only this link are removed.
 
-    Of links that then have the same ends, one stays. There is none where a flow would pass a node twice.
+    Parallel links are merged into one. Yields nothing if a flow would cross a node twice.
     """
     kept, merged = gone.ends
 

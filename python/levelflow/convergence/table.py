@@ -1,4 +1,4 @@
-"""What laws came to, as a table."""
+"""Table that compares laws."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ HEAD = (
     "most, ms",
     "stopped",
 )
-#: Longest round trips by which networks are grouped, s.
+#: Limits of the longest round-trip time that separate groups of networks, s.
 ROUND_TRIPS_S = (0.0, 0.02, 0.2, np.inf)
 
 
 def share(count: int, of: int) -> tuple[float, float]:
-    """Returns the 95 % interval of a share (Clopper and Pearson 1934).
+    """Returns the 95 % confidence interval of a proportion (Clopper and Pearson 1934).
 
     >>> tuple(round(end, 4) for end in share(8, 10))
     (0.4439, 0.9748)
@@ -47,10 +47,10 @@ def share(count: int, of: int) -> tuple[float, float]:
 
 
 def median(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Returns the median and its 95 % interval, which ends at two of the values; None if there are too few for one.
+    """Returns the median and its 95 % confidence interval; None for too few values. Interval ends are values.
 
-    The interval from the k-th smallest to the k-th largest misses the median if fewer than k of n values lie on one
-    side, for which the odds are those of a fair coin.
+    The interval from the k-th smallest to the k-th largest of n values misses the true median if fewer than k values
+    are on one side of the median. The number of values on one side is binomial with probability 1/2.
 
     >>> median(range(1, 11))
     (5.5, 2.0, 9.0)
@@ -63,7 +63,7 @@ def median(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 
 def table(records: Sequence[Record]) -> list[str]:
-    """Returns a table in Markdown: a row per law for all networks, per mode, round trip and family."""
+    """Returns a Markdown table with a row per law, for all networks and for groups by round-trip time, mode, family."""
     lines = [f"Reference: {'; '.join(references(records))}.", ""]
     lines += [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
     for name, own in groups(records).items():
@@ -73,7 +73,7 @@ def table(records: Sequence[Record]) -> list[str]:
 
 
 def groups(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Returns the groups of networks that have rows of their own, by their names."""
+    """Returns the groups of networks that have rows in the table, by name."""
     found = {"all": list(records)}
     for record in sorted(records, key=lambda record: record.round_trip_s):
         found.setdefault(_round_trips(record.round_trip_s), []).append(record)
@@ -96,7 +96,7 @@ def _round_trips(round_trip_s: float) -> str:
 
 
 def references(records: Sequence[Record]) -> list[str]:
-    """Says with what laws are compared."""
+    """Returns a text per reference, with the laws that are compared with it."""
     by_name: dict[str, list[str]] = {}
     for law, name in dict.fromkeys((record.law, record.outcome.reference) for record in records):
         by_name.setdefault(name, []).append(law)
@@ -104,7 +104,7 @@ def references(records: Sequence[Record]) -> list[str]:
 
 
 def row(name: str, law: str, records: Sequence[Record]) -> str:
-    """Returns the row of a law."""
+    """Returns the table row of a law for a group of networks."""
     outcomes = [record.outcome for record in records]
     steps = [(record.steps, record.levels) for record in records if record.steps is not None]
     near = sum(one.distance is not None and one.distance <= SETTLED_WITHIN for one in outcomes)
@@ -135,7 +135,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _own(outcomes: Sequence[Outcome]) -> str:
-    """How many means are within 5 % of the equilibrium of the law's own equations, where that is known."""
+    """Returns the number of runs whose mean rates are within 5 % of the law's own equilibrium, where that is known."""
     known = [one.distance_own for one in outcomes if one.distance_own is not None]
     return f"{sum(distance <= SETTLED_WITHIN for distance in known)} of {len(known)}" if known else "-"
 

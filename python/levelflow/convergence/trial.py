@@ -1,10 +1,10 @@
-"""One law on one network: runs it and judges it.
+"""Run of one law on one network, and its evaluation.
 
-A law *settles* if in the last fifth of the run each flow that stays keeps its throughput within 5 % of its reference
-(`levelflow.theory.references`), in each mean over a step. It has settled after the last mean before that which is
-further away. A *step* is the longest round trip of the network, or 100 ms if that is more. The mean of a slow flow is
-over the time of 100 packets, if that is longer, so that no single packet decides. Time counts from the last arrival or
-departure.
+A law *settles* if the throughput of each permanent flow stays within 5 % of its reference in the last fifth of the run.
+References are those of `levelflow.theory.references`. A *step* is the longest round-trip time of the network, at least
+100 ms. Throughput is averaged over a step. For slow flows it is averaged over the time of 100 packets if that is
+longer, so that single packets have no effect. The settling time is the start of the last average that is more than 5 %
+off, with the resolution of a sample. It is measured from the last arrival or departure.
 """
 
 from __future__ import annotations
@@ -27,30 +27,31 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Laws that promise that no packet is dropped, as long as buffers take what begins unannounced.
+#: Laws that drop no packets by design, if buffers can hold the first packets of new flows.
 LOSSLESS = ("jetmax", "level")
-#: A run is stopped after so many events, and so many per packet and link that it should need.
+#: Limit on the events of a run: constant part, and events per expected link crossing of a packet.
 EVENTS, EVENTS_PER_HOP = 2e6, 8
 
 
 class RunawayError(Exception):
-    """A run of many times the packets that rates near the reference would need."""
+    """Signals that a run exceeds its event limit: far more packets are sent than the reference rates need."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a law came to; everything else is unknown of a run that was stopped.
+    """Evaluation of a run. Only `reference`, `step_s` and `runaway` are set if the run was stopped.
 
     Attributes:
-        step_s: what a step is, s.
-        settling_s: when it settled, s; None if it did not.
-        worst: the largest distance from the reference of any mean over a step of the last fifth.
-        distance: that of the mean over the last fifth.
-        distance_own: the same from the equilibrium of the law in its own equations, where that is known.
-        drops: packets that buffers did not take.
-        queue_ms: the longest queueing delay of a packet at a link.
-        runaway: whether the run was stopped, as it took many times the packets that it should.
-        warnings: of the run.
+        reference: Name of the reference.
+        step_s: Duration of a step, s.
+        settling_s: Settling time, s; None if the rates did not settle.
+        worst: Largest relative error of any step average in the last fifth, against the reference.
+        distance: Largest relative error of any mean over the last fifth, against the reference.
+        distance_own: Largest relative error of the same means against the equilibrium of the law's equations, if known.
+        drops: Packets dropped at buffers.
+        queue_ms: Longest queueing delay of a packet at a link, ms.
+        runaway: True if the run was stopped at the event limit.
+        warnings: Warnings of the run.
     """
 
     reference: str
@@ -66,20 +67,21 @@ class Outcome:
 
     @property
     def settles(self) -> bool:
-        """Whether every flow comes to its rate and keeps it."""
+        """True if every flow reaches its reference and stays there."""
         return self.settling_s is not None
 
 
 def laws() -> list[str]:
-    """Returns the laws whose routers write into headers: those that claim an allocation of rates."""
+    """Returns the laws whose routers write packet headers; these laws define an allocation of rates."""
     return [law["name"] for law in library.laws() if law["header_bytes"]]
 
 
 def failure(law: str, outcome: Outcome) -> str | None:
-    """Says how a law fails, if it does.
+    """Returns the kind of failure of a run; None if the run did not fail.
 
-    `rates`: a flow has another one than its reference, in the mean over the last fifth. `swings`: in single steps only.
-    `drops`: packets are dropped, and the law promises that none is.
+    `rates`: the mean rate of a flow over the last fifth is more than 5 % from its reference.
+    `swings`: only averages over single steps are more than 5 % off.
+    `drops`: a lossless law drops packets.
     """
     if outcome.settles:
         return "drops" if law in LOSSLESS and outcome.drops else None
@@ -87,13 +89,13 @@ def failure(law: str, outcome: Outcome) -> str | None:
     return "swings" if near else "rates"
 
 
-def attempt(scenario: Scenario, packet_hops: float, tell: Callable[[float], None] = lambda _: None) -> Outcome:
-    """Runs a scenario and judges it.
+def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], None] = lambda _: None) -> Outcome:
+    """Runs a scenario and evaluates it.
 
     Args:
-        scenario: all its flows are of one law.
-        packet_hops: about how many packets should cross links.
-        tell: receives the share that is done, and may raise to stop the run.
+        scenario: Scenario whose flows all use one law.
+        packet_hops: Expected number of link crossings of packets.
+        progress: Callback with the finished fraction of the run. It may raise an exception to stop the run.
     """
     events = 0
 
@@ -102,7 +104,7 @@ def attempt(scenario: Scenario, packet_hops: float, tell: Callable[[float], None
         events += EVENTS_PER_STEP
         if events > EVENTS + EVENTS_PER_HOP * packet_hops:
             raise RunawayError
-        tell(share)
+        progress(share)
 
     try:
         return judge(scenario.run(progress=watch))
@@ -112,12 +114,12 @@ def attempt(scenario: Scenario, packet_hops: float, tell: Callable[[float], None
 
 
 def step(resolved: dict[str, Any]) -> float:
-    """Returns the longest round trip of a resolved scenario, s, as far as it counts."""
+    """Returns the duration of a step of a resolved scenario, s."""
     return max(SHORTEST_STEP_S, *(float(flow["base_rtt_s"]) for flow in resolved["flows"]))
 
 
 def judge(result: Result) -> Outcome:
-    """Says what a run came to."""
+    """Returns the evaluation of a run."""
     summary, resolved = result.summary, result.scenario
     step_s, event_s, (window_s, _) = step(resolved), summary["last_event_s"], summary["window_s"]
     per_step = round(step_s / resolved["sample_s"])

@@ -1,9 +1,9 @@
-"""Measures of a result: pure functions over its tables. Summaries, studies and the claims of papers use them.
+"""Measures of a result, as pure functions of its tables. Summaries, studies and checks of paper claims use them.
 
-``series`` holds what applies to any column, ``samples`` means over time, ``windows`` the steady window, ``rates`` rates
-of flows, ``fairness`` their comparison, ``queues`` and ``delays`` links, ``transfers`` and ``completions`` finite
-flows, ``utilisation`` the cost of a buffer, ``intervals`` means over runs. ``onset`` finds the parameter at which a law
-stops being stable.
+``series`` applies to any column, ``samples`` computes time averages, and ``windows`` finds the steady window. ``rates``
+measures flow rates, ``fairness`` compares them, ``queues`` and ``delays`` measure links. ``transfers`` and
+``completions`` measure finite flows, ``utilisation`` measures the cost of a buffer, ``intervals`` computes means over
+runs. ``onset`` finds the parameter value at which a law becomes unstable.
 ``docs/reference/measures.md`` defines each measure.
 """
 

@@ -1,6 +1,6 @@
-"""Metrics of flow completion times (``completions`` table) against processor sharing.
+"""Metrics of flow completion times (``completions`` table), compared with processor sharing.
 
-Times in s, capacities in bit/s, sizes in bytes; a size class is ``(low, high)`` in bytes, low included, high excluded.
+Times are in seconds, capacities in bit/s and sizes in bytes. A size class ``(low, high)`` includes low, not high.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from levelflow.theory.queues.sharing import completion_times, fct_processor_shar
 
 SizeClass = tuple[float, float]
 ANY_SIZE: SizeClass = (0, math.inf)
-#: Bins per decade of flow size where a metric is taken per bin.
+#: Bins per decade of flow size, for metrics that are computed per bin.
 BINS_PER_DECADE = 5
-#: A bin with fewer flows says nothing about a spread.
+#: Smallest number of flows in a bin for which a spread is computed.
 FEWEST_IN_BIN = 10
-#: The same for a mean (Dukkipati 2005, fig 7).
+#: Smallest number of flows in a bin for which a mean is computed (Dukkipati 2005, fig 7).
 FEWEST_IN_MEAN = 20
-#: The quantiles that stand beside a mean: the median, and what nine of ten flows lie between.
+#: Quantiles reported with a mean: the median, and the 5 % and 95 % quantiles.
 MEDIAN_AND_MOST = (0.5, 0.05, 0.95)
 
 
 class OverFlows(float):
-    """A mean over so many flows, or a ratio of two.
+    """A mean over flows, or a ratio of two such means.
 
     Attributes:
-        flows: how many.
-        quantiles: of single flows, at `MEDIAN_AND_MOST`; empty where they are not known.
+        flows: number of flows in the mean.
+        quantiles: quantiles `MEDIAN_AND_MOST` of the per-flow values; empty if these are unknown.
     """
 
     flows: int
     quantiles: tuple[float, ...]
 
     def __new__(cls, value: float, flows: int, each: npt.ArrayLike = ()) -> Self:
-        """Makes one; ``each`` are the numbers of the single flows."""
+        """Creates the mean; ``each`` holds the per-flow values."""
         number = super().__new__(cls, value)
         number.flows = flows
         known = np.asarray(each, dtype=np.float64)
@@ -49,7 +49,7 @@ class OverFlows(float):
 
 
 def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> pl.DataFrame:
-    """Completions of a size class whose flows started in a window.
+    """Returns the completions of a size class whose flows started in a window.
 
     Raises:
         ValueError: when there is none.
@@ -74,7 +74,7 @@ def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window 
 def afct_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> OverFlows:
-    """Mean completion time of a size class over its mean under processor sharing, same flows."""
+    """Mean completion time of a size class, divided by the mean of the same flows under processor sharing."""
     rows = select(completions, sizes, window)
     return _ratio(rows["fct_s"].to_numpy(), _processor_sharing(rows, capacity, load))
 
@@ -82,11 +82,11 @@ def afct_ratio_to_ps(
 def afct_ratio_to_sharing(
     completions: pl.DataFrame, capacity: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> OverFlows:
-    """Mean completion time of a size class over its mean if the same arrivals had shared the link at any moment.
+    """Mean completion time of a size class, divided by the mean if the same arrivals shared the link equally.
 
-    All flows that were completed count as arrivals, also those outside the class and the window; each gets 1.5 round
-    trips more, as in the formula of `fct_processor_sharing`. Where flows were not completed, the link carries less than
-    was offered, so let arrivals end before the run does.
+    All completed flows count as arrivals, even those outside the size class and the window. As in the formula of
+    `fct_processor_sharing`, 1.5 round trips are added to each flow. Flows that do not complete are missing from the
+    load, so let arrivals end before the run ends.
     """
     columns = (completions[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
     starts, carried, round_trips = columns
@@ -98,12 +98,12 @@ def afct_ratio_to_sharing(
 def afct_ratio_to_bound(
     completions: pl.DataFrame, capacity: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> float:
-    """Mean completion time of a size class over the mean of 1.5 RTPD + L/C, same flows."""
+    """Mean completion time of a size class, divided by the mean of 1.5 RTPD + L/C over the same flows."""
     return afct_ratio_to_ps(completions, capacity, 0.0, sizes, window)
 
 
 def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> OverFlows:
-    """Mean completion time in ``a`` over that in ``b``, over the arrivals that both completed."""
+    """Mean completion time in ``a`` divided by that in ``b``, over the arrivals that completed in both runs."""
     keys = ["start_s", "bytes"]
     both = select(a, sizes, window).join(b, on=keys, suffix="_b", maintain_order="left")
     if both.is_empty():
@@ -114,7 +114,7 @@ def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, wi
 def fct_max_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> float:
-    """Largest ratio of a completion time to the processor-sharing value of its size."""
+    """Largest ratio of a flow's completion time to the processor-sharing value for its size."""
     rows = select(completions, sizes, window)
     return float((rows["fct_s"].to_numpy() / _processor_sharing(rows, capacity, load)).max())
 
@@ -124,9 +124,9 @@ def by_size(
 ) -> pl.DataFrame:
     """Completion times per logarithmic bin of flow size, smallest sizes first.
 
-    The bins of the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows; other bins with fewer are left out.
-    Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean under processor sharing, same flows),
-    ``flows``, ``ratio`` (``fct_s`` / ``ps_s``) and ``ratios`` (those of the single flows).
+    Bins in the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows. Other bins with fewer flows are left out.
+    Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean of the same flows under processor sharing),
+    ``flows``, ``ratio`` (``fct_s`` / ``ps_s``) and ``ratios`` (the ratio of each flow).
 
     Raises:
         ValueError: when no bin holds enough flows.
@@ -153,24 +153,24 @@ def by_size(
 def worst_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> OverFlows:
-    """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
+    """Mean completion time of a size bin, divided by its mean under processor sharing; largest over all bins."""
     table = by_size(completions, capacity, load, sizes, window)
     worst = table.row(int(table["ratio"].arg_max() or 0), named=True)
     return OverFlows(worst["ratio"], worst["flows"], worst["ratios"])
 
 
 def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
-    """Largest over mean completion time in a size bin, median over bins."""
+    """Maximum divided by mean of the completion times in a size bin; median over bins."""
     return _over_bins(select(completions, sizes, window), pl.col("fct_s").max() / pl.col("fct_s").mean())
 
 
 def fct_cv(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
-    """Standard deviation over mean of the completion times in a size bin, median over bins."""
+    """Standard deviation divided by mean of the completion times in a size bin; median over bins."""
     return _over_bins(select(completions, sizes, window), pl.col("fct_s").std() / pl.col("fct_s").mean())
 
 
 def active_series(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> tuple[Array, Array]:
-    """Times and number of started and unfinished flows of the named entries, or of all; handshake included."""
+    """Sample times and number of active flows of the named entries, or of all entries. A handshake counts as active."""
     rows = flows.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
     if names is not None:
         rows = rows.filter(pl.col("flow").cast(pl.String).is_in(names))
@@ -179,24 +179,24 @@ def active_series(flows: pl.DataFrame, names: list[str] | None = None, window: W
 
 
 def active_mean(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
-    """Time mean of active flows in a window."""
+    """Time-averaged number of active flows in a window."""
     return series.mean(active_series(flows, names, window)[1])
 
 
 def active_trend(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
-    """Least-squares slope of active flows over the last half of a window divided by their mean there, 1/s."""
+    """Least-squares slope of the number of active flows over the last half of a window, divided by its mean, in 1/s."""
     return series.trend(*active_series(flows, names, window))
 
 
 def transferring(completions: pl.DataFrame, t: Array) -> Array:
-    """Flows at the times ``t`` that have data to send or in flight: from the end of the handshake to completion."""
+    """Number of flows at the times ``t`` that are between the end of their handshake and their completion."""
     begins = np.sort((completions["start_s"] + completions["rtt_s"]).to_numpy())
     ends = np.sort((completions["start_s"] + completions["fct_s"]).to_numpy())
     return (np.searchsorted(begins, t, "right") - np.searchsorted(ends, t, "right")).astype(np.float64)
 
 
 def _ratio(times: Array, others: Array) -> OverFlows:
-    """The ratio of two means over the same flows."""
+    """Returns the ratio of two means over the same flows."""
     return OverFlows(series.mean(times) / series.mean(others), times.size, times / others)
 
 
@@ -210,7 +210,7 @@ def _over_bins(rows: pl.DataFrame, metric: pl.Expr) -> float:
 
 
 def _bins(rows: pl.DataFrame, fewest: int) -> list[pl.DataFrame]:
-    """Returns the flows of each ``bin``, smallest first. A mean over one part does not depend on the number of threads.
+    """Returns the flows of each ``bin``, smallest sizes first. Row order is fixed, so means do not depend on threads.
 
     Raises:
         ValueError: when no bin holds enough flows.

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure.
+    """Definition of a measure.
 
     Attributes:
-        name: in sentences and in heads of tables.
-        unit: of the value in files; empty for counts and shares.
-        definition: what is counted, over what.
-        sampled: where and when the value is taken.
+        name: name in sentences and table headings.
+        unit: unit of the value in files; empty for counts and fractions.
+        definition: counted quantity, and the quantity it is relative to.
+        sampled: place and time of the measurement.
         places: columns as `table.column`, keys of the summary as `summary.part.key`, metrics of studies as
             `study.metric`; a key has all keys below it.
         oracle: the test against a closed form or against every packet, as `file::test`.
@@ -31,7 +31,7 @@ class Measure:
     oracle: str
 
 
-#: Columns and keys that name, date or describe.
+#: Columns and keys that hold names, times or descriptions instead of measures.
 LABELS = (
     "flows.t", "flows.flow", "flows.bottleneck", "members.t", "members.flow", "members.member", "links.t", "links.link",
     "links.buffer_packets", "transfers.flow", "transfers.member", "transfers.start_s", "transfers.bytes",
@@ -130,8 +130,8 @@ MEASURES = (
     ),
     Measure(
         "offered load", "",
-        "bits that flows would send over a link if no queue held them up, over those that it can serve; "
-        "null if it serves none. Flows without a size or a rate of their own offer nothing",
+        "bits that flows would send over a link without queueing, over those that it can serve; "
+        "null if it serves none. Flows without a size or a rate of their own offer no load",
         "in the busiest time between two moments at which an entry begins or ends to offer something; before the run",
         ("scenario.links.offered_load", "scenario.links.offered_bps"),
         "crates/sim/tests/offered.rs::transfers_bring_what_their_entry_offers",
@@ -203,7 +203,7 @@ MEASURES = (
     Measure(
         "backlog", "bytes",
         "bytes queued or in service at a link",
-        "at the end of a sample, and the most within it; in the summary, the mean of what arriving packets find",
+        "at the end of a sample, and the most within it; in the summary, the mean over packet arrivals",
         (
             "links.backlog_bytes", "links.backlog_packets", "links.backlog_max_bytes", "summary.links.backlog_bytes",
             "study.backlog_max_bytes",
@@ -254,7 +254,7 @@ MEASURES = (
     ),
     Measure(
         "signal", "",
-        "what the first router of a link feeds back, a price or a rate in bit/s, or the state of its queue discipline",
+        "feedback of the first router of a link, a price or a rate in bit/s, or the state of its queue discipline",
         "at the end of a sample",
         ("links.signal",),
         "tests/test_measures.py::test_a_signal_is_what_routers_and_queues_tell",
@@ -311,7 +311,7 @@ MEASURES = (
     ),
     Measure(
         "retransmitted packets", "packets",
-        "data packets of a transfer that its sender sends again",
+        "data packets of a transfer that its sender retransmits",
         "at the sender",
         ("transfers.retransmitted",),
         CAPTURED,

@@ -1,7 +1,7 @@
 """Queueing delay of packets at one link, from samples of the ``links`` table.
 
-A delay is the time from the arrival of a packet at a queue to the start of its transmission, and belongs to the sample
-in which the packet leaves the queue.
+The delay of a packet is the time from its arrival at the queue to the start of its transmission. It is counted in the
+sample in which the packet leaves the queue.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def mean(rows: pl.DataFrame) -> float | None:
-    """Returns the mean delay of the packets of some samples, s; None without packets."""
+    """Returns the mean queueing delay of the packets in `rows`, in seconds; None without packets."""
     packets = rows["delayed_packets"].to_numpy()
     known = packets > 0
     total = math.fsum(rows["queueing_delay_mean_s"].to_numpy()[known] * packets[known])

@@ -1,4 +1,4 @@
-"""Fairness of throughputs: Jain's index, distance from a reference, time to settle."""
+"""Fairness of throughputs: Jain's index, distance from a reference, settling time."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 Rates = npt.NDArray[np.float64]
 
-#: A throughput within this share of another one counts as that.
+#: Relative difference within which two throughputs count as equal.
 SETTLED_WITHIN = 0.05
-#: Packets over which a throughput is averaged before it is compared: one more or less changes it by 1 %.
+#: Packets over which a throughput is averaged before a comparison, so that one packet changes it by 1 %.
 PACKETS_PER_MEAN = 100
 
 
 def jain(rates: npt.ArrayLike) -> float | None:
-    """Returns Jain's fairness index of some rates: 1 if all are equal, 1/n if one has everything; None if all are 0.
+    """Returns Jain's fairness index: 1 for equal rates, 1/n if one flow has the whole rate, None if all rates are 0.
 
     >>> jain([3.0, 3.0]), jain([1.0, 0.0, 0.0, 0.0]), jain([])
     (1.0, 0.25, None)
@@ -35,7 +35,7 @@ def jain(rates: npt.ArrayLike) -> float | None:
 
 
 def distance(rates: npt.ArrayLike, shares: npt.ArrayLike) -> float:
-    """Returns the largest relative distance of a rate from its share in a reference.
+    """Returns the largest relative deviation of a rate from its share in a reference.
 
     >>> round(distance([5.5, 4.9], 5.0), 3)
     0.1
@@ -44,11 +44,11 @@ def distance(rates: npt.ArrayLike, shares: npt.ArrayLike) -> float:
 
 
 def settling(flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, window: Window) -> float | None:
-    """Returns the time from an event until every listed flow keeps its steady throughput, s.
+    """Returns the time from an event until every listed flow keeps its steady throughput, in seconds.
 
-    From then on each mean over the next samples is within 5 % of the mean in the steady window; a mean is over as many
-    samples as carry 100 packets, so that no single packet decides. Entries of several flows count as their sum. None if
-    that is not before the steady window, or if no listed flow is active in it.
+    A flow keeps its steady throughput once each moving average is within 5 % of the mean in the steady window. A moving
+    average spans as many samples as carry 100 packets, so that no single packet decides. An entry of several flows is
+    counted as their sum. Returns None if a flow does not settle before the steady window, or none is active in it.
     """
     settled = None
     active = flows.filter(pl.col("t") >= event_s, pl.col("active") > 0).partition_by("flow", as_dict=True)
@@ -67,19 +67,19 @@ def settling(flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, wind
 
 
 def forward_distances(rates: Rates, steady: float, count: int) -> Rates:
-    """Returns the relative distance from a steady rate of each mean of `count` consecutive rates."""
+    """Returns the relative deviation from `steady` of each moving average over `count` consecutive rates."""
     count = min(count, rates.size)
     forward = np.lib.stride_tricks.sliding_window_view(rates, count).mean(axis=1)
     return np.asarray(np.abs(forward / steady - 1))
 
 
 def last_away(times: Rates, distances: Rates, begin: float) -> float:
-    """Returns the last time whose distance is above 5 %, or `begin` if there is none."""
+    """Returns the last time at which the deviation is above 5 %; `begin` if there is none."""
     return float(times[: distances.size][distances > SETTLED_WITHIN].max(initial=begin))
 
 
 def samples_per_mean(bps: float, packet_bytes: float, sample_s: float, most: int) -> int:
-    """Returns the number of samples that carry 100 packets at a throughput, from 1 to `most`.
+    """Returns the number of samples that carry 100 packets at the throughput `bps`, limited to 1 to `most`.
 
     >>> samples_per_mean(1e6, 1250, 0.1, most=50)
     10

@@ -1,4 +1,4 @@
-"""Intervals of means over independent runs, and the end of a warm-up."""
+"""Confidence intervals of means over independent runs, and the end of a warm-up."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-#: Samples of a batch of MSER-5 (White 1997).
+#: Number of samples per batch in MSER-5 (White 1997).
 BATCH = 5
 
 
 class Interval(NamedTuple):
-    """A mean over independent runs with half the width of its interval.
+    """A mean over independent runs, with half the width of its confidence interval.
 
     Attributes:
-        mean: of the values that are known; nan if none is.
-        half: half the width of the interval; nan of fewer than two values.
-        runs: number of values that are known.
+        mean: mean of the known values; NaN without any.
+        half: half the width of the confidence interval; NaN with fewer than two values.
+        runs: number of known values.
         missing: number of runs without a value.
     """
 
@@ -29,14 +29,14 @@ class Interval(NamedTuple):
     missing: int = 0
 
     def is_within(self, width: float, relative: bool) -> bool:
-        """Returns true if half the interval is at most a width, or that share of the mean."""
+        """Returns True if `half` is at most `width`, or at most `width` times the mean if `relative`."""
         return self.half <= width * (abs(self.mean) if relative else 1.0)
 
 
 def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
-    """Returns the mean of independent values with its interval by Student's t; values that are not finite are missing.
+    """Returns the mean of independent values and its interval by Student's t. Non-finite values count as missing.
 
-    Equal runs are no independent ones: callers pass each distinct run once.
+    Identical runs are not independent, so callers pass each distinct run once.
 
     >>> one = interval([1.0, 2.0, 3.0, math.nan])
     >>> round(one.mean, 3), round(one.half, 3), one.runs, one.missing
@@ -57,10 +57,10 @@ def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
 
 @cache
 def student(degrees: int, confidence: float) -> float:
-    """Returns what Student's t of so many degrees of freedom does not exceed, either way, with a probability.
+    """Returns the t for which a Student's t variable is within -t to t with probability `confidence`.
 
     The probability is a finite sum (Abramowitz and Stegun 1964, eq 26.7.3 and 26.7.4) in `atan(t / sqrt(degrees))`,
-    which is found by halving. SciPy has it, too, but takes longer to load than a run of a small scenario.
+    and the bound is found by bisection. SciPy has this function, but loading SciPy takes longer than a small run.
 
     >>> round(student(1, 0.95), 3), round(student(30, 0.95), 3)
     (12.706, 2.042)
@@ -79,9 +79,9 @@ def student(degrees: int, confidence: float) -> float:
 
 
 def mser5(values: npt.ArrayLike) -> int:
-    """Returns how many samples at the start are warm-up, by MSER-5: a multiple of five, at most half of them.
+    """Returns the number of warm-up samples by MSER-5: a multiple of five, at most half of all samples.
 
-    What is left has the least standard error of its mean, in batches of five.
+    It minimises the standard error of the mean of the remaining samples, in batches of five.
 
     >>> mser5([9.0] * 10 + [1.0, 2.0] * 50)
     10

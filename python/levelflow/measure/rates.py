@@ -1,7 +1,7 @@
-"""Metrics of flow rates (``flows`` table): steadiness, convergence, fairness, bottlenecks.
+"""Metrics of flow rates (``flows`` table): steadiness, convergence, fairness and bottlenecks.
 
-A rate is the one that the law asks for, as the papers plot it, in bit/s. An entry that stands for several flows counts
-with the mean over its active ones.
+A rate is the rate set by the law, as in the plots of the papers, in bit/s. An entry that stands for several flows is
+counted with the mean rate of its active flows.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ import polars as pl
 from levelflow.measure import series
 from levelflow.measure.series import ALL, Array, Window
 
-#: A flow is starved below this share of its max-min rate.
+#: Fraction of its max-min rate below which a flow is starved.
 STARVED_BELOW = 0.2
 
 
 def rate_series(flows: pl.DataFrame, flow: str, window: Window = ALL) -> tuple[Array, Array]:
-    """Times and law rate per active flow of an entry, bit/s; 0 while none is active."""
+    """Sample times and law rate per active flow of an entry, in bit/s; 0 while no flow of the entry is active."""
     t, rate = series.flow_series(flows, flow, "law_rate_bps", window)
     _, active = series.flow_series(flows, flow, "active", window)
     return t, rate / np.maximum(active, 1)
 
 
 def mean_rate(flows: pl.DataFrame, flow: str, window: Window) -> float:
-    """Mean law rate of a flow in a window, bit/s."""
+    """Mean law rate of a flow in a window, in bit/s."""
     return series.mean(rate_series(flows, flow, window)[1])
 
 
 def steady_rate(flows: pl.DataFrame, flow: str, start: float, end: float) -> float:
-    """Mean law rate of a flow in the steady window of the time between two events, bit/s."""
+    """Mean law rate of a flow in the steady window between two events, in bit/s."""
     return mean_rate(flows, flow, series.steady(start, end))
 
 
 def peak_rate(flows: pl.DataFrame, flow: str, window: Window = ALL) -> float:
-    """Largest sampled law rate of a flow, bit/s."""
+    """Largest sampled law rate of a flow, in bit/s."""
     return float(rate_series(flows, flow, window)[1].max())
 
 
 def aggregate(flows: pl.DataFrame, names: Sequence[str], window: Window = ALL) -> tuple[Array, Array]:
-    """Times and the sum of the law rates of the named entries, bit/s."""
+    """Sample times and sum of the law rates of the named entries, in bit/s."""
     rows = flows.filter(
         pl.col("flow").cast(pl.String).is_in(list(names)), pl.col("t") > window[0], pl.col("t") <= window[1]
     )
@@ -79,45 +79,45 @@ def time_to_fairness(
 
 
 def first_proposal(flows: pl.DataFrame, flow: str, start: float = 0.0) -> float:
-    """Time, s, of the first sample after ``start`` in which a flow proposes more than its rate; infinite for never."""
+    """Time of the first sample after ``start`` in which a flow proposes more than its rate, in s; infinite if never."""
     rows = series.select(flows, "flow", flow, (start, math.inf)).filter(pl.col("proposal_bps") > pl.col("law_rate_bps"))
     return math.inf if rows.is_empty() else float(rows["t"][0])
 
 
 def rate_changes(flows: pl.DataFrame, flow: str, window: Window = ALL) -> tuple[Array, Array]:
-    """Times of the samples whose rate differs from the sample before, and the new rates, bit/s."""
+    """Times of the samples whose rate differs from the previous sample, and the new rates in bit/s."""
     t, rate = rate_series(flows, flow, window)
     changed = np.flatnonzero(np.diff(rate)) + 1
     return t[changed], rate[changed]
 
 
 def osc_amplitude_pct(flows: pl.DataFrame, flow: str, window: Window) -> float:
-    """100 (max - min) / mean of the sampled rate in a window."""
+    """100 (max - min) / mean of the sampled law rate in a window."""
     return series.amplitude_pct(rate_series(flows, flow, window)[1])
 
 
 def monotonic(flows: pl.DataFrame, flow: str, window: Window = ALL) -> bool:
-    """Whether the sampled rate has no reversal above 2 % of its final value in a window."""
+    """Returns True if no reversal of the sampled rate in a window exceeds 2 % of its final value."""
     return series.is_monotonic(rate_series(flows, flow, window)[1])
 
 
 def stable(flows: pl.DataFrame, flow: str, equilibrium: float, window: Window = ALL) -> bool:
-    """Whether the rate stays within 5 % of its equilibrium (bit/s) over the last tenth of a window."""
+    """Returns True if the rate stays within 5 % of `equilibrium` (bit/s) over the last tenth of a window."""
     return series.is_stable(*rate_series(flows, flow, window), equilibrium)
 
 
 def starved(flows: pl.DataFrame, flow: str, share: float, window: Window) -> bool:
-    """Whether the mean rate over a window, from the arrival on, is below a fifth of the max-min share (bit/s)."""
+    """Returns True if the mean rate is below a fifth of the fair share (bit/s). The window starts at the arrival."""
     return mean_rate(flows, flow, window) < STARVED_BELOW * share
 
 
 def max_share_error(flows: pl.DataFrame, shares: Mapping[str, float], window: Window) -> float:
-    """Largest relative distance of a flow's mean rate in a window from its share (bit/s)."""
+    """Largest relative deviation of a flow's mean rate in a window from its share (bit/s)."""
     return max(abs(mean_rate(flows, flow, window) / share - 1) for flow, share in shares.items())
 
 
 def bottleneck_sequence(flows: pl.DataFrame, flow: str, rtt: float, window: Window = ALL) -> list[str]:
-    """The links that a flow treats as its bottleneck, in order; runs shorter than one RTT (s) are left out."""
+    """Links that a flow treats as its bottleneck, in order of time; periods shorter than one RTT (s) are left out."""
     rows = series.select(flows, "flow", flow, window)
     t, names = rows["t"].to_numpy(), rows["bottleneck"].cast(pl.String).to_list()
     if not names:

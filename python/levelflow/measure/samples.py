@@ -1,4 +1,4 @@
-"""Samples of a result: those of a window, and their means, which depend neither on threads nor on the order of rows."""
+"""Samples of a result in a window, and their means, which depend neither on threads nor on row order."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Window = tuple[float, float]
 
 
 def inside(table: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Returns the samples that end in a window, its start excluded; the last sample if there is none."""
+    """Returns the samples that end in a window, excluding its start; the last sample if the window holds none."""
     rows = table.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
     return rows if rows.height else table.filter(pl.col("t") == pl.col("t").max())
 
 
 def lengths(table: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Returns the length of the sample that each row belongs to, s: the last one of a run may be shorter."""
+    """Returns, for each row, the duration of its sample in seconds. The last sample of a run may be shorter."""
     times = np.unique(table["t"].to_numpy())
     each = np.diff(times, prepend=0.0)
     return np.asarray(each[np.searchsorted(times, table["t"].to_numpy())])
 
 
 def means(table: pl.DataFrame, keys: Sequence[str], columns: Sequence[str], window: Window) -> pl.DataFrame:
-    """Returns the mean over time of some columns in a window, for each combination of keys, in the order of the keys.
+    """Returns the time-weighted means of `columns` in a window, for each combination of `keys`, sorted by `keys`.
 
-    A sample counts by its length. Sums are made in order of time, so they are the same on any number of threads.
+    Samples are weighted by their duration. Sums are computed in time order, so they do not depend on threads.
     """
     rows = inside(table.with_columns(pl.Series("length", lengths(table))), window).sort([*keys, "t"])
     if rows.is_empty():

@@ -1,6 +1,6 @@
-"""Columns of one flow or link as arrays, and what can be said about any of them.
+"""Columns of one flow or link as arrays, and measures that apply to any column.
 
-Times are in seconds from the start of the run; windows are ``(start, end)``, start excluded, end included.
+Times are in seconds from the start of the run. Windows are ``(start, end)``; the start is excluded, the end included.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ Truth = npt.NDArray[np.bool_]
 Window = tuple[float, float]
 ALL: Window = (-math.inf, math.inf)
 
-#: The last part of the time between two events that counts as steady.
+#: Last fraction of the time between two events that counts as steady.
 STEADY_SHARE = 0.2
-#: The last part of a run in which a stable quantity must stay close to its equilibrium.
+#: Last fraction of a run in which a stable quantity must stay close to its equilibrium.
 STABLE_SHARE = 0.1
-#: How close a stable or settled quantity stays, relative to its equilibrium or final mean.
+#: Largest relative deviation of a stable quantity from its equilibrium, or of a settled one from its final mean.
 STABLE_WITHIN = 0.05
 
 
 def steady(start: float, end: float) -> Window:
-    """The steady window of the time between two events: its last fifth."""
+    """Returns the steady window between two events: the last fifth of that time."""
     return end - STEADY_SHARE * (end - start), end
 
 
 def flow_series(flows: pl.DataFrame, flow: str, column: str, window: Window = ALL) -> tuple[Array, Array]:
-    """Times and values of a column of one flow entry.
+    """Sample times and values of a column of one flow entry.
 
     Raises:
         KeyError: when no row names the flow.
@@ -39,7 +39,7 @@ def flow_series(flows: pl.DataFrame, flow: str, column: str, window: Window = AL
 
 
 def link_series(links: pl.DataFrame, link: str, column: str, window: Window = ALL) -> tuple[Array, Array]:
-    """Times and values of a column of one link.
+    """Sample times and values of a column of one link.
 
     Raises:
         KeyError: when no row names the link.
@@ -48,10 +48,10 @@ def link_series(links: pl.DataFrame, link: str, column: str, window: Window = AL
 
 
 def select(frame: pl.DataFrame, key: str, name: str, window: Window = ALL) -> pl.DataFrame:
-    """Rows of one flow (key "flow") or link (key "link") in a window, in the order of time.
+    """Rows of one flow (key "flow") or link (key "link") in a window, in time order.
 
     Raises:
-        KeyError: when no row of the frame names it.
+        KeyError: if no row has this name.
     """
     rows = frame.filter(pl.col(key).cast(pl.String) == name)
     if rows.is_empty():
@@ -65,10 +65,10 @@ def _series(frame: pl.DataFrame, key: str, name: str, column: str, window: Windo
 
 
 def mean(values: Array) -> float:
-    """Mean of the values that are numbers.
+    """Mean of the values that are not NaN.
 
     Raises:
-        ValueError: when there is none: the window holds no sample.
+        ValueError: if all are NaN or there are none, because the window holds no sample.
     """
     numbers = values[~np.isnan(values)]
     if numbers.size == 0:
@@ -77,7 +77,7 @@ def mean(values: Array) -> float:
 
 
 def holds_from(t: Array, ok: Truth, start: float, end: float = math.inf) -> float:
-    """Seconds after ``start`` from which ``ok`` holds until ``end``; infinite when it does not at the end."""
+    """Seconds after ``start`` from which ``ok`` holds until ``end``; infinite if it does not hold at the end."""
     inside = (t > start) & (t <= end)
     t, ok = t[inside], ok[inside]
     if t.size == 0 or not ok[-1]:
@@ -88,25 +88,25 @@ def holds_from(t: Array, ok: Truth, start: float, end: float = math.inf) -> floa
 
 
 def settling_time(t: Array, values: Array, start: float, end: float = math.inf) -> float:
-    """Seconds after ``start`` from which the values stay within 5 % of their final mean (the last tenth)."""
+    """Seconds after ``start`` from which the values stay within 5 % of their mean over the last tenth."""
     inside = (t > start) & (t <= end)
     final = mean(values[inside][-max(1, round(STABLE_SHARE * inside.sum())) :])
     return holds_from(t, np.abs(values - final) <= STABLE_WITHIN * abs(final), start, end)
 
 
 def is_stable(t: Array, values: Array, equilibrium: float, within: float = STABLE_WITHIN) -> bool:
-    """Whether the values stay within ``within`` of their equilibrium over the last tenth of the time."""
+    """Returns True if the values deviate by at most ``within``, relative, from `equilibrium` over the last tenth."""
     last = t > t[-1] - STABLE_SHARE * (t[-1] - t[0])
     return bool(np.all(np.abs(values[last] / equilibrium - 1) <= within))
 
 
 def amplitude_pct(values: Array) -> float:
-    """100 (max - min) / mean."""
+    """Returns 100 (max - min) / mean of the values."""
     return float(100 * np.ptp(values) / mean(values))
 
 
 def is_monotonic(values: Array, slack: float = 0.02) -> bool:
-    """Whether no reversal against the direction of travel exceeds ``slack`` of the final value."""
+    """Returns True if no change against the overall direction exceeds the fraction ``slack`` of the final value."""
     if values.size < 2:
         return True
     rising = values if values[-1] >= values[0] else -values
@@ -115,25 +115,25 @@ def is_monotonic(values: Array, slack: float = 0.02) -> bool:
 
 
 def trend(t: Array, values: Array) -> float:
-    """Least-squares slope over the last half of the time divided by the mean there, per second."""
+    """Least-squares slope over the last half of the time, divided by the mean of that half, in 1/s."""
     half = t >= (t[0] + t[-1]) / 2
     slope = np.polyfit(t[half], values[half], 1)[0]
     return float(slope / mean(values[half]))
 
 
 def distance(a: tuple[Array, Array], b: tuple[Array, Array]) -> float:
-    """Largest distance of two curves, each (t, values), sampled at the same instants."""
+    """Largest difference between two curves, each (t, values), sampled at the same times."""
     return float(np.abs(a[1] - b[1]).max())
 
 
 def correlation(a: Array, b: Array) -> float:
-    """Pearson's correlation coefficient of two equally long series."""
+    """Pearson's correlation coefficient of two series of equal length."""
     return float(np.corrcoef(a, b)[0, 1])
 
 
 def window_means(t: Array, values: Array, width: float) -> Array:
-    """Means over consecutive windows of ``width`` seconds, the incomplete last one left out."""
-    slot = np.floor((t - t[0]) / width + 1e-9).astype(np.int64)  # a boundary that rounding missed
+    """Means over consecutive windows of ``width`` seconds; an incomplete last window is left out."""
+    slot = np.floor((t - t[0]) / width + 1e-9).astype(np.int64)  # tolerance for rounding at boundaries
     sums, counts = np.bincount(slot, weights=values), np.bincount(slot)
     full = counts[:-1] > 0
     return np.asarray(sums[:-1][full] / counts[:-1][full])

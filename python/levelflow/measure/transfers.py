@@ -1,7 +1,7 @@
-"""Transfers of a result: how many ended how, how long those that finished took, and what that leaves out.
+"""Transfers of a result: counts by outcome, completion times of finished transfers, and the unfinished fraction.
 
-Columns are those of the table `transfers`. A completion time is known of finished transfers alone, so every mean of
-completion times goes with the numbers of transfers and bytes that it leaves out.
+Columns are those of the `transfers` table. Only finished transfers have a completion time. So every mean completion
+time is reported with the numbers of unfinished transfers and of their bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
 def summary(transfers: pl.DataFrame) -> dict[str, Any] | None:
-    """Returns counts by outcome, the share of bytes left out, and spreads of `fct_s` and `slowdown`, also by size.
+    """Returns counts by outcome, the unfinished fraction of bytes, and spreads of `fct_s` and `slowdown`, also by size.
 
     None without transfers.
     """
@@ -29,7 +29,7 @@ def summary(transfers: pl.DataFrame) -> dict[str, Any] | None:
 
 
 def by_size(transfers: pl.DataFrame) -> list[dict[str, Any]]:
-    """Returns the summary of each decade of sizes that has transfers, from `low` bytes to below `high`."""
+    """Returns a summary for each decade of sizes that has transfers: sizes from `low` bytes to less than `high`."""
     decade = transfers.select(decades(pl.col("bytes"))).to_series()
     bins = []
     for place in sorted(set(decade)):
@@ -39,17 +39,17 @@ def by_size(transfers: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def decades(size: pl.Expr) -> pl.Expr:
-    """Returns the decade of a size in bytes: 3 of 1000 to 9999."""
+    """Returns the decade of a size in bytes, such as 3 for 1000 to 9999."""
     return (size.cast(pl.String).str.len_chars() - 1).cast(pl.Int64)  # exact, unlike a logarithm
 
 
 def finished(transfers: pl.DataFrame) -> pl.DataFrame:
-    """Returns the transfers whose receivers have every byte."""
+    """Returns the transfers whose receivers have all bytes."""
     return transfers.filter(pl.col("outcome").cast(pl.String) == "finished")
 
 
 def spread(values: npt.ArrayLike) -> dict[str, float] | None:
-    """Returns mean and quantiles of some values, each quantile one of them (nearest rank); None without values.
+    """Returns the mean and quantiles of the values; None without values. Quantiles are values (nearest rank).
 
     >>> spread([1.0, 2.0, 3.0, 10.0])
     {'mean': 4.0, 'p50': 2.0, 'p95': 10.0, 'p99': 10.0, 'p999': 10.0}

@@ -1,6 +1,6 @@
-"""Costs and benefits of a buffer: use, loss and queueing delay of a link, from the ``links`` table.
+"""Costs and benefits of a buffer: utilisation, loss and queueing delay of a link, from the ``links`` table.
 
-Columns are weighed by what they count: loss is dropped over arrived bytes of a window, not a mean of ratios.
+Loss is the dropped bytes of a window over its arrived bytes, not a mean of ratios. Other means are weighted likewise.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 class Use(NamedTuple):
-    """Means of a link over a window.
+    """Means of a link's quantities over a window.
 
     Attributes:
-        utilisation: share of the line that was used.
-        loss: dropped over arrived bytes.
-        buffer: packets that fit; NaN where the buffer is in bytes or has no limit.
+        utilisation: fraction of the capacity that is used.
+        loss: loss rate, as dropped bytes over arrived bytes.
+        buffer: buffer limit, packets; NaN if the limit is in bytes or absent.
         queue: mean backlog, packets.
         wait: mean queueing delay of packets, s.
     """
@@ -38,7 +38,7 @@ class Use(NamedTuple):
 
 
 def use(links: pl.DataFrame, link: str, capacity: float, window: Window) -> Use:
-    """What a link of ``capacity`` (bit/s) did in a window."""
+    """Returns the means over a window for a link of `capacity` bit/s."""
     rows = series.select(links, "link", link, window)
     t = rows["t"].to_numpy()
     arrived = float(rows["arrival_bps"].to_numpy().sum()) * _step(t)
@@ -52,17 +52,17 @@ def use(links: pl.DataFrame, link: str, capacity: float, window: Window) -> Use:
 
 
 def _step(t: Array) -> float:
-    """Time between two samples, s."""
+    """Time between two samples, in seconds."""
     return float(np.median(np.diff(t))) if len(t) > 1 else 1.0
 
 
 def batches(links: pl.DataFrame, link: str, capacity: float, window: Window, count: int = 10) -> list[Use]:
-    """The same over so many equal parts of a window, for a confidence interval by batch means."""
+    """Returns the means over `count` equal parts of a window, for a confidence interval by batch means."""
     edges = np.linspace(*window, count + 1)
     return [use(links, link, capacity, (float(a), float(b))) for a, b in itertools.pairwise(edges)]
 
 
 def variation(links: pl.DataFrame, link: str, window: Window) -> float:
-    """Standard deviation of the buffer over its mean."""
+    """Standard deviation of the buffer limit, divided by its mean."""
     buffers = series.link_series(links, link, "buffer_packets", window)[1]
     return float(buffers.std() / buffers.mean())

@@ -1,8 +1,9 @@
 """Last event of a run, and the steady window after it, in which rates are compared with a reference.
 
-A *listed* flow is one that a scenario lists by itself, neither arriving at random nor of finite size. The *last event*
-of a run is the last arrival or departure of a listed flow, or a change of a link or a route if that leaves a tenth of
-the run. The *steady window* is the last fifth of the time between the last event and the end.
+A *listed* flow is a flow that the scenario lists individually: it does not arrive at random and has no finite size. The
+*last event* of a run is the last arrival or departure of a listed flow. It can also be a change of a link or route, if
+at least a tenth of the run remains after it. The *steady window* is the last fifth of the time from the last event to
+the end.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ import polars as pl
 
 from levelflow.measure.series import steady
 
-#: Links that change after this share of a run leave no time for an equilibrium in it.
+#: Fraction of a run after which a link change is ignored, since no time remains to reach an equilibrium.
 MOST_OF_A_RUN = 0.9
 
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> tuple[str, float]:
-    """Returns the last event of a run and its time, s; time 0 without events."""
+    """Returns the last event of a run and its time in seconds; time 0 without events."""
     joined, changed = last_arrival(flows, scenario, end_s), last_change(scenario, end_s)
     return ("change of a link", changed) if changed > joined else ("arrival or departure", joined)
 
 
 def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
-    """Returns the time of the last arrival or departure of a listed flow, s; 0 without one before the end."""
+    """Returns the time of the last arrival or departure of a listed flow before the end, in seconds; 0 without one."""
     listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
@@ -39,7 +40,7 @@ def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) ->
 
 
 def last_change(scenario: dict[str, Any], end_s: float) -> float:
-    """Returns the time of the last change of a link or a route, s, if a tenth of the run was left; otherwise 0."""
+    """Returns the time of the last link or route change, in seconds; 0 without one, or if it is in the last tenth."""
     changes = [change["at_s"] for link in scenario["links"] for change in link.get("changes", ())]
     changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
     last = max((at for at in changes if at < end_s), default=0.0)
@@ -47,15 +48,15 @@ def last_change(scenario: dict[str, Any], end_s: float) -> float:
 
 
 def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
-    """Returns the last fifth of the time between an event and the end, s."""
+    """Returns the last fifth of the time between an event and the end, as start and end in seconds."""
     return steady(event_s, end_s)
 
 
 def is_listed(flow: dict[str, Any]) -> bool:
-    """Returns true for a listed flow, which neither arrives (no `count`) nor is finite."""
+    """Returns True for a listed flow: it has a `count`, so it does not arrive at random, and it is not finite."""
     return flow["count"] is not None and not flow["finite"]
 
 
 def always_sends(flow: dict[str, Any]) -> bool:
-    """Returns true for a listed flow without an application, which could limit its rate."""
+    """Returns True for a listed flow whose rate is not limited by an application."""
     return is_listed(flow) and not flow.get("application")

@@ -1,1 +1,1 @@
-"""What a run came to, for people: summary, tables, pictures, pages."""
+"""Reports of a run: summary, tables, pictures and pages."""

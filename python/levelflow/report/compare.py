@@ -1,4 +1,4 @@
-"""Comparison of results: a simulation and a real network, several laws, seeds or values of a parameter."""
+"""Comparison of results, for example of a simulation and a real network, or of laws, seeds or parameter values."""
 
 from __future__ import annotations
 
@@ -35,49 +35,49 @@ if TYPE_CHECKING:
     from levelflow.report.series import Curve, Panel
     from levelflow.results import Result
 
-#: Facts of each flow in the output for programs.
+#: Keys of a flow in the JSON output.
 FACTS = ("law", "throughput_bps", "goodput_bps", "share_bps", "distance", "loss")
-#: Panels of a picture: flows, and links with the longest waits.
+#: Limits on flow panels and link panels in a picture.
 MOST_FLOWS, MOST_LINKS = 4, 2
-#: What names a result has at most so many parts and letters; otherwise its directory does.
+#: Limits on the parts and letters of a result's name. A longer name is replaced by the directory name.
 PARTS, LETTERS = 3, 44
-#: What a scenario may say without being another experiment.
+#: Scenario keys that do not distinguish experiments.
 ASIDE = ("name", "description", "seed")
-#: Links whose longest queue waits no longer than this share of the longest have no panel.
+#: Links have no panel if their mean queueing delay is at most this fraction of the largest mean.
 QUIET = 0.1
-#: A limit so many times above all curves has no line.
+#: Fair rates and buffers are not drawn if they exceed all curves by more than this factor.
 FAR = 2
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Results beside each other.
+    """Results to compare.
 
     Attributes:
-        results: at least two.
-        names: what to call them.
+        results: Results, at least two.
+        names: Names of the results.
     """
 
     results: tuple[Result, ...]
     names: tuple[str, ...]
 
     def of(self, kind: str) -> dict[str, list[dict[str, Any] | None]]:
-        """The summaries of each flow entry or link in each result, in the order of the first that has it."""
+        """Returns the summary of each flow entry or link in each result; None in results without it."""
         tables = [{one["name"]: one for one in result.summary[kind]} for result in self.results]
         every = dict.fromkeys(name for table in tables for name in table)
         return {name: [table.get(name) for table in tables] for name in every}
 
 
 def beside(results: Sequence[Result]) -> Comparison:
-    """Puts results beside each other.
+    """Returns the comparison of several results.
 
     Raises:
-        ScenarioError: if they have no flow entry in common, or one was killed and has no summary.
+        ScenarioError: If the results have no flow entry in common, or a summary is missing or has an older format.
     """
     for result in results:
         where = result.path or "a result"
         if not result.summary:
-            raise ScenarioError(f"{where}: has no summary; its run was killed, let it end")
+            raise ScenarioError(f"{where}: has no summary, because its run was killed; run it again")
         if "settled" not in result.summary:
             raise ScenarioError(f"{where}: its summary is that of an older version; run it again")
     flows = [[flow["name"] for flow in result.scenario["flows"]] for result in results]
@@ -88,18 +88,20 @@ def beside(results: Sequence[Result]) -> Comparison:
 
 
 def names_of(results: Sequence[Result]) -> tuple[str, ...]:
-    """What tells results apart: where they ran, what their scenarios say, or else their directories."""
+    """Returns distinct names of the results, from environment and scenario differences or else from directories."""
     where = ["network" if "network" in result.manifest else "simulator" for result in results]
-    said = [_said(result) for result in results]
-    differing = [key for key in dict.fromkeys(key for one in said for key in one) if _differs(said, key)]
+    descriptions = [_descriptions(result) for result in results]
+    differing = [
+        key for key in dict.fromkeys(key for one in descriptions for key in one) if _differs(descriptions, key)
+    ]
     laws = [key for key in differing if key.startswith("flow.") and key.endswith(".law")]
     folders = [result.path.name if result.path else "" for result in results]
     found = [where] if len(set(where)) > 1 else []
-    if len(laws) > 1 and all(len({one.get(key) for key in laws}) == 1 for one in said):
-        found.append([one.get(laws[0], "none") for one in said])
+    if len(laws) > 1 and all(len({one.get(key) for key in laws}) == 1 for one in descriptions):
+        found.append([one.get(laws[0], "none") for one in descriptions])
         differing = [key for key in differing if key not in laws]
     if not (found and _apart(found)):
-        found += [[f"{key} {one.get(key, 'default')}".strip() for one in said] for key in differing]
+        found += [[f"{key} {one.get(key, 'default')}".strip() for one in descriptions] for key in differing]
     if _apart(found) and len(found) <= PARTS and max(map(len, _joined(found))) <= LETTERS:
         return tuple(_joined(found))
     if len(set(folders)) == len(folders):
@@ -115,12 +117,12 @@ def _joined(parts: list[list[str]]) -> list[str]:
     return [", ".join(words) for words in zip(*parts, strict=True)]
 
 
-def _differs(said: list[dict[str, str]], key: str) -> bool:
-    return len({one.get(key) for one in said}) > 1
+def _differs(descriptions: list[dict[str, str]], key: str) -> bool:
+    return len({one.get(key) for one in descriptions}) > 1
 
 
-def _said(result: Result) -> dict[str, str]:
-    """What the scenario of a result says, by where `--set` finds it; the law of a flow by its name alone."""
+def _descriptions(result: Result) -> dict[str, str]:
+    """Returns the values of a scenario by their `--set` paths; the law of a flow is reduced to its name."""
     raw, found = result.manifest["raw"], {}
 
     def take(key: str, value: Any) -> None:
@@ -141,9 +143,9 @@ def _said(result: Result) -> dict[str, str]:
 
 
 def flow_table(both: Comparison) -> Table:
-    """Returns head and rows: throughput of each flow in the steady window of each result, and its round trips.
+    """Returns header and rows: steady-window throughput and round trips of each flow in each result.
 
-    `RTT excess` is the round trip less the base round trip: queueing and transmission in both directions.
+    `RTT excess` is the round trip minus the base round trip: queueing and transmission in both directions.
     """
     head = ["flow", "run", "law", "throughput", "of the first", "RTT excess p50", "p99", "loss"]
     rows = []
@@ -167,7 +169,7 @@ def _excess(flow: dict[str, Any], result: Result, key: str) -> float | None:
 
 
 def link_table(both: Comparison) -> Table:
-    """Returns head and rows: utilisation, queues and drops of each link over the whole of each run."""
+    """Returns header and rows: utilisation, queues and drops of each link over the whole run."""
     head = ["link", "run", "utilisation", "queueing delay p50", "p99", "max", "max backlog", "drops"]
     rows = []
     for name, links in both.of("links").items():
@@ -182,14 +184,14 @@ def link_table(both: Comparison) -> Table:
 
 
 def transfer_table(both: Comparison) -> Table | None:
-    """Returns head and rows: counts, completion times and slowdowns of transfers of each result; None without any."""
+    """Returns header and rows: counts, completion times and slowdowns by result; None if there are no transfers."""
     found = [(name, result.summary["transfers"]) for name, result in zip(both.names, both.results, strict=True)]
     rows = [[name, *transfer_cells(one)] for name, one in found if one]
     return (["run", *TRANSFER_COLUMNS], rows) if rows else None
 
 
 def size_table(both: Comparison) -> Table | None:
-    """Returns head and rows: transfers of each decade of size in each result; None with fewer than two decades."""
+    """Returns header and rows: transfers by decade of size and result; None with fewer than two decades."""
     found = [(name, result.summary["transfers"]) for name, result in zip(both.names, both.results, strict=True)]
     by_size: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for low in sorted({one["low"] for _, each in found if each for one in each["sizes"]}):
@@ -206,7 +208,7 @@ def size_table(both: Comparison) -> Table | None:
 
 
 def totals_table(both: Comparison) -> Table:
-    """Returns head and rows: fairness, distance from the reference, settling and drops of each result as a whole."""
+    """Returns header and rows: fairness, distance from the reference, settling time and drops of each result."""
     summaries = [result.summary for result in both.results]
     references = {summary["reference"] for summary in summaries}
     reference = f" from {references.pop()}" if len(references) == 1 else ""
@@ -225,7 +227,7 @@ def totals_table(both: Comparison) -> Table:
 
 
 def fairness(both: Comparison) -> str:
-    """Returns which index of fairness the totals have."""
+    """Returns the name of the fairness index in the table of totals."""
     return fairness_of(both.results[0].summary)
 
 
@@ -238,7 +240,7 @@ def _drops(summary: dict[str, Any]) -> int:
 
 
 def data(both: Comparison) -> dict[str, Any]:
-    """Returns what the tables say as plain data, for programs; rates in bit/s, times in seconds."""
+    """Returns the contents of the tables as plain data for programs; rates in bit/s, times in seconds."""
     flows = []
     for entry, summaries in both.of("flows").items():
         row: dict[str, Any] = {"name": entry}
@@ -257,10 +259,10 @@ def data(both: Comparison) -> dict[str, Any]:
 
 
 def picture(both: Comparison, width: str = "screen") -> Picture:
-    """Draws each flow, and the links where packets wait longest, against time: a panel each, a curve for each result.
+    """Draws flows, and the links with the longest queueing delays, against time.
 
-    Of many flows, those are drawn that the results differ in most. Fair rates and buffers are thin lines where all
-    results have the same.
+    Each flow and link has a panel with a curve per result. If there are too many flows, those with the largest
+    differences between results are drawn. Fair rates and buffers that are equal in all results are thin lines.
     """
     kinds = (
         ("throughput", list(_flows(both)), series.RATES, series.rates),
@@ -299,7 +301,7 @@ def _highest(own: Own) -> float:
 
 
 def _same(name: str, panels: Sequence[Panel]) -> Curve | None:
-    """The fair rate or the buffer of this name, if all results have the same."""
+    """Returns the fair-rate or buffer curve of this name if it is equal in all results; None otherwise."""
     found = [curve for panel in panels for curve in panel.steps if curve.name == name and curve.y.size]
     first = found[0] if len(found) == len(panels) and len({panel.steps_label for panel in panels}) == 1 else None
     same = first is not None and all(

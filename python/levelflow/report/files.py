@@ -1,4 +1,4 @@
-"""Files that are written in one step, and folders that one process writes."""
+"""Atomic writing of files, and locks on folders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TextIO
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a text file in one step, so that a reader sees the old one or the new one."""
+    """Writes a text file atomically: readers see the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = part(path)
     temporary.write_text(text, encoding="utf-8")
@@ -15,19 +15,21 @@ def replace(path: Path, text: str) -> None:
 
 
 def part(path: Path) -> Path:
-    """Where a file is written before it takes its place."""
+    """Returns the temporary path of a file that is being written."""
     return path.with_name(f".{path.name}.part")
 
 
 def lock(folder: Path) -> TextIO:
-    """Keeps other processes out of a folder, made if need be, until what this returns is closed; not on Windows.
+    """Locks a folder against other processes until the returned file is closed; creates the folder if necessary.
+
+    On Windows there is no lock.
 
     Raises:
-        BlockingIOError: if another process has it.
-        OSError: if it cannot be written.
+        BlockingIOError: If another process holds the lock.
+        OSError: If the folder is not writable.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    held = open(folder / ".lock", "w")  # noqa: SIM115 - held as long as the folder is written
+    held = open(folder / ".lock", "w")  # noqa: SIM115 - open as long as the folder is locked
     try:
         import fcntl
 

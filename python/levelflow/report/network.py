@@ -1,4 +1,4 @@
-"""The network of a run as a drawing of the page: links as wide as their load, bottlenecks in another colour."""
+"""Network drawing for the page of a run. Line width shows the load of a link, and colour marks bottlenecks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: More nodes are not drawn, and more links have no numbers.
+#: Limits on the nodes of a drawing, and on links with numbers.
 MOST_NODES, MOST_LABELS = 400, 40
-#: More nodes have no names but where the pointer is, and more bottlenecks no numbers and no place in the sentence.
+#: Limits on nodes with visible names, and on bottlenecks that the caption lists.
 MOST_NAMES, MOST_NAMED = 60, 15
-#: With at most so many links, bottlenecks say what packets wait there.
+#: Limit on the links of a network whose bottlenecks show their queueing delay.
 FEW = 12
-#: A link is a bottleneck from this utilisation on, if no other on the path of a flow has much more.
+#: Smallest utilisation of a bottleneck, and its smallest ratio to the utilisation of the busiest link on a path.
 BUSY, NEAR = 0.5, 0.9
 WIDE, TALLEST, FLATTEST, ROOM = 720.0, 460.0, 130.0, 60.0
 ROUNDS = 100
 
 
 def drawing(result: Result) -> str:
-    """Returns the figure, or a sentence where there are too many nodes for one."""
+    """Returns the figure, or a sentence if there are too many nodes."""
     links = {link["name"]: link for link in result.scenario["links"]}
     nodes = list(dict.fromkeys(node for link in links.values() for node in (link["from"], link["to"])))
     if len(nodes) > MOST_NODES:
@@ -79,19 +79,19 @@ def drawing(result: Result) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """A text whose words do not break, as names of links would at their arrows."""
+    """Returns the text as HTML without line breaks inside the names of links."""
     return " ".join(
         f"<span class=word>{escape(word)}</span>" if "->" in word else escape(word) for word in text.split()
     )
 
 
 def routes(flow: dict[str, Any]) -> list[list[str]]:
-    """Every path that flows of an entry take at some time, by names of links."""
+    """Returns all paths that the flows of an entry take during the run, as lists of link names."""
     return [one["path"] for one in flow.get("paths", [flow])]
 
 
 def bottlenecks(result: Result) -> list[str]:
-    """The busiest links of the path of each flow, if they are busy."""
+    """Returns the links at or near the highest utilisation on the path of a flow, if it is at least `BUSY`."""
     load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
     tight = set()
     for path in (path for flow in result.scenario["flows"] for path in routes(flow)):
@@ -101,7 +101,7 @@ def bottlenecks(result: Result) -> list[str]:
 
 
 def _left(a: Array, b: Array) -> Array:
-    """To the left of who goes from one place to another; down a page, y grows."""
+    """Returns the unit vector to the left of the direction from `a` to `b`; y grows downwards."""
     dx, dy = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
     return np.array([dy, -dx])
 
@@ -118,7 +118,7 @@ def _arrow(a: Array, b: Array, load: float, scale: float) -> str:
 
 
 def free_side(node: str, places: dict[str, Array], pairs: list[tuple[str, str]]) -> Array:
-    """Returns the direction in which a node has no links, a unit vector; down, where they go to all sides."""
+    """Returns the unit vector from a node away from its links; downwards if there are links on all sides."""
     others = {b if a == node else a for a, b in pairs if node in (a, b)} - {node}
     ways = [places[other] - places[node] for other in others]
     away = -np.sum([way / max(float(np.hypot(*way)), 1e-9) for way in ways], axis=0) if ways else np.zeros(2)
@@ -127,7 +127,7 @@ def free_side(node: str, places: dict[str, Array], pairs: list[tuple[str, str]])
 
 
 def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str:
-    """A text beside a place, in the direction of `away`, a unit vector; a slanted line leaves it at a corner."""
+    """Returns a text as HTML, displaced from a place in the direction of the unit vector `away`."""
     left, top = 100 * place[0] / WIDE, 100 * place[1] / height
     x, y = (f"calc({50 * (np.clip(2 * shift, -1, 1) - 1):.0f}% + {9 * shift:.0f}px)" for shift in away)
     at = f"left:{left:.1f}%;top:{top:.1f}%;transform:translate({x},{y})"
@@ -135,7 +135,7 @@ def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str
 
 
 def placed(nodes: list[str], pairs: list[tuple[str, str]], result: Result) -> tuple[dict[str, Array], float]:
-    """Places nodes so that their distances are those in hops (majorization of stress); returns the height too."""
+    """Returns node positions by stress majorization of hop distances, and the height of the drawing."""
     number = {node: place for place, node in enumerate(nodes)}
     hops = _hops(len(nodes), [(number[a], number[b]) for a, b in pairs])
     at = _spread(hops)
@@ -156,7 +156,7 @@ def placed(nodes: list[str], pairs: list[tuple[str, str]], result: Result) -> tu
 
 
 def _hops(count: int, pairs: list[tuple[int, int]]) -> Array:
-    """Distances in hops between all nodes; those of parts that do not meet are one more than any other."""
+    """Returns hop distances between all nodes; between unconnected nodes, the largest distance plus one."""
     hops = np.full((count, count), np.inf)
     np.fill_diagonal(hops, 0)
     for a, b in pairs:
@@ -168,7 +168,7 @@ def _hops(count: int, pairs: list[tuple[int, int]]) -> Array:
 
 
 def _spread(hops: Array) -> Array:
-    """Places in the plane, the longer side across, of given distances."""
+    """Returns positions in the plane whose distances approximate `hops`; the longer side is horizontal."""
     count = len(hops)
     centre = np.eye(count) - 1 / count
     values, vectors = np.linalg.eigh(-0.5 * centre @ hops**2 @ centre)

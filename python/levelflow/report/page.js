@@ -18,7 +18,7 @@ const form = document.querySelector(".controls");
 const spoken = document.querySelector(".spoken");
 let from = 0, to = WIDE, cursor = null, drag = null;
 
-/** The points of each curve, read from its drawing when they are first asked for. */
+/** Returns the points of each curve; they are parsed from the SVG path on first use. */
 function curves(plot) {
   plot.curves ??= [...plot.svg.querySelectorAll("path.curve")].map((path, i) => {
     const parts = path.getAttribute("d").split("M").filter(Boolean);
@@ -29,7 +29,7 @@ function curves(plot) {
   return plot.curves;
 }
 
-/** The value of a curve at a place: that of the nearest point; nothing in a gap. */
+/** Returns the value of a curve at its nearest point; null in a gap. */
 function at(parts, x, reach) {
   let best = null, near = reach;
   for (const part of parts) {
@@ -78,7 +78,7 @@ function say() {
   spoken.textContent = `${short((cursor / WIDE) * figures[0].end)} s: ${words.join(", ")}`;
 }
 
-/** Round numbers between two, about so many. */
+/** Returns round numbers between `low` and `high`, about `most` of them. */
 function nice(low, high, most) {
   const rough = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -88,7 +88,7 @@ function nice(low, high, most) {
   return found;
 }
 
-/** Puts numbers along an axis; `side` is the edge from which `share` of the axis counts. */
+/** Places numbers along an axis; `side` is the edge from which positions are measured. */
 function number(axis, side, ticks) {
   axis.replaceChildren(...ticks.map(([share, text]) => {
     const span = document.createElement("span");
@@ -98,7 +98,7 @@ function number(axis, side, ticks) {
   }));
 }
 
-/** How much of its height a plot needs for what it shows between two times. */
+/** Returns the share of its height that a plot needs for the visible time range. */
 function height(plot) {
   if (from === 0 && to === WIDE) return 1;
   let least = HIGH;

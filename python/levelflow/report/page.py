@@ -1,4 +1,4 @@
-"""The page of a run: one HTML file that needs nothing else and works without its script."""
+"""Page of a run: one self-contained HTML file that is readable without its script."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from levelflow.report.transfers import Transfers
     from levelflow.results import Result
 
-#: What a plot is wide and high in the units of its drawing; a page stretches it.
+#: Width and height of a plot in SVG units; the page stretches the plot.
 WIDE, HIGH_UNITS = 10_000, 1_000
-#: Points of a curve, and of all grey ones together; of more, those kept are the lowest and highest of equal parts.
+#: Limits on the points of one curve, and of all grey curves together.
 POINTS, GREY_POINTS = 3_000, 30_000
 TICKS_X, TICKS_Y = 8, 5
 OF_FLOWS = ("throughput", "round trip")
@@ -31,7 +31,7 @@ TABLES = ("flows.parquet", "links.parquet", "transfers.parquet", "members.parque
 
 
 def page(result: Result, command: str = "") -> str:
-    """Returns the page of a run that ended; ``command`` made it."""
+    """Returns the page of a finished run; ``command`` is the command line of the run."""
     scenario, manifest = result.scenario, result.manifest
     about = manifest["raw"].get("description", "")
     facts = f"{manifest['simulated_s']:g} s simulated, seed {manifest['seed']}, {manifest['status']}; "
@@ -45,7 +45,7 @@ def page(result: Result, command: str = "") -> str:
         _section("Completion times", _transfers(result)),
         _section("Network", network.drawing(result)),
         _section("Numbers", _tables(result)),
-        _section("Run it again", _again(result, command)),
+        _section("Run it again", _rerun_section(result, command)),
     ]
     style, script = (_file(name) for name in ("page.css", "page.js"))
     return (
@@ -81,7 +81,7 @@ def _against_time(result: Result) -> str:
 
 
 def _plot(panel: Panel, end: float, number: int) -> str:
-    """A panel as a drawing that stretches, with its numbers around it as text of the page."""
+    """Returns a panel as a stretchable SVG chart; axis numbers are HTML text outside the SVG."""
     ticks = nice(0.0, 1.05 * panel.top or 1.0, TICKS_Y)
     top = max(1.05 * panel.top, ticks[-1]) or 1.0
     bars = panel.quantity == "loss"
@@ -101,7 +101,7 @@ def _plot(panel: Panel, end: float, number: int) -> str:
     return Chart(
         f"p{number}",
         label,
-        _said(panel),
+        _description(panel),
         f"class='time{' losses' if bars else ''}' data-unit='{panel.unit[0]}' data-top='{top:.6g}' "
         f"data-end='{end:.9g}' "
         f"data-bytes='{panel.bytes_per_unit or 0:.9g}' data-of={'flows' if panel.quantity in OF_FLOWS else 'links'}",
@@ -110,30 +110,31 @@ def _plot(panel: Panel, end: float, number: int) -> str:
         [(tick / top, f"{tick:g}") for tick in ticks],
         [(tick / end, f"{tick:g}") for tick in nice(0.0, end, TICKS_X)],
         "time (s)",
-        _beside(panel, top),
+        _second_axis(panel, top),
     ).html()
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing that stretches, with the numbers of its axes around it as text of the page.
+    """Stretchable SVG chart; axis numbers are HTML text outside the SVG.
+
+    The last attribute is the HTML of a second axis.
 
     Attributes:
-        name: its id.
-        label: what it is called.
-        said: what it shows, in words.
-        attributes: of its element.
-        legend: HTML.
-        paths: SVG.
-        ticks_y: places between 0 and 1, and texts.
-        ticks_x: see `ticks_y`.
-        under: what the axis below is of.
-        beside: HTML of a second axis.
+        name: Id of the HTML element.
+        label: Title.
+        description: Text alternative.
+        attributes: Further attributes of the HTML element.
+        legend: Legend as HTML.
+        paths: Curves as SVG.
+        ticks_y: Positions (0 to 1) and texts of the ticks of the y axis.
+        ticks_x: Positions (0 to 1) and texts of the ticks of the x axis.
+        under: Label of the x axis.
     """
 
     name: str
     label: str
-    said: str
+    description: str
     attributes: str
     legend: str
     paths: str
@@ -153,7 +154,7 @@ class Chart:
             f"<figure id={name} {self.attributes}><figcaption><h3>{label}</h3>{self.legend}</figcaption>"
             f"<div class=box><svg viewBox='0 0 {WIDE} {HIGH_UNITS}' preserveAspectRatio=none role=img "
             f"aria-labelledby='{name}-t {name}-d'><title id={name}-t>{label}</title>"
-            f"<desc id={name}-d>{escape(self.said)}</desc>{lines}{self.paths}</svg>"
+            f"<desc id={name}-d>{escape(self.description)}</desc>{lines}{self.paths}</svg>"
             f"<div class=y aria-hidden=true>{y}</div>{self.beside}<div class=x aria-hidden=true>{x}</div></div>"
             f"<p class=under aria-hidden=true>{escape(self.under)}</p></figure>"
         )
@@ -176,8 +177,8 @@ def _swatch(kind: str) -> str:
     return f"<svg class=swatch viewBox='0 0 24 10' aria-hidden=true><path class='{kind}' d='M0 5H24'/></svg>"
 
 
-def _said(panel: Panel) -> str:
-    """A panel in words: the largest and the last value of each curve."""
+def _description(panel: Panel) -> str:
+    """Returns the text alternative of a panel: the largest and the last value of each curve."""
     words = []
     for curve in panel.curves:
         known = curve.y[np.isfinite(curve.y)]
@@ -186,8 +187,8 @@ def _said(panel: Panel) -> str:
     return "; ".join(words) or panel.nothing
 
 
-def _beside(panel: Panel, top: float) -> str:
-    """The axis of bytes on the right of one of time."""
+def _second_axis(panel: Panel, top: float) -> str:
+    """Returns the right-hand axis of a delay panel, in bytes; empty if delay is not proportional to bytes."""
     if not panel.bytes_per_unit:
         return ""
     most = top * panel.bytes_per_unit
@@ -202,7 +203,7 @@ def _beside(panel: Panel, top: float) -> str:
 
 
 def nice(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from a low one to a high one, at most so many and one more.
+    """Returns at most `most` + 1 round numbers from `low` to `high`, in equal steps.
 
     >>> nice(0.0, 10.0, 5)
     [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
@@ -215,7 +216,7 @@ def nice(low: float, high: float, most: int) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Powers of ten between two numbers, or 1, 2 and 5 of them where those are few."""
+    """Returns the powers of ten between two numbers; over few decades also their multiples by 2 and 5."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     many = len(powers) > 3
     found = [10.0**power * factor for power in powers for factor in ((1,) if many else (1, 2, 5))]
@@ -249,7 +250,7 @@ def _band(curve: Curve, end: float, top: float, slot: int) -> str:
 
 
 def thinned(x: Array, y: Array, most: int = POINTS) -> tuple[Array, Array]:
-    """Keeps the first, lowest and highest point of each of equal parts of a long curve, and its gaps."""
+    """Divides a long curve into equal parts and keeps the first, lowest and highest point of each part, and gaps."""
     if x.size <= most:
         return x, y
     each = -(-x.size // max(most // 3, 1))
@@ -257,7 +258,7 @@ def thinned(x: Array, y: Array, most: int = POINTS) -> tuple[Array, Array]:
     starts = np.arange(0, x.size, each)
     lowest = np.where(np.isnan(padded), np.inf, padded).argmin(axis=1)
     highest = np.where(np.isnan(padded), -np.inf, padded).argmax(axis=1)
-    gap = np.isnan(padded).argmax(axis=1)  # the first point where there is none
+    gap = np.isnan(padded).argmax(axis=1)  # index of the first NaN
     kept = np.unique(np.concatenate([starts, starts + lowest, starts + highest, starts + gap, [x.size - 1]]))
     kept = kept[kept < x.size]
     return x[kept], y[kept]
@@ -275,30 +276,30 @@ def _transfers(result: Result) -> str:
 
 
 def _scale(low: float, high: float) -> Callable[[Array], Array]:
-    """From values to places between 0 and 1 on a logarithmic axis."""
+    """Returns a function from values to positions between 0 and 1 on a logarithmic axis."""
     return lambda values: np.log(values / low) / np.log(high / low)
 
 
 @dataclass(frozen=True)
 class _BySize:
-    """Paths of curves over sizes, on logarithmic axes: values of `y` are in a unit."""
+    """Logarithmic axes for curves against size; `x` and `y` are the ranges of the axes."""
 
     x: tuple[float, float]
     y: tuple[float, float]
 
     @classmethod
     def around(cls, xs: Array, ys: Array) -> _BySize:
-        """Returns axes that hold some values."""
+        """Returns axes that contain the values."""
         (left, right), (low, high) = ((float(v.min()) / 1.1, float(v.max()) * 1.1) for v in (xs, ys))
         return cls((left, right), (low, high))
 
     def path(self, kind: str, x: Array, y: Array, close: str = "") -> str:
-        """Returns a curve."""
+        """Returns a curve as SVG."""
         line = _line(_scale(*self.x)(x) * WIDE, (1 - _scale(*self.y)(y)) * HIGH_UNITS)
         return f"<path class='{kind}' d='{line}{close}'/>"
 
     def ticks(self, of: tuple[float, float]) -> list[tuple[float, str]]:
-        """Returns the ticks of one of the axes."""
+        """Returns positions and texts of the ticks of an axis with the range `of`."""
         place = _scale(*of)
         return [(float(place(np.array(tick))), f"{tick:,g}") for tick in decades(*of)]
 
@@ -397,7 +398,7 @@ def _tables(result: Result) -> str:
     return "".join(html_table(*table, caption) for caption, table in tables(result.summary))
 
 
-def _again(result: Result, command: str) -> str:
+def _rerun_section(result: Result, command: str) -> str:
     import tomli_w
 
     raw: dict[str, Any] = result.manifest["raw"]
@@ -409,5 +410,5 @@ def _again(result: Result, command: str) -> str:
     capacity = ", ".join(sorted({rate(link["capacity_bps"]) for link in result.scenario["links"]}))
     return (
         f"{first}<pre><code>{escape(saved)}</code></pre><details><summary>The scenario, with links of {capacity}"
-        f"</summary><pre><code>{escape(text)}</code></pre></details><p>Data beside this page: {links}.</p>"
+        f"</summary><pre><code>{escape(text)}</code></pre></details><p>Data in the directory of this page: {links}.</p>"
     )

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from levelflow.report.transfers import Transfers
     from levelflow.results import Result
 
-#: What leaves the time and the version of the library out of a picture, by its kind.
+#: Metadata that omit the date and the library version, by file format.
 UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
@@ -42,17 +42,17 @@ PANELS = {
     "round-trips": series.round_trips,
     "utilisation": series.utilisation,
 }
-#: All pictures; `overview` has those of `STACK` above each other.
+#: Names of all pictures; `overview` stacks the panels of `STACK`.
 NAMES = (*PANELS, "transfers", "overview")
 STACK = ("rates", "round-trips", "queues", "losses")
-#: Height over width of the axes, by the width of a picture; a column has less room for the same time.
+#: Aspect ratio of the axes (height over width), by the picture's width.
 SHAPE = {"column": 0.52, "page": 0.34, "screen": 0.36}
-#: Room around axes, in sizes of the letters.
+#: Margins of the axes, in font sizes.
 LEFT, RIGHT, BOTTOM, TOP, BETWEEN = 5.6, 1.0, 3.4, 0.7, 1.4
-#: What a second axis takes, and what is between the columns of a legend.
+#: Width of a second axis, and gap between legend columns, in font sizes.
 SECOND, GAP = 3.6, 1.5
 POINTS_PER_INCH = 72
-#: Width of a column of a legend that several axes share, inches.
+#: Column width of a legend that several axes share, in inches.
 LEGEND_COLUMN = 2.4
 DOTTED = (0, (1, 1.5))
 
@@ -61,13 +61,13 @@ def draw(result: Result, what: str, width: str = "screen", *, log: bool = False)
     """Draws one of `NAMES`.
 
     Args:
-        result: the run.
-        what: the name of the picture.
-        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt and no title.
-        log: whether the axis of values is logarithmic; those of completion times always are.
+        result: Result of the run.
+        what: Name of the picture.
+        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) in 8 pt type without a title.
+        log: True for a logarithmic y axis; axes of completion times are always logarithmic.
 
     Raises:
-        ScenarioError: if there is no such picture, or nothing that it could show.
+        ScenarioError: If `what` is "transfers" and no transfer finished.
     """
     if what == "transfers":
         return completion_times(result, width)
@@ -78,17 +78,17 @@ def draw(result: Result, what: str, width: str = "screen", *, log: bool = False)
 
 
 def rates(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
-    """Draws the throughput of one flow of each entry, and thin the rate in the reference where there is one."""
+    """Draws the throughput per flow of each entry, and its reference rate as a thin line."""
     return stacked([series.rates(result, unit)], width, name=result.scenario["name"])
 
 
 def queues(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
-    """Draws the longest queueing delay of each sample, and that of full buffers."""
+    """Draws the longest queueing delay per sample of each link, and the delay of a full buffer as a thin line."""
     return stacked([series.queues(result, unit)], width, name=result.scenario["name"])
 
 
 def stacked(panels: Sequence[Panel], width: str = "screen", *, log: bool = False, name: str = "") -> Picture:
-    """Draws panels above each other over one axis of time."""
+    """Draws panels above each other with a common time axis."""
     with mpl.rc_context(style(width)):
         figure, columns = figure_of(len(panels), width)
         for axes, panel in zip(columns, panels, strict=True):
@@ -101,7 +101,7 @@ def stacked(panels: Sequence[Panel], width: str = "screen", *, log: bool = False
 
 
 def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
-    """Draws a panel: curves in colours and dashes, the others grey, thin steps of what does not move."""
+    """Draws a panel: named curves in colour, other curves in grey, references and limits as thin step lines."""
     axes.set_ylabel(f"{panel.quantity} ({panel.unit[0]})")
     bars = panel.quantity == "loss"
     for curve in panel.others:
@@ -129,11 +129,11 @@ def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
     else:
         axes.set_ylim(0, 1.08 * panel.top or 1)
     if panel.bytes_per_unit and not log:
-        _bytes_beside(axes, panel)
+        _bytes_axis(axes, panel)
 
 
 def logarithmic(axes: Axes, *along: str) -> None:
-    """Makes axes logarithmic, with plain numbers at powers of ten, and at 2 and 5 of each where there are few."""
+    """Makes axes logarithmic with plain numbers at powers of ten, and also at 2 and 5 times these below two decades."""
     for name in along:
         axes.set(**{f"{name}scale": "log"})
         axis = getattr(axes, f"{name}axis")
@@ -153,7 +153,7 @@ def _plain(value: float, _place: int) -> str:
 
 
 def look(number: int) -> dict[str, Any]:
-    """The colour and the dashes of a line; neighbours differ in both, so that they do in grey print too."""
+    """Returns colour and dashes of a line; neighbouring lines differ in both, for black-and-white print."""
     return {"color": _colour(number), "linestyle": DASHES[number % len(DASHES)]}
 
 
@@ -175,7 +175,7 @@ def _stems(axes: Axes, curve: Curve, number: int) -> None:
     axes.plot(curve.t, curve.y, "osD^vP*"[number % 7], color=colour, markersize=size, label=curve.label)
 
 
-def _bytes_beside(axes: Axes, panel: Panel) -> None:
+def _bytes_axis(axes: Axes, panel: Panel) -> None:
     each = panel.bytes_per_unit or 1.0
     unit = series.unit_of(panel.top * each, series.SIZES)
     per = each / unit[1]
@@ -185,7 +185,7 @@ def _bytes_beside(axes: Axes, panel: Panel) -> None:
 
 
 def figure_of(rows: int, width: str) -> tuple[Picture, list[Axes]]:
-    """Returns an empty figure with axes above each other, which share that of time."""
+    """Returns an empty figure with axes above each other and a common time axis."""
     figure = Picture(figsize=(WIDTHS[width], WIDTHS[width] * SHAPE[width] * rows))
     top = figure.add_subplot(rows, 1, 1)
     columns = [top, *(figure.add_subplot(rows, 1, row, sharex=top) for row in range(2, rows + 1))]
@@ -195,7 +195,7 @@ def figure_of(rows: int, width: str) -> tuple[Picture, list[Axes]]:
 
 
 def arranged(figure: Picture, columns: Sequence[Axes], width: str) -> None:
-    """Puts legends above their axes, and gives all axes of a width the same room, so that their times agree."""
+    """Places legends above their axes. Pictures of equal width get equal margins, so that their time axes align."""
     letter = mpl.rcParams["font.size"] / POINTS_PER_INCH
     wide = WIDTHS[width]
     room = wide - (LEFT + _right(columns, width)) * letter
@@ -214,19 +214,19 @@ def arranged(figure: Picture, columns: Sequence[Axes], width: str) -> None:
 
 
 def _right(columns: Sequence[Axes], width: str) -> float:
-    """Room on the right: on a screen, pictures without a second axis have it too, so that those in a row agree."""
+    """Returns the right margin; screen pictures always reserve room for a second axis, so that time axes align."""
     return RIGHT + (SECOND if width == "screen" or any(axes.child_axes for axes in columns) else 0)
 
 
 def _legend(axes: Axes, room: float, figure: Picture) -> float:
-    """Places a legend above the axes in as many columns as fit; returns its height, inches."""
+    """Places a legend above the axes in as many columns as fit, and returns the legend's height, in inches."""
     labels = axes.get_legend_handles_labels()[1]
     if not labels:
         return 0.0
     letter = mpl.rcParams["font.size"] / POINTS_PER_INCH
     place: dict[str, Any] = {"loc": "lower left", "borderaxespad": 0, "borderpad": 0, "labelspacing": 0.3}
     with any_sign():
-        extent = axes.legend(**place).get_window_extent()  # cheaper than a layout, which draws all twice
+        extent = axes.legend(**place).get_window_extent()  # a constrained layout draws the figure twice
     columns = int((room + GAP * letter) / (extent.width / figure.dpi + GAP * letter))
     columns = min(len(labels), max(1, columns))
     axes.legend(ncols=columns, columnspacing=GAP, **place)
@@ -235,10 +235,12 @@ def _legend(axes: Axes, room: float, figure: Picture) -> float:
 
 
 def completion_times(result: Result, width: str = "screen") -> Picture:
-    """Draws completion times and slowdowns against size, and their distribution; a column has them above each other.
+    """Draws completion times and slowdowns against size, and the distribution of completion times.
+
+    The panels are side by side, or above each other in a "column".
 
     Raises:
-        ScenarioError: if no transfer finished.
+        ScenarioError: If no transfer finished.
     """
     shown = transfers(result)
     if not shown:
@@ -305,7 +307,7 @@ def _distribution(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
 
 
 def names_of(result: Result) -> list[str]:
-    """The pictures that a run leaves: what was lost and what ended only where there is any."""
+    """Returns the names of a run's pictures; "losses" and "transfers" only if the run has losses or transfers."""
     lost = any(True for _ in series.of_links(result, "dropped"))
     return ["rates", "queues", *(["losses"] if lost else []), *([] if result.completions.is_empty() else ["transfers"])]
 
@@ -313,17 +315,17 @@ def names_of(result: Result) -> list[str]:
 def write(
     result: Result, kinds: Sequence[str] = ("png",), width: str = "screen", *, log: bool = False, command: str = ""
 ) -> list[Path]:
-    """Writes pictures of each kind and `report.html` into the result's directory, in place of older ones.
+    """Writes pictures in each file format and `report.html` into the result's directory, and removes older pictures.
 
     Args:
-        result: the run.
-        kinds: some of "png", "pdf" and "svg".
-        width: see `draw`.
-        log: see `draw`.
-        command: what made the result, for the page.
+        result: Result of the run.
+        kinds: File formats: "png", "pdf" or "svg".
+        width: See `draw`.
+        log: See `draw`.
+        command: Command line of the run, for the page.
 
     Returns:
-        Their paths.
+        Paths of the files.
     """
     from levelflow.report import page
 
@@ -343,11 +345,11 @@ def write(
 
 
 def save(figure: Figure, target: Path) -> None:
-    """Writes a figure as the picture that the ending of the name says; equal figures give equal files.
+    """Writes a figure in the format of the file extension; equal figures give equal files.
 
     Raises:
-        OSError: if the file cannot be written.
-        ValueError: if its name does not end in a kind of picture.
+        OSError: If the file is not writable.
+        ValueError: If the file extension is not a picture format.
     """
     if not target.suffix:
         raise ValueError("needs the ending of a kind of picture, such as .png, .svg or .pdf")

@@ -1,4 +1,4 @@
-"""What the pictures of a result show, before anything is drawn: curves, limits and units, for figures and pages."""
+"""Data series for the figures and the page of a result: curves, limits and units."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Unit = tuple[str, float]
 
-#: More curves than these are grey; of links, the longest queues keep their names.
+#: Limit on named curves. With more curves, all are grey except for `NAMED_OF_MANY` links.
 MOST_LINES = len(COLOURS)
 NAMED_OF_MANY = 5
-#: A queue shorter than this share of the longest one is grey.
+#: Curves of queues are grey if their peak delay is below this fraction of the largest peak.
 SHORT = 0.02
-#: Bars of a picture of losses.
+#: Number of time bins of a picture of losses.
 BARS = 120
-#: Multiples of a unit, the largest first; a picture takes the largest of which its highest value is at least one.
+#: Multiples of a unit, largest first. A picture uses the largest multiple that does not exceed its highest value.
 RATES: tuple[Unit, ...] = (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3), ("b/s", 1.0))
 TIMES: tuple[Unit, ...] = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 SIZES: tuple[Unit, ...] = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 MBPS, MS = ("Mb/s", 1e6), ("ms", 1e-3)
-#: Queue disciplines of several queues, or slower than their line.
+#: Queue disciplines with several queues, or that shape or police below the line rate.
 SEVERAL_OR_SHAPED = ("cake", "dualpi2", "fq_codel", "policer")
 AMOUNT = re.compile(r"([\d.]+) (packets?|[kMGT]?B)")
 BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
@@ -47,11 +47,11 @@ class Curve:
     """Values against time.
 
     Attributes:
-        name: of the flow entry or link.
-        label: what a legend says.
-        t: s.
-        y: in the unit of the panel; NaN where there is nothing.
-        band: lowest and highest of several flows, if there are several.
+        name: Name of the flow entry or link.
+        label: Text of the legend.
+        t: Times, s.
+        y: Values in the unit of the panel; NaN in gaps.
+        band: Times, and lowest and highest values over the flows of a group; None for no band.
     """
 
     name: str
@@ -63,18 +63,19 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture against time.
+    """Data of one plot against time.
 
     Attributes:
-        title: what it shows.
-        quantity: what the axis is of.
-        unit: the name of the unit, and how many base units it is.
-        curves: those with names.
-        others: those drawn in grey, and what a legend calls them.
-        steps: constant between changes: the references of rates, the limits of queues, by the name of their curve.
-        steps_label: what a legend calls them.
-        bytes_per_unit: what one of the unit is in bytes, where all curves agree on it.
-        nothing: what to say where there are no curves.
+        title: Title.
+        quantity: Quantity on the y axis.
+        unit: Name of the unit, and its size in base units.
+        curves: Named curves.
+        others: Curves drawn in grey.
+        others_label: Text of the legend for the grey curves.
+        steps: Reference rates or queue limits as step curves, each named like the curve that it refers to.
+        steps_label: Text of the legend for the step curves.
+        bytes_per_unit: Backlog in bytes that corresponds to one unit of delay; None if it differs between named curves.
+        nothing: Message if there are no curves.
     """
 
     title: str
@@ -90,17 +91,17 @@ class Panel:
 
     @property
     def top(self) -> float:
-        """The highest value that has to be seen, in the unit."""
+        """Highest value that the picture must show, in the unit of the panel."""
         shown = [*self.curves, *self.others]
         peaks = [peak(curve.y) for curve in shown] + [peak(curve.band[2]) for curve in shown if curve.band]
         highest = max(peaks, default=0.0)
-        # An early fair rate that nobody came near, or a far buffer, may leave the picture.
+        # Fair rates and buffers far above all curves may lie outside the picture.
         ends = [end for curve in self.steps if (end := last(curve.y)) <= 2 * highest]
         return float(max([highest, *ends]))
 
     @property
     def above(self) -> str:
-        """Where the limits of queues are, if none can be seen."""
+        """Legend text with the range of the buffer limits, if every limit lies above the picture; empty otherwise."""
         levels = sorted({float(np.nanmin(curve.y)) for curve in self.steps if np.isfinite(curve.y).any()})
         if self.quantity != "queueing delay" or not levels or levels[0] <= self.top:
             return ""
@@ -109,33 +110,33 @@ class Panel:
 
 
 def peak(values: Array) -> float:
-    """The highest of some values; 0 of none."""
+    """Returns the largest finite value; 0 if there is none."""
     known = values[np.isfinite(values)]
     return float(known.max()) if known.size else 0.0
 
 
 def last(values: Array) -> float:
-    """The last of some values that is known; NaN of none."""
+    """Returns the last finite value; NaN if there is none."""
     known = values[np.isfinite(values)]
     return float(known[-1]) if known.size else np.nan
 
 
 def unit_of(highest: float, units: Sequence[Unit]) -> Unit:
-    """The largest unit of which a value is at least one; the first one that is 1 of a value of 0."""
+    """Returns the largest unit that does not exceed the value; the base unit for a value of 0."""
     if highest <= 0:
         return next(unit for unit in units if unit[1] == 1)
     return next((unit for unit in units if highest >= unit[1] * (1 - 1e-9)), units[-1])
 
 
 def each_rate(result: Result) -> list[Curve]:
-    """Returns the throughput of each entry, bit/s: of one of its flows, or of all of its transfers together."""
+    """Returns the throughput of each flow entry, in bit/s: the mean per flow, or the total of the transfers."""
     return [_rate(result, flow, own) for flow, own in entries(result)]
 
 
 def each_queue(result: Result) -> list[Curve]:
-    """Returns the longest queueing delay in each sample of each link that ever had one, s.
+    """Returns the longest queueing delay per sample, in seconds, of each link with any queueing.
 
-    It is 0 where nothing came, and a gap where packets waited and none began its transmission.
+    The delay is 0 in samples without a backlog. Samples in which packets wait but none starts transmission are gaps.
     """
     idle = pl.when(pl.col("backlog_max_bytes") == 0).then(0.0)
     delays = result.links.with_columns(delay=idle.otherwise(pl.col("queueing_delay_max_s")))
@@ -144,7 +145,7 @@ def each_queue(result: Result) -> list[Curve]:
 
 
 def service(link: dict[str, Any], times: Array) -> Array:
-    """Returns the mean service rate of a link in samples that end at these times, bit/s; NaN for 0."""
+    """Returns the mean service rate of a link in the samples that end at `times`, in bit/s; NaN instead of 0."""
     if not link.get("changes", ()):
         return np.full(len(times), float(link["service_bps"]))
     begins = np.array([0.0, *(change["at_s"] for change in link.get("changes", ()))])
@@ -161,7 +162,7 @@ def service(link: dict[str, Any], times: Array) -> Array:
 
 
 def rates(result: Result, unit: Unit | None = None) -> Panel:
-    """Returns the throughput of one flow of each entry, or of all its transfers, with the reference if there is one."""
+    """Returns the throughput of each entry (per flow, or total of its transfers), and its reference rate if any."""
     curves = each_rate(result)
     listed = {flow["name"] for flow in result.scenario["flows"] if is_listed(flow)}
     label = ""
@@ -178,7 +179,7 @@ def rates(result: Result, unit: Unit | None = None) -> Panel:
 
 
 def round_trips(result: Result) -> Panel:
-    """The mean round trip of the ACKs of each entry in each sample."""
+    """Returns the mean round-trip time of each entry in each sample, as measured by ACKs."""
     curves = [_curve(flow["name"], _label(flow), own["t"], own["rtt_s"]) for flow, own in entries(result)]
     curves = [curve for curve in curves if peak(curve.y)]
     unit = unit_of(max((peak(curve.y) for curve in curves), default=0), TIMES)
@@ -190,9 +191,9 @@ def round_trips(result: Result) -> Panel:
 
 
 def queues(result: Result, unit: Unit | None = None) -> Panel:
-    """Returns the longest queueing delay of each sample, of each link that ever had one.
+    """Returns the longest queueing delay per sample of each link with any queueing.
 
-    Of many links, those with the longest mean delays have names: they are the bottlenecks.
+    If there are many links, only those with the largest mean delays are named: they are the bottlenecks.
     """
     links = {link["name"]: link for link in result.scenario["links"]}
     curves = each_queue(result)
@@ -224,7 +225,7 @@ def queues(result: Result, unit: Unit | None = None) -> Panel:
 
 
 def keeps_order(link: dict[str, Any]) -> bool:
-    """Returns True if a backlog is a queueing delay: one queue in order, constant capacity, no shaper, no changes."""
+    """Returns True if delay is proportional to backlog: a single FIFO, constant capacity, no shaper."""
     (discipline,) = link["queue"]
     return not link.get("changes", ()) and discipline not in SEVERAL_OR_SHAPED
 
@@ -246,7 +247,10 @@ def utilisation(result: Result) -> Panel:
 
 
 def losses(result: Result) -> Panel:
-    """The share of the bytes arriving at each queue that it dropped, over equal parts of the run; 0 is left out."""
+    """Returns the fraction of arriving bytes that each queue dropped, in equal time bins; omits bins without drops.
+
+    The time of a bin is its middle.
+    """
     span = max(float(result.manifest["simulated_s"]) / BARS, float(result.scenario["sample_s"]))
     curves = []
     for name, own in of_links(result, "dropped"):
@@ -267,7 +271,7 @@ def losses(result: Result) -> Panel:
 
 
 def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yields each flow entry with its samples while flows of it were active."""
+    """Yields each flow entry with the samples during which it had active flows."""
     active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
     for flow in result.scenario["flows"]:
         own = active.get((flow["name"],))
@@ -276,7 +280,7 @@ def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
 
 
 def of_links(result: Result, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yields each link whose column is ever above 0, with its samples."""
+    """Yields the name and the samples of each link with a nonzero value in the column."""
     for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items():
         if own[column].max():
             yield str(name), own
@@ -306,7 +310,7 @@ def _curve(name: str, label: str, t: pl.Series, y: pl.Series) -> Curve:
 
 
 def gaps(t: Array, y: Array) -> tuple[Array, Array]:
-    """Puts a NaN where samples are missing, so that no line bridges them."""
+    """Inserts a NaN where samples are missing, so that lines have gaps there."""
     if t.size < 3:
         return t, y
     steps = np.diff(t)
@@ -333,7 +337,7 @@ def _median(curves: list[Curve]) -> Curve:
 
 
 def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
-    """Returns the queueing delay of a full buffer; None without a limit, for several packet sizes or several queues."""
+    """Returns the queueing delay of a full buffer; None without a limit, with mixed packet sizes or several queues."""
     (discipline,) = link["queue"]
     if discipline in SEVERAL_OR_SHAPED:
         return None
@@ -352,7 +356,7 @@ def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
 
 
 def _steps(name: str, t: Array, y: Array) -> Curve:
-    """The corners of what is constant over each sample: `t` is the end of one."""
+    """Returns a curve that is constant over each sample; `t` are the ends of the samples."""
     starts = np.concatenate([[0.0], t[:-1]])
     same = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
     first = np.concatenate([[True], ~same])
@@ -362,10 +366,9 @@ def _steps(name: str, t: Array, y: Array) -> Curve:
 
 
 def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
-    """The reference of a run, and the rate that each of some entries has in it, bit/s.
+    """Returns the name of a run's reference, and the reference rates of the entries `names`, in bit/s.
 
-    It is constant while the same flows are active and links stay as they are. Where its name changes with them, it is
-    called by the last.
+    Reference rates change with the set of active flows and with links. The name is that of the last reference.
     """
     every = [flow["name"] for flow in result.scenario["flows"]]
     table = result.flows.pivot(on="flow", on_columns=every, index="t", values="active", aggregate_function="first")

@@ -1,11 +1,11 @@
 """Summary of a run: rates and fairness in the steady window, delays, transfers, queues, losses.
 
-A flow that a scenario lists by itself (`levelflow.measure.windows`) has a throughput to compare with a reference
-(`levelflow.theory.references`). Transfers have completion times to compare with ideal ones. The reference has the
-capacities of links in the mean over the steady window. A run has *settled* if each listed flow keeps its throughput
-before the window, and has that of the reference in it. Samples are sums over an entry; flows of a group count one by
-one where the result has its members, and with their mean otherwise. Flows with an application that has less to send
-than they may are compared with nothing; the reference leaves them what they had in the window.
+The throughput of listed flows (`levelflow.measure.windows`) is compared with reference rates
+(`levelflow.theory.references`), and the completion times of transfers are compared with ideal ones. Reference rates use
+mean link capacities over the steady window. A run has *settled* if the throughput of each listed flow becomes steady
+before the window, and is near the reference rate in the window. Samples are sums over the flows of an entry. Fairness
+counts the flows of a group individually if the result has members, and by their mean otherwise. Application-limited
+flows are not compared; the reference assumes their measured throughput in the window.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from levelflow.measure.samples import Window
 
 DIGITS = 12
-#: Rates of a flow entry, which the summary has for one of its flows.
+#: Rates of a flow entry, which the summary contains as means per flow.
 RATES = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
 
 
@@ -37,13 +37,13 @@ def summarise(
     end_s: float,
     counters: dict[str, Any],
 ) -> dict[str, Any]:
-    """Returns the summary of a run as plain data; the keys say the units.
+    """Returns the summary of a run as plain data; units are part of the keys.
 
     Args:
-        tables: `flows`, `links`, `transfers` and, where there are any, `members`, as in `levelflow.Result`.
-        scenario: the resolved scenario.
-        end_s: how far the run came, s.
-        counters: the engine's exact counters.
+        tables: `flows`, `links`, `transfers` and, if there are any, `members`, as in `levelflow.Result`.
+        scenario: Resolved scenario.
+        end_s: Simulated time at the end of the run, s.
+        counters: Exact counters of the engine.
     """
     flows, links, ended = (tables[name] for name in ("flows", "links", "transfers"))
     event, event_s = last_event(flows, scenario, end_s)
@@ -86,7 +86,7 @@ def _flows(
     counters: dict[str, Any],
     members: dict[str, Rates],
 ) -> tuple[list[dict[str, Any]], str, dict[str, Rates | float]]:
-    """Returns a row per entry, the name of the reference, and the rates there of the flows of entries that it has."""
+    """Returns one row per entry, the name of the reference, and the reference rates of each compared entry."""
     steady = {row["flow"]: row for row in means(flows, ["flow"], ["active", *RATES], window).to_dicts()}
     active = [steady[flow["name"]]["active"] if flow["name"] in steady else 0.0 for flow in scenario["flows"]]
     at_rest = in_force(scenario, *window)
@@ -128,13 +128,13 @@ def _flows(
 
 
 def _shares(found: Reference, flow: dict[str, Any], number: int, count: int) -> Rates:
-    """Returns the rate in the reference of each flow of an entry, by its path."""
+    """Returns the reference rate of each flow of an entry, which depends on the path of the flow."""
     taken = flow["plans"][0]["path_of"] if "plans" in flow else [0]
     return np.array([found.on_path[number, taken[member % len(taken)]] for member in range(count)])
 
 
 def _members(members: pl.DataFrame, window: Window) -> dict[str, Rates]:
-    """Returns the throughput in the window of each flow of each group that has members, bit/s."""
+    """Returns, for each group with members, the throughput of each flow in the window, in bit/s."""
     if members.is_empty():
         return {}
     each = means(members, ["flow", "member"], ["throughput_bps"], window)

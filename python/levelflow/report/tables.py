@@ -1,4 +1,4 @@
-"""Tables of a summary as text, for the terminal and for pages."""
+"""Tables of a summary as text, for terminals and pages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
 
-#: Rows of the table of transfers by entry; of more entries, it has their sum alone.
+#: Limit on entries with own rows in the table of transfers. With more entries, only the total is shown.
 MOST_ENTRIES = 12
 LINK_HEAD = [
     "link",
@@ -47,7 +47,7 @@ ALL = "all transfers"
 
 
 def tables(summary: dict[str, Any]) -> list[tuple[str, Table]]:
-    """Returns the tables of a run with their titles: flows, links, and transfers where there are any."""
+    """Returns the tables of a run with their titles: flows, links, and transfers if there are any."""
     start, end = summary["window_s"]
     found = {
         f"Flows: throughput of one flow, {start:.4g} to {end:.4g} s": flow_table(summary),
@@ -59,9 +59,9 @@ def tables(summary: dict[str, Any]) -> list[tuple[str, Table]]:
 
 
 def flow_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per flow entry; throughput is that of one flow in the steady window.
+    """Returns header and rows: one row per flow entry; throughput is the mean per flow in the steady window.
 
-    The rates that it is compared with stand under the name of the reference.
+    The column of reference rates has the name of the reference as its title.
     """
     rows = []
     for flow in summary["flows"]:
@@ -83,7 +83,7 @@ def flow_table(summary: dict[str, Any]) -> Table:
 
 
 def link_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per link and per class of service of a link; all are of the whole run."""
+    """Returns header and rows over the whole run: one row per link, and one per class of service of a link."""
     rows = []
     for link in summary["links"]:
         backlog = link["backlog_bytes"]
@@ -109,9 +109,9 @@ def delays(link: dict[str, Any], which: tuple[str, ...] = ("p50", "p99", "max"))
 
 
 def transfer_table(summary: dict[str, Any]) -> Table | None:
-    """Returns head and rows: counts and completion times by flow entry, then of all; None without transfers.
+    """Returns header and rows: counts and completion times by flow entry, then in total; None without transfers.
 
-    Completion times are of finished transfers; `bytes missing` is the share of the bytes of the others.
+    Completion times are those of finished transfers; `bytes missing` is the fraction of bytes in unfinished ones.
     """
     if not summary["transfers"]:
         return None
@@ -122,7 +122,7 @@ def transfer_table(summary: dict[str, Any]) -> Table | None:
 
 
 def size_table(summary: dict[str, Any]) -> Table | None:
-    """Returns head and rows: counts, completion times and slowdowns by decade of size; None with fewer than two."""
+    """Returns header and rows: counts, completion times and slowdowns by decade of size; None with fewer than two."""
     found = summary["transfers"]
     if not found or len(found["sizes"]) < 2:
         return None
@@ -139,7 +139,7 @@ def size_range(one: dict[str, Any]) -> str:
 
 
 def transfer_cells(found: dict[str, Any]) -> list[str]:
-    """Returns the cells of `TRANSFER_COLUMNS` for some transfers."""
+    """Returns the cells of `TRANSFER_COLUMNS` for a set of transfers."""
     fct, slowdown = found["fct_s"] or {}, found["slowdown"] or {}
     counts = [f"{found[key]:,}" for key in COUNTS]
     times = [time(fct.get(key)) for key in ("mean", "p50", "p95", "p99", "p999")]
@@ -159,7 +159,7 @@ def _times(ratio: float | None) -> str:
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """Returns a sentence about fairness, and one about the transfers that completion times leave out."""
+    """Returns a sentence about fairness and settling, and one about transfers excluded from completion times."""
     sentences = []
     if (fairness := summary["jain_of_shares"]) is not None:
         away = f"{percent(summary['distance_max'])} from {summary['reference']} at worst"
@@ -177,7 +177,7 @@ def verdict(summary: dict[str, Any]) -> str:
 
 
 def missing(transfers: dict[str, Any] | None) -> str:
-    """Returns a sentence on the transfers and bytes that completion times leave out; empty if none.
+    """Returns a text on the transfers and bytes that completion times exclude; empty if there are none.
 
     >>> missing({"started": 563, "finished": 397, "aborted": 0, "unfinished": 166, "missing_share": 0.7})
     '166 of 563 transfers (166 unfinished) with 70 % of the bytes'
@@ -190,14 +190,14 @@ def missing(transfers: dict[str, Any] | None) -> str:
 
 
 def fairness_of(summary: dict[str, Any]) -> str:
-    """Returns which index of fairness `jain_of_shares` is."""
+    """Returns the name of the fairness index `jain_of_shares`."""
     groups = [flow for flow in summary["flows"] if flow["distance"] is not None and flow["active"] > 1]
     by_mean = any(not flow.get("has_members") for flow in groups)
     return f"Jain's index of throughput / fair share{' (groups count as their mean)' if by_mean else ''}"
 
 
 def settling(summary: dict[str, Any]) -> str:
-    """Returns how long a run took to settle, as a cell of a table."""
+    """Returns the settling time of a run as a table cell."""
     took = time(summary["settling_s"])
     if summary["settled"] or summary["jain_of_shares"] is None:
         return took
@@ -205,7 +205,7 @@ def settling(summary: dict[str, Any]) -> str:
 
 
 def html_table(head: list[str], rows: list[list[str]], caption: str = "") -> str:
-    """Returns a table as HTML, which takes the colours of where it stands.
+    """Returns a table as HTML. The table inherits the colours of the page.
 
     >>> html_table(["flow"], [["<x>"]])
     '<div class="wide"><table><thead><tr><th scope="col">flow</th></tr></thead><tbody><tr><th scope="row">&lt;x&gt;</th></tr></tbody></table></div>'
@@ -224,7 +224,7 @@ def html_table(head: list[str], rows: list[list[str]], caption: str = "") -> str
 
 
 def rate(bps: float | None) -> str:
-    """Prints a rate.
+    """Formats a rate.
 
     >>> rate(9_990_000.0), rate(None)
     ('9.99 Mb/s', '-')
@@ -233,7 +233,7 @@ def rate(bps: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Prints a number of bytes.
+    """Formats a number of bytes.
 
     >>> size(1500)
     '1.5 kB'
@@ -242,7 +242,7 @@ def size(count: float | None) -> str:
 
 
 def time(seconds: float | None) -> str:
-    """Prints a time.
+    """Formats a time.
 
     >>> time(2.0204), time(0.0005), time(0)
     ('2.02 s', '500 us', '0 s')
@@ -253,7 +253,7 @@ def time(seconds: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Prints a share of 1.
+    """Formats a fraction as a percentage.
 
     >>> percent(0.0312), percent(0.0), percent(1e-7)
     ('3.12 %', '0 %', '<0.01 %')

@@ -1,4 +1,4 @@
-"""Completion times and slowdowns of transfers: against size, and their distribution."""
+"""Completion times and slowdowns of transfers against size, and the distribution of completion times."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Entries that have curves of their own; more are drawn together.
+#: Limit on entries with separate curves. With more entries, all share one curve.
 MOST_ENTRIES = len(COLOURS)
-#: Sizes within a fifth of a decade are one point; with fewer transfers than these, each is a point of its own.
+#: Size classes per decade, and limit on transfers that are also drawn as single points.
 PER_DECADE = 5
 FEW = 300
-#: Points of a distribution.
+#: Limit on the points of a distribution.
 STEPS = 400
 LOW, HIGH = 0.05, 0.95
-#: The quantiles of slowdowns that are drawn.
+#: Quantiles of the slowdown curves.
 MEDIAN, LATE = 0.5, 0.99
 
 
@@ -36,19 +36,20 @@ class Transfers:
     """Completion times of the finished transfers of an entry, s; sizes in bytes.
 
     Attributes:
-        name: of the entry.
-        label: what a legend says.
-        size: the mean size of each class.
-        median: of each class; nine of ten lie between `low` and `high`.
-        low: see `median`.
-        high: see `median`.
-        ideal: the median of the ideal times of each class.
-        sharing: the median if the same transfers shared their narrowest link; NaN beside unlimited flows.
-        slowdown: the median slowdown of each class.
-        slowdown_late: the 99th percentile of the slowdown of each class.
-        points: sizes and times of single transfers, where they are few.
-        times: completion times, sorted.
-        shares: of all transfers, those that finished in no longer.
+        name: Name of the entry.
+        label: Text of the legend.
+        size: Mean size of each size class.
+        median: Median completion time of each class.
+        low: 5th percentile of the completion time of each class.
+        high: 95th percentile of the completion time of each class.
+        ideal: Median ideal completion time of each class.
+        sharing: Median completion time of each class under processor sharing of the narrowest link; NaN if unlimited
+            flows use that link.
+        slowdown: Median slowdown of each class.
+        slowdown_late: 99th percentile of the slowdown of each class.
+        points: Sizes and completion times of single transfers, if there are at most `FEW` transfers.
+        times: Quantiles of the completion time.
+        shares: Fractions of all started transfers that finished within `times`.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Transfers:
 
 
 def transfers(result: Result) -> list[Transfers]:
-    """Returns the completion times of each entry with finished transfers; of many entries, those of all together."""
+    """Returns the completion times of each entry with finished transfers; one total if there are many entries."""
     done = finished(result.transfers)
     if done.is_empty():
         return []
@@ -112,9 +113,9 @@ def _of(name: str, label: str, own: pl.DataFrame, started: int) -> Transfers:
 
 
 def _sharing(done: pl.DataFrame, scenario: dict[str, Any]) -> Array:
-    """What each transfer would take if those over its narrowest link shared that at any moment, s.
+    """Returns the completion time of each transfer under processor sharing of its narrowest link, s.
 
-    NaN beside unlimited flows.
+    It is NaN if unlimited flows use that link.
     """
     capacity = {link["name"]: link["service_bps"] for link in scenario["links"]}
     narrowest = {flow["name"]: min(flow["path"], key=capacity.__getitem__) for flow in scenario["flows"]}

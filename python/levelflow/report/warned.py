@@ -1,4 +1,4 @@
-"""Warnings about the numbers of runs."""
+"""Warnings about runs whose results exclude transfers or packets."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Share of the packets that came to a queue: above it, the command warns of those that are still queued.
+#: Warning threshold for the fraction of a link's packets that are still queued at the end of a run.
 WAITING_WARNING_SHARE = 0.01
 
 
 def of_run(flows: list[dict[str, Any]], links: list[dict[str, Any]]) -> list[str]:
-    """Returns warnings about flows and links whose numbers leave something out.
+    """Returns warnings about unfinished transfers and queued packets that the numbers exclude.
 
     >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
     >>> of_run([flow, flow, flow], [])
@@ -41,9 +41,9 @@ def _alike(kind: str, others: int) -> str:
 
 
 def tally(runs: Iterable[Iterable[str]]) -> list[str]:
-    """Returns each warning of some runs once, with the number of runs that have it.
+    """Returns each warning once, with the number of runs that have it.
 
-    Warnings that differ in numbers alone are one.
+    Warnings that differ only in numbers count as one.
 
     >>> tally([["link A1->B: full", "no flow"], ["link A7->B: full"], []])
     ['link A1->B: full (in 2 of 3 runs, with other numbers in some)', 'no flow (in 1 of 3 runs)']

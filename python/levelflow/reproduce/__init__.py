@@ -1,6 +1,6 @@
-"""Claims of the papers: what each figure must show, measured again and judged.
+"""Reproduction of papers: measures and verifies the claims of each figure.
 
-A figure is a folder of ``papers/``; ``docs/guides/add-a-figure.md`` says how to write one.
+A figure is a folder of ``papers/``; ``docs/guides/add-a-figure.md`` describes its files.
 """
 
 from levelflow.reproduce.verdict import Against, Noted, Seeds, over_seeds

@@ -1,4 +1,4 @@
-"""Panels that many figures show."""
+"""Plot elements that several figures use."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from levelflow.reproduce.verdict import Value
     from levelflow.results import Result
 
-#: The colour of what checks expect, which no curve has, and the mark of the texts beside it.
+#: Colour of expected values, which no curve uses, and id of the labels of expected values.
 EXPECTED, EXPECTED_ID = "#B0126E", "expected"
-#: Where on a panel, from its start, a line is too near its end for a text after it.
+#: Fraction of the panel width beyond which labels are right-aligned.
 LATE = 0.5
 
 
@@ -32,7 +32,7 @@ def draw_rates(
     window: Window = ALL,
     **style: Any,
 ) -> None:
-    """Draws the rates of the named flows, or of all, over time: a panel for each result."""
+    """Draws the rates of the named flows, or of all flows, over time: one panel per result."""
     for axes, result, title in zip(np.ravel(panels), results, titles, strict=True):
         for name in names or result.flows["flow"].unique(maintain_order=True):
             t, rate = rates.rate_series(result.flows, name, window)
@@ -50,18 +50,18 @@ def draw_expected(
     shift: float = 0.0,
     along: str = "y",
 ) -> None:
-    """Draws what a check expects: a line at each number, the band of its tolerance, and the check in words.
+    """Draws a line, a tolerance band and a label for each expected value of a check.
 
-    Lines are solid where the paper prints the number, and dashed where we derive or infer it.
+    Lines are solid if the paper prints the number, and dashed if it is derived or inferred.
 
     Args:
-        axes: the panel, whose limits are settled where it sets any.
-        figure: the figure.
-        check: such as `"rcp-fig3[0]"`; it expects one number, or several.
-        over: where on the other axis the check looks: a window, or one for each number; all of it by default. A window
-            that ends where it starts is a point.
-        scale: what one of the metric is on the axis.
-        shift: what is added to that, such as the time from which a duration counts.
+        axes: Panel; its axis limits must be final.
+        figure: Figure.
+        check: Name of the check, such as `"rcp-fig3[0]"`; it expects one number or several.
+        over: Window of the check along the line, or one window per number; the whole axis by default. A window that
+            ends where it starts is a point.
+        scale: Factor that converts the metric to the unit of the axis.
+        shift: Offset that is added on the axis, such as the start time of a measured duration.
         along: "y" or "x", the axis that shows the metric.
     """
     stated = figure.claim.checks[check]
@@ -103,7 +103,7 @@ def _mark(
 
 
 def _say(axes: Any, text: str, place: float, window: Window | None, along: str) -> None:
-    """Writes a text along a line from its start, or up to its end where that is near the end of the panel."""
+    """Writes a label at the start of a line, or right-aligned at its end if the line starts beyond `LATE`."""
     upright = along == "x"
     across = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()
     start, end = (0.0, 1.0) if window is None else window
@@ -131,19 +131,19 @@ def _say(axes: Any, text: str, place: float, window: Window | None, along: str) 
 
 
 def draw_seeds(axes: Any, curves: Iterable[tuple[Any, Any]], label: str | None = None, **style: Any) -> None:
-    """Draws curves, one per seed, as the median of those that have a value and the band that holds them all."""
+    """Draws the median and the range over seeds; `curves` has one curve per seed."""
     x, values = _on_one_grid(curves)
     (line,) = axes.plot(x, np.nanmedian(values, axis=0), label=label, **style)
     _fill(axes, x, values, line.get_color())
 
 
 def draw_band(axes: Any, curves: Iterable[tuple[Any, Any]], color: Any) -> None:
-    """Draws the band between the lowest and the highest of curves, one per seed."""
+    """Draws the range over seeds as a band; `curves` has one curve per seed."""
     _fill(axes, *_on_one_grid(curves), color)
 
 
 def _on_one_grid(curves: Iterable[tuple[Any, Any]]) -> tuple[Array, Array]:
-    """All places where a curve has a value, and the values of each curve there; NaN beyond its ends."""
+    """Returns all x values of the curves, and each curve interpolated at these values; NaN beyond the curve's ends."""
     known = [(np.asarray(x, float), np.asarray(y, float)) for x, y in curves]
     grid = np.unique(np.concatenate([x for x, _ in known]))
     return grid, np.array([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known])

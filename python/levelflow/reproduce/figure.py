@@ -1,4 +1,4 @@
-"""What the ``measure.py`` of a figure works with: its scenario, and runs, shared where they are equal."""
+"""Interface through which the ``measure.py`` of a figure loads and runs scenarios. Equal scenarios share a run."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from levelflow.scenario import Scenario
 
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 
-#: Results kept in memory for other figures that run the same scenario, bytes; the oldest go first.
+#: Limit on the memory of cached results, in bytes. The oldest results are evicted first.
 KEEP_BYTES = 256 << 20
 
 
 class CancelledError(Exception):
-    """The session was interrupted while this figure was being measured."""
+    """Signals that the session was interrupted while a figure was measured."""
 
 
 class Runs:
     """Runs scenarios, at most ``workers`` at a time, and each scenario once.
 
     Args:
-        workers: runs side by side.
-        changes: values by dotted path that all scenarios get.
-        folder: where all results are kept, too, for as long as it is there; an equal scenario is not run again.
+        workers: Limit on parallel runs.
+        changes: Changes that apply to all scenarios, as pairs of dotted path and value.
+        folder: Folder that stores all results; scenarios with a stored result are not run.
     """
 
     def __init__(self, workers: int, changes: Sequence[tuple[str, Any]] = (), folder: Path | None = None) -> None:
@@ -48,13 +48,13 @@ class Runs:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """Ends the runs under way and refuses further ones."""
+        """Cancels the current runs and rejects further ones."""
         self._stop.set()
 
     def get(self, scenario: Scenario) -> Result:
-        """The result of a scenario, from an equal one that ran or is running if there is one.
+        """Returns the result of a scenario; equal scenarios are run once.
 
-        Hosts are those of the papers unless the scenario says otherwise.
+        The host profile is "paper" unless the scenario sets another one.
         """
         scenario = copy.deepcopy(scenario)
         scenario.raw.setdefault("profile", "paper")
@@ -110,35 +110,35 @@ class Runs:
 
 
 class Figure:
-    """One figure while it is measured.
+    """Figure that is being measured.
 
     Args:
-        claim: what it is to show.
-        runs: runs its scenarios.
-        full: whether they last as long as the paper's.
-        every_draw: whether it takes every seed and random case, also where fewer do for the quick tier.
+        claim: Claims of the figure.
+        runs: Runner of the figure's scenarios.
+        full: True for runs as long as in the paper.
+        every_draw: True to use all seeds and random cases; False for the smaller numbers of the quick tier.
     """
 
     def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_draw: bool = True) -> None:
         self.claim = claim
-        #: Whether this figure has runs of other lengths in the other tier: whether it has asked for `full`.
+        #: True if runs differ between the full and the quick tier, that is, if `measure.py` has read `full`.
         self.has_tiers = False
         self._full = full
         self._every_draw = every_draw
-        #: Results of this figure, in the order in which they were asked for.
+        #: Results of this figure, in the order of the requests.
         self.results: list[Result] = []
         self._runs = runs
 
     @property
     def full(self) -> bool:
-        """Whether to run what the paper ran, rather than what suffices in minutes."""
+        """True to run as long as the paper, False for runs of a few minutes."""
         self.has_tiers = True
         return self._full
 
     def scenario(
         self, overrides: Overrides | None = None, *, seed: int | None = None, name: str = SCENARIO_FILE
     ) -> Scenario:
-        """A scenario file of this folder with changes: values by dotted path, or a function that edits it."""
+        """Loads a scenario file of the figure's folder and changes it, by dotted paths or by a function."""
         scenario = Scenario.load(self.claim.folder / name)
         if callable(overrides):
             overrides(scenario)
@@ -154,11 +154,11 @@ class Figure:
         seed: int | None = None,
         scenario: str = SCENARIO_FILE,
     ) -> Result:
-        """Runs a scenario file of this folder with changes, as ``scenario`` makes them."""
+        """Runs a scenario file of the figure's folder with changes, see ``scenario``."""
         return self.runs([self.scenario(overrides, seed=seed, name=scenario)])[0]
 
     def runs(self, scenarios: Sequence[Scenario]) -> list[Result]:
-        """Runs several scenarios side by side; the results come in their order."""
+        """Runs several scenarios in parallel and returns the results in the order of the scenarios."""
         if len(scenarios) == 1:
             results = [self._runs.get(scenarios[0])]
         else:
@@ -168,20 +168,20 @@ class Figure:
         return results
 
     def listings(self) -> tuple[str, ...]:
-        """The scenarios of the results as TOML, in their order; equal ones once."""
+        """Returns the scenarios of the results as TOML, in order and without duplicates."""
         return tuple(dict.fromkeys(tomli_w.dumps(result.manifest["raw"]) for result in self.results))
 
     def draws(self, count: int, quick: int) -> int:
-        """How many random cases to try: ``count``, or ``quick`` in the quick tier, where so many would take long."""
+        """Returns the number of random cases: ``count``, or ``quick`` in the quick tier."""
         return count if self._every_draw else quick
 
     def seeds(self, count: int, quick: int | None = None) -> range:
-        """The first ``count`` seeds; in the quick tier ``quick``, where so many would take long."""
+        """Returns the seeds 1 to ``count``; in the quick tier 1 to ``quick``, if given."""
         return range(1, (count if quick is None else self.draws(count, quick)) + 1)
 
 
 def scenario_key(scenario: Scenario) -> str:
-    """Hash of everything in a scenario that its result depends on."""
+    """Returns the hash of a scenario without its name and description."""
     raw = {key: value for key, value in scenario.complete().items() if key not in ("name", "description")}
     return hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).hexdigest()
 

@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     Plot = Callable[[Figure, Canvas], None]
     Mark = Callable[[Figure, Axes], None]
 
-#: Size of a figure's own plot, inches, and the resolution of all.
+#: Size of a figure's own plot, in inches, and resolution of all pictures, in dots per inch.
 SIZE = (9.0, 4.0)
 DPI = 110
 
-#: The labels are ours, and the ticks of a logarithmic axis are formulas.
+#: Style with math text, which the ticks of logarithmic axes need. Labels here contain no names from users.
 STYLE = style.STYLE | {"text.parse_math": True}
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG picture, and what it shows in words."""
+    """PNG picture with its text alternative."""
 
     png: bytes
     alt: str
 
 
-_drawing = threading.Lock()  # matplotlib keeps its style in one place for all threads
+_drawing = threading.Lock()  # the style of matplotlib is global to all threads
 
 
 def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:
-    """Pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run with the band of its seeds.
+    """Draws the pictures of a figure with ``plot(figure, canvas)``, or else rates and queues of the first run.
 
-    Where it places no legend, each panel with labels has one. To the rates, ``mark(figure, axes)`` adds what checks
-    expect.
+    If `plot` adds no legend, each panel with labelled curves gets one. Pictures of rates and queues show a band over
+    the seeds of the run, and ``mark(figure, axes)`` adds expected values to the rates.
     """
     with _drawing, mpl.rc_context(STYLE):
         if plot is not None:
@@ -75,7 +75,7 @@ def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[P
 
 
 def _seeds(results: Sequence[Result]) -> list[Result]:
-    """The first result, and those of the same scenario with other seeds."""
+    """Returns the first result, and the results of the same scenario with different seeds."""
     by_seed: dict[Any, Result] = {}
     for result in results:
         if _without_seed(result) == _without_seed(results[0]):
@@ -88,7 +88,7 @@ def _without_seed(result: Result) -> dict[str, Any]:
 
 
 def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> Canvas:
-    """The picture of the first result, with the band that holds the curves of the same name of all seeds."""
+    """Returns the picture of the first result, with a band over all seeds around each of its named curves."""
     canvas, *others = map(drawn, seeds)
     if others:
         axes = canvas.axes[0]
@@ -105,20 +105,20 @@ def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> C
 
 
 def _retitle(axes: Axes, title: str) -> None:
-    """Changes a title where it stands; `set_title` would put it down on the legend."""
+    """Changes a title and keeps its position; `set_title` would move it onto the legend."""
     old = axes.get_title("left")
     next(part for part in axes.get_children() if isinstance(part, Text) and part.get_text() == old).set_text(title)
 
 
 def _points(line: Line2D) -> tuple[Any, Any]:
-    """Where a curve is, without its gaps."""
+    """Returns the points of a curve without its gaps."""
     x, y = line.get_data()
     known = np.isfinite(y)
     return np.asarray(x)[known], np.asarray(y)[known]
 
 
 def _name(line: Line2D) -> str:
-    """The name of a curve; empty of one without a name or without points."""
+    """Returns the name of a curve; empty if it has no name or no points."""
     name = str(line.get_label())
     return "" if name.startswith("_") or not np.size(line.get_xdata()) else name
 
@@ -130,7 +130,7 @@ def _picture(canvas: Canvas) -> Picture:
 
 
 def _described(axes: Axes) -> str:
-    """A panel in words: its title, its axes, its labelled curves and what checks expect."""
+    """Returns the text alternative of a panel: title, axes, labelled curves and expected values."""
     against = f"{axes.get_ylabel() or 'values'} against {axes.get_xlabel()}" if axes.get_xlabel() else axes.get_ylabel()
     labels = axes.get_legend_handles_labels()[1]
     curves = f"curves: {', '.join(labels)}" if labels else ""

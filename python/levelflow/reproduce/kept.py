@@ -1,4 +1,4 @@
-"""Keeps what was measured of figures, so that a run that was interrupted need not measure them again."""
+"""Cache of measured figures, so that an interrupted session can be resumed."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from levelflow.reproduce.model import Claim, Entry
 
-#: What of an outcome its claim does not say.
+#: Attributes of an outcome that are not part of its claim.
 MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier")
-#: The same check measured otherwise.
+#: Attributes that contain another measurement of the same check.
 OTHERS = ("other", "beside")
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures that one build measured, a file each.
+    """Cache of the figures that one build measured, with one file per figure.
 
     Attributes:
-        folder: where the files are.
-        build: which Levelflow measures, and with which changes.
-        full: whether it measures both tiers.
+        folder: Folder of the files.
+        build: Build of Levelflow and scenario changes.
+        full: True if both tiers are measured.
     """
 
     folder: Path
@@ -39,7 +39,7 @@ class Figures:
     full: bool
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """Returns what this build measured of a figure from the same files; None where nothing is kept of that."""
+        """Returns a figure that this build measured from the same files; None if it is not cached."""
         try:
             record = json.loads(self._file(claim).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
@@ -52,7 +52,7 @@ class Figures:
         return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
 
     def save(self, figure: FigureOutcome) -> None:
-        """Keeps a figure, in place of what was kept of it before."""
+        """Stores a figure and replaces an older version of it."""
         record = {
             "key": self._key(figure.claim),
             "outcomes": [_made(outcome) for outcome in figure.outcomes],
@@ -62,7 +62,7 @@ class Figures:
         files.replace(self._file(figure.claim), json.dumps(record))
 
     def forget(self) -> None:
-        """Removes all that is kept."""
+        """Removes all stored figures."""
         for path in self.folder.glob("*--*.json"):
             path.unlink()
 
@@ -70,7 +70,7 @@ class Figures:
         return self.folder / f"{claim.paper}--{claim.folder.name}.json"
 
     def _key(self, claim: Claim) -> str:
-        """Hash of what decides what is measured: the build, the tier, and the files of the figure and its models."""
+        """Returns the hash of all inputs that determine the result: build, tier, files of the figure and its models."""
         digest = hashlib.sha256(f"{self.build} {self.full}".encode())
         for path in sorted([*claim.folder.iterdir(), *claim.folder.parent.glob("*_models/*.py")]):
             if path.is_file():

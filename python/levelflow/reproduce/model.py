@@ -1,4 +1,4 @@
-"""The claims of one figure as ``claim.toml`` states them."""
+"""Claims of one figure as written in ``claim.toml``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CLAIM_FILE = "claim.toml"
 MEASURE_FILE = "measure.py"
 SCENARIO_FILE = "scenario.toml"
 CORRECTION = "correction"
-#: The paper prints it; it follows from the paper's equations; we read it into the text; or we say it in its place.
+#: Bases of an expected value: printed, derived from the paper's equations, inferred from its text, or our correction.
 BASES = ("text", "derived", "inferred", CORRECTION)
-#: What verdicts of a kind of entry stand on.
+#: Ground of a verdict (the kind of evidence), by kind of entry.
 GROUNDS = {
     "packet-sim": "packets",
     "linux-testbed": "packets, not Linux",
@@ -30,22 +30,22 @@ GROUNDS = {
 
 #: Verdicts of an erratum.
 ERRATA = ("corrected", "refuted")
-#: What of a check is a reading of the paper.
+#: Keys of a check that interpret the paper.
 READ = ("metric", "at", "op", "value", "tol_rel", "tol_abs", "basis")
 
 
 class ClaimError(ValueError):
-    """A claim file that cannot be used, or an id that no figure has: one line, what, where and what is allowed."""
+    """Invalid claim file or unknown id; one line with the place, the problem and the allowed values."""
 
 
 @dataclass(frozen=True)
 class Revised:
-    """Why a check is read otherwise than at first.
+    """Revision of a check after a first reading of the paper.
 
     Attributes:
-        quote: the sentence of the paper that the new reading rests on.
-        reason: why the first one was wrong or too sharp.
-        was: the first reading, as far as it differs: `op`, `value`, `tol_rel`, `tol_abs`, `metric`, `at`.
+        quote: Sentence of the paper that supports the new reading.
+        reason: Reason why the first reading was wrong or too strict.
+        was: Values of the first reading that differ: `op`, `value`, `tol_rel`, `tol_abs`, `metric`, `at`, `basis`.
     """
 
     quote: str
@@ -55,15 +55,15 @@ class Revised:
 
 @dataclass(frozen=True)
 class Erratum:
-    """What is false, inconsistent or incomplete as the paper prints it.
+    """False, inconsistent or incomplete statement of a paper.
 
     Attributes:
         verdict: "corrected" or "refuted".
-        quote: what is printed.
-        proof: why it is false; the measured value is the counterexample.
-        correction: what holds instead.
-        stands: what of the paper stands regardless.
-        shown_by: checks of the same figure, as `entry[0]`, that must hold for the verdict.
+        quote: Printed statement.
+        proof: Proof that it is false; the measured value is the counterexample.
+        correction: Corrected statement.
+        stands: Part of the paper that remains true.
+        shown_by: Checks of the same figure, as `entry[0]`, that must hold for the verdict.
     """
 
     verdict: str
@@ -76,7 +76,7 @@ class Erratum:
 
 @dataclass(frozen=True)
 class Check:
-    """One expectation of an entry."""
+    """Single expected result of an entry."""
 
     metric: str
     op: str
@@ -86,25 +86,25 @@ class Check:
     tol_abs: float | None = None
     basis: str = "text"
     note: str = ""
-    #: Why it does not reproduce here; shown only when it does not.
+    #: Reason why the check does not reproduce here; shown only in that case.
     reason: str = ""
-    #: What decides it and cannot be had; shown only when it does not reproduce.
+    #: Unavailable information that decides the check; shown only if the check does not reproduce.
     undecidable: str = ""
-    #: What was chosen after a first result was seen, where that may decide the verdict.
+    #: Choice made after a first result was seen, if it may affect the verdict.
     after_looking: str = ""
     revised: Revised | None = None
     erratum: Erratum | None = None
-    #: Laws, or other parts, without which it cannot be measured.
+    #: Laws and other components that the measurement requires.
     needs: tuple[str, ...] = ()
 
     def missing(self, available: frozenset[str]) -> tuple[str, ...]:
-        """What this check needs and ``available`` lacks."""
+        """Returns the needs of this check that are not in ``available``."""
         return tuple(need for need in self.needs if need not in available)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One claim of a paper: a figure, an equation or a paragraph."""
+    """Claim of a paper: a figure, an equation or a paragraph."""
 
     id: str
     source: str
@@ -112,19 +112,19 @@ class Entry:
     title: str
     setup: str
     check: tuple[Check, ...]
-    #: Readings that we chose where the paper leaves something open.
+    #: Interpretations that we chose where the paper is ambiguous.
     deviations: tuple[str, ...] = ()
-    #: That of checks that have none of their own.
+    #: Default `after_looking` of the checks.
     after_looking: str = ""
 
     @property
     def ground(self) -> str:
-        """What its verdicts stand on, in the simulator."""
+        """Ground of the entry's verdicts if it is measured in the simulator."""
         return GROUNDS[self.kind]
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of the values of the checks: ``metric``, or ``metric[at]`` where those of a metric differ in ``at``."""
+        """Names of the measured values, one per check: ``metric``, or ``metric[at]`` if its checks differ in ``at``."""
         places = Counter(metric for metric, _ in {(check.metric, check.at) for check in self.check})
         return tuple(
             f"{check.metric}[{check.at}]" if check.at and places[check.metric] > 1 else check.metric
@@ -134,11 +134,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Claim:
-    """The claims of one folder of ``papers/``."""
+    """Claims of one folder of ``papers/``."""
 
     folder: Path
     entries: tuple[Entry, ...]
-    #: What rates are multiplied by where a testbed runs the scenarios; None if it cannot.
+    #: Factor that scales rates for a testbed; None if the scenarios cannot run on one.
     testbed_scale: float | None = None
 
     @property
@@ -153,20 +153,20 @@ class Claim:
 
     @property
     def is_theory(self) -> bool:
-        """Whether its verdicts stand on no packets and no code: it computes, and simulates little."""
+        """True if all verdicts are about theory: the figure computes, and simulates little or nothing."""
         return all(entry.ground == "theory" for entry in self.entries)
 
     @property
     def checks(self) -> dict[str, Check]:
-        """The checks by their names, such as ``fig35a[0]``."""
+        """Checks by name, such as ``fig35a[0]``."""
         return {f"{entry.id}[{i}]": check for entry in self.entries for i, check in enumerate(entry.check)}
 
 
 def load(folder: Path) -> Claim:
-    """Reads and checks the claims of a folder.
+    """Reads and validates the claims of a folder.
 
     Raises:
-        ClaimError: when the file does not parse, or a key, an operator or a value is not allowed.
+        ClaimError: If the file does not parse, or a key, an operator or a value is not allowed.
     """
     path = folder / CLAIM_FILE
     try:
@@ -191,10 +191,10 @@ def load(folder: Path) -> Claim:
 
 
 def discover(papers: Path) -> list[Claim]:
-    """All claims under ``papers/``, in the order of their names.
+    """Returns all claims under ``papers/``, sorted by name.
 
     Raises:
-        ClaimError: when a claim file is not usable or two entries have the same id.
+        ClaimError: If a claim file is invalid or two entries have the same id.
     """
     claims = [load(path.parent) for path in sorted(papers.glob(f"*/*/{CLAIM_FILE}"))]
     owner: dict[str, str] = {}
@@ -207,10 +207,12 @@ def discover(papers: Path) -> list[Claim]:
 
 
 def select(claims: Sequence[Claim], ids: Sequence[str], paper: str | None = None) -> list[Claim]:
-    """The claims whose entry id, folder or ``paper/folder`` is in ``ids`` (all, if empty), of one paper if named.
+    """Returns the claims whose entry id, folder or ``paper/folder`` is in ``ids``, optionally of one paper.
+
+    An empty ``ids`` selects all claims.
 
     Raises:
-        ClaimError: when an id or the paper is not among the claims; it names the nearest one.
+        ClaimError: If an id or the paper is unknown; the message contains the nearest one.
     """
     papers = sorted({claim.paper for claim in claims})
     if paper is not None and paper not in papers:
@@ -273,7 +275,7 @@ def _check(raw: Any, where: str) -> Check:
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or tolerance < 0:
             raise ClaimError(f"{where}, {key}: a number of at least 0 is needed, not {tolerance!r}")
     if sum(key in item for key in ("reason", "undecidable", "erratum")) > 1:
-        raise ClaimError(f"{where}: at most one of reason, undecidable and erratum says why it is not reproduced")
+        raise ClaimError(f"{where}: at most one of reason, undecidable and erratum is allowed")
     revised, erratum = item.pop("revised", None), item.pop("erratum", None)
     return Check(
         **{**item, "needs": _texts(item, "needs", where)},

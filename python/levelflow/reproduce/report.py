@@ -1,4 +1,4 @@
-"""The report: one HTML page that needs nothing else."""
+"""Report of the measured claims as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.wording import Unit
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: Where what a check expects comes from, by its basis.
+#: Text on the origin of an expected value, by basis of the check.
 SAYS = {
     "text": "printed",
     "derived": "from its equations",
@@ -35,19 +35,19 @@ SAYS = {
 STYLE, SCRIPT = "report.css", "report.js"
 HEADS = "".join(f"<th scope=col>{head}" for head in ("metric", "expected", "measured", "verdict"))
 KEY = (
-    "In the strips, the shaded range meets the check; the tall line is the value that it names; a dot is a number "
-    "measured, one per seed where there are several, on the bar from the lowest to the highest, with their median as a "
-    "short line. A hollow dot does not meet the check, an arrow is an infinite number. Strips of several rows have a "
-    "row, and a scale, per number expected. In plots, what checks expect is purple: a line at the number, solid where "
-    "the paper prints it and dashed where we derive it, over the time or the sizes that the check looks at, and the "
-    "band of its tolerance."
+    "In the strips, the shaded range meets the check, and the tall line is the expected value. Each dot is a measured "
+    "number, one per seed if there are several seeds. A bar connects the lowest and the highest dot, and the short "
+    "line is their median. A hollow dot does not meet the check. An arrow is an infinite number. Strips of several "
+    "rows have a row, and a scale, per expected number. In plots, expected values are purple: a line at the number, "
+    "solid if the paper prints it and dashed if we derive it, over the time or the sizes of the check, with the band "
+    "of its tolerance."
 )
-#: Scenarios of a figure that are shown in full.
+#: Limit on the scenarios of a figure that are shown in full.
 LISTED = 3
 
 
 def page(figures: Sequence[FigureOutcome], build: str) -> str:
-    """The report of the measured figures as one HTML text; ``build`` says which Levelflow measured them."""
+    """Returns the report of the measured figures as HTML; ``build`` is the build of Levelflow that measured them."""
     figures = sorted(figures, key=lambda figure: figure.claim.name)
     style, script = (_file(name) for name in (STYLE, SCRIPT))
     tier = _tier({figure.tier for figure in figures})
@@ -77,10 +77,10 @@ def _file(name: str) -> str:
 
 
 def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
-    """Writes the report; an older one is replaced in one step.
+    """Writes the report atomically.
 
     Raises:
-        OSError: when the file cannot be written.
+        OSError: If the file is not writable.
     """
     files.replace(path, page(figures, build))
 
@@ -93,10 +93,9 @@ def _tier(tiers: set[str]) -> str:
 
 
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
-    """Counts verdicts by paper, by basis and by what they stand on: by the head of a table, and row.
+    """Counts verdicts by paper, by basis and by ground. The first key is a table title, and the second a row title.
 
-    Checks of corrections say what papers do not, so they have a row of their own among the bases, and count nowhere
-    else.
+    Checks of corrections are not statements of a paper. They have a row in the table of bases and in no other table.
     """
     tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "expected": {}, "measured on": {}}
     for figure in figures:
@@ -111,7 +110,7 @@ def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Ver
 
 
 def occurring(tables: Mapping[str, Mapping[str, Counter[Verdict]]]) -> list[Verdict]:
-    """The verdicts that tables have a column for: those that occur."""
+    """Returns the verdicts with a column in the tables: those that occur, and always "reproduced"."""
     return [verdict for verdict in VERDICTS if tables["paper"]["all"][verdict] or verdict == "reproduced"]
 
 
@@ -131,7 +130,7 @@ def _summary(figures: Sequence[FigureOutcome]) -> str:
 
 
 def _contents(figures: Sequence[FigureOutcome]) -> str:
-    """Links to all figures, by paper, with what did not come out in each."""
+    """Returns links to all figures, by paper, with the number of each verdict other than "reproduced"."""
     parts = []
     for paper, group in groupby(figures, key=lambda figure: figure.claim.paper):
         items = "".join(f"<li>{_link(figure)}" for figure in group)
@@ -150,7 +149,7 @@ def _order(item: tuple[Verdict, int]) -> int:
 
 
 def _filters(figures: Sequence[FigureOutcome]) -> str:
-    """Boxes by which a script shows and hides checks; without one, all are shown."""
+    """Returns checkboxes for the script, which shows and hides checks; without a script, all checks are shown."""
     count = Counter(outcome.verdict for figure in figures for outcome in figure.outcomes)
     boxes = "".join(
         f"<label><input type=checkbox checked value='{_class(verdict)}'> {_badge(verdict)} {n}</label> "
@@ -178,7 +177,7 @@ def _figure(figure: FigureOutcome) -> str:
 
 
 def _scenarios(texts: Sequence[str]) -> str:
-    """The first scenarios that were run, folded away, and how many more there are."""
+    """Returns the first scenarios in a collapsed block, with the number of omitted scenarios."""
     if not texts:
         return ""
     listed = "".join(f"<pre>{escape(text)}</pre>" for text in texts[:LISTED])
@@ -224,7 +223,7 @@ def _measured(outcome: Outcome, unit: Unit) -> str:
 
 
 def _beside(outcome: Outcome, unit: Unit) -> str:
-    """What the simulator has beside a network, and the other tier."""
+    """Returns further measurements of the check: by the simulator if a network was measured, and by the second tier."""
     others = [("simulator", outcome.beside)]
     if outcome.other:
         others.append((f"{outcome.other.tier} tier", outcome.other))

@@ -1,4 +1,4 @@
-"""Measures figures, some at a time, and judges every check."""
+"""Measurement of figures in parallel, and evaluation of their checks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from levelflow.reproduce.verdict import (
     spread,
 )
 
-#: One measured value per check of an entry, by the key of the check.
+#: Measured values of an entry, by check key.
 Values = Mapping[str, Measured | Noted]
 
 
@@ -43,7 +43,7 @@ QUICK, FULL = "quick", "full"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one check."""
+    """Outcome of one check."""
 
     entry: Entry
     index: int
@@ -51,23 +51,23 @@ class Outcome:
     measured: Any = None
     target: Any = None
     note: str = ""
-    #: Of how many seeds `measured` has one value each; 0 where it is no list of seeds.
+    #: Number of seeds with a value in `measured`; 0 if it is not a list of seeds.
     seeds: int = 0
-    #: The same check measured in the simulator at the same scale, where a network was measured.
+    #: Outcome of this check in the simulator at the same scale, if a network was measured.
     beside: Outcome | None = None
-    #: The tier that was measured; of both, the one with the worse verdict.
+    #: Measured tier; if both were measured, the one with the worse verdict.
     tier: str = QUICK
-    #: The same check in the other tier, where both were measured.
+    #: Outcome of this check in the tier that is not `tier`, if both were measured.
     other: Outcome | None = None
 
     @property
     def check(self) -> Check:
-        """The check that was judged."""
+        """Evaluated check."""
         return self.entry.check[self.index]
 
     @property
     def spread(self) -> Spread | None:
-        """What its seeds give together; None without seeds."""
+        """Median and range over the seeds; None without seeds."""
         if not self.seeds:
             return None
         check = self.check
@@ -76,27 +76,27 @@ class Outcome:
 
     @property
     def ground(self) -> str:
-        """What the verdict stands on."""
+        """Ground of the verdict."""
         return "a real network" if self.beside else self.entry.ground
 
 
 @dataclass(frozen=True)
 class FigureOutcome:
-    """What became of one figure."""
+    """Outcome of one figure."""
 
     claim: Claim
     outcomes: tuple[Outcome, ...]
     images: tuple[Picture, ...]
-    #: The scenarios that were run, as TOML, in the order in which they were asked for; equal ones once.
+    #: Scenarios that were run, as TOML, in the order of the requests and without duplicates.
     scenarios: tuple[str, ...]
     seconds: float
     tier: str
-    #: Whether the figure has other runs in the other tier.
+    #: True if runs differ between the full and the quick tier.
     has_tiers: bool = False
 
 
 def available() -> frozenset[str]:
-    """What a check may need: the names of the laws that exist, and the data plane where it can run."""
+    """Returns the needs of checks that are available: the names of all laws, and the data plane if it can run."""
     laws = frozenset(law["name"] for law in json.loads(_core.laws()))
     return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
 
@@ -110,12 +110,12 @@ def measure_all(
     changes: Sequence[tuple[str, Any]] = (),
     folder: Path | None = None,
 ) -> Generator[FigureOutcome, None, None]:
-    """Measures the figures, with ``workers`` runs side by side (one per processor by default); yields each when done.
+    """Measures figures with ``workers`` parallel runs (by default one per processor) and yields each when done.
 
-    With ``full``, in both tiers and with every seed: of each check, the worse verdict counts. What is ``kept`` is not
-    measured again, and what is measured is kept. ``changes`` are values by dotted path that all scenarios get. Results
-    of runs are kept in ``folder``, if there is one. An interruption ends the runs under way; what was yielded before
-    stands.
+    With ``full``, both tiers are measured with every seed, and the worse verdict of each check counts. Figures in
+    ``kept`` are not measured again; measured figures are added to it. ``changes`` apply to all scenarios. Results of
+    runs are stored in ``folder``, if there is one. An interruption cancels the current runs; outcomes that were
+    yielded before remain valid.
     """
     workers = workers or os.cpu_count() or 1
     runs, laws = Runs(workers, changes, folder), available()
@@ -129,7 +129,8 @@ def measure_all(
             kept.save(found)
         return found
 
-    # While one figure is judged or drawn, others simulate. Python computes one at a time: theory waits for theory.
+    # The additional thread keeps all runs busy while a figure is evaluated or drawn. Figures of theory compute in
+    # Python, so one thread suffices for them.
     simulated, computed = ThreadPoolExecutor(workers + 1), ThreadPoolExecutor(1)
     try:
         figures = [(computed if claim.is_theory else simulated).submit(one, claim) for claim in claims]
@@ -142,17 +143,17 @@ def measure_all(
 
 
 class Kept(Protocol):
-    """Keeps figures that were measured."""
+    """Cache of measured figures."""
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """What was kept of a figure."""
+        """Returns a cached figure; None if there is none."""
 
     def save(self, figure: FigureOutcome) -> None:
-        """Keeps a figure."""
+        """Stores a figure."""
 
 
 def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutcome:
-    """Measures one figure with the printed durations, and in the quick tier where that differs; the worse counts."""
+    """Measures one figure in the full tier and, if it differs, in the quick tier; the worse verdict counts."""
     full = measure(claim, [runs], laws, full=True)
     if not full.has_tiers:
         return full
@@ -162,7 +163,7 @@ def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutco
 
 
 def worse(one: Outcome, other: Outcome) -> Outcome:
-    """Returns the outcome with the worse verdict, the first of equal ones, with the other beside it."""
+    """Returns the outcome with the worse verdict, or `one` if verdicts are equal; attaches the second outcome."""
     order = get_args(Verdict)
     if order.index(other.verdict) > order.index(one.verdict):
         one, other = other, one
@@ -172,13 +173,13 @@ def worse(one: Outcome, other: Outcome) -> Outcome:
 def measure(
     claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool, every_draw: bool = True
 ) -> FigureOutcome:
-    """Measures one figure; whatever its code raises becomes the verdict "error" of its checks.
+    """Measures one figure; an exception of its code becomes the verdict "error" of its checks.
 
-    Where there are several ``repeats``, each measures it, and the checks are judged over them as over seeds.
+    The figure is measured once per item of ``repeats``. Checks are evaluated over repeats as over seeds.
 
     Raises:
-        CancelledError: when the session was interrupted.
-        ClaimError: when the names of its values are not those of its checks.
+        CancelledError: If the session was interrupted.
+        ClaimError: If the names of the measured values are not those of the checks.
     """
     begin = time.monotonic()
     figures = [Figure(claim, runs, full=full, every_draw=every_draw) for runs in repeats]
@@ -195,7 +196,7 @@ def measure(
             images = draw(figures[0], getattr(module, "plot", None), getattr(module, "mark", None))
         except (CancelledError, ClaimError):
             raise
-        except Exception as error:  # the figure's own code: any failure is its verdict, not ours
+        except Exception as error:  # any exception of the figure's code becomes a verdict
             failure = f"{type(error).__name__}: {error}"
     outcomes = explain(
         [outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)]
@@ -210,7 +211,7 @@ def measure(
 
 
 def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, dict[str, Measured | Noted]]:
-    """The values of repeats as those of seeds."""
+    """Combines the values of several repeats as if they were values of several seeds."""
     first = found[0]
     return {
         entry: {name: over_repeats([table[entry][name] for table in found]) for name in values}
@@ -219,7 +220,7 @@ def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, dict[str, Meas
 
 
 def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
-    """The values of one check as those of seeds; with targets of their own, as lists that must agree throughout."""
+    """Combines values of one check over repeats as over seeds. Values with their own targets become lists."""
     notes = dict.fromkeys(value.note for value in values if isinstance(value, Noted))
     plain = [value.value if isinstance(value, Noted) else value for value in values]
     against = [value for value in plain if isinstance(value, Against)]
@@ -240,10 +241,10 @@ def _flat(values: Iterable[Value]) -> list[Scalar]:
 
 
 def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
-    """Makes sure that there is one value for each check of each entry; those that cannot be measured need none.
+    """Verifies that each check of each entry has a value; checks with missing needs require none.
 
     Raises:
-        ClaimError: when a name is missing or unknown.
+        ClaimError: If a name is missing or unknown.
     """
     where = f"{claim.name}, {MEASURE_FILE}"
     _match(where, values, {entry.id: True for entry in claim.entries})
@@ -260,9 +261,9 @@ def _match(where: str, values: Mapping[str, Any], needed: Mapping[str, bool]) ->
 
 
 def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "") -> list[Outcome]:
-    """Verdicts of the checks of an entry from its measured values, in the order of its checks.
+    """Returns the outcomes of the checks of an entry, in their order.
 
-    A check that has a value keeps its verdict even when the figure failed later on.
+    A check with a value has a verdict even if the code of the figure failed later.
     """
     outcomes = []
     for i, (key, check) in enumerate(zip(entry.keys, entry.check, strict=True)):
@@ -276,7 +277,7 @@ def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "")
 
 
 def explain(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """Says of what did not come out whether the paper errs, as long as its proof holds, or nobody can tell."""
+    """Changes "not reproduced" to corrected, refuted or undecidable if the claim declares this and its proof holds."""
     held = {f"{outcome.entry.id}[{outcome.index}]" for outcome in outcomes if outcome.verdict == "reproduced"}
     return tuple(outcome if outcome.verdict != "not reproduced" else _explained(outcome, held) for outcome in outcomes)
 
@@ -326,13 +327,13 @@ def _joined(*texts: str) -> str:
 
 
 def _same(seeds: Seeds) -> bool:
-    """Whether seeds change nothing, in a number that would tell: no loss is no loss with any seed."""
+    """Returns True if all seeds give the same non-integer number; equal integers, such as 0 losses, prove nothing."""
     first, *others = _plain(seeds).values
     return bool(others) and isinstance(first, float) and not first.is_integer() and others == [first] * len(others)
 
 
 def _means(value: Any) -> Iterator[OverFlows]:
-    """The numbers of a value that know on how many flows they rest."""
+    """Yields the means over flows that a value contains."""
     if isinstance(value, OverFlows):
         yield value
     for part in _parts(value):
@@ -340,7 +341,7 @@ def _means(value: Any) -> Iterator[OverFlows]:
 
 
 def _of_flows(means: Sequence[OverFlows]) -> str:
-    """On how many flows means rest, and what single flows have: the median, and what nine of ten lie between."""
+    """Describes means over flows: the number of flows, and the median and 5th to 95th percentile of single flows."""
     known = [mean.quantiles for mean in means if mean.quantiles]
     texts = [f"over {_span([mean.flows for mean in means])} flows"] if means else []
     if known:
@@ -351,7 +352,7 @@ def _of_flows(means: Sequence[OverFlows]) -> str:
 
 
 def _span(numbers: Sequence[float]) -> str:
-    """The numbers as one or as two bounds."""
+    """Returns the range of the numbers as text."""
     least, most = (
         f"{pick(numbers):.4g}" if isinstance(numbers[0], float) else f"{pick(numbers)}" for pick in (min, max)
     )
@@ -367,7 +368,7 @@ def _parts(value: Any) -> Sequence[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value with NumPy scalars and arrays, and what knows its flows, as Python ones."""
+    """Converts NumPy scalars, arrays and means over flows in a value to plain Python."""
     if isinstance(value, Against):
         return Against(_plain(value.measured), _plain(value.target))
     if isinstance(value, Seeds):
@@ -380,7 +381,7 @@ def _plain(value: Any) -> Any:
 
 
 def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, Any]]:
-    """One record per check that was measured, in the order of the claims; missing ones are left out."""
+    """Returns one record per measured check, in the order of the claims."""
     return [
         _record(figure, outcome)
         for figure in sorted(figures, key=lambda figure: figure.claim.name)
@@ -430,7 +431,7 @@ def _note(outcome: Outcome) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value with what JSON cannot say (infinity, NaN) as text."""
+    """Converts infinity and NaN, which JSON cannot represent, to text."""
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -440,7 +441,7 @@ def _module(claim: Claim) -> ModuleType:
     path = claim.folder / MEASURE_FILE
     name = f"levelflow_papers_{claim.paper}_{claim.folder.name}".replace("-", "_")
     models = str(claim.folder.parent)
-    if models not in sys.path:  # packages beside the figures, whose names no two papers share
+    if models not in sys.path:  # packages in the paper's folder; their names are unique across papers
         sys.path.append(models)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

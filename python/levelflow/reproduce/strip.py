@@ -1,4 +1,4 @@
-"""A strip per check: the range that it allows, the value that it names, and a dot for each number measured."""
+"""Strip charts of checks: the allowed range, the expected value, and a dot per measured number."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from levelflow.reproduce.model import Check
     from levelflow.reproduce.runner import Outcome
 
-#: Size of a strip, and its room at either end as a share of what it shows.
+#: Size of a strip, and margin at each end as a fraction of the range.
 WIDTH, HEIGHT = 180, 16
 ROOM = 0.08
-#: The most strips that a check has: more say less than the numbers.
+#: Limit on the strips of a check. More strips would be harder to read than numbers.
 MOST = 8
-#: Where a number beyond all bounds stands, from the end of the strip.
+#: Distance of infinite numbers from the end of the strip.
 EDGE = 4
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One scale.
+    """Strip chart with one scale.
 
     Attributes:
-        low: the lowest number allowed.
-        high: the highest one.
-        named: what the check names: one number, or two bounds.
-        dots: the numbers measured.
-        inside: whether each of them meets the check.
-        seeds: whether they are those of seeds, one each.
+        low: Lowest allowed number.
+        high: Highest allowed number.
+        named: Expected number, or two bounds.
+        dots: Measured numbers.
+        inside: True for each measured number that meets the check.
+        seeds: True if there is one measured number per seed.
     """
 
     low: float
@@ -45,7 +45,7 @@ class Strip:
     seeds: bool
 
     def place(self, value: float) -> float:
-        """Where a number stands from left to right; infinite ones at the ends."""
+        """Returns the horizontal position of a number; infinite numbers are at the ends."""
         shown = [number for number in (self.low, self.high, *self.named, *self.dots) if math.isfinite(number)]
         least, most = min(shown), max(shown)
         room = ROOM * (most - least) or 0.1 * abs(most) or 1.0
@@ -55,7 +55,7 @@ class Strip:
 
 
 def strips(outcome: Outcome) -> list[Strip]:
-    """The strips of a check: one, or one per number expected; none where that are many, or not numbers."""
+    """Returns the strips of a check, one per expected number; none if there are too many, or values are not numbers."""
     check = outcome.check
     target = check.value if outcome.target is None else outcome.target
     if outcome.measured is None or target is None:
@@ -87,7 +87,7 @@ def _strip(check: Check, named: Sequence[float], dots: Sequence[float], seeds: b
 
 
 def svg(outcome: Outcome) -> str:
-    """The strips of a check as one SVG element that says in words what it shows; nothing where there is none."""
+    """Returns the strips of a check as one SVG element with a text alternative; empty if there are none."""
     rows = strips(outcome)
     if not rows or not all(any(map(math.isfinite, row.named + row.dots)) for row in rows):
         return ""

@@ -1,6 +1,6 @@
-"""Figures on a real network: the testbed runs their scenarios, and the simulator the same at the same scale.
+"""Figures on a real network: testbed and simulator run the same scenarios at the same scale.
 
-Rates and queues of both are divided by the scale, so that they are in the units of the paper.
+Rates and queues of both results are divided by the scale, so that they are comparable with the paper.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from levelflow.reproduce.runner import FigureOutcome, Kept, available, measure
 from levelflow.results import Result
 from levelflow.scenario import Scenario
 
-#: How often a run looks whether it is to stop, s.
+#: Interval at which a run checks for cancellation, s.
 LOOK_EVERY = 0.2
 SCALED = ("_bps", "_bytes")
 
 
 def split(claims: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:
-    """The claims that say at what scale a testbed runs them, and the others.
+    """Returns the claims with a testbed scale, and the claims without one.
 
     Raises:
-        ClaimError: when none does.
+        ClaimError: If no claim has a testbed scale.
     """
     fit = [claim for claim in claims if claim.testbed_scale is not None]
     if not fit:
@@ -42,7 +42,7 @@ def split(claims: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:
 
 
 class Network(Runs):
-    """Runs scenarios on the testbed, one after the other, at a scale, and keeps what ran in a folder."""
+    """Runs scenarios sequentially on the testbed, with scaled rates, and stores results in a folder."""
 
     def __init__(self, program: Path, scale: float, folder: Path, changes: Sequence[tuple[str, Any]]) -> None:
         super().__init__(1, changes)
@@ -52,7 +52,7 @@ class Network(Runs):
         folder.mkdir()
 
     def ran(self, scenario: Scenario) -> Scenario:
-        """What became of a scenario at that scale."""
+        """Returns a scenario with the scaled rates that ran on the testbed."""
         return Scenario.load(self._out(scenario) / "scenario.toml")
 
     def _out(self, scenario: Scenario) -> Path:
@@ -83,7 +83,7 @@ class Network(Runs):
 
 
 class Twin(Runs):
-    """Runs in the simulator what a network ran."""
+    """Runs the scenarios of a testbed in the simulator, with the same scaled rates."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(1, network.changes)
@@ -94,7 +94,7 @@ class Twin(Runs):
 
 
 def in_units_of_the_paper(result: Result, scale: float) -> Result:
-    """A result with the rates and bytes of its series divided by the scale; its summary stays as it is."""
+    """Returns a result with the rates and bytes of its series divided by the scale; its summary is unchanged."""
     flows, links = (
         table.with_columns(pl.col(name) / scale for name in table.columns if name.endswith(SCALED))
         for table in (result.flows, result.links)
@@ -110,10 +110,10 @@ def measure_all(
     kept: Kept | None = None,
     changes: Sequence[tuple[str, Any]] = (),
 ) -> Generator[FigureOutcome, None, None]:
-    """Measures figures on a network, one after the other, each outcome beside that of the simulator.
+    """Measures figures sequentially on a network, and each outcome also in the simulator.
 
-    Each runs ``repeats`` times, with the seeds 1, 2, and so on; the check must hold over them as over seeds.
-    An interruption ends the run under way; what was yielded before stands.
+    Each figure runs ``repeats`` times, with the seeds 1, 2, and so on. Checks are evaluated over repeats as over seeds.
+    An interruption cancels the current run; outcomes that were yielded before remain valid.
     """
     for claim in claims:
         found = kept and kept.load(claim)

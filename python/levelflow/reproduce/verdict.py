@@ -1,4 +1,4 @@
-"""Whether a measured value meets what a paper says."""
+"""Comparison of measured values with the expected values of a paper."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 Scalar = bool | int | float | str
 Value = Scalar | Sequence[Scalar]
-#: `corrected`: false or inconsistent as printed, and a corrected statement holds. `refuted`: false, and what was
-#: measured is the counterexample. `undecidable`: what decides it is lost or was never published.
+#: `corrected`: the printed statement is false or inconsistent, and a corrected one holds. `refuted`: the statement is
+#: false, and the measurement is the counterexample. `undecidable`: the deciding information is not available.
 Verdict = Literal["reproduced", "corrected", "refuted", "undecidable", "not reproduced", "error", "missing"]
-#: What is a failure of ours.
+#: Verdicts that count as failures of Levelflow.
 FAILED: tuple[Verdict, ...] = ("not reproduced", "error")
 
 OPERATORS = ("==", "~=", "<=", ">=", "<", ">", "between", "true", "false", "->")
-#: Share of the seeds of a stochastic run for which a bound must hold, besides the median.
+#: Fraction of the seeds that must meet a bound, in addition to the median over seeds.
 SEEDS_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class Against:
-    """A measured value and the target that the paper names by a formula or by another measurement."""
+    """Measured value with a target that the paper defines by a formula or by another measurement."""
 
     measured: Value
     target: Value
@@ -31,7 +31,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Seeds:
-    """One value per seed of a stochastic run: the bound must hold for the median and for four of five."""
+    """Values of a stochastic run, one per seed; the median and `SEEDS_SHARE` of the seeds must meet the bound."""
 
     values: tuple[Value, ...]
 
@@ -40,7 +40,7 @@ class Seeds:
 
 
 def over_seeds(runs: Iterable[Mapping[str, Value]]) -> dict[str, Seeds]:
-    """One `Seeds` per key, from the values of each seed by key."""
+    """Collects one `Seeds` per key; `runs` has one mapping of key to value per seed."""
     tables = list(runs)
     return {key: Seeds([table[key] for table in tables]) for key in tables[0]}
 
@@ -50,14 +50,14 @@ Measured = Value | Against | Seeds
 
 @dataclass(frozen=True)
 class Spread:
-    """What seeds give together, element by element where each gives several values.
+    """Median and range over seeds, element by element if each seed has several values.
 
     Attributes:
-        seeds: how many.
-        met: how many of them meet the check.
-        median: the value that must meet it, too.
-        low: the lowest value; of texts, the first in their order.
-        high: the highest value; of texts, the last.
+        seeds: Number of seeds.
+        met: Number of seeds that meet the check.
+        median: Median, which must also meet the check.
+        low: Lowest value; the alphabetically first text.
+        high: Highest value; the alphabetically last text.
     """
 
     seeds: int
@@ -68,10 +68,10 @@ class Spread:
 
 
 def spread(seeds: Seeds, holds: Callable[[Value], bool]) -> Spread:
-    """The median and the range of seeds, and how many of them hold.
+    """Returns the median and the range over seeds, and the number of seeds that meet the check.
 
     Raises:
-        ValueError: when there is none.
+        ValueError: If there are no seeds.
     """
     if not seeds.values:
         raise ValueError("no seed was run")
@@ -81,7 +81,7 @@ def spread(seeds: Seeds, holds: Callable[[Value], bool]) -> Spread:
 
 @dataclass(frozen=True)
 class Noted:
-    """A measured value and what else was measured, in words: the report shows it, no check judges it."""
+    """Measured value with a note on other measurements, which the report shows and no check evaluates."""
 
     value: Measured
     note: str
@@ -90,13 +90,13 @@ class Noted:
 def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 0.0, tol_abs: float = 0.0) -> bool:
     """Compares a measured value with an expected one.
 
-    Tolerances widen an equality to both sides and give an inequality slack on its open side; the larger of
-    the two holds. Lists are compared element by element; a list against one number must meet it everywhere.
+    Tolerances widen an equality to both sides, and relax the bound of an inequality; the larger tolerance applies.
+    Lists are compared element by element. If one number is expected, all elements of a list must meet it.
 
     Raises:
-        TypeError: when the measured value is not of the kind that the operator compares, or brings a target
-            of its own where the paper states one.
-        ValueError: when the operator is unknown, nothing was measured or two lists differ in length.
+        TypeError: If the operator does not apply to the type of the measured value, or the value has its own target
+            although the check defines one.
+        ValueError: If the operator is unknown, no value was measured, or two lists differ in length.
     """
     if op not in OPERATORS:
         raise ValueError(f"unknown operator {op}")
@@ -136,7 +136,7 @@ def _seeds_meet(seeds: Seeds, holds: Callable[[Value], bool]) -> bool:
 
 
 def _by_element(values: Sequence[Value], pick: Callable[[Any], Any]) -> Any:
-    """What is picked element by element; of the values as a whole where they are texts, whose numbers may differ."""
+    """Applies `pick` element by element, or to whole values if they contain texts, because lengths may differ."""
     if any(isinstance(item, str) for value in values for item in listed(value)):
         return pick(values)
     picked = [pick(column) for column in zip(*map(listed, values), strict=True)]
@@ -144,14 +144,14 @@ def _by_element(values: Sequence[Value], pick: Callable[[Any], Any]) -> Any:
 
 
 def _middle(values: Sequence[Any]) -> Any:
-    """The median; of truth values and texts, the one in the middle of their order."""
+    """Returns the median; for truth values and texts the middle one in sorted order."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return statistics.median(values)
     return sorted(values)[len(values) // 2]
 
 
 def listed(value: Value) -> list[Scalar]:
-    """The value as a list."""
+    """Returns the value as a list."""
     return [value] if isinstance(value, bool | int | float | str) else list(value)
 
 
@@ -179,7 +179,7 @@ def _compare(op: str, expected: Scalar, measured: Scalar, tol_rel: float, tol_ab
 
 
 def allowed(op: str, expected: float, tol_rel: float = 0.0, tol_abs: float = 0.0) -> tuple[float, float]:
-    """The lowest and the highest number that meet a check; of `<` and `>`, the bound itself does not."""
+    """Returns the lowest and the highest number that meet a check; `<` and `>` exclude the bound itself."""
     slack = max(tol_abs, tol_rel * abs(expected))
     low = -math.inf if op in ("<", "<=") else expected - slack
     high = math.inf if op in (">", ">=") else expected + slack

@@ -1,4 +1,4 @@
-"""What checks expect and what was measured, as people write it: numbers with units, seeds as a median and a range."""
+"""Text of expected and measured values: numbers with units, seeds as a median and a range."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.runner import Outcome
 
 SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
-#: By the ending of a metric: the unit, and how many of it one is.
+#: Unit and conversion factor, by the suffix of a metric's name.
 ENDINGS = {
     "bps": ("b/s", 1.0),
     "kbps": ("b/s", 1e3),
@@ -30,32 +30,32 @@ ENDINGS = {
     "packets": ("packets", 1.0),
     "rtts": ("round trips", 1.0),
 }
-#: What people write for many of a unit, or for parts of it, the largest first.
+#: Multiples of a unit that are printed, largest first.
 MULTIPLES = {
     "b/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
-#: The most numbers that are listed.
+#: Limit on the values of a list; more values are shown as a range.
 MOST = 8
-#: A unit at the end of a name, before any `[...]`. After a number it is that number's: `monotonic_until_120_s`.
+#: Unit suffix of a name, before any `[...]`. A unit after a number belongs to the number: `monotonic_until_120_s`.
 ENDING = re.compile(rf"(?<!\d)(?<!_per)_({'|'.join(ENDINGS)})(?:\[|$)")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit to print numbers in.
+    """Unit of printed numbers.
 
     Attributes:
-        name: what stands behind the number; empty of plain numbers.
-        factor: how many of it one of the metric is.
+        name: Text after the number; empty for plain numbers.
+        factor: Factor that converts the metric to this unit.
     """
 
     name: str = ""
     factor: float = 1.0
 
     def number(self, value: float) -> str:
-        """A number in this unit to six digits, without its name."""
+        """Returns a number in this unit to six digits, without the name of the unit."""
         scaled = value if self.factor == 1 else value * self.factor
         return f"{scaled:.6g}" if isinstance(scaled, float) else str(scaled)
 
@@ -64,13 +64,13 @@ PLAIN = Unit()
 
 
 def unit_named(metric: str) -> Unit:
-    """The unit that the name of a metric ends in."""
+    """Returns the unit of a metric by the suffix of its name."""
     found = ENDING.search(metric)
     return Unit(*ENDINGS[found[1]]) if found else PLAIN
 
 
 def unit_of(outcome: Outcome) -> Unit:
-    """The unit of a metric in which the largest of the numbers expected and measured is at least 1."""
+    """Returns the multiple of a metric's unit in which the largest expected or measured number is at least 1."""
     own = unit_named(outcome.check.metric)
     if own is PLAIN:
         return PLAIN
@@ -83,7 +83,7 @@ def unit_of(outcome: Outcome) -> Unit:
 
 
 def _numbers(values: Sequence[Any]) -> list[float]:
-    """The finite numbers among values and lists of them."""
+    """Returns the finite numbers in nested lists of values."""
     found = []
     for value in values:
         if isinstance(value, list | tuple):
@@ -94,7 +94,7 @@ def _numbers(values: Sequence[Any]) -> list[float]:
 
 
 def shown(value: Any, unit: Unit = PLAIN) -> str:
-    """A value, or several, to six digits and with their unit; nothing for what was not measured."""
+    """Returns one or several values to six digits with their unit; empty for None."""
     if value is None:
         return ""
     values = listed(value)
@@ -126,7 +126,7 @@ def _with(text: str, unit: Unit) -> str:
 
 
 def expected(check: Check, unit: Unit = PLAIN) -> str:
-    """What a check expects, such as "≈ 4 ± 50 %"."""
+    """Returns the expected value of a check, such as "≈ 4 ± 50 %"."""
     if check.op in ("true", "false"):
         return check.op
     value = shown(check.value, unit)
@@ -140,7 +140,7 @@ def expected(check: Check, unit: Unit = PLAIN) -> str:
 
 
 def measured(outcome: Outcome, unit: Unit) -> tuple[str, str]:
-    """What was measured, and what seeds have to do with it; of several, the median and the range."""
+    """Returns the measured value and a note on its seeds; several seeds are given as median and range."""
     spread = outcome.spread
     if spread is None:
         return shown(outcome.measured, unit), ""

@@ -1,4 +1,4 @@
-"""Studies: designs over a scenario, replicated, run side by side or on a Dask cluster, kept and judged."""
+"""Studies: replicated runs of a design over scenarios, in parallel or on a Dask cluster, stored and evaluated."""
 
 from __future__ import annotations
 

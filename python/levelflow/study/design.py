@@ -1,4 +1,4 @@
-"""Designs: which values of the axes make the points of a study."""
+"""Design of a study: its points, which are combinations of axis values."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import numpy.typing as npt
 
 from levelflow._core import ScenarioError
 
-#: Runs of a study.
+#: Limit on the runs of one study.
 MOST_RUNS = 1_000_000
 KINDS = ("grid", "list", "random", "latin-hypercube")
 
-#: Paths and values that one value of an axis stands for.
+#: Scenario values that one axis value sets, by scenario path.
 Changes = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What varies: a list of changes with their labels, or a range from which values are drawn.
+    """Varied quantity: a list of changes with their labels, or a range from which values are drawn.
 
     Attributes:
-        name: of the column in tables.
-        labels: of the values, as tables and pictures show them; numbers in base units where all are quantities.
-        changes: for each value, what it sets.
-        paths: those that a drawn value sets.
-        ends: least and largest value of a range that is drawn from, with the unit that is written behind.
-        log: draws evenly in the logarithm.
+        name: Column name in tables.
+        labels: Labels of the values in tables and pictures. Quantities become numbers in base units if all values are.
+        changes: Scenario changes, one entry per value.
+        paths: Scenario paths that a drawn value sets.
+        ends: Lower end, upper end and unit of the range to draw from; None for listed values.
+        log: True if the logarithms of drawn values are uniformly distributed.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Axis:
     log: bool = False
 
     def drawn(self, share: float) -> tuple[Any, Changes]:
-        """Returns label and changes at a share, 0 to 1, of the range."""
+        """Returns the label and the changes of a drawn value. `share` is its relative position in the range, 0 to 1."""
         from levelflow.theory.units import UNITS
 
         assert self.ends is not None  # only ranges are drawn from
@@ -54,11 +54,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Design:
-    """Points in a fixed order; each is made when it is asked for.
+    """Points of a study in a fixed order. Each point is computed on demand.
 
-    `grid` crosses all axes; `list` takes the first values of all axes, then the second ones, and so on; `random` and
-    `latin-hypercube` draw from the ranges, and cross what is drawn with the axes that list values: laws are compared on
-    the same drawn points.
+    `grid` crosses all axes. `list` combines the first values of all axes, then the second values, and so on.
+    `random` and `latin-hypercube` draw points from the ranges and cross them with the axes that list values.
+    Therefore all laws are compared on the same drawn points.
     """
 
     axes: tuple[Axis, ...]
@@ -73,7 +73,7 @@ class Design:
 
     @cached_property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Where drawn values lie in their ranges: a row per drawn point, a column per range."""
+        """Relative positions of drawn values in their ranges, with one row per drawn point and one column per range."""
         random = np.random.default_rng(self.seed)
         ranges = sum(axis.ends is not None for axis in self.axes)
         uniform = random.random((self.points, ranges))
@@ -83,7 +83,7 @@ class Design:
         return np.asarray((strata + uniform) / self.points, dtype=np.float64)
 
     def point(self, number: int) -> tuple[dict[str, Any], Changes]:
-        """Returns the labels of a point by axis, and what it changes, in the order of the axes."""
+        """Returns the labels of a point by axis, and its scenario changes in the order of the axes."""
         drawn, place = divmod(number, max(1, len(self) // self.points))
         if self.kind == "list":
             chosen = dict.fromkeys((axis.name for axis in self.axes), number)
@@ -106,15 +106,15 @@ class Design:
 
 
 def check(design: Design, replications: int, first: int) -> None:
-    """Refuses designs that are no designs; `first` is the number of the first axis in the file.
+    """Validates a design; `first` is the number of the first axis in the file.
 
     Raises:
-        ScenarioError: in one line.
+        ScenarioError: If the design is inconsistent or has too many runs; one line.
     """
     lengths = {len(axis.changes) for axis in design.axes if axis.ends is None}
     if design.kind == "list" and len(lengths) > 1:
         counts = ", ".join(f"{axis.name} {len(axis.changes)}" for axis in design.axes)
-        raise ScenarioError(f"design: a list needs as many values on each axis; has {counts}")
+        raise ScenarioError(f"design: a list needs the same number of values on each axis; has {counts}")
     drawn = [number for number, axis in enumerate(design.axes, first) if axis.ends is not None]
     draws = design.kind in {"random", "latin-hypercube"}
     if drawn and not draws:

@@ -1,7 +1,7 @@
-"""Pictures of a study: metrics over its axes, completion times by share, completion times and slowdowns by size.
+"""Pictures of a study: metrics over its axes, completion-time distributions, and completion times by transfer size.
 
-One axis of numbers runs along a picture, one axis of names has a line for each value, and every other axis has a panel
-for each of its values. A band is the 95 % interval over distinct runs, which differ in their seeds alone.
+One numeric study axis is the x axis. A second study axis has one line per value. The remaining axes have one panel per
+combination of values. A band is the 95 % confidence interval over distinct runs, which differ only in their seeds.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
     from levelflow.study.study import StudyResult
 
-#: Lines of a panel, panels of a picture, panels side by side.
+#: Limits on lines per panel, panels per picture, and panels per row.
 MOST_LINES, MOST_PANELS, MOST_BESIDE = 7, 12, 3
-#: A ratio of the ends of an axis from which on it is logarithmic.
+#: Smallest ratio of the largest to the smallest value that makes an axis logarithmic.
 WIDE = 30.0
 KINDS = ("response", "map", "completion times", "completion by size", "slowdown by size")
-#: Marks of lines, so that they differ in grey print too.
+#: Markers of lines, which distinguish them in black-and-white print.
 MARKS = "osD^vP*"
-#: Solid and thin metrics by size, by the kind of picture.
+#: Metrics that the thick and the thin line show, by kind of picture.
 BY_SIZE = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
 
 
 class Axes(NamedTuple):
-    """The roles of the axes of a study in a picture.
+    """Roles of the axes of a study in a picture.
 
     Attributes:
-        along: numbers that run along the picture, if any.
-        lines: values that have a line each, if any.
-        panels: those that have panels.
+        along: Numeric study axis on the x axis; None if there is none.
+        lines: Study axis with one line per value; None if there is none.
+        panels: Study axes with one panel per combination of values.
     """
 
     along: str | None
@@ -54,7 +54,7 @@ class Axes(NamedTuple):
 
 
 def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
-    """Writes the pictures that this study has into its directory, as each kind; returns their paths."""
+    """Writes all pictures of a study into its directory, in each file format of `kinds`, and returns their paths."""
     drawn = {f"response-{metric}": ("response", metric) for metric in metrics(found)}
     if len(_several(found)[0]) > 1:
         drawn |= {f"map-{metric}": ("map", metric) for metric in metrics(found)}
@@ -73,14 +73,15 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
     """Draws a picture of a study.
 
     Args:
-        found: its result.
-        kind: one of `KINDS`: a metric over the axis with most numbers; its mean over two such axes; the distribution of
-            completion times; their median and 99th percentile by size; the same of slowdowns.
-        metric: of the first two kinds, one of `METRICS`.
-        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt.
+        found: Results of the study.
+        kind: One of `KINDS`. "response" shows a metric over the numeric axis with the most values, and "map" shows the
+            mean of the metric over two such axes. The other kinds show the distribution of completion times, and the
+            median and 99th percentile of completion times or slowdowns by transfer size.
+        metric: One of `METRICS`, for the first two kinds.
+        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) in 8 pt type.
 
     Raises:
-        ScenarioError: if there is no such picture, metric or width.
+        ScenarioError: If the kind, the metric or the width does not exist.
     """
     if kind not in KINDS:
         raise ScenarioError(f"plot: no picture {kind!r}; {nearest(kind, list(KINDS))}")
@@ -97,7 +98,7 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
 
 
 def _several(found: StudyResult) -> tuple[list[str], list[str]]:
-    """Returns the axes of numbers, that with most values first, and the others; of one value, none."""
+    """Returns the numeric axes by descending number of values, and the non-numeric ones; omits single-value axes."""
     table = found.table
     several = [axis.name for axis in found.plan.design.axes if table[axis.name].n_unique() > 1]
     numeric = [name for name in several if table[name].dtype.is_numeric()]
@@ -186,7 +187,7 @@ def _estimate(values: pl.Series) -> Interval:
 
 
 def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[Any, Any, Any, Any]:
-    """Returns places, and at each the mean of a metric over distinct runs with the ends of its interval."""
+    """Returns x positions, and at each one the mean of a metric over the runs and both ends of the 95 % interval."""
     runs = part.select("point", "replication")
     rows = found.rows.filter(of=of, metric=metric).join(runs, on=["point", "replication"], maintain_order="left")
     places = sorted(set(rows["at"].to_list()))
@@ -256,7 +257,7 @@ def _maps(found: StudyResult, metric: str, width: str) -> Picture:
 
 
 def _label(axis: str, value: Any) -> str:
-    """Returns the name of a line or a panel: a word alone, a number with its axis."""
+    """Returns the label of a line or a panel: a text value as it is, or a number as `axis = value`."""
     if isinstance(value, str):
         return value
     return f"{axis} = {value:g}" if isinstance(value, float) else f"{axis} = {value}"

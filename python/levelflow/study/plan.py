@@ -1,4 +1,4 @@
-"""What a study is: its scenarios, what varies, how often, what is measured."""
+"""Plan of a study: scenarios, axes, replications and metrics."""
 
 from __future__ import annotations
 
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Values of an axis that are tried before anything runs.
+#: Limit on the values per axis that are validated before the first run.
 TRIED = 200
 
 
 @dataclass(frozen=True)
 class Replications:
-    """So many runs of each point; with `metric`, as many until half of its interval is at most `width`.
+    """Number of runs per point, fixed or adaptive.
+
+    With a metric, runs are added until the half-width of its 95 % confidence interval is at most `width`.
 
     Attributes:
-        least: runs of a point.
-        most: runs of a point.
-        metric: of a run, "" without one.
-        width: half of the interval.
-        relative: takes the width as a share of the mean.
+        least: Minimum number of runs per point.
+        most: Maximum number of runs per point.
+        metric: Metric of the stopping rule; "" for a fixed number of runs.
+        width: Target for the half-width of the confidence interval.
+        relative: True if `width` is a fraction of the mean.
     """
 
     least: int
@@ -42,16 +44,16 @@ class Replications:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study: scenarios, what varies, how often, what is measured. Replication r has the seed `seed` + r.
+    """Scenarios, design, replications and metrics of a study. Replication r has the seed `seed` + r.
 
     Attributes:
-        name: of the study.
-        scenarios: by name; several are the values of an axis `scenario`.
-        design: the points.
-        replications: of each point.
-        seed: of the first replication.
-        metrics: that tables and pictures show; empty for the usual ones.
-        warm_up: "auto", or a share of each run that is left out.
+        name: Name of the study.
+        scenarios: Scenarios by name. Several scenarios become the values of an axis `scenario`.
+        design: Points of the study.
+        replications: Number of runs per point.
+        seed: Seed of the first replication.
+        metrics: Metrics in tables and pictures; empty for the default metrics.
+        warm_up: "auto", or the fraction of each run that is excluded at its start.
     """
 
     name: str
@@ -66,7 +68,7 @@ class Plan:
         """Returns the scenario of a point.
 
         Raises:
-            ScenarioError: if there is no entry of a path.
+            ScenarioError: If the scenario has no entry at a path.
         """
         return self._changed(self.design.point(point)[1])
 
@@ -78,7 +80,7 @@ class Plan:
         return changed
 
     def about(self) -> dict[str, Any]:
-        """Returns what makes this study another one than others: all but the number of replications."""
+        """Returns the identity of the study: everything that determines its runs, except the replication count."""
         axes = [{**axis.__dict__} for axis in self.design.axes]
         scenarios = {name: scenario.complete() for name, scenario in self.scenarios.items()}
         design = {"kind": self.design.kind, "points": self.design.points, "seed": self.design.seed}
@@ -87,10 +89,10 @@ class Plan:
         return about
 
     def tried(self) -> None:
-        """Tries each value of each axis.
+        """Validates values of each axis: up to `TRIED` listed values, or both ends of a range.
 
         Raises:
-            ScenarioError: in a line per mistake.
+            ScenarioError: If a value is not allowed; one line per axis.
         """
         usual = self.design.point(0)[1]
         refused = self._refused([usual])
@@ -104,10 +106,10 @@ class Plan:
                 wrong.append(f"{f'axis {number}' if number else 'study, scenario'}: {mistake}")
         if refused and not wrong:
             self._changed(usual).resolve()
-        wrong.tell()
+        wrong.raise_if_any()
 
     def _refused(self, tried: list[Changes]) -> str:
-        """The first mistake of the first of these changes that has any; "" if all are allowed."""
+        """Returns the first mistake of the first invalid change; "" if all changes are valid."""
         for changes in tried:
             try:
                 self._changed(changes).resolve()
@@ -117,10 +119,10 @@ class Plan:
 
 
 class Mistakes(list[str]):
-    """The mistakes of a file, a line each, to be reported together."""
+    """Mistakes of a file, one line each, reported together."""
 
     def of(self, read: Callable[..., T], *values: Any) -> T | None:
-        """Returns what a call returns; None after a mistake, which is noted."""
+        """Calls `read` and returns its result; records its mistakes and returns None if it raises."""
         try:
             return read(*values)
         except ScenarioError as error:
@@ -128,16 +130,16 @@ class Mistakes(list[str]):
             return None
 
     def error(self) -> ScenarioError:
-        """Returns the error that reports them."""
+        """Returns an error that lists the recorded mistakes."""
         error = ScenarioError("\n".join(self))
         error.mistakes = list(self)
         return error
 
-    def tell(self) -> None:
-        """Reports what was noted.
+    def raise_if_any(self) -> None:
+        """Raises the recorded mistakes, if there are any.
 
         Raises:
-            ScenarioError: if anything was.
+            ScenarioError: If a mistake was recorded; one line per mistake.
         """
         if self:
             raise self.error()

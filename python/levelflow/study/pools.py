@@ -1,4 +1,4 @@
-"""Where runs are made: threads, processes of this machine, or the workers of a Dask cluster."""
+"""Executors of runs: threads, processes of this machine, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from levelflow.workers import StoppedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Rows of a run, or why there are none and whether another attempt may go better.
+#: Rows of a run. If the run failed: the reason, and True if a retry may succeed.
 Outcome = list[Row] | tuple[str, bool]
 WAIT_S = 20
-#: Processes that start before there is a run for them.
+#: Limit on worker processes that start in advance.
 READY = 8
-#: What a process runs; it imports this very package, wherever it starts, and looks for next to no garbage meanwhile.
+#: Program of a worker process: imports this package from its own path, with rare garbage collections.
 SERVE = (
     f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
     "from levelflow.study.pools import serve; serve()"
@@ -37,30 +37,35 @@ SERVE = (
 
 
 class Pool(Protocol):
-    """Makes runs; what comes out of each is put into `done`, in any order."""
+    """Executor of runs. It puts the outcome of each run into `done`, in any order.
+
+    Attributes:
+        done: Queue of finished tasks with their outcomes.
+        room: Limit on tasks in progress.
+    """
 
     done: queue.SimpleQueue[tuple[Task, Outcome]]
     room: int
 
     def submit(self, task: Task) -> None:
-        """Has a run made."""
+        """Starts a run."""
 
     def close(self) -> None:
-        """Ends what still goes on."""
+        """Cancels unfinished runs and releases the workers."""
 
 
 def attempt(call: Callable[[], list[Row]]) -> Outcome:
-    """Returns the rows, or why there are none: what the scenario does not allow will not go better."""
+    """Calls `call` and returns its outcome; a `ScenarioError` is final, any other exception may be retried."""
     try:
         return call()
     except ScenarioError as error:
         return str(error), False
-    except BaseException as error:  # a run that fails is listed, whatever of
+    except BaseException as error:  # any failure of a run is listed
         return f"{type(error).__name__}: {error}", True
 
 
 class Threads:
-    """Runs in threads of this process; the engine leaves the interpreter free."""
+    """Runs in threads of this process; the engine releases the global interpreter lock."""
 
     def __init__(self, count: int | None) -> None:
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()
@@ -70,11 +75,11 @@ class Threads:
         self._pool = ThreadPoolExecutor(self.count)
 
     def submit(self, task: Task) -> None:
-        """Has a run made."""
+        """Starts a run."""
         self._pool.submit(lambda: self.done.put((task, attempt(lambda: self._run(task)))))
 
     def close(self) -> None:
-        """Ends what still goes on."""
+        """Cancels unfinished runs and releases the workers."""
         self._stopped = True
         self._pool.shutdown(cancel_futures=True)
 
@@ -87,7 +92,7 @@ class Threads:
 
 
 class Processes(Threads):
-    """Runs in processes of their own: one that dies takes no other with it."""
+    """Runs in separate processes; a crash affects only its own run."""
 
     def __init__(self, count: int | None) -> None:
         super().__init__(count)
@@ -96,7 +101,7 @@ class Processes(Threads):
         self._ready = [self._start() for _ in range(min(self.count, READY))]
 
     def close(self) -> None:
-        """Ends what still goes on."""
+        """Cancels unfinished runs and releases the workers."""
         self._stopped = True
         for process in self._all:
             process.kill()
@@ -134,8 +139,8 @@ class Processes(Threads):
 
 
 def serve() -> None:
-    """Makes the runs that come in by standard input, a line each, until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides
+    """Executes the runs from standard input, one per line, until end of file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     prepare()
     for line in sys.stdin:
         outcome = attempt(partial(measure, *json.loads(line)))
@@ -143,7 +148,7 @@ def serve() -> None:
 
 
 class Dask:
-    """Runs on the workers of a Dask cluster, which takes runs of a worker that dies to another one."""
+    """Runs on the workers of a Dask cluster; Dask moves the runs of a lost worker to another worker."""
 
     def __init__(self, address: str) -> None:
         try:
@@ -159,13 +164,13 @@ class Dask:
         self._futures: set[Any] = set()
 
     def submit(self, task: Task) -> None:
-        """Has a run made."""
+        """Starts a run."""
         future = self._client.submit(measure, task.text, task.warm_up, _core.build(), pure=False)
         self._futures.add(future)
         future.add_done_callback(lambda ended: self._take(task, ended))
 
     def close(self) -> None:
-        """Ends what still goes on."""
+        """Cancels unfinished runs and releases the workers."""
         self._client.cancel(list(self._futures))
         self._client.close()
 
@@ -175,10 +180,10 @@ class Dask:
 
 
 def pool(scheduler: str, workers: int | None) -> Pool:
-    """Returns where runs are made: "processes", "threads", or the address of a Dask scheduler.
+    """Returns an executor for "processes", "threads", or the address of a Dask scheduler.
 
     Raises:
-        ScenarioError: if it is none of these, or does not answer.
+        ScenarioError: If `scheduler` is none of these, or the Dask scheduler is unreachable.
     """
     if scheduler == "processes":
         return Processes(workers)

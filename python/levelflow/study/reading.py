@@ -1,4 +1,4 @@
-"""Reads STUDY.toml, and reports all mistakes of one at once."""
+"""Parser of STUDY.toml; reports all mistakes of a file at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(path: Path) -> Plan:
     """Reads a study.
 
     Raises:
-        ScenarioError: a line per mistake that begins with the path.
+        ScenarioError: If the file is unreadable or invalid; one line per mistake, each with the path.
     """
     text = ""
     try:
@@ -54,10 +54,10 @@ def read(path: Path) -> Plan:
 
 
 def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
-    """Returns the plan that tables of a STUDY.toml describe; files are those beside a directory.
+    """Returns the plan that the tables of a STUDY.toml describe; file names are relative to the file's directory.
 
     Raises:
-        ScenarioError: in a line per mistake; of each axis, and of the number of replications, the first.
+        ScenarioError: If the tables are invalid; one line per mistake, but only the first one of each axis.
     """
     if "link" in raw and "study" not in raw:
         raise ScenarioError("is a scenario, and no study; levelflow run runs it, and `scenario` in [study] names it")
@@ -67,7 +67,7 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
     study, drawn, measure = (table or {} for table in tables)
     for key, table in (("study", study), ("design", drawn), ("measure", measure)):
         wrong.of(_keys, key, table)
-    # A key that is missing may be one that is misspelt.
+    # A missing key is not reported if an unknown key may be its misspelling.
     unknown = study.keys() - KEYS["study"] if "study" in raw else raw.keys() - KEYS[TOP]
     scenarios = (
         wrong.of(_scenarios, study, beside) if "scenario" in study or not (unknown or tables[0] is None) else None
@@ -82,7 +82,7 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
     kind = wrong.of(_kind, drawn)
     points = wrong.of(_whole, drawn, "design", "points", 1, MOST_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
-    wrong.tell()
+    wrong.raise_if_any()
     assert not any(one is None for one in (seed, points, draw))  # nothing is wrong
     assert scenarios is not None
     assert kind is not None
@@ -206,7 +206,7 @@ def _log(raw: dict[str, Any], where: str, ends: tuple[float, float, str] | None)
 
 
 def _labels(values: list[Any]) -> tuple[Any, ...]:
-    """Numbers in base units, if all values are quantities; texts otherwise."""
+    """Returns the labels of axis values: numbers in base units if all values are quantities, otherwise texts."""
     try:
         return tuple(base(str(value)) for value in values)
     except (TheoryError, ValueError):
@@ -265,7 +265,7 @@ def _keys(table: str, raw: dict[str, Any], where: str = "") -> None:
         for key in raw
         if key not in KEYS[table]
     )
-    wrong.tell()
+    wrong.raise_if_any()
 
 
 def _table(raw: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:

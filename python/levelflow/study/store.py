@@ -1,4 +1,4 @@
-"""What a study leaves on disk: one partitioned Parquet data set of whole runs, valid at any moment; and the cache."""
+"""Storage of a study: the run cache, and a partitioned Parquet data set of complete runs that is valid at any time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from levelflow.study.task import Row, Task
 
 FORMAT = "levelflow-study-1"
-#: Points of a partition.
+#: Points per partition.
 BLOCK = 1000
 SCHEMA: dict[str, Any] = {
     "point": pl.UInt32,
@@ -35,15 +35,15 @@ SCHEMA: dict[str, Any] = {
 
 
 class Store:
-    """The directory of a study.
+    """Results directory of a study.
 
     Args:
-        path: of the directory.
-        about: what makes the study this one; another one is refused.
-        replace: takes the place of another study.
+        path: Path of the directory.
+        about: Identity of the study; a directory of another study is rejected.
+        replace: True to overwrite another study.
 
     Raises:
-        ScenarioError: if the directory holds anything else, or another process writes it.
+        ScenarioError: If the directory is rejected, or another process writes to it.
     """
 
     def __init__(self, path: Path, about: dict[str, Any], replace: bool) -> None:
@@ -78,7 +78,7 @@ class Store:
         files.replace(manifest, json.dumps(about, indent=1))
 
     def write(self, made: list[tuple[Task, int, list[Row]]]) -> None:
-        """Adds whole runs: a file per partition, which gets its name when it is complete."""
+        """Adds complete runs, as one new file per partition. A file gets its final name once it is complete."""
         blocks: dict[int, list[tuple[Any, ...]]] = {}
         for task, seed, rows in made:
             own = blocks.setdefault(task.point // BLOCK, [])
@@ -92,7 +92,7 @@ class Store:
             files.part(target).replace(target)
 
     def runs(self) -> set[tuple[int, int]]:
-        """Which points and replications there are."""
+        """Returns the stored runs as pairs of point and replication."""
         found = list((self.path / "runs").glob("block=*/*.parquet"))
         if not found:
             return set()
@@ -100,22 +100,22 @@ class Store:
         return set(pairs.iter_rows())
 
     def rows(self) -> pl.DataFrame:
-        """All rows, by point and replication, each run in the order in which it was measured."""
+        """Returns all rows, sorted by point and replication; the rows of one run keep their order."""
         found = sorted((self.path / "runs").glob("block=*/*.parquet"))
         if not found:
             return pl.DataFrame(schema=SCHEMA, orient="row")
         return pl.read_parquet(found).sort("point", "replication", maintain_order=True)
 
     def close(self) -> None:
-        """Lets other processes write the directory."""
+        """Releases the lock on the directory."""
         self._lock.close()
 
 
 class Cache:
-    """Rows of runs by the digest of what was run, in one file below `$XDG_CACHE_HOME`; any number of processes use it.
+    """Rows of runs by cache key, in one SQLite file that several processes can share.
 
     Args:
-        path: of the file; None keeps nothing.
+        path: Path of the file; None disables the cache.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -126,13 +126,13 @@ class Cache:
             self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, rows BLOB)")
 
     def get(self, key: str) -> list[Row] | None:
-        """Returns the rows of a run, if there are any."""
+        """Returns the rows of a run; None if it is not cached."""
         query = "SELECT rows FROM runs WHERE key = ?"
         found = self._base.execute(query, (key,)).fetchone() if self._base else None
         return None if found is None else [tuple(row) for row in json.loads(zlib.decompress(found[0]))]
 
     def put(self, made: list[tuple[Task, int, list[Row]]]) -> None:
-        """Keeps runs."""
+        """Adds runs."""
         if self._base:
             packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, _, rows in made]
             with self._base:
@@ -145,5 +145,5 @@ class Cache:
 
 
 def cache_file() -> Path:
-    """Returns where the cache is."""
+    """Returns the path of the cache file, below `$XDG_CACHE_HOME`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "levelflow" / "runs.sqlite"

@@ -1,4 +1,4 @@
-"""A study as a whole: makes the runs that are missing, keeps them, and says what they come to."""
+"""Studies: execution of the missing runs, storage, and evaluation of the results."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from levelflow.picture import Picture
     from levelflow.study.plan import Plan
 
-#: Seconds of finished runs that may be lost when the process is killed.
+#: Limits on the time between two writes, s, and on unsaved runs. A killed process loses at most the unsaved runs.
 FLUSH_EVERY_S = 2.0
 FLUSH_RUNS = 2000
-#: Metrics that are quantiles to within a bin, and the width of a bin as a share of its value.
+#: Metrics that are quantiles of a histogram, and the relative width of its bins.
 QUANTISED = ("queue_p50_ms", "queue_p99_ms")
 QUANTILE_RESOLUTION = 1 / 64
 
 
 class Study:
-    """A design over scenarios, with replications.
+    """Replicated runs of a design over scenarios.
 
     Args:
-        tables: what a STUDY.toml says, as a dictionary.
-        name: of the study, where `tables` have none.
+        tables: Contents of a STUDY.toml as a dictionary.
+        name: Name of the study if `tables` has none.
 
     Raises:
-        ScenarioError: if it is not allowed; in a line per mistake.
+        ScenarioError: If the study is invalid; one line per mistake.
     """
 
     def __init__(self, tables: dict[str, Any], name: str = "study") -> None:
@@ -60,7 +60,7 @@ class Study:
         """Reads a STUDY.toml.
 
         Raises:
-            ScenarioError: if it cannot be read or is not allowed; in a line per mistake.
+            ScenarioError: If the file is unreadable or invalid; one line per mistake.
         """
         study = cls.__new__(cls)
         study.plan = reading.read(Path(path))
@@ -76,20 +76,20 @@ class Study:
         cache: bool = True,
         progress: Callable[[float, float], None] | None = None,
     ) -> StudyResult:
-        """Makes the runs that the directory lacks.
+        """Executes the runs that are missing in the results directory.
 
         Args:
-            out: directory; `results/NAME` by default. What it has of this study is not made again.
-            scheduler: "processes", "threads", the address of a Dask scheduler, as "tcp://host:8786", or a pool,
-                which stays open.
-            workers: runs side by side on this machine; one per processor by default.
-            replace: puts this study in place of another one.
-            cache: takes and keeps equal runs of other studies, below `~/.cache/levelflow`.
-            progress: receives how many runs are done, and how many there are.
+            out: Results directory, `results/NAME` by default. Runs of this study in the directory are not repeated.
+            scheduler: "processes", "threads", the address of a Dask scheduler such as "tcp://host:8786", or a pool,
+                which the caller must close.
+            workers: Number of parallel runs on this machine; by default the number of processors.
+            replace: True to overwrite another study in the directory.
+            cache: True to reuse equal runs of other studies, through `~/.cache/levelflow`.
+            progress: Receives the number of finished runs and the total number of runs.
 
         Raises:
-            ScenarioError: if the directory holds something else, or no scheduler answers.
-            KeyboardInterrupt: on Ctrl-C, after what was made was kept.
+            ScenarioError: If the directory holds anything but this study, or the scheduler is unreachable.
+            KeyboardInterrupt: On Ctrl-C, after the finished runs were stored.
         """
         path = Path(out or Path("results") / self.plan.name)
         store = Store(path, {**self.plan.about(), "engine": engine()}, replace)
@@ -98,7 +98,7 @@ class Study:
             with (
                 nullcontext(scheduler) if not isinstance(scheduler, str) else closing(pool(scheduler, workers)) as side
             ):
-                failures = _Work(self.plan, store, kept, side, progress or (lambda _done, _of: None)).made()
+                failures = _Work(self.plan, store, kept, side, progress or (lambda _done, _of: None)).execute()
             return StudyResult(self.plan, store.rows(), tuple(failures), path)
         finally:
             kept.close()
@@ -106,33 +106,37 @@ class Study:
 
 
 class _Work:
-    """Feeds a pool with the runs that are missing."""
+    """Execution of the missing runs on a pool."""
 
-    def __init__(self, plan: Plan, store: Store, kept: Cache, side: Pool, tell: Callable[[float, float], None]) -> None:
-        self.plan, self.store, self.kept, self.side, self.tell = plan, store, kept, side, tell
+    def __init__(
+        self, plan: Plan, store: Store, kept: Cache, side: Pool, progress: Callable[[float, float], None]
+    ) -> None:
+        self.plan, self.store, self.kept, self.side, self.progress = plan, store, kept, side, progress
         self.have = store.runs()
         self.values: dict[int, dict[int, tuple[float, float]]] = {}
-        self.fresh: list[tuple[Task, int, list[Row]]] = []
-        self.computed: list[tuple[Task, int, list[Row]]] = []
+        self.unsaved: list[tuple[Task, int, list[Row]]] = []
+        self.uncached: list[tuple[Task, int, list[Row]]] = []
         self.failures: list[dict[str, Any]] = []
-        self.more: list[tuple[int, int]] = []
-        self.left: dict[int, int] = {}
-        self.asked: dict[int, int] = {}
-        self.again: set[tuple[int, int]] = set()
+        self.extra: list[tuple[int, int]] = []
+        self.pending: dict[int, int] = {}
+        self.target: dict[int, int] = {}
+        self.retried: set[tuple[int, int]] = set()
         self.flushed = time.monotonic()
         self.done, self.of = 0, len(plan.design) * plan.replications.least
         self.stopped = False
 
-    def made(self) -> list[dict[str, Any]]:
-        """Makes all runs; returns those that failed."""
+    def execute(self) -> list[dict[str, Any]]:
+        """Executes all runs and returns the failed ones."""
         if (metric := self.plan.replications.metric) and self.have:
             known = self.store.rows().filter(pl.col("metric").is_in([metric, DIGEST]), of="run")
             for (point, replication), own in known.group_by("point", "replication", maintain_order=True):
                 found = dict(own.select("metric", "value").iter_rows())
                 self._note(int(point), int(replication), found.get(metric), found[DIGEST])
         before = signal.getsignal(signal.SIGINT)
-        hears = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-        if hears:
+        handles_interrupt = (
+            before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+        )
+        if handles_interrupt:
             signal.signal(signal.SIGINT, self._stop)
         try:
             self._feed()
@@ -140,49 +144,49 @@ class _Work:
             self._flush()
             listed = sorted(self.failures, key=lambda one: (one["point"], one["replication"]))
             files.replace(self.store.path / "failures.json", json.dumps(listed, indent=1))
-            if hears:
+            if handles_interrupt:
                 signal.signal(signal.SIGINT, before)
         if self.stopped:
             raise KeyboardInterrupt
         return listed
 
     def _stop(self, *_: Any) -> None:
-        self.stopped = True  # Polars panics where Python raises in it
+        self.stopped = True  # an exception raised inside Polars would make it panic
 
     def _feed(self) -> None:
-        waiting, under_way = self._wanted(), 0
+        waiting, in_flight = self._planned(), 0
         while not self.stopped:
-            while under_way < self.side.room and (wanted := next(waiting, None)):
-                under_way += self._begin(*wanted)
-            if not under_way:
-                if not self.more:
+            while in_flight < self.side.room and (planned := next(waiting, None)):
+                in_flight += self._begin(*planned)
+            if not in_flight:
+                if not self.extra:
                     return
-                waiting = iter(self.more)
-                self.more = []
+                waiting = iter(self.extra)
+                self.extra = []
                 continue
             try:
                 task, outcome = self.side.done.get(timeout=0.2)
             except queue.Empty:
                 continue
-            under_way -= 1
+            in_flight -= 1
             if isinstance(outcome, list):
-                self.computed.append((task, self.plan.seed + task.replication, outcome))
+                self.uncached.append((task, self.plan.seed + task.replication, outcome))
                 self._take(task, outcome)
-            elif outcome[1] and (task.point, task.replication) not in self.again:
-                self.again.add((task.point, task.replication))
+            elif outcome[1] and (task.point, task.replication) not in self.retried:
+                self.retried.add((task.point, task.replication))
                 self.side.submit(task)
-                under_way += 1
+                in_flight += 1
             else:
                 self._fail(task.point, task.replication, outcome[0])
 
-    def _wanted(self) -> Iterator[tuple[int, int]]:
+    def _planned(self) -> Iterator[tuple[int, int]]:
         for point in range(len(self.plan.design)):
-            self.left[point] = self.plan.replications.least
+            self.pending[point] = self.plan.replications.least
             for replication in range(self.plan.replications.least):
                 yield point, replication
 
     def _begin(self, point: int, replication: int) -> int:
-        """Begins a run that is not there yet; returns how many came under way."""
+        """Starts a run unless it is stored, cached or invalid; returns the number of runs submitted, 0 or 1."""
         if (point, replication) in self.have:
             self._ended(point)
             return 0
@@ -199,11 +203,11 @@ class _Work:
         return 1
 
     def _take(self, task: Task, rows: list[Row]) -> None:
-        self.fresh.append((task, self.plan.seed + task.replication, rows))
+        self.unsaved.append((task, self.plan.seed + task.replication, rows))
         if metric := self.plan.replications.metric:
             found = {row[3]: row[4] for row in rows if row[0] == "run"}
             self._note(task.point, task.replication, found.get(metric), found[DIGEST])
-        if len(self.fresh) >= FLUSH_RUNS or time.monotonic() - self.flushed > FLUSH_EVERY_S:
+        if len(self.unsaved) >= FLUSH_RUNS or time.monotonic() - self.flushed > FLUSH_EVERY_S:
             self._flush()
         self._ended(task.point)
 
@@ -217,40 +221,41 @@ class _Work:
         self._ended(point)
 
     def _ended(self, point: int) -> None:
-        """Counts a run; after the last one of a point, asks for more if its interval is too wide."""
+        """Counts a finished run; after the last run of a point, adds runs if the confidence interval is too wide."""
         self.done += 1
-        self.left[point] -= 1
+        self.pending[point] -= 1
         rule = self.plan.replications
-        if not self.left[point] and rule.metric:
-            count = self.asked.get(point, rule.least)
+        if not self.pending[point] and rule.metric:
+            count = self.target.get(point, rule.least)
             found = self.values.get(point, {})
             distinct = {digest: value for _, (value, digest) in sorted(found.items(), reverse=True)}
-            same = len(found) > 1 and len(distinct) == 1  # then more seeds bring nothing new
+            same = len(found) > 1 and len(distinct) == 1  # the scenario is deterministic: more seeds add no information
             enough = same or interval(list(distinct.values())).is_within(rule.width, rule.relative)
             further = 0 if enough else min(max(1, count // 5), rule.most - count)
-            self.more += [(point, count + number) for number in range(further)]
-            self.asked[point], self.left[point] = count + further, further
+            self.extra += [(point, count + number) for number in range(further)]
+            self.target[point], self.pending[point] = count + further, further
             self.of += further
-        self.tell(self.done, self.of)
+        self.progress(self.done, self.of)
 
     def _flush(self) -> None:
-        if self.fresh:
-            self.store.write(self.fresh)
-            self.kept.put(self.computed)
-            self.fresh, self.computed = [], []
+        if self.unsaved:
+            self.store.write(self.unsaved)
+            self.kept.put(self.uncached)
+            self.unsaved, self.uncached = [], []
         self.flushed = time.monotonic()
 
 
 @dataclass(frozen=True)
 class StudyResult:
-    """What a study came to.
+    """Results of a study.
 
     Attributes:
-        plan: what was asked.
-        rows: one row per run and value: `point` and `replication` from 0, `seed`, `of` (run, flow, link, cdf, size),
-            `name` of flow or link, `at` (level of a distribution, bytes of a size), `metric`, `value`.
-        failures: runs that failed: point, replication, seed, why.
-        path: the directory.
+        plan: Plan of the study.
+        rows: One row per run and value. Columns: `point` and `replication` (both from 0), `seed`, `of` (run, flow,
+            link, cdf, size or warning), `name` (of the flow or link, or the text of the warning), `at` (quantile level,
+            or size in bytes), `metric`, `value`.
+        failures: One record per failed run, with `point`, `replication`, `seed` and `why`.
+        path: Results directory.
     """
 
     plan: Plan
@@ -260,7 +265,7 @@ class StudyResult:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """One row per run: the axes, `point`, `replication`, `seed`, and a column per metric of `METRICS`."""
+        """Table with one row per run. Columns: the axes, `point`, `replication`, `seed`, and one per metric."""
         runs = self.rows.filter(of="run").pivot("metric", index=["point", "replication", "seed"], values="value")
         points = runs["point"].unique().sort()
         labels = [{"point": point, **self.plan.design.point(point)[0]} for point in points]
@@ -269,12 +274,12 @@ class StudyResult:
 
     @cached_property
     def distinct(self) -> pl.DataFrame:
-        """The rows of `table` without those of runs that equal one before at the same point."""
+        """Rows of `table` without runs that equal an earlier run of the same point."""
         return self.table.unique(subset=["point", DIGEST], keep="first", maintain_order=True)
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings of runs, each with its number of runs, and of equal runs."""
+        """Warnings of the runs, each with the number of affected runs, and warnings about seeds with equal runs."""
         lines_of = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
         quiet: list[list[str]] = [[]] * (self.table.height - lines_of.height)
         lines = tally([*lines_of["name"].to_list(), *quiet])
@@ -288,15 +293,15 @@ class StudyResult:
         return lines
 
     def summary(self, metric: str) -> pl.DataFrame:
-        """Returns a row per point: its axes, `mean`, `half`, `runs` and `missing`.
+        """Returns one row per point: its axis values, `mean`, `half`, `runs` and `missing`.
 
-        `mean` is over distinct runs, `runs` their number, and `half` is half the 95 % interval of Student's t, or
-        the resolution of the metric if that is more.
-        `missing` is the number of distinct runs in which the metric has no value, such as the settling time of a run
-        that does not settle; the mean leaves them out.
+        `mean` is the mean over distinct runs, and `runs` their number.
+        `half` is the half-width of Student's 95 % interval, or the resolution of the metric if that is larger.
+        `missing` is the number of distinct runs without a value of the metric, which `mean` excludes.
+        For example, a run that does not settle has no settling time.
 
         Raises:
-            ScenarioError: if there is no such metric.
+            ScenarioError: If the metric does not exist.
         """
         rows = []
         for (point,), own in self.distinct.group_by("point", maintain_order=True):
@@ -306,12 +311,13 @@ class StudyResult:
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def plot(self, kind: str = "response", metric: str = "", width: str = "screen") -> Picture:
-        """Draws a picture: a "response" or a "map" of a metric, "completion times", or "completion by size".
+        """Draws a picture.
 
-        Its width is that of a "screen", or of a "column" or a "page" of a paper.
+        Kinds "response" and "map" show a metric. The other kinds are "completion times", "completion by size" and
+        "slowdown by size". The width is "screen", or "column" or "page" of a paper.
 
         Raises:
-            ScenarioError: if there is no such picture or metric.
+            ScenarioError: If the kind, the metric or the width does not exist.
         """
         from levelflow.study import pictures
         from levelflow.study.table import metrics
@@ -319,13 +325,14 @@ class StudyResult:
         return pictures.draw(self, kind, metric or metrics(self)[0], width)
 
     def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:
-        """Returns by how much a metric of one value of an axis exceeds that of another, with all else equal.
+        """Returns the paired difference of a metric between two values of an axis, `a` minus `b`.
 
-        Runs are paired: the same other axes and the same seed. With several other points, over all of them. A seed
-        counts if all its runs have the metric, and if no other seed gives the same runs.
+        Two runs form a pair if they have the same seed and the same values of all other axes. Each seed contributes the
+        mean difference over its pairs, or nothing if one of its runs lacks the metric. Seeds with equal runs count
+        once.
 
         Raises:
-            ScenarioError: if there is no such metric, axis or value.
+            ScenarioError: If the metric, the axis or a value does not exist.
         """
         names = [each.name for each in self.plan.design.axes]
         if axis not in names:
@@ -340,7 +347,7 @@ class StudyResult:
         columns += [DIGEST]
         first, second = (table.filter(pl.col(axis) == value).select(columns) for value in (a, b))
         both = first.join(second, on=others, suffix="_b").sort(*others)
-        # A pair of runs that equals another pair, at all other points, is no further one.
+        # Seeds whose pairs of runs are equal at all points count once.
         pairs = both.group_by("replication", maintain_order=True).agg(DIGEST, f"{DIGEST}_b", metric, f"{metric}_b")
         pairs = pairs.unique(subset=[DIGEST, f"{DIGEST}_b"], keep="first", maintain_order=True)
         found = interval([_mean_difference(x, y) for x, y in pairs.select(metric, f"{metric}_b").iter_rows()])
@@ -349,7 +356,7 @@ class StudyResult:
 
 
 def _resolved(metric: str, one: Interval, size: float) -> Interval:
-    """Returns an interval that is no narrower than a bin, for quantiles of this size."""
+    """Returns an interval; for a quantile metric of value `size`, its half-width is at least one histogram bin."""
     if metric not in QUANTISED or math.isnan(one.half):
         return one
     return one._replace(half=max(one.half, size * QUANTILE_RESOLUTION))
@@ -362,7 +369,7 @@ def _known(metric: str) -> str:
 
 
 def _mean_difference(first: list[float | None], second: list[float | None]) -> float:
-    """Returns the mean of the differences; NaN where one is not known."""
+    """Returns the mean of the pairwise differences, `first` minus `second`; NaN if a value is missing."""
     pairs = list(zip(first, second, strict=True))
     if any(x is None or y is None for x, y in pairs):
         return math.nan

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from levelflow.study.study import StudyResult
 
-#: Values of an axis that are compared in pairs.
+#: Limit on axis values that are compared in pairs.
 MOST_COMPARED = 12
-#: Beginnings of metrics that leave out transfers which did not finish.
+#: Prefixes of metrics that exclude unfinished transfers.
 OF_TRANSFERS = ("fct_", "slowdown_")
-#: Heads of the columns of transfers and bytes that those leave out.
+#: Titles of the columns that show the excluded transfers and bytes.
 LEFT_OUT = ["transfers finished", "bytes missing"]
 TRANSFERS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
 FLOWS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
 
 
 def metrics(found: StudyResult) -> tuple[str, ...]:
-    """Returns which metrics to show: those asked for, or the usual ones of transfers or of long flows."""
+    """Returns the metrics to show: those of the plan, or the default ones for transfers or for long flows."""
     if found.plan.metrics:
         return found.plan.metrics
     started = found.rows.filter(of="run", metric="started")["value"].sum()
@@ -32,7 +32,7 @@ def metrics(found: StudyResult) -> tuple[str, ...]:
 
 
 def unit(metric: str) -> tuple[str, float]:
-    """Returns a metric with the unit in which it is shown, and by what its values are multiplied for that."""
+    """Returns the title of a metric with its display unit, and the factor that converts values to that unit."""
     return (metric.removesuffix("_bps") + ", Mb/s", 1e-6) if metric.endswith("_bps") else (metric, 1.0)
 
 
@@ -49,7 +49,7 @@ def axis_label(metric: str) -> str:
 
 
 def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
-    """Returns head and rows: a row per point."""
+    """Returns the header and the rows of the table; one row per point."""
     shown = metrics(found)
     axes = [axis.name for axis in found.plan.design.axes]
     summaries = [found.summary(metric).to_dicts() for metric in shown]
@@ -65,21 +65,22 @@ def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
 
 
 def _left_out(found: StudyResult) -> list[list[str]]:
-    """Returns cells for each point: the transfers that completion times leave out, over all its distinct runs."""
+    """Returns, for each point, the table cells of `LEFT_OUT` over the distinct runs."""
     return [_missing(own) for _, own in found.distinct.group_by("point", maintain_order=True)]
 
 
 def _missing(runs: pl.DataFrame) -> list[str]:
-    """Returns cells: transfers that finished, and the mean share of bytes that did not arrive."""
+    """Returns two cells: the number of finished transfers, and the mean fraction of bytes in unfinished ones."""
     started, finished = int(runs["started"].sum()), int(runs["transfers"].sum())
     shares = runs["missing_share"].drop_nulls().to_numpy()
     return [f"{finished:,} of {started:,}", percent(interval(shares).mean) if shares.size else "-"]
 
 
 def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | None:
-    """Returns title, head and rows: how far each value of the first axis of names is from the first one.
+    """Returns title, header and rows of a table of paired differences from the first value of an axis.
 
-    None where no axis has several names, or there is one run of each point.
+    The axis is the first one with 2 to `MOST_COMPARED` values that are not numbers. Returns None if there is no such
+    axis, or only one run per point.
     """
     counted = found.table
     named = [axis for axis in found.plan.design.axes if not counted[axis.name].dtype.is_numeric()]

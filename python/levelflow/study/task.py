@@ -1,4 +1,4 @@
-"""One run of a study, wherever it is made: a scenario as text in, rows of metrics out."""
+"""Single runs of a study, local or remote. The input is a scenario as text; the output is rows of metrics."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
-#: Version of the metrics below. Cached runs of another version are not used.
+#: Version of the metrics below. Runs that were cached under another version are ignored.
 VERSION = 3
-#: Levels at which completion times are kept, for distributions.
+#: Quantile levels at which the distribution of completion times is stored.
 LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
-#: Bins of sizes of transfers, per decade.
+#: Bins per decade of the transfer size.
 BINS = 3
-#: Metric with the digest of a run, and its hexadecimal digits, which a float represents exactly.
+#: Name of the digest metric, and its number of hexadecimal digits, which a float represents exactly.
 DIGEST, DIGEST_DIGITS = "digest", 13
-#: Means and quantiles of completion times and slowdowns.
+#: Statistics of completion times and slowdowns: the mean and quantiles.
 LEVELS_SHOWN = ("mean", *transfers.QUANTILES)
-#: Rates of flow entries.
+#: Rate metrics of a flow entry.
 RATES = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
-#: Metrics of a bin of sizes.
+#: Metrics of a transfer-size bin.
 OF_SIZES = ("started", "transfers", "fct_mean_s", "fct_p50_s", "fct_p99_s", "slowdown_p50", "slowdown_p99")
-#: Metrics of a whole run that tables and pictures can show, and what they mean.
+#: Metrics of a whole run for tables and pictures, with their descriptions.
 METRICS = {
     "throughput_bps": "throughput of all flows",
     "goodput_bps": "goodput of all flows",
@@ -74,23 +74,23 @@ METRICS = {
 
 @cache
 def engine() -> str:
-    """Returns the digest of the engine on this machine: results of one are not mixed with those of another."""
+    """Returns the digest of the engine's binary on this machine; results of different engines are not mixed."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
-#: What it is of, its name, where (size in bytes, or level), metric, value.
+#: Subject (run, flow, link, cdf, size or warning), name of the subject, size in bytes or quantile level, metric, value.
 Row = tuple[str, str, float | None, str, float | None]
 
 
 @dataclass(frozen=True)
 class Task:
-    """A run to be made.
+    """Run to execute.
 
     Attributes:
-        point: its number, from 0.
-        replication: its number, from 0.
-        text: the scenario as canonical JSON, seed and contents of files included.
-        warm_up: "auto", or a share of the run that is left out.
+        point: Number of the point, from 0.
+        replication: Number of the replication, from 0.
+        text: Scenario as canonical JSON, including the seed and the contents of files.
+        warm_up: "auto", or the fraction of the run that is excluded at its start.
     """
 
     point: int
@@ -100,28 +100,28 @@ class Task:
 
     @property
     def key(self) -> str:
-        """Of what comes out: digest of scenario, engine and measurement."""
+        """Cache key of the result: digest of scenario, engine, warm-up and metrics version."""
         words = [VERSION, engine(), self.warm_up, self.text]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
 def prepare() -> None:
-    """Imports what a run needs, before there is one."""
+    """Imports the modules of a run in advance."""
     import levelflow.results
     import levelflow.running  # noqa: F401 - both for later
 
 
-def measure(text: str, warm_up: str | float, build: str, tell: Callable[[float], None] | None = None) -> list[Row]:
+def measure(text: str, warm_up: str | float, build: str, progress: Callable[[float], None] | None = None) -> list[Row]:
     """Simulates a scenario and returns rows of metrics.
 
     Raises:
-        ScenarioError: if it is not allowed, needs too much memory, or another build of Levelflow is asked for.
+        ScenarioError: If the scenario is invalid or needs too much memory, or `build` is not this build.
     """
     if build != _core.build():
         raise _core.ScenarioError(f"this worker has levelflow {_core.build()}; the study runs on {build}")
     scenario = Scenario.__new__(Scenario)
     scenario.raw, scenario.origin, scenario._file = json.loads(text), None, ""
-    result = scenario.run(progress=tell or False)
+    result = scenario.run(progress=progress or False)
     return list(_rows(result, warm_up))
 
 
@@ -151,11 +151,11 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
 
 def _plain(row: Row) -> Row:
     *where, value = row
-    return (*where, None if value is None or not math.isfinite(value) else float(value))  # type: ignore[return-value] # as many
+    return (*where, None if value is None or not math.isfinite(value) else float(value))  # type: ignore[return-value] # a Row
 
 
 def _digest(rows: list[Row]) -> float:
-    """Returns the digest of a run; equal runs have equal digests."""
+    """Returns the digest of the rows of a run."""
     text = json.dumps(rows).encode()
     return float(int(hashlib.sha256(text).hexdigest()[:DIGEST_DIGITS], 16))
 
@@ -178,7 +178,7 @@ def _flow_rows(result: Result, window: tuple[float, float]) -> list[Row]:
 
 
 def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], dict[str, float]]:
-    """Returns rows by link, and the largest value of each metric at any link."""
+    """Returns the rows of all links, and for each metric the maximum over links."""
     own_of = samples.inside(result.links, window).partition_by("link", as_dict=True)
     sent = dict(samples.means(result.links, ["link"], ["throughput_bps"], window).iter_rows())
     states = in_force(result.scenario, *window)["links"]
@@ -203,7 +203,7 @@ def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], 
 
 
 def _times(found: dict[str, Any] | None) -> dict[str, Any]:
-    """Returns the metrics of some transfers."""
+    """Returns the metrics of a set of transfers from their summary."""
     counts = {"started": 0, "transfers": 0, "aborted": 0, "unfinished": 0, "missing_share": None}
     if found:
         counts = {key: found["finished" if key == "transfers" else key] for key in counts}
@@ -216,7 +216,7 @@ def _times(found: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _distribution(counted: pl.DataFrame) -> list[Row]:
-    """Completion times at levels, then completion times and slowdowns in bins of sizes."""
+    """Returns rows of completion-time quantiles, then rows of completion times and slowdowns per size bin."""
     ended = transfers.finished(counted)
     if ended.is_empty():
         return []

@@ -1,1 +1,1 @@
-"""Models of the papers, one per file; none needs compiled code."""
+"""Models of the papers, one per file. No model needs compiled code."""

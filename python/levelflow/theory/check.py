@@ -1,4 +1,4 @@
-"""What theory predicts of a scenario: its equilibrium, whether it is stable, how soon it is reached, which queues."""
+"""Theoretical predictions for a scenario: equilibrium, stability, convergence time and queues."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from levelflow.theory.references import equilibrium_of
 from levelflow.theory.units import room
 from levelflow.theory.verdict import Port, Verdict
 
-#: A link that is loaded to what it can serve but for this share is full.
+#: Relative difference between load and service rate within which a link counts as full.
 FULL = 1e-6
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What theory says of the flows of one law that one link limits.
+    """Stability verdict on the flows of one law that one link limits.
 
     Attributes:
-        link: its number.
-        law: theirs.
-        entries: their numbers among those that compete.
-        verdict: whether their equilibrium is stable.
+        link: index of the link.
+        law: law of the flows.
+        entries: indices of the flows' entries among the competing entries.
+        verdict: stability of the equilibrium of the flows.
     """
 
     link: int
@@ -43,17 +43,18 @@ class Judgement:
 
 @dataclass(frozen=True, repr=False)
 class Prediction:
-    """What theory predicts of a scenario.
+    """Predicted equilibrium of a scenario, and its stability.
 
     Attributes:
-        competition: who competes for what.
-        rates: of one flow of each entry, bit/s.
-        bottlenecks: per entry, the link that limits it.
-        loads: what flows send over each link, bit/s.
-        prices: what each link charges, in the unit of its law; 0 where the law has no price.
-        judgements: one per link and law.
-        time: how long after the last start all are within 2 % of the equilibrium, s. Links settle in turn, each after
-            those whose flows disturb it. None if one does not, or it is not known.
+        competition: competing flows, and the links that they share.
+        rates: rate of one flow of each entry, bit/s.
+        bottlenecks: link that limits each entry.
+        loads: load of each link, bit/s.
+        prices: price of each link, in the unit of its law; 0 if the law has no price.
+        judgements: one judgement per link and law.
+        time: time from the last start until all rates are within 2 % of the equilibrium, s. Links settle one after
+            another, once the flows that disturb them have settled. None if a link does not settle or its time is
+            unknown.
     """
 
     competition: Competition
@@ -66,20 +67,20 @@ class Prediction:
 
     @property
     def stable(self) -> bool | None:
-        """Whether all are; None where one is not known and none is known to be unstable."""
+        """True if all bottlenecks are stable; None if none is known to be unstable and at least one is unknown."""
         each = [judgement.verdict.stable for judgement in self.judgements]
         return False if False in each else None if None in each else True
 
     @property
     def queues(self) -> list[float | None]:
-        """How long a packet waits in each queue, s; infinite where it stays full; None where nobody knows."""
+        """Queueing delay at each link, s; infinite if the queue stays full; None if the delay is unknown."""
         laws = [theory_of(flow["law"]) for flow in self.competition.entries]
         by_delay = all(law.signal == "delay" for law in laws)
         no_queue = all(law.reference == MAX_MIN for law in laws)
         waits: list[float | None] = []
         for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):
             if "policer" in link["queue"] and load < link["capacity_bps"] * (1 - FULL):
-                waits.append(0.0)  # it drops what it does not let pass
+                waits.append(0.0)  # it drops the excess
             elif load > link["service_bps"] * (1 + FULL):
                 waits.append(np.inf)
             elif by_delay:
@@ -90,7 +91,7 @@ class Prediction:
 
     @property
     def rates_by_flow(self) -> dict[str, float]:
-        """Rate of one flow of each entry by its name, bit/s; the mean where its flows take several paths."""
+        """Rate of one flow of each entry, by entry name, bit/s; the mean if its flows take several paths."""
         found = self.competition
         names = [flow["name"] for flow in found.entries]
         totals = dict.fromkeys(names, (0.0, 0.0))
@@ -100,7 +101,7 @@ class Prediction:
         return {name: sent / flows for name, (sent, flows) in totals.items()}
 
     def __str__(self) -> str:
-        """Returns a line per flow entry, and one on stability."""
+        """Returns a line per flow entry, and a line on stability."""
         links = self.competition.links
         limits = {
             flow["name"]: links[link]["name"]
@@ -119,14 +120,14 @@ class Prediction:
 
 
 def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
-    """Predicts what a scenario comes to.
+    """Predicts the equilibrium of a scenario and its stability.
 
     Args:
-        scenario: resolved.
-        at: only the flows under way then count, s; by default all that are listed.
+        scenario: resolved scenario.
+        at: time in s at which flows must be active to count; by default all listed flows count.
 
     Raises:
-        CompetitionError: if nobody competes.
+        CompetitionError: if no flow competes.
     """
     found = competition(in_force(scenario, 0.0 if at is None else at), listed(scenario, at))
     if not found.entries:
@@ -140,7 +141,7 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
 
 
 def as_plain(found: Prediction) -> dict[str, Any]:
-    """Returns a prediction as JSON has it: names, numbers and texts."""
+    """Returns a prediction as JSON values: names, numbers and texts."""
     links = found.competition.links
     names = [flow["name"] for flow in found.competition.entries]
     return {
@@ -176,7 +177,7 @@ def as_plain(found: Prediction) -> dict[str, Any]:
 
 
 def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
-    """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
+    """Returns the rate of one flow of each entry, bit/s, the link that limits it, and the price of each link."""
     known = equilibrium_of(found)
     if known is None:
         rates, limits = rates_and_bottlenecks(found.routes, found.available, weights(found))
@@ -213,7 +214,7 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
 
 
 def _judge(law: str, ports: list[Port]) -> list[Verdict]:
-    """Returns what theory says of a law at each of some ports."""
+    """Returns the verdict on a law at each port."""
     judge = theory_of(law).judge
     if isinstance(judge, NotSupported):
         return [Verdict(None, why=f"{law}: {judge.reason}")] * len(ports)
@@ -221,12 +222,12 @@ def _judge(law: str, ports: list[Port]) -> list[Verdict]:
 
 
 def _hops(over: NDArray[np.bool_]) -> float:
-    """Returns how many links there are up to the first that is sent more than it carries, that one included."""
+    """Returns the number of links up to and including the first overloaded one."""
     return float(np.argmax(over) + 1 if over.any() else over.size)
 
 
 def _full_wait(link: Link, load: float, packet: int) -> float:
-    """Returns how long packets wait at a link that is sent more than it carries, s; 0 at others, or without a limit."""
+    """Returns the queueing delay at an overloaded link, s; 0 unless the link is overloaded and its buffer limited."""
     if "policer" in link["queue"] or link["buffer"] == "unlimited":
         return 0.0
     full = load > link["service_bps"] * (1 + FULL)
@@ -234,7 +235,7 @@ def _full_wait(link: Link, load: float, packet: int) -> float:
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:
-    """Adds up the times of links that settle one after the other."""
+    """Returns the sum of the settling times of links that settle one after another; None if unknown."""
     times: dict[int, float] = {}
     for judgement in judgements:
         if judgement.verdict.time is None:

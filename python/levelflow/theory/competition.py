@@ -1,4 +1,4 @@
-"""What a resolved scenario asks of the models: who competes, over which links, for what."""
+"""Competition in a resolved scenario: competing flows, their links, and the capacity available to these flows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ Link = dict[str, Any]
 
 
 class CompetitionError(TheoryError):
-    """A scenario in which no flow competes, or a time that is none."""
+    """A scenario without competing flows, or an invalid time."""
 
 
 @dataclass(frozen=True)
 class Competition:
-    """The flows that compete, and what there is for them.
+    """Competing flows, and the capacity available to them.
 
     Attributes:
-        entries: their entries in the scenario; one whose flows take several paths is there once for each.
-        numbers: where these stand in the list of all.
-        paths: per entry, which of its paths it is.
-        counts: per entry, how many flows compete; a mean may be a fraction.
-        routes: per entry, the indices of the links that it crosses.
+        entries: scenario entries of the flows; an entry whose flows take several paths appears once per path.
+        numbers: index of each entry in the scenario.
+        paths: index of the path of each entry.
+        counts: number of competing flows of each entry; may be fractional, as a mean.
+        routes: indices of the links that each entry crosses.
         links: all links of the scenario.
-        available: per link, what its routers aim at, or can serve, less what unresponsive senders take, bit/s.
+        available: per link, the target of its routers or its service rate, minus unresponsive traffic, bit/s.
     """
 
     entries: list[Flow]
@@ -48,23 +48,22 @@ class Competition:
 def competition(
     scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
 ) -> Competition:
-    """Returns who competes for what.
+    """Returns the competing flows, and the capacity available to them.
 
-    Links offer what their routers aim at, and no more than a shaper or policer lets pass (`target_bps`), less what
-    unresponsive senders take. Headers count, ACKs and what opens flows do not.
+    A link offers the target of its routers, limited to the rate that its shaper or policer passes (`target_bps`),
+    minus unresponsive traffic. Headers count as traffic; ACKs and handshakes do not.
 
     Args:
-        scenario: resolved.
-        active: how many flows of each entry are under way.
-        sending: what the flows of some entries together send, by their number, bit/s: they do not compete, as their
-            applications have no more to send.
+        scenario: resolved scenario.
+        active: number of active flows of each entry.
+        sending: total rate of each application-limited entry, by entry number, bit/s; these entries do not compete.
     """
     index = {link["name"]: number for number, link in enumerate(scenario["links"])}
     available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
     competing = []
     for number, flow in enumerate(scenario["flows"]):
         sent = (sending or {}).get(number)
-        if flow["signal"] == "nothing" and sent is None:  # it sends at its rate whatever the others do
+        if flow["signal"] == "nothing" and sent is None:  # unresponsive: it always sends at its rate
             sent = active[number] * base(flow["params"]["rate"])
         for path, (names, share) in enumerate(paths_of(flow)):
             route = [index[name] for name in names]
@@ -84,7 +83,7 @@ def competition(
 
 
 def paths_of(flow: Flow) -> list[tuple[list[str], float]]:
-    """Returns each path of an entry at first, by names of links, and what share of its flows takes it."""
+    """Returns the initial paths of an entry, as link names, with the fraction of its flows on each path."""
     if "plans" not in flow:
         return [(flow["path"], 1.0)]
     taken = flow["plans"][0]["path_of"]
@@ -92,14 +91,14 @@ def paths_of(flow: Flow) -> list[tuple[list[str], float]]:
 
 
 def in_force(scenario: dict[str, Any], start: float, end: float | None = None) -> dict[str, Any]:
-    """Returns a resolved scenario that does not change: links are as at a time, or as in the mean over a window.
+    """Returns a scenario without changes, with the links at one time or with time-averaged links.
 
-    Routes are those at the time, or when the window begins.
+    Routes are those at time `start`.
 
     Args:
-        scenario: resolved.
-        start: when, or when the window begins, s.
-        end: when the window ends, s; by default there is none.
+        scenario: resolved scenario.
+        start: time, or start of the averaging window, s.
+        end: end of the averaging window, s; by default nothing is averaged.
     """
     if any(link.get("changes", ()) for link in scenario["links"]):
         scenario = scenario | {"links": [_in_force(link, start, end) for link in scenario["links"]]}
@@ -129,17 +128,17 @@ def _in_force(link: Link, start: float, end: float | None) -> Link:
 
 @explained
 def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
-    """Returns how many flows of each entry are under way.
+    """Returns the number of active flows of each entry.
 
-    Flows that arrive at random count as none: how many there are depends on the law. Those whose start is drawn are
-    there from the beginning.
+    Flows that arrive at random count as 0, since their number depends on the law. Flows with random start times count
+    as active from time 0.
 
     Args:
-        scenario: resolved.
-        at: when, s; by default all flows are, whenever they start and stop.
+        scenario: resolved scenario.
+        at: time in s; by default all flows count as active, regardless of start and stop.
 
     Raises:
-        CompetitionError: if none is.
+        CompetitionError: if no flow is active.
     """
     active = []
     for flow in scenario["flows"]:
@@ -148,28 +147,26 @@ def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
         active.append(float(flow["count"]) if there else 0.0)
     if not any(active):
         when = "" if at is None else f" at {at:g} s"
-        raise CompetitionError(
-            f"{scenario['name']}: no flow is under way{when}; needs flows that do not arrive at random"
-        )
+        raise CompetitionError(f"{scenario['name']}: no flow is active{when}; needs flows that do not arrive at random")
     return active
 
 
 def of_flows(found: Competition, name: str) -> list[float]:
-    """Returns a parameter of each entry."""
+    """Returns the value of a law parameter for each entry."""
     return [base(flow["params"][name]) for flow in found.entries]
 
 
 def round_trips(found: Competition) -> list[float] | None:
-    """Returns the base round-trip time of each entry; None if one is drawn."""
+    """Returns the base round-trip time of each entry; None if one is random."""
     rtts = [flow["base_rtt_s"] for flow in found.entries]
     return rtts if all(rtts) else None
 
 
 def packet_sizes(found: Competition) -> Floats:
-    """Returns the size of the packets of each entry, bits."""
+    """Returns the packet size of each entry, bits."""
     return np.array([8.0 * flow["packet_bytes"] for flow in found.entries])
 
 
 def delivered_shares(found: Competition) -> Floats:
-    """Returns what share of the packets of each entry wires deliver."""
+    """Returns the fraction of each entry's packets that wires deliver."""
     return np.array([np.prod([1 - found.links[link]["loss"] for link in route]) for route in found.routes])

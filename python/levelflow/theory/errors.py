@@ -1,15 +1,15 @@
-"""What is wrong with a question that has no answer."""
+"""Errors for input outside the domain of a model."""
 
 from __future__ import annotations
 
 
 class TheoryError(ValueError):
-    """Input for which a model is not defined; one line: what, where and what is allowed."""
+    """Input for which a model is not defined. The message is one line with name, value and allowed range."""
 
 
 class ParameterError(TheoryError):
-    """A number out of the range in which a model is defined, too few or too many of them, or an unknown word."""
+    """A number outside the domain of a model, a wrong number of values, or an unknown word."""
 
 
 class ConvergenceError(TheoryError, ArithmeticError):
-    """Prices that floating point cannot find, as where weights differ by hundreds of decades."""
+    """Prices that floating point cannot represent, as for weights that differ by hundreds of decades."""

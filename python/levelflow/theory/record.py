@@ -1,4 +1,4 @@
-"""What theory knows of one law: a record, which `theory/laws/<law>.py` fills in and calls `THEORY`."""
+"""Record with the theory of one law; `theory/laws/<law>.py` defines it as `THEORY`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ UTILITY = "utility-optimal"
 
 @dataclass(frozen=True)
 class NotSupported:
-    """What stands where theory has no answer.
+    """Placeholder for a missing part of the theory.
 
     Attributes:
-        reason: why, as a line of an error says it.
+        reason: reason for the absence, as a clause of an error message.
     """
 
     reason: str
@@ -34,12 +34,12 @@ class NotSupported:
 
 @dataclass(frozen=True)
 class Plane:
-    """The stable region in a plane of two gains.
+    """Stable region in a plane of two gains.
 
     Attributes:
-        region: finds it.
-        options: which of `delays` (steps) and `delay` (s) it takes.
-        settles: whether the fluid model settles, per first and second gain.
+        region: function that computes the region.
+        options: supported options of `region`: `delays` (steps) and `delay` (s).
+        settles: function that returns True if the fluid model converges with the two gains.
     """
 
     region: Callable[..., Region]
@@ -49,13 +49,13 @@ class Plane:
 
 @dataclass(frozen=True)
 class Loops:
-    """The open loop of a law on one link.
+    """Open loop of a law on one link.
 
     Attributes:
-        gains: their names, and the defaults of the paper.
-        loop: takes gains and round-trip times, s; those that can average prices also take `averaged`.
-        averages: whether receivers may average prices.
-        delays: how many round-trip times there may be.
+        gains: names of the gains, with the defaults of the paper.
+        loop: function of gains and round-trip times (s). If prices can be averaged, it also takes `averaged`.
+        averages: True if receivers may average prices.
+        delays: limit on the number of round-trip times.
     """
 
     gains: dict[str, float]
@@ -66,12 +66,12 @@ class Loops:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The rates of two flows on one link, in steps and without delay.
+    """Rates of two flows on one link, stepped without delay.
 
     Attributes:
-        gains: their names, and what is assumed.
-        highest: largest gain that is allowed, by name; capacities are 100.
-        step: takes the rates, the capacity and the gains to the next rates.
+        gains: names and defaults of the gains.
+        highest: largest allowed gain, by name, with capacities of 100.
+        step: maps the rates, the capacity and the gains to the next rates.
     """
 
     gains: dict[str, float]
@@ -81,15 +81,15 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Where a fluid model goes from several starts.
+    """Trajectories of a fluid model from several initial states.
 
     Attributes:
-        axes: the two parts of the state.
-        x: the first part, by time and start.
-        y: the second part.
-        equilibrium: of both.
-        settles: per start.
-        linear: whether the linear model is stable.
+        axes: names of the two components of the state.
+        x: first component, by time and start.
+        y: second component, by time and start.
+        equilibrium: equilibrium values of both components.
+        settles: True for initial states from which the model converges.
+        linear: True if the linearised model is stable.
     """
 
     axes: tuple[str, str]
@@ -102,11 +102,11 @@ class Trajectories:
 
 @dataclass(frozen=True)
 class Portrait:
-    """The rate of a law against its queue.
+    """Phase portrait of a law: rate against queue.
 
     Attributes:
-        gains: their names, and what is assumed.
-        run: takes gains and the duration in round trips.
+        gains: names and defaults of the gains.
+        run: function of the gains and the duration in round trips.
     """
 
     gains: dict[str, float]
@@ -115,23 +115,23 @@ class Portrait:
 
 @dataclass(frozen=True)
 class Theory:
-    """All that theory knows of a law.
+    """Theory of a law. A part that is missing is `NotSupported`.
 
     Attributes:
-        fluid: its model, as module of `theory.fluid` and class, `"windows:Reno"`.
-        reference: the rates that a run is compared with, `MAX_MIN` or `UTILITY`.
-        equilibrium: takes routes, capacities and the parameters of the law to the rates of its flows, with proof.
-        in_scenario: takes the flows that compete in a scenario to the same; None where it is not known of these.
-        signal: what its links signal: a rate, a price, or the queueing delay for a price.
-        weight: the parameter that rates at a shared bottleneck are proportional to; None where they are equal.
-        judge: says whether ports are stable.
-        region: for which gains it is stable.
-        nyquist: its open loop.
-        phase: where it goes from several starts.
+        fluid: fluid model, as module of `theory.fluid` and class, such as `"windows:Reno"`.
+        reference: kind of rates with which runs are compared, `MAX_MIN` or `UTILITY`.
+        equilibrium: maps routes, capacities and law parameters to the rates of the flows, with the residual as proof.
+        in_scenario: maps the competing flows of a scenario to their equilibrium; None if it is unknown.
+        signal: signal of the law's links: a rate, a price, or the queueing delay as a price.
+        weight: parameter to which rates at a shared bottleneck are proportional; None if rates are equal.
+        judge: maps ports to their stability.
+        region: stable region in a plane of two gains.
+        nyquist: open loop on one link.
+        phase: phase portrait, with trajectories from several initial states.
     """
 
-    fluid: str | NotSupported = NotSupported("nobody has written one")
-    reference: str | NotSupported = NotSupported("what its rates are is not known in closed form")
+    fluid: str | NotSupported = NotSupported("it is not implemented")
+    reference: str | NotSupported = NotSupported("its rates are not known in closed form")
     equilibrium: Callable[..., Equilibrium] | NotSupported = NotSupported("its rates are not known in closed form")
     in_scenario: Callable[[Competition], Equilibrium | None] | NotSupported = NotSupported(
         "its rates are not known in closed form"
@@ -148,7 +148,7 @@ class Theory:
 
 Capability = Literal["fluid", "reference", "equilibrium", "in_scenario", "judge", "region", "nyquist", "phase"]
 
-#: What theory can be asked of a law, and how errors call it.
+#: Parts of a law's theory, and their names in error messages.
 CAPABILITIES: dict[Capability, str] = {
     "fluid": "fluid model",
     "reference": "reference rates",
@@ -162,7 +162,7 @@ CAPABILITIES: dict[Capability, str] = {
 
 
 def unknown(law: str) -> Theory:
-    """Returns the record of a law without one: nothing is supported."""
+    """Returns the record of a law without theory, which supports nothing."""
     missing: dict[str, Any] = {
         field.name: NotSupported(f"theory has no record of {law}")
         for field in fields(Theory)

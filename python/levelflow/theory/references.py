@@ -1,9 +1,9 @@
-"""The rates with which a run is compared: those of the equilibrium of its laws.
+"""Reference rates with which a run is compared: the equilibrium of its laws.
 
-Laws whose routers signal the smallest share or the largest price of a path come to max-min fair rates, or near them.
-Some others come to rates of largest utility. The records of `theory.laws` find the equilibrium of the flows of a law in
-a scenario. Laws of the first kind are compared with max-min fair rates, which is what they are after; so are those
-whose equilibrium is not known, and several laws together.
+Laws whose routers signal the smallest share or the largest price of a path converge to max-min fair rates, or close to
+them. Some other laws converge to rates that maximise a utility. The records in `theory.laws` contain the equilibrium of
+a law's flows in a scenario. Laws of the first kind are compared with max-min fair rates, which are their goal. The same
+applies to laws whose equilibrium is unknown, and to several laws in one scenario.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from levelflow.theory.validate import explained
 
 
 class Reference(NamedTuple):
-    """What rates are compared with.
+    """Reference rates for a comparison.
 
     Attributes:
         name: `MAX_MIN` or `UTILITY`.
-        rates: of one flow of each entry, bit/s, the mean where flows take several paths; None where no flow competes.
-        on_path: of a flow by the number of its entry and of its path there, bit/s.
+        rates: rate of one flow of each entry, bit/s, averaged over paths; None if no flow competes.
+        on_path: rate of one flow, by entry number and path number, bit/s.
     """
 
     name: str
@@ -40,13 +40,13 @@ class Reference(NamedTuple):
 def reference(
     scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
 ) -> Reference:
-    """Returns the rates that the flows that compete have in equilibrium.
+    """Returns the equilibrium rates of the competing flows.
 
     Args:
-        scenario: resolved.
-        active: how many flows of each entry compete; a mean may be a fraction. A flow gets at most the capacity of its
-            narrowest link, also where it competes for a part of the time.
-        sending: what entries send that have applications, by their number, bit/s; they do not compete.
+        scenario: resolved scenario.
+        active: number of competing flows of each entry; may be fractional, as a mean. A flow gets at most the capacity
+            of its narrowest link, even if it competes only part of the time.
+        sending: total rate of each application-limited entry, by entry number, bit/s; these entries do not compete.
     """
     found = competition(scenario, active, sending)
     laws = {flow["law"] for flow in found.entries}
@@ -62,10 +62,10 @@ def reference(
 
 
 def equilibrium_of(found: Competition) -> Equilibrium | None:
-    """Returns the equilibrium of flows of one law; None if there are several, or that of the law is not known.
+    """Returns the equilibrium of flows that use one law; None for several laws, or if the equilibrium is unknown.
 
-    Nor is it known where a link has nothing left for flows that cross it, round trips are drawn, or the level from
-    which a link marks does not stay where it is.
+    It is also unknown if a link has no capacity left for the flows that cross it, if round trips are random, or if the
+    marking threshold of a link changes.
     """
     laws = {flow["law"] for flow in found.entries}
     crossed = sorted({link for route in found.routes for link in route})
@@ -82,6 +82,6 @@ def equilibrium_of(found: Competition) -> Equilibrium | None:
 
 @explained
 def model(law: str) -> str:
-    """What theory knows of the equilibrium of a law: `MAX_MIN`, `UTILITY` or "none"."""
+    """Kind of equilibrium of a law: `MAX_MIN`, `UTILITY` or "none"."""
     found = theory_of(law).reference
     return "none" if isinstance(found, NotSupported) else found

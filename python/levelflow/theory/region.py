@@ -1,4 +1,4 @@
-"""For which two parameters a law is stable on one link: a curve and a table."""
+"""Stable region of a law on one link in the plane of two parameters, as curves and a table."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
 
-#: Points of a curve.
+#: Number of points of a curve.
 POINTS = 300
 
 
 class Region(NamedTuple):
-    """Where a law is stable.
+    """A stable region in the plane of two parameters.
 
     Attributes:
-        labels: of the two parameters.
-        curves: boundaries, by what they are; stable below them.
-        head: what the columns of the table are.
-        rows: of the table.
-        note: how to read it.
-        logarithmic: whether the second parameter goes over decades.
+        labels: names of the two parameters.
+        curves: boundaries by name; points below a boundary are stable.
+        head: column titles of the table.
+        rows: rows of the table.
+        note: explanation below the table.
+        logarithmic: True if the axis of the second parameter is logarithmic.
     """
 
     labels: tuple[str, str]

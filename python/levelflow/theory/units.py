@@ -1,4 +1,4 @@
-"""Quantities as resolved scenarios and options write them."""
+"""Quantities in the notation of resolved scenarios and of command-line options."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, shown
 
-#: In base units: s, bit/s, bytes, packets.
+#: Values of units, in s, bit/s, bytes or packets.
 UNITS = {
     "": 1.0,
     **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
@@ -28,10 +28,10 @@ UNITS = {
 
 @explained
 def base(text: str) -> float:
-    """Reads a quantity as resolved scenarios write it, in s, bit/s, bytes or packets.
+    """Parses a quantity in the notation of resolved scenarios, and returns it in s, bit/s, bytes or packets.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if the text is not a quantity.
 
     >>> base("2.5 Mb/s"), base("20 ms"), base("0.5"), base("1.875 MB"), base("5 packets")
     (2500000.0, 0.02, 0.5, 1875000.0, 5.0)
@@ -47,7 +47,7 @@ def base(text: str) -> float:
 
 @explained
 def room(buffer: str, packet: float) -> float:
-    """Returns the bytes of a buffer that is written in bytes, in packets of so many bytes, or as unlimited."""
+    """Returns the size in bytes of a buffer given in bytes, in packets of `packet` bytes, or as unlimited."""
     if buffer == "unlimited":
         return math.inf
     return base(buffer) * (packet if "packet" in buffer else 1.0)
@@ -55,10 +55,10 @@ def room(buffer: str, packet: float) -> float:
 
 @explained
 def time(text: str) -> float:
-    """Reads a time with its unit, s.
+    """Parses a time with its unit, and returns it in s.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if the text is not a time.
 
     >>> time("500 ms")
     0.5
@@ -71,10 +71,10 @@ def time(text: str) -> float:
 
 @explained
 def ratio(text: str) -> float:
-    """Reads a share of a whole, as a number or in percent.
+    """Parses a fraction, given as a number or in percent.
 
     Raises:
-        ParameterError: if it is neither.
+        ParameterError: if the text is neither a number nor a percentage.
 
     >>> ratio("0.95"), ratio("95%"), ratio("2 %")
     (0.95, 0.95, 0.02)

@@ -1,4 +1,4 @@
-"""Numbers that a model is defined for; others are refused in one line: what, where, and what is allowed."""
+"""Checks of numbers. Error messages give the name, the value and the allowed range in one line."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from levelflow.theory.errors import ParameterError, TheoryError
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-#: No quantity is larger, and none that is divided by smaller: squares and ratios remain numbers.
+#: Largest magnitude of a quantity. Its inverse bounds divisors, so squares and ratios stay finite.
 LARGEST = 1e150
-#: Whole numbers up to this are different numbers.
+#: Limit on whole numbers, so that all are distinct as floats.
 LARGEST_WHOLE = 2**53
-#: An error shows as many characters of a value.
+#: Largest number of characters of a value in an error message.
 LONGEST_SHOWN = 60
 
 
 def read_array(name: str, values: ArrayLike) -> Floats:
-    """Returns an array of real numbers, of any shape and size, as a copy.
+    """Returns an array of real numbers of any shape and size, as a copy.
 
     Raises:
-        ParameterError: if it is none.
+        ParameterError: if the values are not real numbers.
     """
     try:
         array = np.array(values)
@@ -41,7 +41,7 @@ def read_array(name: str, values: ArrayLike) -> Floats:
 
 
 def shown(value: object) -> str:
-    """Returns a value as an error shows it: in one line, and cut where it is long."""
+    """Returns the text of a value in an error message: one line, shortened if it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
@@ -49,17 +49,17 @@ def shown(value: object) -> str:
 def read_numbers(
     name: str, values: ArrayLike, low: float = 0.0, high: float = np.inf, *, closed: bool = False
 ) -> Floats:
-    """Returns finite numbers between bounds, above 0 by default, of any shape but empty.
+    """Returns a non-empty array of finite numbers between bounds; by default above 0.
 
     Args:
-        name: how the error calls them.
-        values: the numbers.
-        low: what they must be above.
-        high: what they may at most be.
-        closed: whether they may be `low`, too.
+        name: name in error messages.
+        values: numbers to check.
+        low: bound that the numbers must exceed.
+        high: largest allowed number.
+        closed: True if `low` itself is allowed.
 
     Raises:
-        ParameterError: if they are not.
+        ParameterError: if a number is not in this range.
 
     >>> read_numbers("capacity", [1.0, -2.0])
     Traceback (most recent call last):
@@ -74,10 +74,10 @@ def read_numbers(
 def read_each(
     name: str, values: ArrayLike, count: int, low: float = 0.0, high: float = np.inf, *, closed: bool = False
 ) -> Floats:
-    """Returns finite numbers between bounds, one for each of so many things; one number is for all.
+    """Returns finite numbers between bounds, one per item. A single number is used for all items.
 
     Raises:
-        ParameterError: if one does not lie there, or there are not as many.
+        ParameterError: if a number is outside the bounds, or there are too few or too many numbers.
     """
     value = read_array(name, values)
     if value.shape not in {(), (count,)}:
@@ -89,7 +89,7 @@ def read_number(name: str, value: float, low: float = 0.0, high: float = np.inf,
     """Returns one finite number between bounds.
 
     Raises:
-        ParameterError: if it does not lie there.
+        ParameterError: if the number is outside the bounds.
     """
     array = read_array(name, value)
     if array.ndim:
@@ -101,7 +101,7 @@ def read_whole(name: str, values: ArrayLike, least: int = 0) -> Ints:
     """Returns whole numbers of at least `least`, of any shape.
 
     Raises:
-        ParameterError: if they are not.
+        ParameterError: if a number is not whole, or is too small.
     """
     value = read_array(name, values)
     _refuse(name, value, (value >= least) & (value == np.round(value)), f"a whole number >= {least}")
@@ -140,17 +140,18 @@ def share(**values: ArrayLike) -> None:
 
 
 class _ShapeError(ParameterError):
-    """Arrays that numpy could not compute with."""
+    """Arrays of shapes that numpy cannot combine."""
 
 
 def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Returns a function whose arrays, if numpy cannot compute with them, are refused by name.
+    """Returns a function that rejects arrays that numpy cannot combine, with their names in the message.
 
-    What is computed element by element needs no look at its shapes beforehand, which would cost as much as the work.
+    Checking shapes before each call would take as long as the elementwise work, so shapes are checked only after an
+    error.
 
     Raises:
-        ParameterError: if an argument is not what it is annotated as (numbers, whole numbers, tuples of them, routes,
-            words), or arrays do not fit each other's shapes.
+        ParameterError: if an argument does not match its annotation (numbers, whole numbers, tuples of them, routes,
+            words), or if the shapes of arrays do not fit.
     """
     kinds = {name: str(known.annotation) for name, known in signature(function).parameters.items()}
     names = list(kinds)
@@ -165,7 +166,7 @@ def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         try:
             return function(*given, **named)
         except TheoryError as error:
-            if isinstance(error, _ShapeError):  # of what the caller does not know by these names
+            if isinstance(error, _ShapeError):  # of a nested call, whose names the caller does not use
                 _explain(kinds, signature(function).bind(*given, **named).arguments)
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -176,14 +177,14 @@ def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
 
 
 def _refuse_none(required: Collection[str], given: dict[str, object]) -> None:
-    """Raises a ParameterError if a number is None, which numpy takes for NaN."""
+    """Raises a ParameterError if a required number is None, which numpy converts to NaN."""
     for name, value in given.items():
         if value is None and name in required:
             raise ParameterError(f"{name} None is not allowed; needs a value")
 
 
 def _explain(kinds: dict[str, str], given: dict[str, object]) -> None:
-    """Raises a ParameterError if an argument is not of its kind, or arrays differ in shape."""
+    """Raises a ParameterError if an argument does not match its kind, or if arrays differ in shape."""
     known = {name: value for name, value in given.items() if value is not None}
     for name, value in known.items():
         check = _checks(kinds[name])
@@ -197,7 +198,7 @@ def _explain(kinds: dict[str, str], given: dict[str, object]) -> None:
 
 
 def _checks(kind: str) -> Callable[[str, object, str], None] | None:
-    """Returns what checks an argument of a kind."""
+    """Returns the check for arguments with the annotation `kind`."""
     return next((check for start, check in _CHECKS.items() if kind.startswith(start)), None)
 
 
@@ -246,7 +247,7 @@ def _need_word(name: str, value: object, _: str) -> None:
         raise ParameterError(f"{name} {shown(value)} is not allowed; needs a word")
 
 
-#: By the start of an annotation.
+#: Checks by the start of an annotation.
 _CHECKS: dict[str, Callable[[str, object, str], None]] = {
     "float": _need_number,
     "int": _need_number,

@@ -1,7 +1,7 @@
-"""Whether the flows that fill one link keep their equilibrium, and how far the law's gain is from the boundary.
+"""Stability of the flows that fill one link, and the margin of the law's gain to the stability boundary.
 
-A network of laws that follow the tightest link of a path is stable if each of its bottlenecks is, with the flows that
-it limits (Zhang 2008, theorem 14), so this is asked link by link.
+A network of laws that follow the tightest link of a path is stable if each bottleneck is stable together with the flows
+that it limits (Zhang 2008, theorem 14). So stability is decided link by link.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
 
-#: Factors of the gains that are tried where only a run tells.
+#: Factors of the gains that are tried if only a simulation can decide.
 FACTORS = np.geomspace(0.25, 4, 80)
-#: Distance from the equilibrium that counts as arrived.
+#: Relative distance from the equilibrium below which a rate has converged.
 NEAR = 0.02
 
 
@@ -26,13 +26,13 @@ class Port:
     """A link and the flows that it limits.
 
     Attributes:
-        rates: of each of these flows in equilibrium, bit/s.
-        delays: their round-trip times without queues, s.
-        sender: parameters of the law in force at the senders, as texts with units.
-        router: those in force at the router.
-        counts: how many flows there are of each; one by default.
-        hops: how many links each crosses, up to the first that loses what does not fit: those behind it see no change;
-            one by default.
+        rates: equilibrium rate of each of these flows, bit/s.
+        delays: round-trip time of each flow without queueing, s.
+        sender: sender parameters of the law, as texts with units.
+        router: router parameters of the law, as texts with units.
+        counts: number of flows that each entry of `rates` stands for; 1 by default.
+        hops: number of links that each flow crosses, up to the first link that loses its excess load; later links see
+        no change. 1 by default.
     """
 
     rates: Floats
@@ -43,35 +43,35 @@ class Port:
     hops: Floats | None = None
 
     def of_sender(self, name: str) -> float:
-        """Returns a parameter of the senders in base units."""
+        """Returns a sender parameter in base units."""
         return base(self.sender[name])
 
     def of_router(self, name: str) -> float:
-        """Returns a parameter of the router in base units."""
+        """Returns a router parameter in base units."""
         return base(self.router[name])
 
     @property
     def weights(self) -> Floats:
-        """The share that flows of each kind have of what all send."""
+        """Fraction of the total rate in each kind of flow."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
         return total / total.sum()
 
     @property
     def mean_delay(self) -> float:
-        """Round-trip time of the mean packet, s."""
+        """Round-trip time averaged over packets, s."""
         return float(self.weights @ self.delays)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of the stability of one port.
+    """Stability verdict on one port.
 
     Attributes:
-        stable: None where nothing is known.
-        margin: the factor by which the loop's gain may rise (above 1) or must fall (below 1) until this changes.
-        time: how long a small disturbance takes to shrink to 2 %, s; None if it does not, or nobody knows.
-        why: what proves it.
-        breaks: what would make it unstable.
+        stable: True if the port is stable; None if unknown.
+        margin: factor by which the loop gain may rise (above 1) or must fall (below 1) until stability changes.
+        time: time in which a small disturbance shrinks to 2 %, s; None if it does not shrink, or the time is unknown.
+        why: proof, as text.
+        breaks: change that would make the port unstable, as text.
     """
 
     stable: bool | None
@@ -82,12 +82,12 @@ class Verdict:
 
 
 def each_port(judge: Callable[[Port], Verdict]) -> Callable[[list[Port]], list[Verdict]]:
-    """Returns what judges several ports, from what judges one."""
+    """Returns a function that judges several ports, from a function that judges one port."""
     return lambda ports: [judge(port) for port in ports]
 
 
 def margin_of(settled: Bools) -> float:
-    """Returns the factor, between two that were tried, at which what holds for 1 (the last) no longer does."""
+    """Returns the factor at which stability changes, between two tried factors. The last entry is for factor 1."""
     now = bool(settled[-1])
     at = int(np.searchsorted(FACTORS, 1.0))
     factors, settles = np.insert(FACTORS, at, 1.0), np.insert(settled[:-1], at, now)
@@ -101,7 +101,7 @@ def margin_of(settled: Bools) -> float:
 
 @explained
 def times_larger(what: str, margin: float) -> str:
-    """Says by how much something must grow to be unstable."""
+    """Returns a text that names the growth of a quantity that would cause instability."""
     if np.isfinite(margin):
         return f"{what} {margin:.2g} times as large"
     return f"nothing that was tried, up to {what} {FACTORS[-1]:g} times as large"

@@ -1,1 +1,1 @@
-"""Networks from graphs: GraphML files, NetworkX graphs, generators, and the traffic between their nodes."""
+"""Networks from GraphML files, NetworkX graphs and generators, and the traffic between their nodes."""

@@ -1,4 +1,4 @@
-"""Attributes of edges that give links their capacity, delay and weight: names, units, values."""
+"""Edge attributes that give links their capacity, delay and weight: names, units and values."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Key = Literal["capacity", "delay", "weight"]
-#: Attributes of the Topology Zoo and of yEd that hold a label; a label may name no rate.
+#: Label attributes of the Topology Zoo and of yEd. A label does not always name a rate.
 LABELS = ("LinkLabel", "label")
-#: Attribute of the Topology Zoo with the rate as a number, bit/s.
+#: Topology Zoo attribute that holds the rate as a number, bit/s.
 RAW_SPEED = "LinkSpeedRaw"
 COORDINATES = "coordinates"
-#: Two thirds of the speed of light, as in fibre, km/s.
+#: Propagation speed in fibre, two thirds of the speed of light, km/s.
 FIBRE_KM_S = 2e5
 EARTH_KM = 6371.0
-#: Delay between nodes of the same place, s.
+#: Delay between nodes at the same place, s.
 SHORTEST_S = 1e-5
 _QUANTITY = re.compile(r"\s*[0-9.eE+-]+\s*[A-Za-z/]+\s*")
 _SCALES = {
@@ -39,13 +39,13 @@ _SCALES = {
 
 
 class Value(NamedTuple):
-    """Capacity or delay of an edge.
+    """Capacity or delay of an edge, and its source.
 
     Attributes:
-        text: as a scenario writes it.
-        number: bit/s or s; None of a text that only the engine can read.
-        source: attribute, or `COORDINATES`.
-        bare: True if it is a number whose unit the file does not say.
+        text: value in scenario notation.
+        number: value in bit/s or s; None for a text that only the engine parses.
+        source: name of the attribute, or `COORDINATES`.
+        bare: True if the value is a number without a unit in the file.
     """
 
     text: str
@@ -56,12 +56,12 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Attribute:
-    """An attribute of edges.
+    """An edge attribute that is read.
 
     Attributes:
-        key: of a link, which takes its value.
-        name: in the graph.
-        scale: what a number without a unit counts, bit/s or s.
+        key: link key that receives its value.
+        name: name of the attribute in the graph.
+        scale: unit of numbers that have none, in bit/s or s.
     """
 
     key: Key
@@ -70,10 +70,10 @@ class Attribute:
 
     @classmethod
     def of(cls, key: Key, text: str) -> Attribute:
-        """Reads `NAME` or `NAME:UNIT`, such as `bandwidth:Mb/s`, or `length:5us` for 5 us a unit.
+        """Parses `NAME` or `NAME:UNIT`, such as `bandwidth:Mb/s`, or `length:5us` for 5 us per unit of length.
 
         Raises:
-            ScenarioError: if the unit is none of the key; in one line.
+            ScenarioError: if the unit does not fit the key. The message has one line.
         """
         name, colon, unit = text.rpartition(":")
         if not colon:
@@ -83,7 +83,7 @@ class Attribute:
         return cls(key, name, _scale(key, unit.strip(), f"--{key}-attribute {text}"))
 
     def value(self, place: str, values: Mapping[str, Any]) -> Value | None:
-        """Returns the capacity or delay that an edge has; None if it has none.
+        """Returns the capacity or delay of an edge; None if the edge does not have the attribute.
 
         Raises:
             ScenarioError: if the value is not allowed.
@@ -113,7 +113,7 @@ class Attribute:
 
 
 def _scale(key: Key, unit: str, place: str) -> float:
-    """Returns the value of a unit, or of a number of units, in base units, as the engine reads it."""
+    """Returns a unit, or a multiple of a unit, in bit/s or s, as parsed by the engine."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     capacity, delay = (text, "0 s") if key == "capacity" else ("1 b/s", text)
     try:
@@ -127,7 +127,7 @@ def _scale(key: Key, unit: str, place: str) -> float:
 
 
 def number_of(value: Any) -> float | None:
-    """Returns a number, also of a text that is one; None of all else."""
+    """Returns a number, or the number in a text; None if there is none."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -137,10 +137,10 @@ def number_of(value: Any) -> float | None:
 
 
 def weight_of(place: str, given: Any) -> Fraction | None:
-    """Returns the weight of an edge as written in decimals, or as the simplest fraction that is the same number.
+    """Returns the weight of an edge as a fraction: the simplest one that equals it as a float, or its exact decimals.
 
     Raises:
-        ScenarioError: if it is no number above 0.
+        ScenarioError: if the weight is not a number above 0.
     """
     if given is None:
         return None
@@ -152,7 +152,7 @@ def weight_of(place: str, given: Any) -> Fraction | None:
 
 
 def written(key: Key, number: float) -> str:
-    """Returns a capacity or delay in base units as a scenario writes it.
+    """Returns a capacity in bit/s or a delay in s, in scenario notation.
 
     >>> written("capacity", 2.48832e9), written("delay", 0.0125), written("delay", 0.0)
     ('2.48832 Gb/s', '12.5 ms', '0 s')
@@ -163,7 +163,7 @@ def written(key: Key, number: float) -> str:
 
 
 def capacity_of(place: str, values: Mapping[str, Any], attribute: Attribute) -> Value | None:
-    """Returns the capacity of an edge: by its attribute, or else as the Topology Zoo and yEd write it.
+    """Returns the capacity of an edge: from `attribute`, or else from Topology Zoo and yEd attributes.
 
     Raises:
         ScenarioError: if the value is not allowed.
@@ -181,7 +181,7 @@ def capacity_of(place: str, values: Mapping[str, Any], attribute: Attribute) -> 
 def delay_of(
     place: str, values: Mapping[str, Any], attribute: Attribute, nodes: Sequence[Mapping[str, Any]]
 ) -> Value | None:
-    """Returns the delay of an edge: by its attribute, or else that of fibre along the great circle between its nodes.
+    """Returns the delay of an edge: from `attribute`, or else that of fibre along the great circle between its nodes.
 
     Raises:
         ScenarioError: if the value is not allowed.

@@ -1,4 +1,4 @@
-"""Graphs that are generated; nodes with `host` are the ends of traffic."""
+"""Graph generators. Nodes with a `host` attribute send and receive traffic."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_LINKS = 1_000_000
 
 
 def dumbbell(pairs: int) -> Graph:
-    """Hosts on both sides of one link, as many on the left as on the right."""
+    """Returns a dumbbell: one link with `pairs` hosts on its left and as many on its right."""
     graph = _of_links([("left", "right")])
     for side in ("left", "right"):
         _hosts(graph, side, [f"{side}{number}" for number in range(1, pairs + 1)])
@@ -26,7 +26,7 @@ def dumbbell(pairs: int) -> Graph:
 
 
 def parking_lot(links: int) -> Graph:
-    """Links in a row, with a host at each router."""
+    """Returns routers in a row, connected by `links` links, with a host at each router."""
     graph = _of_links(list(pairwise(f"r{number}" for number in range(links + 1))))
     for number in range(links + 1):
         _hosts(graph, f"r{number}", [f"h{number}"])
@@ -34,14 +34,14 @@ def parking_lot(links: int) -> Graph:
 
 
 def star(hosts: int) -> Graph:
-    """Hosts around one switch."""
+    """Returns hosts connected to one switch."""
     graph = nx.Graph()
     _hosts(graph, "switch", [f"h{number}" for number in range(1, hosts + 1)])
     return graph
 
 
 def leaf_spine(leaves: int, spines: int, hosts: int) -> Graph:
-    """Each leaf has a link to each spine, and so many hosts."""
+    """Returns a leaf-spine network: each leaf has a link to each spine, and `hosts` hosts."""
     graph = _of_links([(f"leaf{i}", f"spine{j}") for i, j in product(range(1, leaves + 1), range(1, spines + 1))])
     for leaf in range(1, leaves + 1):
         _hosts(graph, f"leaf{leaf}", [f"h{leaf}-{number}" for number in range(1, hosts + 1)])
@@ -49,7 +49,7 @@ def leaf_spine(leaves: int, spines: int, hosts: int) -> Graph:
 
 
 def fat_tree(k: int) -> Graph:
-    """A fat tree of switches with k ports (Al-Fares, Loukissas, Vahdat 2008): k pods, k^3/4 hosts.
+    """Returns a fat tree of switches with k ports (Al-Fares, Loukissas, Vahdat 2008): k pods, k^3/4 hosts.
 
     Raises:
         ScenarioError: if k is odd.
@@ -67,7 +67,7 @@ def fat_tree(k: int) -> Graph:
 
 
 def waxman(nodes: int, seed: int) -> Graph:
-    """Nodes in a square, near ones linked more often (Waxman 1988): the largest connected part."""
+    """Returns the largest connected part of a Waxman graph (1988): nodes in a square, nearby ones linked more often."""
     graph = nx.waxman_graph(nodes, beta=0.6, alpha=0.2, L=1.0, seed=seed)
     if not graph.number_of_edges():
         raise ScenarioError(f"waxman:{nodes}: no links with seed {seed}; take more nodes, or another seed")
@@ -75,10 +75,10 @@ def waxman(nodes: int, seed: int) -> Graph:
 
 
 def random_regular(nodes: int, degree: int, seed: int) -> Graph:
-    """Each node has as many links, to random others; drawn anew until all are connected.
+    """Returns a random graph in which each node has `degree` links; redrawn until it is connected.
 
     Raises:
-        ScenarioError: if there is no such graph.
+        ScenarioError: if no such graph exists.
     """
     if degree >= nodes or degree < 2 or nodes * degree % 2:
         rule = "needs a degree of 2 or more, below the number of nodes, and an even number of ends of links"
@@ -90,7 +90,7 @@ def random_regular(nodes: int, degree: int, seed: int) -> Graph:
     raise ScenarioError(f"random-regular:{nodes}x{degree}: no connected graph in 100 draws; take a larger degree")
 
 
-#: Generators by name, with what their numbers are.
+#: Generators by name, with the names of their arguments.
 KINDS: dict[str, tuple[Callable[..., Graph], tuple[str, ...], bool]] = {
     "dumbbell": (dumbbell, ("pairs",), False),
     "parking-lot": (parking_lot, ("links",), False),
@@ -103,10 +103,10 @@ KINDS: dict[str, tuple[Callable[..., Graph], tuple[str, ...], bool]] = {
 
 
 def generate(text: str, seed: int = 1) -> Graph:
-    """Returns the graph of a kind with its numbers, such as `fat-tree:8` or `leaf-spine:4x2x16`.
+    """Returns the graph described by a text, such as `fat-tree:8` or `leaf-spine:4x2x16`.
 
     Raises:
-        ScenarioError: if there is none; in one line.
+        ScenarioError: if the kind is unknown. The message has one line.
     """
     kind, _, numbers = text.partition(":")
     if kind not in KINDS:
@@ -126,7 +126,7 @@ def generate(text: str, seed: int = 1) -> Graph:
 
 
 def _links(kind: str, values: list[int]) -> int:
-    """About how many links there will be."""
+    """Returns an estimate of the number of links of a graph."""
     a, b, c = (*values, 0, 0)[:3]
     return {
         "leaf-spine": a * b + a * c,

@@ -1,4 +1,4 @@
-"""Rates in labels of links, as people write them on maps: "10 Gbps", "OC-48", "2 x 155 Mbit/s"."""
+"""Rates in link labels, as written on network maps: "10 Gbps", "OC-48", "2 x 155 Mbit/s"."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ LINE_RATES = {
     "E3": 34.368e6,
     "E4": 139.264e6,
 }
-#: Rates of the first level of a hierarchy, bit/s; level n has n times as much.
+#: Rates of the first level of each hierarchy, bit/s. Level n has n times this rate.
 HIERARCHIES = {"OC": 51.84e6, "STS": 51.84e6, "STM": 155.52e6}
-#: Largest difference between two names of one rate, such as 1.5 Mb/s and T1.
+#: Largest relative difference between two names of the same rate, such as 1.5 Mb/s and T1.
 SAME_RATE = 0.03
-#: Longest text that is read as a label, letters.
+#: Largest length of a text that is read as a label, in characters.
 LONGEST = 200
 PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 COUNTS = {"dual": 2, "double": 2, "twin": 2, "two": 2, "triple": 3, "three": 3, "quad": 4, "four": 4}
@@ -37,7 +37,7 @@ _SIGNS = str.maketrans(
     }
 )
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+(?![\d.,])|\d+(?:[.,]\d+)?|[.,]\d+)(?:[eE][+-]?\d+)?|(?i:\bten|\bforty|\bhundred)"
-# Ends where a word ends, or where a multiple follows: "10GEx12".
+# End of a word, or position before a multiple, as in "10GEx12".
 _END = r"(?=\s?[xX*]\s?(?:\d|[nN]\b)|(?![A-Za-z0-9]))"
 _SECOND = r"\s?/\s?[sS](?:ec(?:onds?)?)?"
 _BITS = rf"(?P<prefix>[kKmMgGtT])(?P<word>[bB](?i:its?|ytes?)?)?(?:{_SECOND}|(?i:ps|pbs|s))?"
@@ -52,15 +52,15 @@ _RATE = re.compile(
     r"|(?P<gigabit>(?i:gig(?:abit)?[- ]?e(?:thernet)?|gb?e))|(?P<fast>(?i:fast[- ]?e(?:thernet)?|fe))"
     rf"){_END}"
 )
-# A letter that stands for metres as well as for mega, and one for tonnes.
+# Letters that are also units of other quantities: "m" for metres or mega, "t" for tonnes or tera.
 _OTHER_UNITS = {"m", "t"}
 
 _N = r"\d+(?:\.\d+)?"
 _BETWEEN = r"(?:[-~/,;&+:]|\.{2,3}|(?:to|or|and|bis|et|und|y|a|e|o)\b)"
-#: Text around a rate that makes it the end of a range, or one of several.
+#: Text next to a rate that makes the rate the end of a range, or one of several rates.
 _RANGE_BEFORE = re.compile(rf"(?<![\w.,-]){_N}(?:\s*{_BETWEEN}\s*{_N})*\s*(?:{_BETWEEN}\s*)?$", re.IGNORECASE)
 _RANGE_AFTER = re.compile(r"\s*(?:[-/&:~]|\.{2,3}|(?:to|or|and|bis)\b)\s*(?:\d|[nN]\b)", re.IGNORECASE)
-#: Text around a rate that makes it a bound, or a part of an unknown sum.
+#: Text next to a rate that makes the rate a bound, or part of an unknown sum.
 _BOUND_BEFORE = re.compile(
     r"(?:[<>]\s?=?|\b(?:less|more|greater|fewer|lower|higher|slower|faster)\s+than|\b(?:up\s?-?to|under|over|below"
     r"|above|at\s+(?:least|most)|min(?:imum)?|max(?:imum)?|from|between|exceeding|beyond|bis(?:\s+zu)?|hasta|fino\s+a|of"
@@ -83,11 +83,11 @@ _UNKNOWN_AFTER = re.compile(r"\s*\(?\s*(?:[xX]\s*(?:[nN]\b|\)|$)|[*]\s*[nN]\b|[x
 
 
 class Reading(NamedTuple):
-    """A label, read.
+    """Rate read from a label.
 
     Attributes:
-        rate: named by the label, bit/s; None if it names none for certain.
-        doubtful: True if it speaks of rates and names none: a range, a bound, several, an unknown multiple.
+        rate: rate named by the label, bit/s; None if the label names no rate, or no single one.
+        doubtful: True if the label names rates but no single one: a range, a bound, several rates, an unknown multiple.
     """
 
     rate: float | None
@@ -95,9 +95,9 @@ class Reading(NamedTuple):
 
 
 def speed(label: str) -> float | None:
-    """Returns the rate that a label names, bit/s; None of a range, a bound, several rates or an unknown multiple.
+    """Returns the rate named by a label, in bit/s; None for a range, a bound, several rates or an unknown multiple.
 
-    `MB/s` counts bits, as the Topology Zoo reads it: its LinkSpeedRaw of "24 MB/s" is 24000000. Bytes are `MByte/s`.
+    `MB/s` counts bits, as in the Topology Zoo: its LinkSpeedRaw for "24 MB/s" is 24000000. Bytes are `MByte/s`.
 
     >>> speed("10 Gbps"), speed("OC-48"), speed("2x 155 Mbit/s"), speed("2,5 Gbit/s"), speed("Gigabit Ethernet")
     (10000000000.0, 2488320000.0, 310000000.0, 2500000000.0, 1000000000.0)
@@ -108,7 +108,7 @@ def speed(label: str) -> float | None:
 
 
 def read(label: str) -> Reading:
-    """Reads a label; see `speed`."""
+    """Parses a label; see `speed`."""
     if len(label) > LONGEST:
         return Reading(None, True)
     label = label.translate(_SIGNS)
@@ -122,7 +122,7 @@ def read(label: str) -> Reading:
         if found["more"] or not rate or not math.isfinite(rate):
             return Reading(None, True)
         (named if found["number"] is None else written).append(rate)
-    # A written number precedes a name, which stands for the nominal rate.
+    # A written number precedes a name, since the name stands for the nominal rate.
     rates = written + named
     if not rates:
         return Reading(None, False)
@@ -131,7 +131,7 @@ def read(label: str) -> Reading:
 
 
 def _rate(found: re.Match[str]) -> float | None:
-    """Returns the rate of one term, bit/s, NaN if its number may be two; None if the term is no rate."""
+    """Returns the rate of one term, in bit/s; NaN if its number is ambiguous; None if the term is no rate."""
     if found["hierarchy"]:
         return HIERARCHIES[found["hierarchy"].upper()] * int(found["level"])
     if found["line"]:
@@ -148,7 +148,7 @@ def _rate(found: re.Match[str]) -> float | None:
 
 
 def _number(text: str, unit: float) -> float:
-    """Returns a number times its unit; a comma before three digits may divide thousands or be a decimal point."""
+    """Returns a number times its unit. A comma before three digits may separate thousands or be a decimal point."""
     words = {"ten": 10.0, "forty": 40.0, "hundred": 100.0}
     if text.lower() in words:
         return words[text.lower()] * unit
@@ -159,12 +159,12 @@ def _number(text: str, unit: float) -> float:
     standards = [*LINE_RATES.values(), *(HIERARCHIES["OC"] * level for level in (1, 3, 12, 48, 192, 768))]
     if any(math.isclose(decimal, standard, rel_tol=1e-3) for standard in standards):
         return decimal
-    # Decimals are not written with two zeros at the end.
+    # A decimal fraction does not usually end in two zeros, so the comma separates thousands.
     return thousands if text.endswith("00") or text.count(",") > 1 else math.nan
 
 
 def _times(before: str, rate: float, after: str) -> float | None:
-    """Returns a rate times the multiples around it; None if what is around it leaves the rate open."""
+    """Returns a rate times the multiples written around it; None if this text leaves the rate open."""
     while found := _COUNT_BEFORE.search(before):
         rate *= int(found[1])
         before = before[: found.start()]

@@ -1,4 +1,4 @@
-"""From a graph to the links of a scenario: names, capacities, delays, weights."""
+"""Links of a scenario, built from a graph: names, capacities, delays and weights."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 __all__ = ["largest_part", "read", "scenario", "speed"]
 
-#: Attribute of a directed graph whose edges are links in both directions: by edge, the values of the other direction.
+#: Attribute of a directed graph whose edges are duplex links. It holds, per edge, the attributes of the reverse edge.
 OPPOSITES = "levelflow opposites"
 KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
 def read(path: Path, duplex: bool = False) -> Graph:
-    """Reads a GraphML or GML file: nodes by their labels, with the attributes of nodes and edges.
+    """Reads a GraphML or GML file. Nodes are named by their labels; node and edge attributes are kept.
 
     Args:
-        path: of the file.
-        duplex: adds the opposite direction to links of a directed graph that are listed in one direction only.
+        path: path of the file.
+        duplex: True to add the reverse direction to links that a directed graph lists in one direction only.
 
     Raises:
-        ScenarioError: if it cannot be read; in one line.
+        ScenarioError: if the file is unreadable. The message has one line.
     """
     try:
         with warnings.catch_warnings():
@@ -67,7 +67,7 @@ def read(path: Path, duplex: bool = False) -> Graph:
 
 
 def _gml(path: Path) -> Graph:
-    """Files of the Topology Zoo have parallel links, and do not say so."""
+    """Reads a GML file. Topology Zoo files contain parallel links without declaring a multigraph."""
     text = path.read_text(encoding="utf-8")
     if not re.search(r"\bmultigraph\s+1\b", text):
         text = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1", text, count=1)
@@ -75,7 +75,7 @@ def _gml(path: Path) -> Graph:
 
 
 def _add_lines(graph: Graph, edges: list[tuple[str, str, dict[str, Any]]]) -> None:
-    """Adds one edge for each pair of edges in opposite directions, in the order of the file, and for each other one."""
+    """Adds one edge for each pair of opposite edges, and for each edge without an opposite, in file order."""
     opposites: dict[tuple[str, str, int], dict[str, Any]] = {}
     single: dict[tuple[str, str], list[int]] = {}
     for a, b, values in edges:
@@ -88,13 +88,13 @@ def _add_lines(graph: Graph, edges: list[tuple[str, str, dict[str, Any]]]) -> No
 
 
 class _Line(NamedTuple):
-    """A link of the scenario to be.
+    """A link between two nodes of the graph.
 
     Attributes:
-        ends: its nodes.
-        nodes: what the graph says of them.
-        number: from 1, among the links between them.
-        directions: what the graph says of each direction that it lists.
+        ends: names of its two nodes.
+        nodes: graph attributes of its two nodes.
+        number: number of the link among parallel links, from 1.
+        directions: attributes of each direction that the graph lists.
     """
 
     ends: tuple[str, str]
@@ -104,18 +104,18 @@ class _Line(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Names of both directions."""
+        """Names of the link in both directions."""
         (a, b), more = self.ends, f" #{self.number}" if self.number > 1 else ""
         return [f"{a}->{b}{more}", f"{b}->{a}{more}"]
 
 
 class _Edge(NamedTuple):
-    """One direction of a link as read; None stands for the default.
+    """One direction of a link as read; None means that the default is used.
 
     Attributes:
-        capacity: with its source.
-        delay: with its source.
-        weight: as given.
+        capacity: capacity and its source.
+        delay: delay and its source.
+        weight: weight as given.
     """
 
     capacity: Value | None
@@ -133,22 +133,22 @@ def scenario(
     attributes: tuple[str, str, str] = KEYS,
     **options: Any,
 ) -> tuple[Scenario, list[str]]:
-    """Returns a scenario with the links of a graph, and what was read and assumed: a line each.
+    """Returns a scenario with the links of a graph, and lines that list the values read and the values assumed.
 
     Args:
-        graph: of networkx, of any kind. An edge of an undirected graph is a duplex link.
-        name: of the scenario.
-        duration: of the scenario.
-        capacity: of edges without one.
-        delay: of edges without one, whose nodes have no coordinates (`lat` and `lon`, or `Latitude` and `Longitude`,
-            degrees); those that have are as far as a great circle of fibre is long.
-        attributes: of edges for capacity, delay and weight, each with a unit of its numbers if that is not bit/s or s,
-            as in `("bandwidth:Mb/s", "latency:ms", "cost")`. Texts have units of their own; weights are numbers above
-            0. Beside the default attribute of capacity, `LinkSpeedRaw`, `LinkLabel` and `label` are read.
-        options: other keys of the scenario, such as `routing`.
+        graph: networkx graph of any kind. An edge of an undirected graph is a duplex link.
+        name: name of the scenario.
+        duration: duration of the scenario.
+        capacity: capacity of edges that have none.
+        delay: delay of edges that have none and whose nodes have no coordinates (`lat` and `lon`, or `Latitude` and
+        `Longitude`, in degrees). With coordinates, the delay is that of fibre along a great circle.
+        attributes: edge attributes for capacity, delay and weight, as in `("bandwidth:Mb/s", "latency:ms", "cost")`.
+            A unit is needed for numbers that are not in bit/s or s. Texts contain their units. Weights are numbers
+            above 0. Next to the default attribute of capacity, `LinkSpeedRaw`, `LinkLabel` and `label` are read.
+        options: other scenario keys, such as `routing`.
 
     Raises:
-        ScenarioError: if an edge has no allowed value, or there is none.
+        ScenarioError: if an edge has an invalid value, or the graph has no edge.
     """
     if not graph.number_of_edges():
         hint = "; --duplex takes each link for both directions" if graph.is_directed() else ""
@@ -168,7 +168,7 @@ def scenario(
 
 
 def _is_one_way(graph: Graph) -> bool:
-    """Returns True if each edge is one direction of a link."""
+    """Returns True if each edge of the graph is only one direction of a link."""
     return graph.is_directed() and OPPOSITES not in graph.graph
 
 
@@ -182,7 +182,7 @@ def _asked(graph: Graph, name: str, attributes: tuple[str, str, str]) -> list[At
 
 
 def _lines(graph: Graph) -> Iterator[_Line]:
-    """Yields each link but those from a node to itself; parallel ones are numbered."""
+    """Yields all links, with parallel links numbered. Loops from a node to itself are left out."""
     opposites = graph.graph.get(OPPOSITES, {})
     if graph.is_multigraph():
         edges = graph.edges(keys=True, data=True)
@@ -232,7 +232,7 @@ def _link(made: Scenario, line: _Line, directions: list[dict[str, Any]], one_way
 
 
 def _of_duplex(graph: Graph) -> list[str]:
-    """Returns a line on the directions that `--duplex` added to a directed graph."""
+    """Returns a line with the number of directions that `--duplex` added to a directed graph, if it was mixed."""
     opposites = graph.graph.get(OPPOSITES)
     if opposites is None:
         return []
@@ -247,7 +247,7 @@ def _of_duplex(graph: Graph) -> list[str]:
 
 
 def largest_part(graph: Graph) -> tuple[Graph, list[str]]:
-    """Returns the largest part of a graph in which each node reaches each other, and a line if others are left out."""
+    """Returns the largest mutually reachable part of a graph, and a line if nodes are left out."""
     parts = nx.connected_components
     if graph.is_directed():
         parts = nx.strongly_connected_components if _is_one_way(graph) else nx.weakly_connected_components

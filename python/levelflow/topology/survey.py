@@ -1,4 +1,4 @@
-"""Survey of the capacities and delays read from a graph, with warnings about values that are not plausible."""
+"""Survey of the capacities and delays read from a graph, with warnings about implausible values."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     from levelflow.topology.attributes import Attribute, Key, Value
 
-#: Slowest line that is plausible, bit/s: a channel of the digital telephone network.
+#: Lowest plausible line rate, bit/s: a channel of the digital telephone network.
 SLOWEST_PLAUSIBLE = 64e3
-#: If the fastest link has less, bit/s, the file probably counts another unit.
+#: Lowest plausible rate of the fastest link, bit/s. If all links are slower, the file probably uses another unit.
 SLOWEST_FASTEST = 1e6
-#: Fastest line that is plausible, bit/s.
+#: Highest plausible line rate, bit/s.
 FASTEST_PLAUSIBLE = 1e14
-#: Longest one-way delay that is plausible, s: a hop by a geostationary satellite takes 0.24 to 0.28 s.
+#: Longest plausible one-way delay, s: a hop by a geostationary satellite takes 0.24 to 0.28 s.
 LONGEST_PLAUSIBLE = 0.3
-#: Units that are suggested for numbers, the first that makes all plausible.
+#: Units to suggest for numbers. The first unit that makes all values plausible is suggested.
 UNITS: dict[str, tuple[tuple[str, float], ...]] = {
     "capacity": (("Mb/s", 1e6), ("Gb/s", 1e9), ("kb/s", 1e3)),
     "delay": (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),
 }
-#: Names of attributes that probably hold a capacity or a delay.
+#: Names of attributes that probably hold a capacity or delay.
 ALIKE = {
     "capacity": re.compile(r"band|capac|speed|rate\b|^bw|throughput", re.IGNORECASE),
     "delay": re.compile(r"delay|latenc|^rtt", re.IGNORECASE),
@@ -39,11 +39,11 @@ MOST_SHOWN = 8
 
 
 class Survey:
-    """Capacities or delays of the links of a graph, with their sources.
+    """Capacities or delays of the links of a graph, and their sources.
 
     Attributes:
-        attribute: which was asked for.
-        default: of links that have none.
+        attribute: requested edge attribute.
+        default: value for links that have none.
     """
 
     def __init__(self, attribute: Attribute, default: str) -> None:
@@ -57,11 +57,11 @@ class Survey:
 
     @property
     def key(self) -> Key:
-        """Key of links."""
+        """Link key that is surveyed, capacity or delay."""
         return self.attribute.key
 
     def add(self, link: str, value: Value | None, values: Mapping[str, Any]) -> None:
-        """Counts the values of one link, and the attributes of its edge that were not read."""
+        """Records the value of one link, and the unused attributes of its edge."""
         if value is None:
             self.missing += 1
             self._look_for_others(values)
@@ -88,7 +88,7 @@ class Survey:
                 self.differing.append(f'{link}: {rate(raw)} and "{label}"')
 
     def lines(self) -> list[str]:
-        """Returns lines on values that were read, assumed, or implausible."""
+        """Returns lines that list the read, assumed and implausible values."""
         count = self.missing + sum(self.sources.values())
         read = self._range(count)
         lines = [read] if read else []
@@ -124,7 +124,7 @@ class Survey:
         ]
 
     def warnings(self) -> list[str]:
-        """Returns a line for each value that is not plausible, with the option that gives numbers another unit."""
+        """Returns a line for each implausible value, with the option that sets another unit for numbers."""
         if not self.found:
             return []
         (low, slow, slow_bare), (high, fast, fast_bare) = min(self.found), max(self.found)
@@ -153,7 +153,7 @@ class Survey:
         return f"; {taken}; if they count {unit}, write --{self.key}-attribute {name}:{unit}"
 
     def _unit(self, numbers: list[float]) -> str:
-        """Returns the first unit that makes all numbers plausible, or the first of all."""
+        """Returns the first unit that makes all numbers plausible; the first of all units if none does."""
         low, high = min(numbers), max(numbers)
         for unit, scale in UNITS[self.key]:
             if self.key == "delay" and high * scale <= LONGEST_PLAUSIBLE:

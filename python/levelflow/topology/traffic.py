@@ -1,4 +1,4 @@
-"""Traffic matrices: which node sends to which."""
+"""Traffic matrices, as pairs of senders and receivers."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 MATRICES = ("all-to-all", "permutation", "incast", "gravity", "random")
 MOST_FLOWS = 1_000_000
-#: Largest load of the busiest link, a share of what it can serve.
+#: Limit on the load of the busiest link, relative to its service rate.
 MOST_LOAD = 10.0
 
 
 def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) -> list[tuple[str, str]]:
-    """Returns who sends to whom: between nodes with `host`, or between all where there are none.
+    """Returns pairs of senders and receivers: nodes with `host`, or all nodes if no node has it.
 
     Args:
-        graph: of networkx.
-        matrix: one of `MATRICES`. Of a permutation, each node sends to one other and receives from one other; of
-            incast, all send to the first. Pairs of gravity are drawn in proportion to the product of the degrees of
-            their nodes, and `random` ones evenly.
-        flows: of gravity and random: how many; as many as nodes by default.
-        seed: of what is drawn.
+        graph: networkx graph.
+        matrix: one of `MATRICES`. In `permutation`, each node sends to one node and receives from one. In `incast`, all
+            send to the first node. In `gravity`, pairs are drawn in proportion to the product of their degrees. In
+            `random`, they are drawn uniformly.
+        flows: number of flows, for gravity and random; by default the number of nodes.
+        seed: seed of the random draws.
 
     Raises:
-        ScenarioError: if there is no such matrix, or there are too few nodes.
+        ScenarioError: if the matrix does not exist, or there are too few nodes.
     """
     if matrix not in MATRICES:
         raise ScenarioError(f"--traffic {matrix}: {nearest(matrix, list(MATRICES))}")
@@ -42,7 +42,7 @@ def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) ->
     if len(ends) < 2:
         raise ScenarioError(f"--traffic {matrix}: needs two nodes; there {'is one' if ends else 'are none'}")
     if flows is not None and matrix not in {"gravity", "random"}:
-        raise ScenarioError(f"--flows: {matrix} has as many as its nodes say; allowed with gravity and random")
+        raise ScenarioError(f"--flows: nodes determine the flows of {matrix}; allowed with gravity and random")
     count = math.perm(len(ends), 2) if matrix == "all-to-all" else flows or len(ends)
     if count > MOST_FLOWS:
         raise ScenarioError(f"--traffic {matrix}: {count:,} flows; allowed: {MOST_FLOWS:,}")
@@ -64,7 +64,7 @@ def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) ->
 
 
 def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
-    """A random permutation without a fixed point; one draw in e is one."""
+    """Returns a random permutation without a fixed point, by rejection; about one draw in e is accepted."""
     while True:
         others = draw.sample(ends, len(ends))
         if all(a != b for a, b in zip(ends, others, strict=True)):
@@ -72,16 +72,16 @@ def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
 
 
 def scale(scenario: Scenario, load: float) -> Scenario:
-    """Scales the arrivals of all flow entries so that the busiest link is offered this share of what it can serve.
+    """Scales the arrivals of all flow entries to a given load of the busiest link, relative to its service rate.
 
-    Entries without `arrivals` get Poisson arrivals, as many as each other.
+    Entries without `arrivals` get Poisson arrivals, all at the same rate.
 
     Args:
-        scenario: with flow entries that have a size.
-        load: 0.8 for 80 % of the busiest link.
+        scenario: scenario whose flow entries have a size.
+        load: load of the busiest link, such as 0.8 for 80 %.
 
     Raises:
-        ScenarioError: if the scenario is not allowed, nothing has a size, or arrivals are at fixed times.
+        ScenarioError: if the scenario is invalid, no entry has a size, or arrivals are at fixed times.
     """
     if not 0 < load <= MOST_LOAD:
         hint = f"; did you mean {load:g}%?" if 0 < load / 100 <= MOST_LOAD else ""
@@ -100,7 +100,7 @@ def scale(scenario: Scenario, load: float) -> Scenario:
 
 
 def busiest(scenario: Scenario) -> tuple[str, float]:
-    """Returns the link that is offered the largest share of what it can serve, and that share; 0 if none is."""
+    """Returns the most loaded link and its load, relative to its service rate; 0 without load."""
     links = scenario.resolve()["links"]
     load, name = max((link["offered_load"] or 0.0, link["name"]) for link in links)
     return name, load

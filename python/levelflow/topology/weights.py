@@ -1,4 +1,4 @@
-"""Weights of links as whole numbers, which routes add up exactly."""
+"""Link weights as whole numbers, whose sums along routes are exact."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Largest weight of a link in a scenario.
+#: Largest link weight in a scenario.
 HEAVIEST = 16_777_215
 
 
 def whole(weights: Sequence[Fraction | None]) -> tuple[list[int | None], list[str]]:
-    """Returns weights as whole numbers in the same proportions, and a line if they differ from what was given.
+    """Returns weights as whole numbers in the same proportions, and a line if they differ from the given weights.
 
-    Sums of them then order and tie as those of the given numbers. Beyond `HEAVIEST`, they are rounded.
+    Sums of the whole numbers have the same order and ties as sums of the given weights. Weights that would exceed
+    `HEAVIEST` are rounded instead.
 
     Args:
-        weights: of the links; None is the default, 1.
+        weights: link weights; None stands for the default, 1.
 
     >>> whole([Fraction(19, 10), None, Fraction(1, 2)])
     ([19, 10, 5], ['weights are multiplied by 10, to be whole numbers'])

@@ -18,7 +18,6 @@ COMMANDS = (
     "phase",
     "laws",
     "norms",
-    "bench",
 )
 
 

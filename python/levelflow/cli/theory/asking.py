@@ -1,4 +1,4 @@
-"""What the commands about the equilibrium of a scenario have in common."""
+"""Common parts of the commands about the equilibrium of a scenario."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.competition import Competition
 
-#: How options describe laws; which ones have what is known once they are asked for.
+#: Description of a law in options; the laws themselves are loaded only when a command runs.
 HAVE = "A law; `levelflow theory laws` lists those that have a"
 
 at_option = click.option(
-    "--at", metavar="TIME", help='Only the flows under way then, as in "45 s" [default: all listed flows].'
+    "--at", metavar="TIME", help='Only the flows active then, as in "45 s" [default: all listed flows].'
 )
 out_option = click.option("--out", type=PATH, metavar="FILE.png", help="Draw it into this file.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
 def ask(name: str, changes: Sequence[str], at: str | None) -> Competition:
-    """Returns who competes in a scenario.
+    """Returns the competition in a scenario.
 
     Raises:
         ScenarioError: if the scenario is not allowed.
-        CompetitionError: if nobody competes, or `at` is not a time.
+        CompetitionError: if no flow competes, or `at` is not a time.
     """
     from levelflow.theory.competition import competition, listed
     from levelflow.theory.units import time
@@ -50,7 +50,7 @@ def reply(
     out: Path | None = None,
     draw: Callable[[], Figure] | None = None,
 ) -> None:
-    """Writes the picture that is wanted and prints the data, as JSON or as `show` does, and the path of the picture."""
+    """Writes the requested picture, prints the data, as JSON or by `show`, and the path of the picture."""
     if out is not None and draw is not None:
         save(draw(), out)
     if as_json:
@@ -62,12 +62,12 @@ def reply(
 
 
 def finite(value: float) -> float | None:
-    """Returns a number, or nothing if it is infinite or none: JSON has no name for that."""
+    """Returns a number, or None if it is infinite or NaN, which JSON cannot represent."""
     return value if math.isfinite(value) else None
 
 
 def paper(width: float, height: float) -> Figure:
-    """Returns an empty figure in our style, inches."""
+    """Returns an empty figure in the style of Levelflow; size in inches."""
     from levelflow.style import drawn_on
 
     with drawn_on(None, width, height) as figure:
@@ -84,7 +84,7 @@ def save(figure: Figure, target: Path) -> None:
     """Writes a picture.
 
     Raises:
-        TheoryError: if it cannot be written, or not in the format of its ending.
+        TheoryError: if it cannot be written, or its format is not supported.
     """
     from levelflow.theory.errors import TheoryError
 
@@ -100,13 +100,13 @@ def save(figure: Figure, target: Path) -> None:
 
 
 def flow_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
-    """Returns name, number of flows and rate of one, bit/s, for each entry."""
+    """Returns name, number of flows and rate of one flow, bit/s, for each entry."""
     each = zip(found.entries, found.counts.tolist(), totals.tolist(), strict=True)
     return [{"name": flow["name"], "flows": count, "rate_bps": total / count} for flow, count, total in each]
 
 
 def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
-    """Returns name, available rate and load, bit/s, for each link that is crossed; and its number."""
+    """Returns name, available rate and load, bit/s, for each link with flows, and its number."""
     import numpy as np
 
     load = np.zeros(len(found.links))
@@ -124,7 +124,7 @@ def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
 
 
 def show_rates(flows: list[dict[str, Any]], links: list[dict[str, Any]], last: str, values: list[str]) -> None:
-    """Prints a table of entries with another column, and one of links, with their prices where they have some."""
+    """Prints a table of entries with another column, and a table of links, with prices if there are any."""
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate
 

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @out_option
 @json_option
 def bottlenecks(scenario: str, changes: tuple[str, ...], at: str | None, out: Path | None, as_json: bool) -> None:
-    """Which link limits each flow at max-min fair rates, and in which order links settle.
+    """Show the link that limits each flow at max-min fair rates, and the order in which links settle.
 
-    A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.
+    A flow follows its bottleneck. On its other links it is unresponsive: it disturbs the flows that follow these links.
     The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
     """
     from levelflow.cli.theory.asking import ask, reply
@@ -37,7 +37,7 @@ def bottlenecks(scenario: str, changes: tuple[str, ...], at: str | None, out: Pa
     found = ask(scenario, changes, at)
     problem, counted = (found.routes, found.available), weights(found)
     sets = bottleneck_sets(*problem, maxmin(*problem, counted), counted)
-    # Where several links limit a flow, all flows agree on which counts: the first.
+    # Among several links that limit a flow, all flows agree on the first one.
     assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
     flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]
     data = {

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 @at_option
 @json_option
 def check(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool) -> None:
-    """What to expect of a scenario: rates, queues, whether they stay there, how soon, and what would upset them.
+    """Predict rates, queues, stability and convergence time of a scenario, and changes that would make it unstable.
 
-    A margin of 2 says that the gains of the law may be twice as large; 0.5, that they must be halved.
+    With a margin of 2, the gains of the law may be twice as large; with 0.5, they must be halved.
     """
     from levelflow.cli.theory.asking import reply
     from levelflow.theory.check import as_plain
@@ -73,7 +73,7 @@ def _show(found: Prediction) -> None:
 
 
 def _by_text(found: Prediction, field: str) -> dict[str, list[str]]:
-    """Returns each text that verdicts have, with the links and, where they differ, the laws of which it is said."""
+    """Returns each text of the verdicts, with the links and, where they differ, the laws to which it applies."""
     laws = {own.law for own in found.judgements}
     places: dict[str, list[str]] = {}
     for own in found.judgements:

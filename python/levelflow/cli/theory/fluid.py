@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from levelflow.theory.fluid import FluidRun
     from levelflow.theory.pictures.fluid import Packets
 
-#: Samples of a run at least; more where the scenario asks for them.
+#: Smallest number of samples of a run; more if the scenario sets a shorter sample.
 SAMPLES = 500
 
 
@@ -43,10 +43,10 @@ def fluid(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """How rates and queues go as a fluid: the differential equations of each law, on the whole network.
+    """Integrate the fluid model of each law, a set of differential equations, on the whole network.
 
-    Shown are means over the last fifth of the time since the last flow came or went. Flows that arrive at random and
-    transfers have no fluid model.
+    It prints means over the last fifth of the time since the last flow started or stopped. Flows that arrive at random
+    and transfers have no fluid model.
     """
     from levelflow.cli.theory.asking import reply
     from levelflow.theory.fluid import from_scenario, simulate
@@ -84,7 +84,7 @@ def _load(path: Path, resolved: dict[str, Any]) -> Result:
 
 
 def _by_entry(resolved: dict[str, Any], run: FluidRun) -> FluidRun:
-    """Returns the same with what arrives of the flows of an entry added up, as results have it."""
+    """Returns the run with the flows of each entry, as delivered, added up, like results of packets."""
     import numpy as np
 
     counts = [entry["count"] for entry in resolved["flows"]]
@@ -142,7 +142,7 @@ def _data(
 def _compare(
     flows: list[dict[str, Any]], links: list[dict[str, Any]], result: Result, window: tuple[float, float]
 ) -> None:
-    """Adds what packets did in the window."""
+    """Adds the results of packets in the window."""
     from levelflow.measure.samples import means
 
     for rows, table, key, column in (

@@ -11,7 +11,7 @@ from levelflow.cli.theory.asking import json_option
 @click.argument("law", required=False, help="One law, with the reason for each no.")
 @json_option
 def laws(law: str | None, as_json: bool) -> None:
-    """What theory knows of each law: yes, or no and why."""
+    """List the theory of each law: yes, or no with the reason."""
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import reply
     from levelflow.theory.laws import LAWS, theory_of

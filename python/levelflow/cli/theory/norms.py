@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 @out_option
 @json_option
 def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path | None, as_json: bool) -> None:
-    """How well norms tell which random matrices random delays make unstable (Zhang 2008, figures 12 and 13).
+    """Measure how well norms predict which random matrices become unstable under delays (Zhang 2008, fig 12 and 13).
 
-    Every matrix that counts has rho(A) < 1, so all are stable without delay. A norm is safe if no unstable matrix
-    has one below 1, and sharp if no stable one has one of 1 or more. Only ||A||_s is both, but for a few: 100 draws
-    need not meet the delays that break a matrix.
+    Every counted matrix has rho(A) < 1, so all are stable without delay. A norm is safe if no unstable matrix has a
+    norm below 1. It is sharp if no stable matrix has a norm of 1 or more. Only ||A||_s is both, with few exceptions:
+    100 draws may miss the delays that make a matrix unstable.
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import reply

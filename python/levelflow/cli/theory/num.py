@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--exponent",
     type=float,
     metavar="NU",
-    help="What every flow wants: 0 is log x, above 0 is -1/x^NU, with rates in Mb/s [default: what its law wants].",
+    help="Utility of every flow: 0 is log x, above 0 is -1/x^NU, with rates in Mb/s [default: that of its law].",
 )
 @click.option(
     "--penalty",
@@ -68,6 +68,6 @@ def _best(found: Competition, exponent: float | None, penalty: float | None) -> 
     known = equilibrium_of(found) if all(model(law) == UTILITY for law in laws) else None
     if known is None:
         raise UtilityError(
-            f"no common utility is known of {', '.join(laws)}; --exponent 0 asks for proportional fairness"
+            f"no common utility is known of {', '.join(laws)}; --exponent 0 selects proportional fairness"
         )
     return known.rates * found.counts, known.signals, known.residual

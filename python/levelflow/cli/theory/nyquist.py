@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from levelflow.theory.record import Loops
     from levelflow.theory.stability.loops import Loop
 
-#: Roots that are shown.
+#: Largest number of roots to print.
 MOST_ROOTS = 6
 
 
@@ -28,9 +28,7 @@ MOST_ROOTS = 6
 @click.option("--eta", type=float, help="maxnet: speed of the slow part.")
 @click.option("--scale", type=float, help="maxnet: T, s.")
 @click.option("--mu", type=float, help="maxnet: target utilisation.")
-@click.option(
-    "--averaged", is_flag=True, help="maxnet: receivers average prices over a round trip, as section VI says."
-)
+@click.option("--averaged", is_flag=True, help="maxnet: receivers average prices over a round trip, as in section VI.")
 @click.option(
     "--rtt",
     metavar="TIME",
@@ -57,11 +55,11 @@ def nyquist(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Is a loop with a pure delay stable, by how much, and where are its roots: of a law, or of your own fraction.
+    """Show whether a loop with a pure delay is stable, its margins and its roots: of a law, or of your own fraction.
 
     The loop L(s) = num/den e^(-s delay) is closed by negative feedback. Roots of 1 + L right of the axis are counted by
     Nyquist's criterion: encirclements of -1 plus unstable poles of L. The delay is exact, so a root list that begins
-    right of the axis disproves stability. What a law's paper says is assumed of gains that are not given.
+    right of the axis disproves stability. Gains that are not given are those of the law's paper.
     """
     from levelflow.cli.theory.asking import reply
 

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     Drawn = tuple[dict[str, Any], Callable[[], Figure]]
 
-#: Capacity and starts for two flows without delay, and steps that they get.
+#: Capacity, starts and number of steps for two flows without delay.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
-#: What the axes of a portrait mean.
+#: Axes of a portrait in words.
 IN_WORDS = {"R N / C": "rate over fair share", "q / (C d0)": "queue in round trips"}
-#: How far the smaller rate may be below the larger.
+#: Relative difference of the two rates within which they count as equal.
 FAIR = 0.01
-#: The most round trips.
+#: Largest number of round trips.
 LONGEST = 10_000.0
 
 
@@ -46,10 +46,10 @@ def phase(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Where a law goes from several starts: RCP's rate against its queue, or the rates of two flows.
+    """Draw the trajectories of a law from several starts: RCP's rate against its queue, or the rates of two flows.
 
-    RCP's fluid model has a delay and a queue that cannot fall below 0. That floor stops trajectories that its linear
-    model lets grow. The others share a link of capacity 100 between two flows, in steps and without delay.
+    RCP's fluid model has a delay and a queue that cannot fall below 0. That floor stops trajectories that grow in its
+    linear model. The other laws share a link of capacity 100 between two flows, in steps and without delay.
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import reply

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def array(text: str, name: str = "matrix") -> Any:
     """Returns the numbers of "1,4", of a list as in "[[1, 2], [3, 4]]", or of a file: .json, or rows in .csv and .txt.
 
-    What is not made of numbers is left to who uses it.
+    The caller checks values that are not numbers.
 
     Raises:
         TheoryError: if there is no such file, or it cannot be read.
@@ -37,7 +37,7 @@ def matrix(text: str) -> Matrix:
     """Returns a square matrix, of a list or a file.
 
     Raises:
-        TheoryError: as `array`, or if it is no matrix.
+        TheoryError: like `array`, or if it is not a matrix.
     """
     from levelflow.theory.stability.matrices import read_matrix
 
@@ -48,7 +48,7 @@ def numbers(name: str, text: str, otherwise: str = "") -> list[float]:
     """Returns the numbers of a text as in "1,4".
 
     Raises:
-        TheoryError: if it is not made of them.
+        TheoryError: if it does not consist of numbers.
     """
     try:
         return [float(part) for part in text.split(",")]
@@ -60,7 +60,7 @@ def times(text: str) -> list[float]:
     """Returns the times of a text as in "30 ms, 180 ms", s.
 
     Raises:
-        TheoryError: if it is not made of them.
+        TheoryError: if it does not consist of times.
     """
     from levelflow.theory.units import time
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from levelflow.theory.record import Plane
     from levelflow.theory.region import Region
 
-#: Points along a side that may be tried.
+#: Largest number of points along a side.
 FINEST = 40
 
 
@@ -32,19 +32,18 @@ FINEST = 40
     type=Whole(0),
     metavar="POINTS",
     default=0,
-    help="rcp: run the fluid model with so many alphas and betas, up to 40.",
+    help="rcp: run the fluid model with this number of alphas and of betas, up to 40.",
 )
 @out_option
 @json_option
 def region(law: str, rtt: str | None, delays: str | None, fluid: int, out: Path | None, as_json: bool) -> None:
-    """For which two gains a law is stable on one link, all delays equal: a table, and a picture of the boundary.
+    """Find the two gains for which a law is stable on one link, all delays equal: a table, and a picture.
 
-    Delays are pure delays: no approximation of them is in the boundary. Gains count for all capacities and numbers of
-    flows. JetMax and EMKC have no such region, since delays do not matter to them: `theory check` says which gains are
-    stable.
+    Delays are pure delays, without approximation. Gains hold for all capacities and numbers of flows. JetMax and EMKC
+    have no such region, since their stability does not depend on delays: `theory check` prints their stable gains.
 
     With `--fluid`, RCP's fluid model runs from five starts per pair of gains, with the queue's floor at 0, which the
-    linear boundary knows nothing of.
+    linear boundary leaves out.
     """
     from levelflow.cli.theory.asking import finite, reply
 
@@ -92,7 +91,7 @@ def _region(law: str, rtt: str | None, delays: str | None) -> Region:
 
 
 def _tried(law: str, points: int) -> Tried | None:
-    """Asks the fluid model of a law on a grid."""
+    """Runs the fluid model of a law on a grid."""
     import numpy as np
 
     from levelflow.theory.errors import TheoryError

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from levelflow.theory.stability.matrices import Bound, Matrix
     from levelflow.theory.stability.matrix_classes import Membership
 
-#: Parts of a number that are smaller than this beside it are none.
+#: Relative size of a part of a number below which it is rounding.
 ROUNDING = 1e-12
-#: Steps that delays are lengthened by, at most, and flows up to which that is tried.
+#: Largest number of steps added to delays, and largest number of flows for which that is tried.
 LONGER, FEW = 100, 12
 
 
@@ -34,19 +34,19 @@ LONGER, FEW = 100, 12
 @click.option(
     "--delays",
     metavar="STEPS",
-    help='Ask for these delays, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
+    help='Delays to check, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
 )
 @click.option("--seed", type=Whole(0), default=1, help="Of the search for delays that break the system.")
 @out_option
 @json_option
 def stability(given: str, delays: str | None, seed: int, out: Path | None, as_json: bool) -> None:
-    """Whether x_i(n) = sum_j a_ij x_j(n - D_i) is stable: for the delays you give, and for all delays.
+    """Decide whether x_i(n) = sum_j a_ij x_j(n - D_i) is stable, for given delays and for all delays.
 
-    A is the Jacobian of a control law in steps: what one flow's rate does to another's one round trip later. Without
-    delay, the spectral radius rho(A) decides. With delays it does not; a norm below 1 does, best of all the
-    scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The weights w shown prove it.
+    A is the Jacobian of a control law in steps: the effect of one flow's rate on another's one round trip later.
+    Without delay, the spectral radius rho(A) decides. With delays, a norm below 1 proves stability. The best norm is
+    the scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The printed weights w prove it.
 
-    The picture shows the plane of delays and what scaling does, for two flows, and the roots.
+    The picture shows the roots and, for two flows, the plane of delays and the effect of scaling.
     """
     from levelflow.cli.theory.asking import reply
     from levelflow.cli.theory.reading import array, matrix
@@ -189,7 +189,7 @@ def _parts(value: complex) -> list[float]:
 
 
 def _complex(value: complex) -> str:
-    """Prints a number without what is rounding beside the rest of it."""
+    """Prints a number without parts that are rounding errors."""
     real, imaginary = (part if abs(part) > ROUNDING * abs(value) else 0.0 for part in (value.real, value.imag))
     return f"{real:.6g}" if not imaginary else f"{imaginary:.6g}j" if not real else f"{real:.6g}{imaginary:+.6g}j"
 

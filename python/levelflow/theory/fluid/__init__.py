@@ -1,7 +1,7 @@
-"""Networks in which laws run as fluids: rates, queues, losses and marks as smooth functions of time.
+"""Networks with fluid models of laws: rates, queues, losses and marks are smooth functions of time.
 
-`simulate` takes flows of any laws over links with queues and disciplines. `theory.fluid.ks` has networks of the users
-of Kunniyur and Srikant by themselves, in their own units.
+`simulate` accepts flows of any laws over links with queues and disciplines. `theory.fluid.ks` has separate networks for
+the users of Kunniyur and Srikant, in their own units.
 """
 
 from levelflow.theory.fluid.conversion import from_scenario

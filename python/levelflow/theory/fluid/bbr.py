@@ -1,11 +1,12 @@
 """BBR, version 1, with a maximum filter over round trips (after Scherrer, Legner, Perrig, Schmid 2022).
 
-    x = min(0.99 gain B, what the window allows),   window 2 B r + 3 packets,   B = most ACKs/s in 10 round trips
+      x = min(0.99 gain B, the rate the window allows),   window 2 B r + 3 packets,   B = largest ACK rate in 10 round
+      trips
 
-`r` is the shortest round trip seen. Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow one another as in
-the packet law; a packet on its way is sent, not acknowledged and not lost. Left out: what a loss does to the window. As
-there, the first phase of ProbeBW follows from what has been delivered so far; where flows share a full buffer, shares
-depend on it.
+`r` is the shortest round trip so far. Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow each other as in
+the packet law. A packet is in flight if it was sent and neither acknowledged nor lost. Not modelled: the reaction of
+the window to a loss. As in the packet law, the amount of delivered data selects the first phase of ProbeBW. If flows
+share a full buffer, their rates depend on this phase.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-#: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is
-#: full.
+#: Length of the maximum filter, round trips. Bandwidth growth that Startup requires. Rounds without this growth after
+#: which the pipe is full.
 ROUNDS, GROWTH, FLAT = 10, 1.25, 3
 MARGIN, HEADROOM, SMALLEST = 0.99, 3.0, 4.0
-#: What is beyond the window leaves within this part of a round trip.
+#: Fraction of a round trip within which data in flight beyond the window drains.
 BRAKE = 0.25
-#: What is on its way is counted, and led to what Little's law says by this part in a round trip: what is lost on the
-#: way of one look-up in time would add up otherwise.
+#: Fraction of the deviation from Little's law that is corrected in the packets in flight per round trip. Losses are
+#: looked up once per step, so errors would add up otherwise.
 LEAK = 0.1
-#: Time in ProbeRTT, s.
+#: Duration of ProbeRTT, s.
 STAY = 0.2
 STARTUP, DRAIN, PROBE, REST = range(4)
-#: Components: mode, phase and its begin; end of the present round; what the pipe took for its bandwidth, and rounds
-#: since; packets on their way and delivered; shortest round trip and when it was seen; end of ProbeRTT; bandwidth of
+#: State components: mode; phase of ProbeBW and its start; end of the round; bandwidth of the full pipe and rounds since
+#: it grew; packets in flight; packets delivered; shortest round trip and its time; end of ProbeRTT; bandwidth of
 #: the last rounds.
 MODE, PHASE, SINCE, ROUND, FULL, STILL, OUT, DELIVERED, SHORTEST, SEEN, END = range(11)
 FILTER = slice(11, 11 + ROUNDS)
 
 
 class Bbr(Law):
-    """The sender; all but what is on its way changes at once."""
+    """Sender. All state components change by jumps, except for the packets in flight."""
 
     first = number(10.0, "initial_window")
     startup = number(2.77, "startup_gain")
@@ -46,7 +47,7 @@ class Bbr(Law):
     HANDSHAKE = True
 
     def start(self) -> Floats:
-        """Returns flows that take the first window per round trip for their bandwidth."""
+        """Returns the initial state, with a bandwidth of the initial window per round trip."""
         state = np.zeros((FILTER.stop, self.base.size))
         state[SHORTEST] = np.inf
         return state
@@ -63,17 +64,17 @@ class Bbr(Law):
         return np.select([mode == STARTUP, mode == DRAIN, mode == PROBE], [self.startup, 1 / self.startup, probe], 1.0)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Pacing, or the ACKs and what the window leaves."""
+        """Returns the pacing rate, limited by the window."""
         bandwidth, rtt = self._model(state, heard)
         window = np.maximum(self.window * bandwidth * rtt + HEADROOM, SMALLEST)
         allowed = np.maximum(heard.acked + heard.lost + (window - state[OUT]) / (BRAKE * rtt), 0.0)
-        # ProbeRTT sends nothing until hardly anything is on its way, and then its window.
+        # ProbeRTT pauses until few packets are in flight. Then it sends its minimum window per round trip.
         resting = np.where(np.isinf(state[END]), 0.0, SMALLEST / heard.rtt)
         allowed = np.where(state[MODE] == REST, resting, allowed)
         return np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """What is on its way, and delivered."""
+        """Returns the rates of change of the packets in flight and of the delivered packets."""
         slope = np.zeros_like(state)
         slope[OUT] = self.rate(state, heard) / self.packet - heard.acked - heard.lost
         slope[OUT] += LEAK * (heard.acked * heard.waits - state[OUT]) / heard.waits
@@ -81,7 +82,7 @@ class Bbr(Law):
         return slope
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Filters, rounds, modes."""
+        """Updates filters, rounds and modes."""
         now, acked = heard.now, heard.acked > 0
         state[OUT] = np.maximum(state[OUT], 0.0)
         expired = acked & (now - state[SEEN] > self.old) & (state[MODE] != REST)
@@ -102,14 +103,14 @@ class Bbr(Law):
         return state
 
     def _probe(self, state: Floats, heard: Heard, begins: Bools) -> None:
-        """Enters ProbeBW in any phase but the one that drains."""
+        """Enters ProbeBW in any phase except the one that drains the queue."""
         pick = state[DELIVERED].astype(np.int64) % (CYCLE.size - 1)
         state[MODE] = np.where(begins, PROBE, state[MODE])
         state[PHASE] = np.where(begins, (CYCLE.size - pick) % CYCLE.size, state[PHASE])
         state[SINCE] = np.where(begins, heard.now, state[SINCE])
 
     def _rest(self, state: Floats, heard: Heard) -> None:
-        """Stays in ProbeRTT for a while, and a round trip, once hardly anything is on its way."""
+        """Stays in ProbeRTT for `STAY` and a round trip, counted from the time at which few packets are in flight."""
         little = np.minimum(state[OUT], heard.acked * heard.waits) <= SMALLEST
         small = (state[MODE] == REST) & np.isinf(state[END]) & little
         state[END] = np.where(small, heard.now + np.maximum(STAY, heard.waits), state[END])

@@ -1,4 +1,4 @@
-"""Networks from the scenarios that the packet simulator runs."""
+"""Networks of fluid models, built from scenarios of the packet simulator."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from levelflow.theory.units import base, room
 
 
 def from_scenario(scenario: dict[str, Any]) -> Network:
-    """Returns the network of a resolved scenario: links and flows with the parameters in force.
+    """Returns the network of a resolved scenario: its links and flows, with parameters in force.
 
-    The time to send a packet and its ACK counts as a part of the round trip. An entry with a `count` gives so many
-    flows, named `x#1`, `x#2` and so on. What ACKs take of a link is left out, and so are delays of ACKs at the
-    receiver.
+    The time to send a packet and its ACK counts as part of the round trip. An entry with a `count` becomes that
+    number of flows, named `x#1`, `x#2` and so on. Not modelled: the capacity used by ACKs, and delayed ACKs.
 
     Args:
-        scenario: as `levelflow.Scenario.resolve` or a result's `scenario` has it.
+        scenario: scenario as returned by `levelflow.Scenario.resolve`, or as in a result's `scenario`.
 
     Raises:
-        FluidError: if flows arrive at random, end by their size or draw something, or a law or queue has no model.
+        FluidError: if flows arrive at random, end by their size or use random values, or a law or queue has no model.
     """
     links = {link["name"]: link for link in scenario["links"]}
     numbers = {name: number for number, name in enumerate(links)}
@@ -38,7 +37,7 @@ def from_scenario(scenario: dict[str, Any]) -> Network:
 
 
 def _count(entry: dict[str, Any]) -> int:
-    """Returns how many flows an entry stands for."""
+    """Returns the number of flows that an entry stands for."""
     name = f"flow {entry['name']}"
     if entry["count"] is None:
         raise FluidError(f"{name}: flows that arrive at random have no fluid model; needs a count")
@@ -96,7 +95,7 @@ def _of_law(law: str, given: dict[str, str]) -> Parameters:
 
 
 def _read(given: dict[str, str], defaults: Parameters, only: Parameters) -> Parameters:
-    """Reads what a model knows of the parameters in force; others do not change it."""
+    """Returns the parameters in force that the model has. All other parameters do not change the model."""
     kinds = {**defaults, **only}
     return {name: _value(text, kinds[name]) for name, text in given.items() if name in kinds}
 

@@ -1,11 +1,12 @@
-"""Window laws that listen to delay: Vegas, FAST and TCP-LP.
+"""Window laws that react to delay: Vegas, FAST and TCP-LP.
 
     vegas   W' = (clip(alpha - w, 0, 1) - clip(w - beta, 0, 1))/RTT,   w = W (1 - base/RTT)   Low, Peterson, Wang 2002
     fast    W' = min(W, gamma (alpha - w))/RTT                                               Wei, Jin, Low, Hegde 2006
 
-`w` is what a flow keeps in queues, packets, and `base` the shortest round trip that it has seen: a flow that starts
-while others keep packets there takes their delay for a part of its path. Within a packet of its thresholds, Vegas
-steps by what is missing, where the packet law steps by a whole one or not at all. Losses halve windows.
+`w` is the number of packets that a flow keeps queued, and `base` the shortest round trip so far. A flow that starts
+while other flows keep packets queued counts the queueing delay of these packets as propagation. If `w` is within a
+packet of a threshold, Vegas steps by the difference; the packet law steps by a whole packet or not at all. Losses halve
+windows.
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import Heard, number, reached
 from levelflow.theory.fluid.windows import SLOW, WINDOW, NewReno
 
-#: Time of what has not happened, s before the start.
+#: Age of events that have not happened, in s before the start.
 LONG_AGO = 1e9
 
 
 class Vegas(NewReno):
-    """Keeps `alpha` to `beta` packets in queues."""
+    """Keeps `alpha` to `beta` packets queued."""
 
     alpha = number(2.0)
     beta = number(4.0)
     gamma = number(1.0)
 
     def doubling(self) -> float:
-        """Slow start doubles in every other round trip."""
+        """Returns the growth per acknowledged packet in slow start, which doubles in every second round trip."""
         return float(np.log(2) / 2 * np.sqrt(2))
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per ACK."""
+        """Returns the growth per ACK: the step per round trip, divided by the ACKs of a round trip."""
         waiting = self.waiting(state, heard)
         step = np.clip(self.alpha - waiting, 0.0, 1.0) - np.clip(waiting - self.beta, 0.0, 1.0)
         return step / state[WINDOW]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Slow start ends where `gamma` packets wait, with what the pipe holds and one."""
+        """Ends slow start when `gamma` packets are queued, with a window of at most the pipe plus one packet."""
         state = super().settle(state, heard)
         full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.acked > 0)
         pipe = heard.acked * self.shortest(state, heard) + 1
@@ -48,18 +49,18 @@ class Vegas(NewReno):
 
 
 class Fast(NewReno):
-    """Keeps `alpha` packets in queues; left out: that round trips are averaged."""
+    """Keeps `alpha` packets queued. Not modelled: the average over round trips."""
 
     alpha = number(20.0)
     part = number(0.5, "gamma")
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per ACK."""
+        """Returns the growth per ACK: the step per round trip, divided by the ACKs of a round trip."""
         window = state[WINDOW]
         return np.minimum(window, self.part * (self.alpha - self.waiting(state, heard))) / window
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Slow start ends where `alpha` packets wait."""
+        """Ends slow start when `alpha` packets are queued."""
         state = super().settle(state, heard)
         full = (self.waiting(state, heard) >= self.alpha) & (heard.acked > 0)
         state[SLOW] = np.where(full, 0.0, state[SLOW])
@@ -67,35 +68,35 @@ class Fast(NewReno):
 
 
 class Lp(NewReno):
-    """Reno that halves as soon as delays pass a threshold (Kuzmanovic, Knightly 2003); each indication at once.
+    """Reno with a cut in half at each congestion indication: a delay above a threshold (Kuzmanovic, Knightly 2003).
 
-    An indication within the inference phase after another takes the window to 1.
+    A second indication within the inference phase reduces the window to 1.
     """
 
     delta = number(0.15)
     phase = number(3.0, "inference")
     OWN = 4
     SMOOTH, LONGEST, LAST, INFERENCE = 5, 6, 7, 8
-    #: Weight of an ACK in the average round trip.
+    #: Weight of one ACK in the average round trip.
     GAIN = 1 / 8
 
     def start(self) -> Floats:
-        """Returns first windows, without an indication."""
+        """Returns the initial windows, before any indication."""
         state = super().start()
         state[self.LAST] = -LONG_AGO
         return state
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns Reno's, but nothing in the inference phase."""
+        """Returns the growth of Reno; 0 in the inference phase."""
         return np.where(heard.now < state[self.INFERENCE], 0.0, super().growth(state, heard))
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """The average over ACKs."""
+        """Updates the average round trip with each ACK."""
         gain = reached(-np.log1p(-self.GAIN) * heard.acked, heard.step)
         slope[self.SMOOTH] = gain * (heard.waits - state[self.SMOOTH])
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Indications, from the end of slow start on, at most one in a round trip."""
+        """Reacts to congestion indications after slow start, at most once per round trip."""
         state = super().settle(state, heard)
         state[self.SMOOTH] = np.where(state[self.SMOOTH] > 0, state[self.SMOOTH], heard.waits)
         state[self.LONGEST] = np.maximum(state[self.LONGEST], heard.waits)

@@ -1,9 +1,9 @@
-"""What share of its arrivals a queue tells of congestion, by a mark or a drop, before its buffer is full.
+"""Queue disciplines: fraction of arrivals that a queue marks or drops before its buffer is full.
 
-Each discipline steps its own state, exactly where it relaxes, so that no gain is too fast for the step. Sources: RED
-with its average as a first-order filter (Misra, Gong, Towsley 2000, eq 4; Hollot et al. 2001), REM (Athuraliya, Li,
-Low, Yin 2001, eq 2-3), PI (Hollot, Misra, Towsley, Gong 2001), virtual queue and its adaptive level (Kunniyur and
-Srikant 2001, eq 2; 2003, section V). What they leave out: the chance of the single packet.
+Each discipline advances its own state. Relaxations use the exact solution, so no gain is too fast for the step.
+Sources: RED with its average as a first-order filter (Misra, Gong, Towsley 2000, eq 4; Hollot et al. 2001), REM
+(Athuraliya, Li, Low, Yin 2001, eq 2-3), PI (Hollot, Misra, Towsley, Gong 2001), virtual queue and its adaptive level
+(Kunniyur and Srikant 2001, eq 2; 2003, section V). Not modelled: the random choice of single packets.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from levelflow.theory.fluid.topology import FluidError, Link, Parameters, read_p
 
 
 class Discipline(Parametrised, ABC):
-    """The queues of one discipline; arrays over its links."""
+    """Queues of all links with one discipline; arrays over these links."""
 
     def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
-        """Takes capacities in bit/s and sizes of typical packets in bits."""
+        """Stores link capacities in bit/s and typical packet sizes in bits."""
         self.parameters = parameters
         self.capacity = capacity
         self.packet = packet
 
     @abstractmethod
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Goes one step on, in which load arrives at some rate, bit/s, on a queue of so many bits.
+        """Advances one step with an arrival rate in bit/s and a queue in bits.
 
         Returns:
-            The share of arrivals with a congestion signal.
+            Fraction of arrivals that carry a congestion signal.
         """
 
 
 class DropTail(Discipline):
-    """Says nothing until the buffer is full."""
+    """Drop-tail: no congestion signal until the buffer is full."""
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns 0."""
@@ -46,11 +46,11 @@ class DropTail(Discipline):
 
 
 class DropFront(DropTail):
-    """As a fluid the same: what is lost is the same share, heard of sooner by the wait."""
+    """Drop-front: loses the same fraction as drop-tail, but senders detect losses earlier by the queueing delay."""
 
 
 class Red(Discipline):
-    """Random early detection; `gentle` or not."""
+    """Random early detection, gentle or not."""
 
     PARAMETERS: ClassVar[Parameters] = {"packet": 1000.0, "ecn": True}
     low = number(5.0, "min")
@@ -68,7 +68,7 @@ class Red(Discipline):
             raise FluidError(f"red: max {self.high[bad[0]]} is below min {self.low[bad[0]]}")
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Returns the share of marks: on average `1 + 1/p_b` packets lie between two, halved, as gaps are uniform."""
+        """Returns the signalled fraction: a signal per `(1 + 1/p_b)/2` packets on average, as distances are uniform."""
         samples = np.where(queue > 0, rate / self.packet, self.idle)
         moved = reached(per_second(self.weight, samples), step) * step
         self.average += moved * (queue / self.packet - self.average)
@@ -95,7 +95,7 @@ class Rem(Discipline):
         self.price, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Moves the price by its sum over the intervals of the step."""
+        """Advances the price by its sum over the intervals of the step."""
         waiting = queue / self.packet
         mismatch = self.alpha * (waiting - self.target) * step / self.interval + waiting - self.last
         self.price = np.maximum(self.price + self.gamma * mismatch, 0.0)
@@ -104,7 +104,7 @@ class Rem(Discipline):
 
 
 class Pi(Discipline):
-    """A proportional-integral controller."""
+    """Proportional-integral controller."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": True}
     target = number(50.0)
@@ -117,7 +117,7 @@ class Pi(Discipline):
         self.chance, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Moves the probability by its sum over the intervals of the step."""
+        """Advances the probability by its sum over the intervals of the step."""
         waiting = queue / self.packet
         integral = (self.a - self.b) * (waiting - self.target) * step / self.interval
         self.chance = np.clip(self.chance + integral + self.b * (waiting - self.last), 0.0, 1.0)
@@ -126,7 +126,7 @@ class Pi(Discipline):
 
 
 class VirtualQueue(Discipline):
-    """A counter that drains at a level below the capacity; what does not fit there is marked."""
+    """Virtual queue: a counter that drains below the capacity. Arrivals that do not fit into it are marked."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "level": 0.99,
@@ -147,7 +147,7 @@ class VirtualQueue(Discipline):
         self.queue = np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Returns the share that overflows the virtual queue in the step; `(y - C~)/y` once it is full."""
+        """Returns the fraction that overflows the virtual queue in the step: `(y - C~)/y` once it is full."""
         filled = np.maximum(self.queue + step * (rate - self.level), 0.0)
         over = np.maximum(filled - self.room, 0.0)
         self.queue = filled - over
@@ -168,7 +168,7 @@ DISCIPLINES: dict[str, type[Discipline]] = {
 
 
 class Queues:
-    """The disciplines of all links together."""
+    """Disciplines of all links."""
 
     def __init__(self, links: Sequence[Link], capacity: Floats, packet: Floats) -> None:
         self.marks = np.zeros(len(links), dtype=bool)
@@ -188,7 +188,7 @@ class Queues:
                 self.quiet = False
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Advances one step; returns the share of arrivals at each link with a congestion signal."""
+        """Advances one step and returns the fraction of arrivals at each link that carry a congestion signal."""
         for where, discipline in self._groups:
             self._signalled[where] = discipline.signalled(rate[where], queue[where], step)
         return self._signalled

@@ -2,12 +2,12 @@
 
     x(n) = (1 - tau) x(n-D) + tau g(n - D_back)         g = (gamma C - u)/N,  price 1 - gamma C/y       (133-135, 150)
 
-A flow's bottleneck is the link with the largest price on its path or, among prices of zero, the smallest share (136).
-`D` is the time of one step: the round trip, the interval over which a router measures, and, where senders skip the
-interval that mixes old and new packets, that one. Routers count what flows propose; a flow sends more only where no
-router of its path finds a step later that proposals do not fit, and less at once. The equations hold at all times:
-between two steps of a sender others are interleaved that it does not take. Left out: the header's single price (a flow
-knows all of its path), packets of other sizes, and silence.
+The bottleneck of a flow is the link with the largest price on its path or, among prices of zero, the smallest share
+(136). `D` is the time of one step: the round trip, plus the interval over which a router measures, plus the interval
+that mixes old and new packets if senders skip it. Routers count what flows propose. A flow raises its rate only if, a
+step later, no router of its path finds that the proposals exceed the capacity. It lowers its rate immediately. The
+equations hold at all times, as if several senders with interleaved steps shared the flow. Not modelled: the header's
+single price (a flow receives all prices of its path), packets of other sizes, and timeouts.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Router
 from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import emkc, jetmax
 
-#: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
+#: Consecutive intervals without a signal from the bottleneck after which a sender changes its bottleneck.
 PATIENCE = 8
-#: A price that packets would not tell from 0: where proposals come to fit, it comes to 0 from above.
+#: Price that is indistinguishable from 0 at packet resolution. If proposals converge to the capacity, the price
+#: converges to 0 from above.
 UNSEEN = 1e-3
-#: A link's price while nothing arrives.
+#: Price of an idle link.
 EMPTY = -1e6
 
 
 class JetMaxRouters(Routers):
-    """Tell price, what is left for responsive flows, and how many of these there are.
+    """Routers that announce price, capacity left for responsive flows, and number of responsive flows.
 
-    The share is left to who hears it: a mean over bins in which a flow arrives counts it in part.
+    The sender computes the share, since a mean over bins would count a flow partly in the bin in which it arrives.
     """
 
     SAYS = 3
@@ -43,11 +44,11 @@ class JetMaxRouters(Routers):
         self.target = parameters["gamma"] * capacity
 
     def first(self) -> Floats:
-        """Returns what an empty link says."""
+        """Returns the signals of an empty link."""
         return np.array([np.full_like(self.target, EMPTY), self.target, np.zeros_like(self.target)])
 
     def advance(self, load: Load) -> Floats:
-        """Counts the flows that arrive and take this link for their bottleneck."""
+        """Counts the arriving flows whose bottleneck is this link."""
         assert isinstance(load.senders, JetMax)
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))
@@ -58,13 +59,13 @@ class JetMaxRouters(Routers):
 
 
 def shares(heard: Heard) -> Floats:
-    """Returns fair shares by crossing (eq 133); infinite where a link has no responsive flow."""
+    """Returns the fair share at each crossing (eq 133); infinite if a link has no responsive flow."""
     _, left, count = heard.signals
     return jetmax.fair_share(left, np.zeros_like(left), np.where(count > 0, np.maximum(count, 1.0), 0.0))
 
 
 class JetMax(Law):
-    """The sender: steps towards the share of its bottleneck; state: which crossing that is, and since when."""
+    """Sender that steps towards the share of its bottleneck. State: bottleneck crossing, time of its choice."""
 
     PARAMETERS: ClassVar[Parameters] = {"gamma": 1.0, "interval": 0.1, "settle": "per-adjustment"}
     tau = number(0.6)
@@ -82,40 +83,40 @@ class JetMax(Law):
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         self.skips = self.parameters.are("settle", "per-adjustment")
-        #: Crossing that limits each flow; none before it has heard of one. Since when it does, s.
+        #: Crossing that limits each flow, -1 before the first signal, and time since which it does, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
-        #: What the path suggests instead, and until when a flow may doubt it, s.
+        #: Crossing that the path suggests instead, and time until which a flow may keep its current crossing, s.
         self.suggested = np.full(self.base.size, -1)
         self.patience = np.zeros(self.base.size)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns one interval; and a round trip and two, or one."""
+        """Returns the age of signals, one interval, and the time of a step: a round trip plus one or two intervals."""
         self.interval, self.lag = intervals, self.base + intervals * np.where(self.skips, 2, 1)
         return intervals, (self.lag,)
 
     def responsive(self, flow: Ints) -> Bools:
-        """Tells for all crossings, given their flows, which are bottlenecks."""
+        """Returns True for each crossing that is the bottleneck of its flow in `flow`."""
         return np.arange(flow.size) == self.bottleneck[flow]
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Eq 134 from what was approved, once the flow has a bottleneck and its own packets have come back."""
+        """Returns eq 134 applied to the approved rate, once the flow has a bottleneck and its first signals."""
         (sent,), proposed = heard.before, heard.proposed
         share = shares(heard)[self.bottleneck]
         known = (self.bottleneck >= 0) & (heard.now > self.since + self.lag) & np.isfinite(share)
         approved = heard.path.most(heard.signals[0]) <= self.approves + UNSEEN
         reference = np.where(approved | ~self.asks, proposed, sent)
         wanted = np.maximum(jetmax.sender(reference, share, self.tau), self.floor)
-        # Flows without a share of their own keep their rate, and what they propose.
+        # Flows without a known share keep their rate and their proposal.
         kept, asked = (np.where(values > 0, values, self.initial) for values in (sent, proposed))
         self.proposals = np.where(known, wanted, np.maximum(kept, asked))
         moved = np.where(self.asks, np.minimum(wanted, np.maximum(reference, self.floor)), wanted)
         return np.where(known, moved, kept)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Follows the router that a path suggests, for one of the reasons that the packet law has.
+        """Changes to the bottleneck that the path suggests, for the reasons that the packet law allows.
 
-        A flow that has just moved waits to hear of its new router, unless some link is overloaded.
+        A flow that has just changed waits for the first signal of its new bottleneck, unless a link is overloaded.
         """
         price, share = heard.signals[0], shares(heard)
         best, weight = self._suggested(heard, price, share)
@@ -134,9 +135,9 @@ class JetMax(Law):
         return state
 
     def _suggested(self, heard: Heard, price: Floats, share: Floats) -> tuple[Ints, Floats]:
-        """Returns the crossing that limits each flow most (eq 136), and prices, small ones as 0.
+        """Returns the crossing that limits each flow most (eq 136), and the prices, with small prices set to 0.
 
-        Among prices of 0, a link without a share counts only if it alone refuses what flows propose.
+        Among prices of 0, a link without a share is chosen only if no other link of the path refuses the proposals.
         """
         flow, starts = heard.path.flow, heard.path.starts
         weight = np.where(np.abs(price) <= self.zero[flow], 0.0, price)

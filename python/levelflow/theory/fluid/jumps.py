@@ -1,14 +1,14 @@
-"""Senders that react to losses and marks by a jump: as the mean of many, or each by itself.
+"""Senders whose state jumps at losses and marks: as a mean over many losses, or loss by loss.
 
-A flow sees losses and marks of `m` packets in a round trip. Where it reacts at most once in that time, the
-chance of a reaction is `1 - e^-m`, so it reacts `(1 - e^-m)/RTT` times per second, which is `m/RTT = x p` where losses
-are rare. The mean of a state that jumps to `cut(state)` then moves by
+A flow receives `m` losses and marks in a round trip. If it reacts at most once in this time, the probability of a
+reaction is `1 - e^-m`. It then reacts `(1 - e^-m)/RTT` times per second, which is `m/RTT = x p` if losses are rare.
+The mean of a state that jumps to `cut(state)` then follows
 
     state' = growth + (1 - e^-m)/RTT (cut(state) - state)                  Misra, Gong, Towsley 2000, eq 2
 
-With each loss by itself, a flow jumps as soon as a whole packet of losses has come together, and not again for a
-round trip (Bohacek, Hespanha, Lee, Obraczka 2003). Either way the reaction to the first loss of all is immediate:
-it ends slow start.
+If losses are simulated one by one, a flow jumps when its losses add up to a whole packet, and not again for a round
+trip (Bohacek, Hespanha, Lee, Obraczka 2003). In both cases, the reaction to the first loss is immediate and ends slow
+start.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ import numpy as np
 from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import LOSSES, Heard, Law
 
-#: Components of the state that all of them have: losses that have come together, packets, and until when a flow does
-#: not react to another, s; before the first reaction it is -1.
+#: State components of all these laws: accumulated losses in packets, and time until which a flow does not react to
+#: another loss, s; -1 before the first reaction.
 CREDIT, CALM = range(2)
 
 
 class Jumps(Law):
-    """A law of which each loss cuts something."""
+    """A law whose state jumps at a loss or mark."""
 
     HEARS: ClassVar[frozenset[str]] = frozenset({LOSSES})
 
@@ -36,19 +36,19 @@ class Jumps(Law):
         """Returns the state after a loss or mark."""
 
     def signalled(self, heard: Heard) -> Floats:
-        """Returns the losses and marks that count, packets per s."""
+        """Returns the rate of losses and marks to which the law reacts, packets/s."""
         return heard.lost + heard.marked
 
     def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
-        """Returns the mean number of reactions per second to this many losses per second."""
+        """Returns the mean number of reactions per second for a given rate of losses and marks."""
         return -np.expm1(-signalled * rtt) / rtt
 
     def is_fresh(self, state: Floats) -> Bools:
-        """Returns which flows have not reacted to a loss yet."""
+        """Returns True for flows that have not yet reacted to a loss."""
         return state[CALM] < 0
 
     def jumps(self, state: Floats, heard: Heard) -> Floats:
-        """Returns by how much jumps change the state per second, where they are taken in the mean."""
+        """Returns the mean effect of jumps on the state, per second; 0 where losses are simulated one by one."""
         signalled = self.signalled(heard)
         if self.each_loss or not signalled.any():
             return np.zeros_like(state)
@@ -58,7 +58,7 @@ class Jumps(Law):
         return change
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Lets flows jump that do so at once."""
+        """Applies the jumps that are simulated one by one."""
         signalled = self.signalled(heard)
         if not signalled.any():
             return state

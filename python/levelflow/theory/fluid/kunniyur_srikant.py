@@ -1,10 +1,10 @@
-"""The controllers of Kunniyur and Srikant 2003: rates or windows that pay for what is lost or marked.
+"""Controllers of Kunniyur and Srikant 2003: rates or windows with a cost for lost or marked packets.
 
     W' = kappa w' d^2/W ACKs - kappa beta d nacks                          log x     (eq 12)
     W' = kappa nu w' d^2/W ACKs - kappa beta W^nu/d^(nu-1) nacks        -1/x^nu     (eq 13)
 
-with ACKs (nacks count, too) and nacks in packets per second, `w'` the weight, and `d` the round trip in time
-units, or a constant. A rate moves by the same with `d = 1` (eq 9, 10). Left out: timeouts.
+with ACKs (nacks included) and nacks in packets per second, the weight `w'`, and the round trip `d` in time
+units, or a constant. A rate follows the same equations with `d = 1` (eq 9, 10). Not modelled: timeouts.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class KunniyurSrikant(Law):
         self.ecn = self.heeds_marks
 
     def start(self) -> Floats:
-        """Returns a packet."""
+        """Returns initial windows or rates of one packet."""
         return np.ones((1, self.base.size))
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a window per round trip, or the rate."""
+        """Returns the rate: a window per round trip, or the state itself."""
         return np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, heard.rtt)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Eq 12 and 13."""
+        """Returns the change by eq 12 and 13."""
         size = np.maximum(state[0], self.floor)
         delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
         nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
@@ -63,11 +63,11 @@ class KunniyurSrikant(Law):
         acks = heard.acked + heard.lost
         gain = ks.window_change(users, self.beta, size, acks, 0.0)
         cut = gain - ks.window_change(users, self.beta, size, acks, nacks)
-        # Of many ACKs to a small window each adds less than the one before: `W^2` grows evenly.
+        # If a small window receives many ACKs, each adds less than the one before: `W^2` grows linearly.
         grown = np.sqrt(size**2 + 2 * heard.step * size * gain)
         slope: Floats = (grown / (1 + heard.step * cut / size) - size) / heard.step
         return slope[None, :]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps the floor."""
+        """Applies the lower and upper limit."""
         return np.clip(state, self.floor, LARGEST)

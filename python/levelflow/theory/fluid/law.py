@@ -1,4 +1,4 @@
-"""What makes a law here: how senders move, what routers say, and how a path puts it together."""
+"""Parts of a fluid law: rates of senders, signals of routers, and the paths between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from levelflow.theory.fluid.topology import Flow, FluidError, Parameters, Value,
 from levelflow.theory.validate import explained, positive
 
 Column = TypeVar("Column")
-#: What senders may ask to hear; see `Heard`.
+#: Kinds of feedback that a law may need.
 WAITS, LOSSES, ACKS, BEFORE, SIGNALS = "waits", "losses", "acks", "before", "signals"
 
 
@@ -28,16 +28,16 @@ class Table:
         return np.array([row[name] for row in self._rows], dtype=np.float64)
 
     def flags(self, name: str) -> Bools:
-        """Returns a switch per row."""
+        """Returns a switch as an array of bool, one per row."""
         return np.array([row[name] is True for row in self._rows])
 
     def are(self, name: str, word: str) -> Bools:
-        """Tells for each row whether a parameter is some word."""
+        """Returns True for each row whose parameter equals a word."""
         return np.array([row[name] == word for row in self._rows])
 
 
 class Parameter(Generic[Column]):
-    """A parameter of a law or a queue: declared with its default, read as a column."""
+    """A parameter of a law or queue, declared with its default and read as an array over flows or links."""
 
     def __init__(self, read: Callable[[Table, str], Column], default: Value, name: str) -> None:
         self.read, self.default, self.name, self.attribute = read, default, name, name
@@ -51,21 +51,21 @@ class Parameter(Generic[Column]):
 
 
 def number(default: float, name: str = "") -> Parameter[Floats]:
-    """Declares a number; its name is that of the attribute, unless it is given."""
+    """Declares a numeric parameter, by default with the name of the attribute."""
     return Parameter(Table.__getitem__, default, name)
 
 
 def flag(default: bool, name: str = "") -> Parameter[Bools]:
-    """Declares a switch."""
+    """Declares a switch, by default with the name of the attribute."""
     return Parameter(Table.flags, default, name)
 
 
 class Parametrised:
-    """What has parameters: those that are declared, those of its base, and those that others read."""
+    """A class with parameters: those declared as attributes, those of the base class, and those in `PARAMETERS`."""
 
-    #: Parameters that the model has, and their defaults: those of the packet simulator.
+    #: Parameters of the model and their defaults, which are those of the packet simulator.
     PARAMETERS: ClassVar[Parameters] = {}
-    #: Values of others that it stands for.
+    #: Parameters for which the model supports a single value, and this value.
     ONLY: ClassVar[Parameters] = {}
     parameters: Table
 
@@ -78,13 +78,13 @@ class Parametrised:
 
 @dataclass
 class Crossings:
-    """Where the flows of one law cross links; flows and crossings are numbered from 0 within the law.
+    """Crossings of links by the flows of one law; flows and crossings are numbered from 0 within the law.
 
     Attributes:
-        flow: per crossing.
-        link: per crossing.
-        starts: where the crossings of each flow begin.
-        runs: per crossing, whether a router half of the law is there.
+        flow: flow of each crossing.
+        link: link of each crossing.
+        starts: first crossing of each flow.
+        runs: True for crossings of links that run the router half of this law.
     """
 
     flow: Ints
@@ -93,35 +93,35 @@ class Crossings:
     runs: Bools
 
     def total(self, values: Floats) -> Floats:
-        """Returns the sum over each path; crossings without a router count nothing."""
+        """Returns the sum over each path. Links that do not run the law are left out."""
         return np.add.reduceat(np.where(self.runs, values, 0.0), self.starts)
 
     def most(self, values: Floats) -> Floats:
-        """Returns the largest of each path; crossings without a router count nothing."""
+        """Returns the maximum over each path. Links that do not run the law are left out."""
         return np.maximum.reduceat(np.where(self.runs, values, -np.inf), self.starts)
 
     def least(self, values: Floats) -> Floats:
-        """Returns the smallest of each path; crossings without a router count nothing."""
+        """Returns the minimum over each path. Links that do not run the law are left out."""
         return np.minimum.reduceat(np.where(self.runs, values, np.inf), self.starts)
 
 
 @dataclass
 class Heard:
-    """What the flows of one law know in the middle of a step; arrays over flows, those of a path over crossings.
+    """Feedback to the flows of one law in the middle of a step; arrays over flows or over crossings.
 
     Attributes:
-        now: s.
-        step: s.
-        age: since each flow began to send data, s.
-        rtt: round trip, with the queues of now, s.
-        waits: with `WAITS`: the round trip that ACKs show, s.
-        lost, marked: with `LOSSES`: packets of its own that it hears of, per s.
-        acked: with `ACKS`: packets acknowledged per second.
-        before: with `BEFORE`: its own rates at the ages that `Law.lags` names, bit/s: (ages, flows).
-        proposed: what it proposed at the first of these ages, bit/s.
-        signals: with `SIGNALS`: what routers said; an array over crossings for each thing that they say.
-        pace: with `SIGNALS`: how fast the time goes by at which they said it; below 1 while queues grow.
-        path: which crossings these are.
+        now: time, s.
+        step: length of the step, s.
+        age: time since each flow began to send data, s.
+        rtt: round trip with the current queues, s.
+        waits: with `WAITS`: round trip measured from ACKs, s.
+        lost, marked: with `LOSSES`: losses and marks that the sender detects, packets/s.
+        acked: with `ACKS`: rate of acknowledged packets, packets/s.
+        before: with `BEFORE`: the flow's past rates at the ages of `Law.lags`, bit/s, as (ages, flows).
+        proposed: the flow's proposed rate at the first of these ages, bit/s.
+        signals: with `SIGNALS`: signals of routers, one array over crossings for each kind of signal.
+        pace: with `SIGNALS`: router time covered by one second of sender time, s; below 1 while queues grow.
+        path: crossings of the flows.
     """
 
     now: float
@@ -141,18 +141,18 @@ class Heard:
 
 @dataclass
 class Load:
-    """What the routers of one law see during a step; arrays over all links, those of its own flows over crossings.
+    """Load at the routers of one law in a step; arrays over all links, or over crossings for the law's flows.
 
     Attributes:
-        step: s.
-        capacity: bit/s.
-        rate: of everything that arrives, bit/s.
-        queue: in the middle of the step, bits.
-        own: rates at which the law's own flows arrive, by crossing, bit/s.
-        proposed: what they propose to send instead, bit/s.
-        senders: the law's other half: what packets tell of their senders.
-        rtt: by flow, what packets tell of the round trip, s.
-        path: which crossings these are.
+        step: length of the step, s.
+        capacity: capacity of each link, bit/s.
+        rate: arrival rate of all traffic at each link, bit/s.
+        queue: backlog of each link in the middle of the step, bits.
+        own: arrival rate of the law's flows, by crossing, bit/s.
+        proposed: proposed rate of the law's flows, by crossing, bit/s.
+        senders: sender half of the law, for fields that packets carry.
+        rtt: round trip in packet headers, by flow, s.
+        path: crossings of the flows.
     """
 
     step: float
@@ -166,20 +166,20 @@ class Load:
     path: Crossings
 
     def sum(self, values: Floats) -> Floats:
-        """Adds values of crossings up by link."""
+        """Returns the sum over the crossings of each link."""
         return np.bincount(self.path.link, values, self.capacity.size).astype(np.float64, copy=False)
 
     def most(self, values: Floats) -> Floats:
-        """Returns the largest value of the crossings of each link; 0 where there are none."""
+        """Returns the largest value over the crossings of each link; 0 for links without crossings."""
         largest = np.zeros(self.capacity.size)
         np.maximum.at(largest, self.path.link, values)
         return largest
 
 
 class Routers(ABC):
-    """The router half of a law, at all links; has state of its own, which `advance` moves."""
+    """Router half of a law, at all links. `advance` updates its state."""
 
-    #: How many things a router says.
+    #: Number of signals computed per router.
     SAYS: ClassVar[int] = 1
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
@@ -188,26 +188,26 @@ class Routers(ABC):
 
     @abstractmethod
     def first(self) -> Floats:
-        """Returns what routers say before anything has arrived: (things, links)."""
+        """Returns the signals before the first arrival, as (signals, links)."""
 
     @abstractmethod
     def advance(self, load: Load) -> Floats:
-        """Goes one step on; returns what routers say during it: (things, links)."""
+        """Advances one step and returns the signals during this step, as (signals, links)."""
 
 
 class Law(Parametrised, ABC):
-    """The sender half of a law, of all flows that follow it.
+    """Sender half of a law, for all flows that use this law.
 
-    Its state is an array (components, flows). A step evaluates `rate` and `change` in its middle, moves the state along
-    `change`, and lets `settle` do what happens at once.
+    The state is an array (components, flows). A step evaluates `rate` and `change` in its middle and moves the state by
+    `change`. Then `settle` applies all immediate changes.
     """
 
-    #: Of `WAITS`, `LOSSES`, `ANSWERS`, `BEFORE` and `SIGNALS`, what `Heard` has to hold.
+    #: Feedback needed by the law: some of `WAITS`, `LOSSES`, `ACKS`, `BEFORE` and `SIGNALS`.
     HEARS: ClassVar[frozenset[str]] = frozenset()
-    #: Whether flows open with a handshake, unless they say otherwise.
+    #: True if flows start with a handshake by default.
     HANDSHAKE: ClassVar[bool] = False
     ROUTERS: ClassVar[type[Routers] | None] = None
-    #: Whether packets carry proposals: `rate` then leaves them in `proposals`, bit/s.
+    #: True if packets carry proposals; `rate` then writes the proposals to `proposals`, bit/s.
     PROPOSES: ClassVar[bool] = False
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -217,20 +217,23 @@ class Law(Parametrised, ABC):
         self.each_loss = each_loss
         self.base = np.array([flow.rtt for flow in flows])
         self.packet = np.array([8.0 * flow.packet for flow in flows])
-        #: Whether packets of each flow may be marked instead of dropped.
+        #: True for flows whose packets may be marked instead of dropped.
         self.ecn = self.parameters.flags("ecn") if "ecn" in self.PARAMETERS else np.zeros(len(flows), dtype=bool)
         self.proposals = np.zeros(len(flows))
 
     def start(self) -> Floats:
-        """Returns the state of flows that have not started."""
+        """Returns the initial state, for flows that have not started."""
         return np.zeros((0, self.base.size))
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns for the longest router interval of each path, s, how old signals are, and what of itself a law needs.
+        """Returns the age of signals, and the ages at which the law needs its past rates.
+
+        Args:
+            intervals: longest router interval on each path, s.
 
         Returns:
-            By how much signals are older than their way back, s, and for each line of `Heard.before` its age without
-            queues, s.
+            Age of signals in addition to the delay of the reverse path, s, and the age of each row of the feedback's
+            `before`, without queueing, s.
         """
         return np.zeros(self.base.size), ()
 
@@ -239,28 +242,28 @@ class Law(Parametrised, ABC):
         """Returns the rates, bit/s."""
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Returns by how much the state changes per second."""
+        """Returns the change of the state per second."""
         return np.zeros_like(state)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the state after what happens at once; it may change the one it is given."""
+        """Returns the state after all immediate changes; may modify its argument."""
         return state
 
 
 def per_second(weight: Floats, events: Floats) -> Floats:
-    """Returns the rate `r` of an average that takes each event with some weight: `e^-rt` is `(1 - w)^(events t)`."""
+    """Returns the rate `r` of an average in which each event has weight `w`: `e^-rt` is `(1 - w)^(events t)`."""
     return -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
 
 
 @explained
 def reached(rate: Floats, step: float) -> Floats:
-    """Returns what part of its way a relaxation of some rate goes in a step, over the step: exact, however fast."""
+    """Returns the fraction of its way that a relaxation covers in a step, per second; exact for any rate."""
     positive(step=step)
     return -np.expm1(-rate * step) / step
 
 
 def need_routers(law: str, path: Crossings, names: Sequence[str]) -> None:
-    """Raises FluidError if a flow of a law that needs routers crosses none."""
+    """Raises FluidError if the law needs routers and the path of a flow has none."""
     alone = np.flatnonzero(~np.logical_or.reduceat(path.runs, path.starts))
     if alone.size:
         raise FluidError(f"{names[alone[0]]}: {law} needs a router on its path, and no link there runs one")

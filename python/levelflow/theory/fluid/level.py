@@ -1,11 +1,12 @@
 """Level: routers count flows over an interval and announce the level that fills the link (`theory.laws.level`).
 
-    h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or a bound of it
-    b <- the smaller of the last two u; near b, a quarter of the way
+      h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or a bound of it
+      b <- the smaller of the last two u; near b, b moves a quarter of the way
 
-An interval is closed when the next one ends. A sender lowers its rate at once; it goes up to what it proposed when
-routers have closed an interval that saw the proposal, and none refused. Routers know at once which levels a sender
-has heard of. Left out: packets, so that flows are counted exactly, and silence.
+An interval is evaluated when the next one ends. A sender lowers its rate immediately. It raises its rate to its
+proposal when routers have evaluated an interval that contains the proposal, and no router refused it. Routers
+immediately use the levels that a sender has received. Not modelled: packets, so flows are counted exactly, and
+timeouts.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
 from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import level
 
-#: Levels that differ by more between two steps are about to change.
+#: Relative difference between two steps above which a level counts as changing.
 SAME = 1e-9
 
 
 class LevelRouters(Routers):
-    """Announce the level, and 1 where proposals exceed the capacity."""
+    """Routers that announce the level, and 1 if proposals exceed the capacity."""
 
     SAYS = 2
 
@@ -36,16 +37,16 @@ class LevelRouters(Routers):
         self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
         self.bound = self.target.copy()
         self.sums = _Sums(self.target)
-        #: Of the interval before.
+        #: Sums of the previous interval.
         self.last = _Sums(self.target)
         self.elapsed = np.zeros(capacity.size)
 
     def first(self) -> Floats:
-        """Returns what a link says that has counted nothing."""
+        """Returns the signals of a link that has not counted any flow."""
         return np.array([self.level, self.refuses])
 
     def advance(self, load: Load) -> Floats:
-        """Counts for a step; closes the intervals that end with it."""
+        """Adds one step to the sums, and evaluates the intervals that end with it."""
         assert isinstance(load.senders, Level)
         signals = np.array([self.level, self.refuses])
         present = (load.own > 0).astype(np.float64)
@@ -68,44 +69,45 @@ class LevelRouters(Routers):
 
 
 class _Sums:
-    """What links have counted in an interval, integrated over time."""
+    """Counts of links during an interval, integrated over time."""
 
     def __init__(self, threshold: Floats) -> None:
         self.threshold = threshold.copy()
-        #: Of time, flows, flows below, what these may send, other traffic, proposals.
+        #: Integrals of 1 (time), flows, flows below the level, rates that other links allow these flows, other traffic,
+        #: proposals.
         self.totals = np.zeros((6, threshold.size))
         self.largest, self.least = np.zeros(threshold.size), np.full(threshold.size, np.inf)
 
     @property
     def time(self) -> Floats:
-        """How long has been counted, s."""
+        """Duration of the sums so far, s."""
         return self.totals[0]
 
     def add(self, seen: level.Census, step: float, other: Floats, proposed: Floats) -> None:
-        """Counts for a step."""
+        """Adds one step."""
         self.totals += step * np.array([np.ones_like(other), seen.flows, seen.few, seen.below, other, proposed])
         self.largest, self.least = np.maximum(self.largest, seen.largest), np.minimum(self.least, seen.least)
 
     def means(self) -> tuple[level.Census, Floats, Floats]:
-        """Returns what was counted, other traffic and proposals, both in bit/s."""
+        """Returns the mean census, and the means of other traffic and of proposals in bit/s."""
         flows, few, below, other, proposed = self.totals[1:] / np.maximum(self.time, 1e-300)
         return level.Census(flows, few, below, self.largest, self.least), other, proposed
 
     def take(self, other: _Sums, where: Bools) -> None:
-        """Becomes another one at some links."""
+        """Copies the values of `other` at some links."""
         self.threshold = np.where(where, other.threshold, self.threshold)
         self.totals = np.where(where, other.totals, self.totals)
         self.largest = np.where(where, other.largest, self.largest)
         self.least = np.where(where, other.least, self.least)
 
     def clear(self, where: Bools, threshold: Floats) -> None:
-        """Begins anew at some links."""
+        """Resets the sums of some links."""
         fresh = _Sums(threshold)
         self.take(fresh, where)
 
 
 class Level(Law):
-    """The sender: its rate, what it proposes, and since when."""
+    """Sender. State: rate, proposal, and time of the proposal."""
 
     PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "interval": 0.1, "min_packet": 52.0}
     initial = number(40e3, "initial_rate")
@@ -120,16 +122,16 @@ class Level(Law):
         super().__init__(flows, each_loss)
         self.sent, self.wanted = self.initial.copy(), self.initial.copy()
         self.since = np.full(self.base.size, np.nan)
-        #: Levels as last known, per crossing, and what the other crossings of each path allow.
+        #: Last stable level at each crossing, and minimum of the levels at the other crossings of the path.
         self.known = self.elsewhere = np.zeros(0)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns no lag; proposals are read as they come."""
+        """Returns zero lags; proposals are read when they arrive."""
         self.interval = intervals
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Falls at once; rises when what was proposed has been seen, and not refused."""
+        """Lowers the rate immediately; raises it when routers have evaluated the proposal and none refused it."""
         levels = self._levels(heard)
         floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
         lowest = np.maximum(heard.path.least(levels), floor)
@@ -146,7 +148,7 @@ class Level(Law):
         return self.sent
 
     def _levels(self, heard: Heard) -> Floats:
-        """Returns levels as heard; those between an old and a new one, which no packet brings, are left out."""
+        """Returns the levels that senders receive. Transitions between levels are left out, as no packet has them."""
         now, path = heard.signals[0], heard.path
         if not self.known.size:
             self.known, self.before = now.copy(), now

@@ -1,11 +1,11 @@
-"""MaxNet: links integrate their excess load into a price, flows follow the largest one of their path.
+"""MaxNet: links integrate their excess load into a price; flows follow the largest price of their path.
 
     p' = (y - mu C + q/T0)/C,  p >= p_min                                    Andrew et al., eq 3 and fig 3
     x  = x_max exp(xi - alpha q/tau),  xi' = (alpha eta/tau^2) (T ln(x_max/x) - q)                   eq 6, 7
 
-with `tau` the round trip without queues and `q` the price as the receiver averages it over a round trip. A window
-`tau x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path and comes to its price along
-a line of two round trips (MaxStart). Left out: rounding to packets and to the fields of the header.
+with `tau` the round trip without queueing and `q` the price, averaged by the receiver over a round trip. A window
+`tau x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path. Over two round trips, its
+rate moves linearly to the rate for its price (MaxStart). Not modelled: rounding to packets and to header fields.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
 from levelflow.theory.fluid.topology import Parameters
 
 LARGEST_PRICE = 16.0
-#: Round trips in which a new flow comes to the rate of its price.
+#: Round trips in which a new flow reaches the rate for its price.
 RAMP = 2.0
 PRICE, START, XI = range(3)
 
 
 class MaxNetRouters(Routers):
-    """Tell their price, and what a flow may start with."""
+    """Routers that announce their price and their spare capacity, the start rate of new flows."""
 
     SAYS = 2
 
@@ -36,14 +36,14 @@ class MaxNetRouters(Routers):
         self.price = self.least.copy()
 
     def first(self) -> Floats:
-        """Returns what an idle link says."""
+        """Returns the signals of an idle link."""
         return np.array([self.price, self._room()])
 
     def _room(self) -> Floats:
         return (self.mu + (1 - self.mu) / 4) * self.capacity
 
     def advance(self, load: Load) -> Floats:
-        """Integrates the excess."""
+        """Integrates the excess load into the price."""
         excess = (load.rate + load.queue / self.t0) / self.capacity - self.mu
         moved = np.clip(self.price + load.step * excess, self.least, LARGEST_PRICE)
         middle, self.price = (self.price + moved) / 2, moved
@@ -51,7 +51,7 @@ class MaxNetRouters(Routers):
 
 
 class MaxNet(Law):
-    """The sender: averaged price, dynamics `xi`, and what it starts with."""
+    """Sender. State: averaged price, start rate, and `xi`."""
 
     PARAMETERS: ClassVar[Parameters] = {"t0": 0.13, "mu": 0.9}
     most = number(1e15, "x_max")
@@ -65,18 +65,18 @@ class MaxNet(Law):
     ROUTERS = MaxNetRouters
 
     def start(self) -> Floats:
-        """Returns flows that have heard nothing."""
+        """Returns the initial state, for flows that have received no signal."""
         return np.zeros((3, self.base.size))
 
     def demand(self, state: Floats) -> Floats:
-        """Eq 6a: what a flow wants at its price, bit/s; from logarithms, as both terms are large."""
+        """Returns the demand by eq 6a at the flow's price, bit/s; computed from logarithms, as both terms are large."""
         wanted: Floats = np.exp(
             np.minimum(np.log(self.most) + state[XI] - self.alpha * state[PRICE] / self.base, 709.0)
         )
         return np.minimum(wanted, self.most)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the demand, or what MaxStart has reached of it."""
+        """Returns the demand or, during MaxStart, the interpolated rate."""
         wanted = self.demand(state)
         part = np.where(self.ramps, np.clip((heard.age - heard.rtt) / (RAMP * self.base), 0.0, 1.0), 1.0)
         target = state[START] + part * (wanted - state[START])
@@ -84,7 +84,7 @@ class MaxNet(Law):
         return np.where(self.paced, target, target * self.base / heard.rtt)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """The receiver's average over a round trip, and eq 6b."""
+        """Returns the change of the averaged price, and of `xi` by eq 6b."""
         price, _ = heard.signals
         slope = np.zeros_like(state)
         slope[PRICE] = (heard.path.most(price) - state[PRICE]) * reached(1 / self.base, heard.step)
@@ -93,7 +93,7 @@ class MaxNet(Law):
         return slope
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """A flow that has just started takes the spare capacity, and keeps the rate of the first price."""
+        """Starts new flows at the spare capacity, with the `xi` for the first price."""
         new = heard.age < self.base
         price, spare = heard.signals
         first = heard.path.most(price)

@@ -1,12 +1,12 @@
 """EMKC, EMKC-AVQ and Kelly control: the equations of Zhang 2008.
 
     emkc      x(n) = x(n-D) + alpha - beta eta x(n-D),             eta = max_j (1 - C_j/y_j)          (61, 62, 85)
-    emkc_avq  the same with Cv for C,  Cv' = tau (gamma C - y)/D_max,  Cv <= gamma C                  (129, 130)
+    emkc_avq  emkc with Cv for C,  Cv' = tau (gamma C - y)/D_max,  Cv <= gamma C                      (129, 130)
     kelly     x(n) = x(n-1) + kappa (omega - x(n-D) sum_j mu_j),   mu_j = 1 - C_j/y_j                 (1, 2)
 
-The unit of `n` is the router's interval; `D` is the round trip and one interval, over which a router measures and
-during which it tells. Those of EMKC are kept as they are, differences over time, and are evaluated at all times:
-between two steps of a sender others are interleaved that it does not take. That of Kelly is taken to its continuous
+The unit of `n` is the router's interval. `D` is the round trip plus one interval, in which a router measures the load
+that it signals in the next interval. The equations of EMKC remain difference equations and hold at all times, as if
+several senders with interleaved steps shared the flow. The equation of Kelly is replaced by its continuous
 limit.
 """
 
@@ -25,24 +25,24 @@ from levelflow.theory.laws.shared import mkc
 
 
 class LoadRouters(Routers):
-    """Tell their load and what of it they offer to carry, both in bit/s; the price `1 - C/y` is left to who hears it.
+    """Routers that announce their load and their offered capacity in bit/s. The sender computes the price `1 - C/y`.
 
-    A mean over bins in which a flow arrives has a load, but no price.
+    The mean over the bin in which a flow arrives is a valid load, but not a valid price.
     """
 
     SAYS = 2
 
     def first(self) -> Floats:
-        """Returns no load."""
+        """Returns the signals of an idle link: zero load, and the capacity."""
         return np.array([np.zeros_like(self.capacity), self.capacity])
 
     def advance(self, load: Load) -> Floats:
-        """Returns the load of the step."""
+        """Returns the load of the step, and the capacity."""
         return np.array([load.rate, self.capacity])
 
 
 class VirtualRouters(LoadRouters):
-    """Offer a virtual capacity that they lower until the load fits (eq 130)."""
+    """Routers that announce a virtual capacity, and lower it until the load fits (eq 130)."""
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -50,11 +50,11 @@ class VirtualRouters(LoadRouters):
         self.offered = self.aim.copy()
 
     def first(self) -> Floats:
-        """Returns no load."""
+        """Returns the signals of an idle link: zero load, and the offered capacity."""
         return np.array([np.zeros_like(self.capacity), self.offered])
 
     def advance(self, load: Load) -> Floats:
-        """Moves the virtual capacity by the largest round trip of the flows that arrive."""
+        """Integrates the virtual capacity, with a gain set by the largest round trip of the arriving flows."""
         longest = load.most(np.where(load.own > 0, load.rtt[load.path.flow], 0.0))
         gain = np.divide(self.tau, longest, out=np.zeros_like(longest), where=longest > 0)
         moved = emkc_avq.virtual(self.offered, load.rate, self.aim, load.step * gain)
@@ -63,7 +63,7 @@ class VirtualRouters(LoadRouters):
 
 
 class Emkc(Law):
-    """The sender of both: a step from the rate that the price was made of."""
+    """Sender of EMKC and EMKC-AVQ, which steps from the rate that caused the price."""
 
     PARAMETERS: ClassVar[Parameters] = {"interval": 0.1}
     alpha = number(200e3)
@@ -75,12 +75,12 @@ class Emkc(Law):
     ROUTERS = LoadRouters
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns one interval, and a round trip more."""
+        """Returns the age of signals, one interval, and the age of the rate, a round trip plus one interval."""
         self.lag = self.base + intervals
         return intervals, (self.lag,)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Eq 61, once the flow's own packets have come back."""
+        """Returns the rate by eq 61, once the flow's first feedback has returned."""
         price = heard.path.most(emkc.price(*heard.signals))
         stepped = mkc.sender(heard.before[0], price, self.alpha, self.beta)
         known = (heard.age > self.lag + heard.step) & np.isfinite(price)
@@ -88,7 +88,7 @@ class Emkc(Law):
 
 
 class EmkcAvq(Emkc):
-    """EMKC over virtual capacities."""
+    """EMKC with virtual capacities."""
 
     PARAMETERS: ClassVar[Parameters] = {"gamma": 1.0, "tau": 0.2}
     ROUTERS = VirtualRouters
@@ -97,10 +97,10 @@ class EmkcAvq(Emkc):
 class Kelly(Law):
     """`x' = (kappa/Delta) (omega - x(t-D) sum mu)`, the continuous form of eq 1 (eq 4), `Delta` the router's interval.
 
-    With `D` a round trip and half an interval it is stable below a gain of `pi/(2n - 1)`, where eq 1 is below `2
-    sin(pi/(2(2n - 1)))` (eq 3), for a round trip of `n - 1` intervals: within 5 % from `n = 2` on. Eq 1 at all times
-    would not do: senders of which each takes one step in an interval would act on one another. The time that counts
-    is the router's: while queues grow, fewer intervals come back.
+    With `D` a round trip plus half an interval, it is stable below a gain of `pi/(2n - 1)`. Eq 1 is stable below
+    `2 sin(pi/(2(2n - 1)))` (eq 3), for a round trip of `n - 1` intervals. They differ by at most 5 % from `n = 2` on.
+    Eq 1 cannot hold at all times, as senders that each step once per interval would affect each other. Steps count in
+    router time: while queues grow, fewer intervals return per second.
     """
 
     PARAMETERS: ClassVar[Parameters] = {"interval": 0.04}
@@ -112,20 +112,20 @@ class Kelly(Law):
     ROUTERS = LoadRouters
 
     def start(self) -> Floats:
-        """Returns first rates."""
+        """Returns the initial rates."""
         return self.initial[None, :].copy()
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns half an interval, and a round trip more."""
+        """Returns the age of signals, half an interval, and the age of the rate, a round trip plus half an interval."""
         self.interval = intervals
         return intervals / 2, (self.base + intervals / 2,)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the state."""
+        """Returns the state, at least the floor."""
         return np.maximum(state[0], self.floor)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Eq 4, once the flow's own packets have come back."""
+        """Returns the change by eq 4, once the flow's first feedback has returned."""
         price, (delayed,) = emkc.price(*heard.signals), heard.before
         known = (delayed > 0) & np.isfinite(heard.path.least(price))
         step = kelly.sender(np.zeros_like(delayed), delayed, heard.path.total(price), self.kappa, self.omega)
@@ -133,5 +133,5 @@ class Kelly(Law):
         return slope[None, :]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps the floor."""
+        """Applies the floor."""
         return np.maximum(state, self.floor)

@@ -1,7 +1,7 @@
-"""Window laws that remember the last loss: BIC, CUBIC and H-TCP.
+"""Window laws that track the last loss: BIC, CUBIC and H-TCP.
 
-Each loss resets what they remember, so in the mean the time since the last loss is `s' = 1 - lambda s`, and the
-window at which it came `W_max' = lambda (W - W_max)`, `lambda` reactions to losses per second (Vardoyan, Hollot,
+Each loss resets the time since the last loss, `s`, and the window at that loss, `W_max`. On average, these follow
+`s' = 1 - lambda s` and `W_max' = lambda (W - W_max)`, with `lambda` reactions to losses per second (Vardoyan, Hollot,
 Towsley 2018).
 """
 
@@ -18,7 +18,7 @@ from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 
 
 class Bic(Windows):
-    """Binary search for the window of the last loss; steps beyond grow with the distance (Xu, Harfoush, Rhee 2004)."""
+    """Binary search for the window of the last loss; beyond, steps grow with distance (Xu, Harfoush, Rhee 2004)."""
 
     low = number(14.0, "low_window")
     fastest = number(32.0, "s_max")
@@ -30,38 +30,38 @@ class Bic(Windows):
     MAX = 5
 
     def start(self) -> Floats:
-        """Returns first windows, of which no loss is known."""
+        """Returns the initial windows, without the window of a last loss."""
         state = super().start()
         state[self.MAX] = NEVER
         return state
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per ACK; beyond the maximum steps of 1, 2, 4 are the distance and 1."""
+        """Returns the growth per ACK. Above the last maximum, the step per round trip is the distance plus 1."""
         window, most = state[WINDOW], state[self.MAX]
         search = np.clip((most - window) / self.search, self.slowest, self.fastest)
         probe = np.clip(window - most + 1, 1.0, self.fastest)
         return np.where(window < self.low, 1.0, np.where(window < most, search, probe)) / window
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns 7/8; half of a low window."""
+        """Returns 7/8 of the window, or half of it below the low window."""
         return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """The window becomes the maximum, or less where it did not reach the last one."""
+        """Sets the maximum to the window, or to less if the window did not reach the last maximum."""
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1) & (state[self.MAX] < NEVER)
         after[self.MAX] = np.where(shrinks, window * (1 - self.part / 2), window)
 
 
 class Cubic(Windows):
-    """The window follows `c (s - K)^3 + W_max`, or Reno's where that is larger (RFC 9438)."""
+    """CUBIC: the window follows `c (s - K)^3 + W_max`, or the window of Reno if that is larger (RFC 9438)."""
 
     beta = number(0.7)
     c = number(0.4)
     fast = flag(True, "fast_convergence")
     OWN = 4
     SINCE, MAX, K, RENO = 5, 6, 7, 8
-    #: Largest growth in a round trip (section 4.2).
+    #: Largest growth factor in a round trip (section 4.2).
     FASTEST = 1.5
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -69,17 +69,17 @@ class Cubic(Windows):
         self.reno = 3 * (1 - self.beta) / (1 + self.beta)
 
     def start(self) -> Floats:
-        """Returns first windows, around which the curve is flat."""
+        """Returns the initial windows, around which the curve is flat."""
         state = super().start()
         state[self.MAX] = state[self.RENO] = state[WINDOW]
         return state
 
     def curve(self, state: Floats, later: Floats | float = 0.0) -> Floats:
-        """Returns `W_cubic` now or later (eq 1)."""
+        """Returns `W_cubic` at the current time or `later` seconds after it (eq 1)."""
         return self.c * (state[self.SINCE] + later - state[self.K]) ** 3 + state[self.MAX]
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what leads to the curve in a round trip, or to where Reno would be."""
+        """Returns the growth per ACK with which the window reaches the curve, or Reno's estimate, in a round trip."""
         window, reno = state[WINDOW], state[self.RENO]
         target = np.clip(self.curve(state, heard.waits), window, self.FASTEST * window)
         friendly = np.maximum(reno - window, 0.0) + self._reno(state)
@@ -87,20 +87,20 @@ class Cubic(Windows):
         return np.where(catches & (reno >= window), friendly, np.where(catches, 0.0, target - window)) / window
 
     def _reno(self, state: Floats) -> Floats:
-        """Returns Reno's growth per round trip: 1 from the last window on (section 4.3)."""
+        """Returns the growth of Reno's estimate per round trip: 1 above the window of the last loss (section 4.3)."""
         return np.where(state[self.RENO] < state[self.MAX], self.reno, 1.0)
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """Time, and where Reno would be."""
+        """Writes the changes per second of the time since the last loss and of Reno's estimate."""
         slope[self.SINCE] = 1.0
         slope[self.RENO] = self._reno(state) * heard.acked / state[WINDOW]
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns 0.7."""
+        """Returns 0.7 of the window."""
         return state[WINDOW] * self.beta
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """A new curve."""
+        """Starts a new curve."""
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1)
         after[self.MAX] = np.where(shrinks, window * (1 + self.beta) / 2, window)
@@ -109,26 +109,26 @@ class Cubic(Windows):
 
 
 class Htcp(Windows):
-    """Growth by the time since the last loss, cut by the share of the queue in the round trip.
+    """H-TCP: growth depends on the time since the last loss, the cut on the ratio of smallest to largest round trip.
 
-    Source: draft-leith-tcp-htcp-06. Left out: that a change of throughput makes the cut a half.
+    Source: draft-leith-tcp-htcp-06. Not modelled: the cut to a half after a change of throughput.
     """
 
     delta = number(1.0, "delta_l")
     scales = flag(False, "rtt_scaling")
     OWN = 3
     SINCE, LONGEST, BETA = 5, 6, 7
-    #: Smallest and largest part that a loss leaves; round trip that scaling refers to, s, and its limits.
+    #: Smallest and largest fraction of the window after a loss; reference round trip of scaling, s, and scaling limits.
     LEAST, MOST, REFERENCE, RATIO = 0.5, 0.8, 0.1, (0.1, 2.0)
 
     def start(self) -> Floats:
-        """Returns first windows."""
+        """Returns the initial windows."""
         state = super().start()
         state[self.BETA] = self.LEAST
         return state
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns `2 (1 - beta) alpha` per round trip."""
+        """Returns the growth per ACK, which adds `2 (1 - beta) alpha` packets per round trip."""
         late = np.maximum(state[self.SINCE] - self.delta, 0.0)
         alpha = 1 + 10 * late + (late / 2) ** 2
         ratio = np.clip(self.shortest(state, heard) / self.REFERENCE, *self.RATIO)
@@ -136,7 +136,7 @@ class Htcp(Windows):
         return 2 * (1 - state[self.BETA]) * alpha / state[WINDOW]
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """Time."""
+        """Advances the time since the last loss."""
         slope[self.SINCE] = 1.0
 
     def _beta(self, state: Floats, heard: Heard) -> Floats:
@@ -144,16 +144,16 @@ class Htcp(Windows):
         return np.clip(self.shortest(state, heard) / longest, self.LEAST, self.MOST)
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns `RTT_min/RTT_max`, within limits."""
+        """Returns the window times `RTT_min/RTT_max`, within limits."""
         return state[WINDOW] * self._beta(state, heard)
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """Time and the longest round trip begin anew."""
+        """Resets the time since the last loss, and the longest round trip."""
         after[self.SINCE], after[self.LONGEST] = 0.0, heard.waits
         after[self.BETA] = self._beta(state, heard)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps the longest round trip; time begins with the first ACK."""
+        """Tracks the longest round trip, and starts the time with the first ACK."""
         state = super().settle(state, heard)
         state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.acked > 0, heard.waits, 0.0))
         state[self.SINCE] = np.where(heard.age < self.base, 0.0, state[self.SINCE])

@@ -1,10 +1,11 @@
 """Senders that set a rate: CBR, AIMD on rates, and TFRC.
 
-    aimd   x' = alpha/RTT,  a loss keeps the part `keep`                                        Zhang 2008, eq 19, 114
-    tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)), at most twice what arrives    RFC 5348, section 3.1
+          aimd   x' = alpha/RTT,  a loss leaves the fraction `keep`               Zhang 2008, eq 19, 114
+      tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)), at most twice the receive rate  RFC 5348, section
+      3.1
 
-TFRC's `1/p` is an average of the packets between two losses, in which each counts a sixth, as the newest of eight
-does in the packet law; the open interval counts if it makes the average larger.
+In TFRC, `1/p` is an average number of packets between two losses. Each interval has a weight of one sixth, like the
+newest of eight intervals in the packet law. The open interval is included if it increases the average.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ RATE = 2
 
 
 class Cbr(Law):
-    """A constant rate."""
+    """Sender with a constant rate."""
 
     constant = number(1e6, "rate")
 
@@ -33,7 +34,7 @@ class Cbr(Law):
 
 
 class Aimd(Jumps):
-    """Grows by a rate in each round trip, and keeps a part of it on a loss."""
+    """Rate that grows by a constant per round trip; a loss leaves a fraction of it."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False}
     alpha = number(10e3)
@@ -43,7 +44,7 @@ class Aimd(Jumps):
     HEARS = frozenset({LOSSES, WAITS})
 
     def start(self) -> Floats:
-        """Returns first rates."""
+        """Returns the initial rates."""
         return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), self.initial])
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
@@ -51,28 +52,28 @@ class Aimd(Jumps):
         return state[RATE]
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Growth, and losses in the mean."""
+        """Returns the growth, and the mean effect of losses."""
         slope = np.zeros_like(state)
         slope[RATE] = self.alpha / heard.waits
         return slope + self.jumps(state, heard)
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
-        """What a loss leaves."""
+        """Returns the state after a loss."""
         after = state.copy()
         after[RATE] = np.maximum(self.keep * state[RATE], self.floor)
         return after
 
 
 class Tfrc(Jumps):
-    """State: also the rate of slow start, average and open loss interval in packets, average round trip in s."""
+    """TFRC. Additional state: slow-start rate, mean and open loss interval in packets, mean round trip in s."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False}
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     MEAN, OPEN, SMOOTH = 3, 4, 5
-    #: Weight of a round trip in the average one, and of an interval in the average one.
+    #: Weight of a round trip in the mean round trip, and of a loss interval in the mean loss interval.
     RTT_GAIN, NEWEST = 0.1, 1 / 6
-    #: What the first rate is derived from, bytes (section 4.2); longest time between two packets, s.
+    #: Initial window, bytes (section 4.2); longest time between two packets, s.
     FIRST, SLOWEST = 4380.0, 64.0
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -81,13 +82,13 @@ class Tfrc(Jumps):
         self.first = 8 * np.clip(self.FIRST, 2 * size, 4 * size) / self.base
 
     def start(self) -> Floats:
-        """Returns the initial window per round trip."""
+        """Returns the initial rate, one initial window per round trip."""
         state = np.zeros((6, self.base.size))
         state[CALM], state[RATE], state[self.SMOOTH] = -1.0, self.first, self.base
         return state
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """The equation, within twice what arrives; before the first loss, slow start."""
+        """Returns the rate of the equation, at most twice the receive rate; slow start before the first loss."""
         interval = np.maximum(state[self.MEAN], state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN]))
         wanted = packets_per_rtt(1 / np.maximum(interval, 1.0)) * self.packet / state[self.SMOOTH]
         known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
@@ -95,7 +96,7 @@ class Tfrc(Jumps):
         return np.maximum(np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Slow start, the open interval, the average round trip."""
+        """Returns the changes of the slow-start rate, the open interval and the mean round trip."""
         slope = np.zeros_like(state)
         slope[RATE] = np.log(2) * state[RATE] / heard.waits
         slope[self.OPEN] = self.rate(state, heard) / self.packet
@@ -103,7 +104,7 @@ class Tfrc(Jumps):
         return slope + self.jumps(state, heard)
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
-        """The open interval enters the average; the first is the one that explains the rate so far (section 6.3.1)."""
+        """Adds the open interval to the mean. At the first loss, sets it to match the current rate (section 6.3.1)."""
         after = state.copy()
         first = self.is_fresh(state)
         explained = 1 / loss_rate(heard.acked * heard.waits) if first.any() else state[self.MEAN]
@@ -113,7 +114,7 @@ class Tfrc(Jumps):
         return after
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps slow start within what arrives."""
+        """Limits the slow-start rate to twice the receive rate."""
         state = super().settle(state, heard)
         known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
         state[RATE] = np.minimum(state[RATE], np.maximum(known, self.first))
@@ -121,7 +122,7 @@ class Tfrc(Jumps):
 
 
 def packets_per_rtt(p: Floats) -> Floats:
-    """Returns the throughput of TCP for a loss event rate above 0, packets per round trip (RFC 5348, section 3.1).
+    """Returns the throughput of TCP in packets per round trip, for a loss event rate above 0 (RFC 5348, section 3.1).
 
     >>> packets_per_rtt(np.array([0.01])).round(2).tolist()
     [11.23]
@@ -131,7 +132,7 @@ def packets_per_rtt(p: Floats) -> Floats:
 
 
 def loss_rate(packets: Floats) -> Floats:
-    """Returns the loss event rate at which TCP sends so many packets in a round trip, by bisection."""
+    """Returns the loss event rate at which TCP sends a given number of packets per round trip, by bisection."""
     low, high = np.full_like(packets, 1e-8), np.ones_like(packets)
     for _ in range(40):
         middle = np.sqrt(low * high)

@@ -1,9 +1,9 @@
-"""RCP: routers offer one rate to all flows.
+"""RCP: routers offer the same rate to all flows.
 
     R' = R/(C d) (alpha (C - y) - beta q/d)                       Dukkipati, McKeown, eq 2 and 4
 
-with `d` the mean round trip of what arrives, queues included; a sender takes the smallest `R` of its path as it comes.
-The interval `T` goes to 0, and the average of round trips does not lag.
+with `d` the mean round trip of the arrivals, queueing included. A sender uses the smallest `R` of its path as soon as
+it receives it. The interval `T` goes to 0, and the average of round trips has no lag.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
 from levelflow.theory.fluid.topology import Parameters
 from levelflow.theory.laws import rcp
 
-#: Shorter round trips count as this, s.
+#: Lower bound of the round trip without queueing, s.
 SHORTEST = 1e-6
-#: A sender paces at least one packet in so many seconds.
+#: Longest time between two packets of a sender, s.
 SLOWEST = 10.0
 
 
 class RcpRouters(Routers):
-    """Tell the rate they offer."""
+    """Routers that announce the rate that they offer."""
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -35,11 +35,11 @@ class RcpRouters(Routers):
         self.rtt = parameters["initial_rtt"]
 
     def first(self) -> Floats:
-        """Returns the first offers."""
+        """Returns the initial offers."""
         return self.offered[None, :]
 
     def advance(self, load: Load) -> Floats:
-        """Moves the offers along eq 4, by the exponential of its integral: they stay above 0 whatever the step."""
+        """Updates the offers by eq 4, using the exponential of its integral, so offers stay above 0 for any step."""
         rtt = load.rtt[load.path.flow]
         own = load.sum(load.own)
         mean = np.divide(load.sum(load.own * rtt), own, out=self.rtt.copy(), where=own > 0)
@@ -54,7 +54,7 @@ class RcpRouters(Routers):
 
 
 class Rcp(Law):
-    """The sender: sends at the smallest offer of its path."""
+    """Sender that uses the smallest offer of its path."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "alpha": 0.1,
@@ -70,5 +70,5 @@ class Rcp(Law):
     ROUTERS = RcpRouters
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what was heard last."""
+        """Returns the smallest offer received, at least one packet per `SLOWEST`."""
         return np.maximum(heard.path.least(heard.signals[0]), self.packet / SLOWEST)

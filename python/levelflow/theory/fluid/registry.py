@@ -1,4 +1,4 @@
-"""The fluid model of each law, as the records of the laws name it."""
+"""Look-up of the fluid model of a law, as named in the law's record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(law: str) -> type[Law]:
     """Returns the fluid model of a law.
 
     Raises:
-        FluidError: if there is none; says which laws have one.
+        FluidError: if the law has no fluid model; the message lists the laws that have one.
     """
     named = theory_of(law).fluid
     if isinstance(named, NotSupported):

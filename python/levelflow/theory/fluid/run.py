@@ -1,8 +1,8 @@
-"""Integrates a network of flows: one fixed step, one look at the laws in each.
+"""Integration of a network of flows: one fixed step, and one evaluation of each law per step.
 
-A step is taken in its middle. What senders hear and what arrives at links are means over bins of time, looked up at
-their ages; states are known at the ends of steps and led to the middle along their last change; a law's own change
-there moves them. So errors fall with the square of the step where nothing happens at once.
+Laws are evaluated in the middle of a step. Feedback and arrivals are means over bins of time, looked up by age. States
+are stored at the ends of steps, extrapolated to the middle along their last change, and moved by the change that the
+law computes there. So errors decrease with the square of the step, except at jumps.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from levelflow.theory.fluid.topology import FluidError, Network, Value, read_par
 from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
 from levelflow.theory.validate import explained, not_negative, positive, read_number
 
-#: By default, so many steps in the shortest round trip.
+#: Default number of steps per shortest round trip.
 STEPS_PER_RTT = 20
-#: Queues count for at most so long in the age of what is heard, s, or for so many times the longest round trip.
+#: Limits of the queueing delay in the age of feedback: seconds, or multiples of the longest round trip if larger.
 LONGEST_WAIT, LONGEST_WAIT_RTTS = 1.0, 2.0
 MOST_STEPS = 20_000_000
 
 
 @dataclass(frozen=True)
 class FluidRun:
-    """How a network went.
+    """Result of a simulation.
 
     Attributes:
-        flows, links: names.
-        times: ends of the samples, s; rates are means over samples.
-        rates: what each flow sends, bit/s: (times, flows).
-        delivered: what of it comes to the end of its path, bit/s: (times, flows).
-        queues: at the end of each sample, bytes: (times, links).
-        loads: arrivals, bit/s: (times, links).
-        losses: what queues lose, bit/s: (times, links).
-        signalled: share of arrivals that the queue's discipline marked or dropped early: (times, links).
-        prices: by law, what its routers say first (a price, or a rate in bit/s): (times, links).
-        sent, lost, queued, under_way: per flow over the whole run, bytes: what it sent, what links lost of it, and what
-            waits or is on a wire at the end.
+        flows, links: names of flows and links.
+        times: end times of the samples, s; rates are means over samples.
+        rates: sending rate of each flow, bit/s, as (times, flows).
+        delivered: rate of data that leaves the path of each flow, bit/s, as (times, flows).
+        queues: backlog at the end of each sample, bytes, as (times, links).
+        loads: arrival rate, bit/s, as (times, links).
+        losses: rate lost in queues, bit/s, as (times, links).
+        signalled: fraction of arrivals that the discipline marked or dropped early, as (times, links).
+        prices: per law, first signal of its routers (a price, or a rate in bit/s), as (times, links).
+        sent, lost, queued, under_way: per flow over the whole run, bytes: data sent, data lost by links, data queued at
+            the end, and data on wires at the end.
     """
 
     flows: list[str]
@@ -69,10 +69,10 @@ class FluidRun:
     sent: Floats
     lost: Floats
     queued: Floats
-    under_way: Floats
+    in_flight: Floats
 
     def mean(self, values: Floats, since: float, until: float = np.inf) -> Floats:
-        """Returns the mean of one of the arrays above over the samples that end in a window of time."""
+        """Returns the mean of one of these arrays over the samples that end in a time window."""
         inside = (self.times > since) & (self.times <= until)
         if not inside.any():
             raise FluidError(f"no sample ends after {since} s and until {until} s")
@@ -80,7 +80,7 @@ class FluidRun:
 
 
 class _Group:
-    """The flows of one law, and its routers."""
+    """The flows of one law, and the law's routers."""
 
     def __init__(self, name: str, network: Network, order: Ints, paths: Paths, options: dict[str, bool]) -> None:
         self.name = name
@@ -131,7 +131,7 @@ def _router_parameters(network: Network, link: int, law: str) -> dict[str, Value
 
 
 class _Columns:
-    """Where in a bin things stand, and at which ages the groups hear of them."""
+    """Columns of a bin, and the ages at which each group of flows receives these columns."""
 
     def __init__(self, groups: list[_Group], paths: Paths, marks: bool, links: int) -> None:
         flows, crossings = paths.last.size, paths.link.size
@@ -163,7 +163,7 @@ class _Columns:
         self.columns, self.lags, self.behind = (lags[0], lags[1], lags[2]) if lags else (np.zeros(0, int),) * 3
 
     def _add(self, columns: Ints, lags: Floats, behind: Ints) -> slice:
-        """Adds things to hear of, at lags that are longer by the waits numbered `behind`."""
+        """Adds columns of feedback, with lags that are increased by the queueing delays numbered `behind`."""
         self._pieces.append((columns, lags, behind))
         self._size += columns.size
         return slice(self._size - columns.size, self._size)
@@ -182,7 +182,7 @@ class _Columns:
             if marks:
                 heard["marked"] = self._add(self.marked.start + own, back, own)
         if group.wants(ACKS):
-            # What has left the last queue waits no more.
+            # Data that has left the last queue has no further queueing delay.
             nothing = np.full(flows.size, crossings + paths.last.size)
             heard["acked"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
         if group.wants(BEFORE):
@@ -205,19 +205,19 @@ class _Columns:
 def simulate(
     network: Network, duration: float, step: float | None = None, *, every: float | None = None, each_loss: bool = False
 ) -> FluidRun:
-    """Integrates the fluid models of all laws of a network.
+    """Integrates the fluid models of all laws in a network.
 
     Args:
         network: links and flows.
-        duration: s.
-        step: s; by default a twentieth of the shortest round trip, or less for a whole number in each sample.
-        every: time between samples, s; by default each step is one. It is rounded to whole steps.
-        each_loss: whether senders answer each loss or mark by itself, at once, as few flows over a full buffer do
-            (Bohacek et al. 2003); by default they follow the mean of many (Misra, Gong, Towsley 2000).
+        duration: duration, s.
+        step: step, s; by default a twentieth of the shortest round trip, or less so that a sample has whole steps.
+        every: time between samples, s, rounded to whole steps; by default, one step.
+        each_loss: True if senders react to each loss or mark individually, as few flows over a full buffer do
+            (Bohacek et al. 2003). By default, they follow the mean over many losses (Misra, Gong, Towsley 2000).
 
     Raises:
         FluidError: if a law or a discipline has no fluid model, or there are too many steps.
-        ParameterError: if a number is not in its range; a step is half of the shortest round trip at most.
+        ParameterError: if a number is not in its range; a step is at most half of the shortest round trip.
 
     >>> from levelflow.theory.fluid import Flow, Link, Network
     >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1), Flow("rcp", [0], 0.2)]), 20.0, every=1.0)
@@ -243,12 +243,12 @@ class _Engine:
             model(law)  # raises where there is none
         self.network, self.step = network, step
         laws = list(dict.fromkeys(flow.law for flow in network.flows))
-        #: Flows of one law stand side by side.
+        #: Order of flows in which flows of one law are adjacent.
         self.order = np.argsort([laws.index(flow.law) for flow in network.flows], kind="stable")
         self.paths = paths = Paths.of(network, self.order, step)
         self.groups = [_Group(law, network, self.order, paths, {"each_loss": each_loss}) for law in laws]
         if paths.back.min() < step:
-            raise FluidError(f"step {step:g} s is too long for so many links on a path; needs less")
+            raise FluidError(f"step {step:g} s is too long for the number of links on a path; needs less")
         packet = np.concatenate([group.law.packet for group in self.groups])
         ecn = np.concatenate([group.law.ecn for group in self.groups])
         self.base = np.concatenate([group.law.base for group in self.groups])
@@ -258,7 +258,7 @@ class _Engine:
         self.columns = _Columns(self.groups, paths, self.links.any_marks, len(network.links))
         self.lines = Lines(self._before(), step, self._longest())
         self.rates = np.zeros(self.base.size)
-        #: When what now leaves each queue arrived, and how old what was heard last was.
+        #: Bins in which the data that now leaves each queue arrived, and ages of the last feedback.
         self.arrived = np.full(len(network.links), -1)
         self.lags = self.columns.lags
 
@@ -270,7 +270,7 @@ class _Engine:
         return first
 
     def _longest(self) -> float:
-        """Returns how old something heard can be, s."""
+        """Returns the largest possible age of feedback, s."""
         links, paths = self.links, self.paths
         most = max(LONGEST_WAIT, LONGEST_WAIT_RTTS * self.base.max())
         _, waits = paths.waits(np.minimum(links.buffer / links.capacity, most))
@@ -288,7 +288,7 @@ class _Engine:
         return books.close(self)
 
     def _advance(self, number: int) -> Passed:
-        """Takes the step of some number, from 0 on."""
+        """Advances one step; steps are numbered from 0."""
         paths, links, columns = self.paths, self.links, self.columns
         now = (number + 0.5) * self.step
         heard, pace = self._news(number)
@@ -321,9 +321,10 @@ class _Engine:
         return passed
 
     def _news(self, number: int) -> tuple[Floats, Floats]:
-        """Returns what senders hear in the middle of a step, and how fast the time goes by of which they hear.
+        """Returns the feedback in the middle of a step, and its pace: origin time covered by one second, in seconds.
 
-        It is older by what it has waited. While that grows, time there goes by more slowly; it never goes back.
+        The queueing delay adds to the age of feedback. While the delay grows, the pace is below 1; it is never
+        negative.
         """
         links, columns = self.links, self.columns
         if links.queue.any() or self.arrived.min() < number - 2:
@@ -366,7 +367,7 @@ class _Engine:
         )
 
     def _say(self, number: int, group: _Group, passed: Passed) -> None:
-        """Writes down what the routers of a law say in a step."""
+        """Stores the signals that a law's routers compute in a step."""
         routers, position = group.routers, self.groups.index(group)
         assert routers is not None
         waits = passed.queue / self.links.capacity
@@ -391,7 +392,7 @@ class _Engine:
 
 
 class _Books:
-    """Sums over samples, and over the whole run."""
+    """Sums over samples, and sums over the whole run."""
 
     def __init__(self, engine: _Engine, samples: int, chunk: int) -> None:
         flows, links = engine.base.size, engine.links.capacity.size
@@ -436,11 +437,11 @@ class _Books:
             sent=sent[back],
             lost=(np.add.reduceat(self.lost, paths.starts) * step / 8)[back],
             queued=queued[back],
-            under_way=(self._on_wires(engine, steps) * step / 8)[back],
+            in_flight=(self._on_wires(engine, steps) * step / 8)[back],
         )
 
     def _on_wires(self, engine: _Engine, steps: int) -> Floats:
-        """Returns what has left a host or a queue and not come to the next at the end."""
+        """Returns the data on wires at the end, which has left a sender or queue and not reached the next queue."""
         paths, total = engine.paths, np.zeros(engine.base.size)
         for lag in range(1, int(paths.there.max(initial=0)) + 1):
             far = paths.there >= lag

@@ -1,4 +1,4 @@
-"""Links and flows as fluid models take them, checked; and what a model cannot do."""
+"""Links and flows of fluid models, and checks of their parameters."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 from levelflow.theory.errors import ParameterError, TheoryError
 from levelflow.theory.validate import not_negative, positive
 
-#: What a parameter may be: a number in base units (bit/s, s, bytes, packets), a switch, or a word.
+#: Parameter value: a number in base units (bit/s, s, bytes, packets), a switch, or a word.
 Value = float | bool | str
 Parameters = Mapping[str, Value]
 
 
 class FluidError(TheoryError):
-    """A network that is no network, or what no fluid model here can say."""
+    """An invalid network, or a network without a fluid model."""
 
 
 @dataclass(frozen=True)
 class Link:
-    """One direction of a link: a queue, a transmitter, a wire.
+    """One direction of a link: queue, transmitter and wire.
 
     Attributes:
-        capacity: bit/s.
-        delay: from the end of the queue to that of the wire, s.
-        buffer: bytes that may wait; infinite by default.
-        queue: name of its discipline.
-        queue_parameters: those that differ from the defaults; in s, bytes and packets.
-        routers: by law, the parameters of its router half that differ from the defaults; None: each law has one.
-        loss: share of what the wire loses.
-        name: what errors and results call it.
+        capacity: capacity, bit/s.
+        delay: delay from the end of the queue to the end of the wire, s.
+        buffer: largest backlog, bytes; infinite by default.
+        queue: name of the queue discipline.
+        queue_parameters: discipline parameters that differ from the defaults; in s, bytes and packets.
+        routers: by law, parameters of its router half that differ from the defaults; None if each law has routers here.
+        loss: fraction of the data that the wire loses.
+        name: name in error messages and results.
     """
 
     capacity: float
@@ -46,19 +46,19 @@ class Link:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow without end.
+    """One flow that never ends by itself.
 
     Attributes:
-        law: its name, as `levelflow list laws` has it.
-        route: the links that its data crosses, in order.
-        rtt: round trip with empty queues, s; what the links lack of it is the way back.
-        parameters: those that differ from the defaults; rates in bit/s, times in s, windows in packets.
-        packet: bytes.
-        start: s; a law that opens with a handshake sends its data a round trip later.
-        stop: s.
-        access: of the round trip, what lies before the first link, s.
-        handshake: whether it opens with one; None: as its law does.
-        name: what errors and results call it.
+        law: name of the law, as printed by `levelflow list laws`.
+        route: links that the flow's data crosses, in order.
+        rtt: round trip with empty queues, s. The reverse path has this time minus the delays of access and links.
+        parameters: law parameters that differ from the defaults; rates in bit/s, times in s, windows in packets.
+        packet: packet size, bytes.
+        start: start time, s. A law with a handshake sends data one round trip later.
+        stop: stop time, s.
+        access: delay between the sender and the first link, s.
+        handshake: True if the flow starts with a handshake; None for the default of the law.
+        name: name in error messages and results.
     """
 
     law: str
@@ -79,7 +79,7 @@ class Network:
 
     Raises:
         ParameterError: if a number is not in its range.
-        FluidError: if a route leads over a link that does not exist, or a round trip is shorter than the way there.
+        FluidError: if a route uses a link that does not exist, or a round trip is shorter than the forward path.
     """
 
     links: Sequence[Link]
@@ -125,13 +125,13 @@ def read_parameters(name: str, given: Parameters, defaults: Parameters, only: Pa
     """Returns every parameter of a model.
 
     Args:
-        name: of whose parameters they are, for the error.
-        given: those that differ.
-        defaults: of those that may.
-        only: values that the model stands for, where others would need another model.
+        name: owner of the parameters, for error messages.
+        given: parameters that differ from the defaults.
+        defaults: default values of the parameters that may differ.
+        only: single supported value, by parameter.
 
     Raises:
-        FluidError: if there is no such parameter, or the model does not know its value.
+        FluidError: if a parameter does not exist, or the model does not support its value.
         ParameterError: if a number is not in its range.
     """
     for key, value in given.items():

@@ -1,8 +1,8 @@
-"""How bits travel: through queues, over wires, and back as what senders hear.
+"""Transport of bits: through queues, over wires, and back to senders as feedback.
 
-A step is a bin of time. Rates are those of a bin, so what leaves one place in a bin arrives at the next in others,
-and nothing is created or lost on the way. A queue is well mixed: of what leaves, each flow has its share of what
-waits. That keeps the order of bits only on average, and the books exactly.
+A step is a bin of time. Rates are means over a bin. Bits that leave one place in a bin arrive at the next place in a
+later bin, so no bit is created or lost in between. A queue is well mixed: the fraction of a flow in the departures is
+its fraction of the backlog. This keeps the order of bits only on average, and conserves bits exactly.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.fluid.disciplines import Queues
 from levelflow.theory.fluid.topology import Network
 
-#: Fewer bits are none.
+#: Smallest number of bits that is treated as positive.
 NOTHING = 1e-300
 
 
 @dataclass
 class Paths:
-    """The crossings of a network, flow by flow, hop by hop.
+    """Crossings of links by flows, sorted by flow and hop.
 
     Attributes:
-        flow, link: per crossing.
-        starts: where the crossings of each flow begin.
-        last: the last crossing of each flow.
-        there: steps from the link before, or from the host, to this one.
-        until: steps from the host to this link.
-        back: from this link to the sender, not counting queues, s.
-        home: from the end of the last queue to the sender, s.
+        flow, link: flow and link of each crossing.
+        starts: first crossing of each flow.
+        last: last crossing of each flow.
+        there: steps from the previous link, or from the sender, to this link.
+        until: steps from the sender to this link.
+        back: delay from this link to the sender, without queueing, s.
+        home: delay from the end of the last queue to the sender, per flow, s.
     """
 
     flow: Ints
@@ -44,10 +44,10 @@ class Paths:
 
     @classmethod
     def of(cls, network: Network, order: Ints, step: float) -> Paths:
-        """Lays out the flows of a network in some order.
+        """Returns the paths of the flows of a network, in the given order of flows.
 
-        A hop takes a whole number of steps, at least one between links; what that is off is made up for on the way
-        back, so that the whole round trip is exact. Where delay lies on it does not matter to stability.
+        A hop takes a whole number of steps, at least one between links. The reverse path corrects the rounding, so the
+        round trip is exact. The position of a delay within the round trip does not affect stability.
         """
         flow, link, there, untils, back, home, lengths = [], [], [], [], [], [], []
         for number, index in enumerate(order):
@@ -78,7 +78,7 @@ class Paths:
         )
 
     def waits(self, delay: Floats) -> tuple[Floats, Floats]:
-        """Returns for a delay of each link what lies ahead on each crossing, its own link included, and per flow."""
+        """Returns the sums of link delays from each crossing, itself included, to the path's end, and per flow."""
         summed = np.cumsum(delay[self.link])
         before = summed[self.starts] - delay[self.link[self.starts]]
         ahead = summed[self.last][self.flow] - summed + delay[self.link]
@@ -87,17 +87,17 @@ class Paths:
 
 @dataclass
 class Passed:
-    """What happened at the links in one step; rates in bit/s, by crossing unless said otherwise.
+    """Traffic at the links in one step; rates in bit/s, by crossing unless stated otherwise.
 
     Attributes:
-        arrived: at each crossing.
-        left: what goes on to the next hop.
-        lost: overflowed, dropped early, or lost on the wire.
-        marked: of what left, what was marked on arrival.
-        load: arrivals by link.
-        queue: in the middle of the step by link, bits.
-        signalled: share of arrivals that the discipline signalled, by link.
-        dropped: what queues lost, by link.
+        arrived: arrival rate.
+        left: rate that continues to the next hop.
+        lost: rate lost by overflow, by early drops, or on the wire.
+        marked: rate of departures that were marked on arrival.
+        load: arrival rate, by link.
+        queue: backlog in the middle of the step, by link, bits.
+        signalled: fraction of arrivals that the discipline marked or dropped early, by link.
+        dropped: rate lost in queues, by link.
     """
 
     arrived: Floats
@@ -111,10 +111,10 @@ class Passed:
 
 
 class Links:
-    """All links of a network, with what waits there."""
+    """All links of a network, with their backlogs."""
 
     def __init__(self, network: Network, paths: Paths, packet: Floats, ecn: Bools, step: float) -> None:
-        """Takes the size of each flow's packets in bits, and which flows understand marks."""
+        """Stores the packet size of each flow in bits, and True for flows that support ECN."""
         self.paths, self.step = paths, step
         self.capacity = np.array([link.capacity for link in network.links])
         self.buffer = 8 * np.array([link.buffer for link in network.links])
@@ -132,7 +132,7 @@ class Links:
         return np.bincount(self.paths.link, values, self.capacity.size).astype(np.float64, copy=False)
 
     def carry(self, arrived: Floats) -> Passed:
-        """Lets one step go by in which bits arrive at some rates, by crossing."""
+        """Advances one step with the given arrival rates, by crossing."""
         link, step = self.paths.link, self.step
         load = self._by_link(arrived)
         lost = np.zeros_like(arrived)
@@ -173,10 +173,10 @@ class Links:
 
 
 class Lines:
-    """What was in the last bins, to be looked up at any age."""
+    """History of the last bins, with look-up by age."""
 
     def __init__(self, first: Floats, step: float, longest: float) -> None:
-        """Takes what was before the start, and how far back one may ask, s."""
+        """Stores the values before the start, and the largest age for look-up, s."""
         kept = 1 << int(np.ceil(np.log2(longest / step + 3)))
         self.step, self.width, self.oldest = step, first.size, kept - 2
         self._mask = kept - 1
@@ -184,23 +184,23 @@ class Lines:
         self._flat = self._rows.ravel()
 
     def row(self, number: int) -> Floats:
-        """Returns the bin of a step, to be read or written."""
+        """Returns the bin of a step, to read or write."""
         return self._rows[number & self._mask]
 
     def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
-        """Returns columns of bins some whole numbers of steps before that of a step."""
+        """Returns columns of bins at whole numbers of steps before a given step."""
         return self._flat.take(((number - steps) & self._mask) * self.width + columns)
 
     def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:
-        """Finds what leaves queues in the middle of a step: the bins in which it arrived, and how long it has waited.
+        """Finds the bins whose arrivals leave queues in the middle of a step, and the queueing delay of these bins, s.
 
-        What arrives in bin `a` and waits `w` steps leaves at `a + w`, which never falls with `a`.
+        Arrivals of bin `a` with a queueing delay of `w` steps leave at `a + w`, which never decreases with `a`.
 
         Args:
-            number: of the step.
-            arrived: the bins found for the step before.
-            waits: of what arrives now, s.
-            columns: where waits stand.
+            number: number of the step.
+            arrived: bins found in the previous step.
+            waits: queueing delay of current arrivals, s.
+            columns: columns of the queueing delays.
         """
         leaves = number + waits / self.step
 
@@ -219,7 +219,7 @@ class Lines:
         return arrived, np.maximum(number - arrived - part, 0.0) * self.step
 
     def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
-        """Returns columns some times before the middle of a step, at least one step; between bins on the line."""
+        """Returns columns at given ages before the middle of a step, at least one step; interpolated between bins."""
         back = np.minimum(np.maximum(lags / self.step, 1.0), self.oldest)
         whole = np.ceil(back)
         part = whole - back

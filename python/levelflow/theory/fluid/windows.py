@@ -1,10 +1,10 @@
-"""Window laws: what all share, and those whose growth and cut depend on the window alone.
+"""Window laws: their common base class, and laws whose growth and cut depend on the window alone.
 
-    x = W/RTT(t),    W' = growth per ACK * ACKs/s,  less what losses cut      (Misra, Gong, Towsley 2000)
+      x = W/RTT(t),  W' = growth per ACK * ACKs/s, minus the cuts by losses    (Misra, Gong, Towsley 2000)
 
-Slow start doubles the window in each round trip, until the first loss or the threshold, with delayed ACKs, too. Left
-out: timeouts, HyStart, the round trip after a loss in which a window does not grow, whole packets, pacing. A window
-stays at 1 or above.
+Slow start doubles the window in each round trip until the first loss or the threshold, even with delayed ACKs. Not
+modelled: timeouts, HyStart, the round trip after a loss without window growth, whole packets, and pacing. A window
+never falls below 1.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, flag, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 
-#: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
+#: State components after those of `Jumps`: window in packets; 1 in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
-#: Growth per acknowledged packet in slow start. ACKs are for packets of a round trip ago, when the rate was half: this
-#: doubles it.
+#: Growth per acknowledged packet in slow start. ACKs are for packets of the previous round trip, when the rate was
+#: half; the factor 2 compensates for this.
 DOUBLING = 2 * np.log(2)
 NEVER = 1e9
 
 
 class Windows(Jumps):
-    """A law with a window."""
+    """A law with a congestion window."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False, "delayed_ack": True}
     first = number(10.0, "initial_window")
@@ -38,11 +38,11 @@ class Windows(Jumps):
     limit = number(NEVER, "window_limit")
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
-    #: How many components a law adds.
+    #: Number of state components that a law adds.
     OWN: ClassVar[int] = 0
 
     def start(self) -> Floats:
-        """Returns first windows."""
+        """Returns the initial windows."""
         state = np.zeros((OWN + self.OWN, self.base.size))
         state[1] = -1.0
         state[WINDOW] = np.minimum(self.first, self.limit)
@@ -51,29 +51,29 @@ class Windows(Jumps):
         return state
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a window per round trip."""
+        """Returns the rate, a window per round trip."""
         return np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
 
     @abstractmethod
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns by how much the window grows per ACK beyond slow start."""
+        """Returns the growth of the window per ACK after slow start."""
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """Fills in by how much the components that a law adds change per second, without losses."""
+        """Writes the changes per second of the law's own components, without losses."""
 
     @abstractmethod
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns the window after a loss."""
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """Fills in what a loss makes of the components that a law adds."""
+        """Writes the law's own components after a loss."""
 
     def doubling(self) -> float:
         """Returns the growth per acknowledged packet in slow start."""
         return DOUBLING
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Growth by ACKs, and what losses cut in the mean."""
+        """Returns the change of the state: growth by ACKs, and the mean effect of losses."""
         slope = np.zeros_like(state)
         slow, calm = state[SLOW] > 0, heard.now < state[1]
         growth = np.where(slow, self.doubling(), self.growth(state, heard))
@@ -82,7 +82,7 @@ class Windows(Jumps):
         return slope + self.jumps(state, heard)
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
-        """The state after a loss: the end of slow start, too."""
+        """Returns the state after a loss, which also ends slow start."""
         after = state.copy()
         after[WINDOW] = np.minimum(np.maximum(self.kept(state, heard), 2.0), state[WINDOW])
         after[SLOW] = 0.0
@@ -90,7 +90,7 @@ class Windows(Jumps):
         return after
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Losses, the shortest round trip, the threshold, and limits."""
+        """Applies losses, the shortest round trip, the slow-start threshold, and limits."""
         state = super().settle(state, heard)
         state[SHORTEST] = np.where(heard.acked > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
         state[SLOW] = np.where(state[WINDOW] >= self.threshold, 0.0, state[SLOW])
@@ -98,11 +98,11 @@ class Windows(Jumps):
         return state
 
     def shortest(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the shortest round trip that a flow knows, s."""
+        """Returns the shortest round trip so far of each flow, s."""
         return np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
 
     def waiting(self, state: Floats, heard: Heard) -> Floats:
-        """Returns how many packets a flow takes to be in queues."""
+        """Returns a flow's estimate of the number of its queued packets."""
         return state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
 
 
@@ -110,19 +110,19 @@ class NewReno(Windows):
     """`W' = acks/W - W/2 (1 - e^-m)/RTT`."""
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns 1 per round trip."""
+        """Returns the growth per ACK, which adds 1 packet per round trip."""
         return 1 / state[WINDOW]
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a half."""
+        """Returns half the window."""
         return state[WINDOW] / 2
 
 
 class Reno(NewReno):
-    """NewReno that reacts to a second loss of the same round trip, too."""
+    """NewReno that also reacts to the second loss of a round trip."""
 
     def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
-        """Returns the mean number of losses in a round trip that are the first or the second."""
+        """Returns the reactions per second: only the first two losses of a round trip count."""
         mean = signalled * rtt
         return (2 - (2 + mean) * np.exp(-mean)) / rtt
 
@@ -136,13 +136,13 @@ class Scalable(NewReno):
     floor = flag(False, "reno_floor")
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a constant above the low window."""
+        """Returns a constant growth per ACK above the low window."""
         reno = super().growth(state, heard)
         step = np.where(self.floor, np.maximum(self.step, reno), self.step)
         return np.where(state[WINDOW] < self.low, reno, step)
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a constant part above the low window."""
+        """Returns a constant fraction of the window above the low window."""
         return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
 
@@ -160,42 +160,42 @@ class HighSpeed(NewReno):
         self.power = np.log(self.high_p / self.low_p) / np.log(self.high / self.low)
 
     def part(self, window: Floats) -> Floats:
-        """Returns what a loss takes."""
+        """Returns the fraction of the window that a loss removes."""
         along = np.log(np.clip(window, self.low, self.high) / self.low) / np.log(self.high / self.low)
         return 0.5 + (self.least - 0.5) * along
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what makes `0.12/p^0.835` the mean window."""
+        """Returns the growth per ACK with which the mean window is `0.12/p^0.835`."""
         window = state[WINDOW]
         part = self.part(window)
         loss = self.low_p * (window / self.low) ** self.power
         return np.where(window <= self.low, 1.0, np.maximum(window**2 * loss * 2 * part / (2 - part), 1.0)) / window
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what a loss leaves."""
+        """Returns the window after a loss."""
         return state[WINDOW] * (1 - self.part(state[WINDOW]))
 
 
 class Westwood(NewReno):
-    """Reno that falls to `B RTT_min`, `B'` being `(acks - B)/8RTT` (Grieco, Mascolo 2004)."""
+    """Reno with a cut to `B RTT_min`; `B' = (acks - B)/8RTT` (Grieco, Mascolo 2004)."""
 
     OWN = 1
     BANDWIDTH = 5
-    #: Weight of a sample, one in each round trip.
+    #: Weight of a sample; there is one sample per round trip.
     GAIN = 1 / 8
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """The filter of the rate of ACKs."""
+        """Updates the filter of the ACK rate."""
         gain = -np.log1p(-self.GAIN) / heard.waits
         slope[self.BANDWIDTH] = gain * (heard.acked - state[self.BANDWIDTH])
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what the path holds; half a window before there is an estimate."""
+        """Returns the estimated bandwidth-delay product; half the window before the first estimate."""
         bandwidth = state[self.BANDWIDTH]
         return np.where(bandwidth > 0, bandwidth * self.shortest(state, heard), state[WINDOW] / 2)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """The first sample is the first estimate."""
+        """Uses the first sample as the first estimate."""
         state = super().settle(state, heard)
         first = (heard.acked > 0) & (heard.age < 2 * heard.rtt)
         state[self.BANDWIDTH] = np.where(first, heard.acked, state[self.BANDWIDTH])
@@ -203,7 +203,7 @@ class Westwood(NewReno):
 
 
 class Dctcp(NewReno):
-    """Reno that keeps `1 - alpha/2`; `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011)."""
+    """Reno with a cut to `1 - alpha/2`; `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011)."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": True}
     gain = number(0.0625)
@@ -211,18 +211,18 @@ class Dctcp(NewReno):
     ALPHA = 5
 
     def start(self) -> Floats:
-        """Returns first windows; `alpha` is 1."""
+        """Returns the initial windows, with `alpha` 1."""
         state = super().start()
         state[self.ALPHA] = 1.0
         return state
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """The average of the share of marks."""
+        """Updates the average fraction of marks."""
         share = np.divide(heard.marked, heard.acked, out=np.zeros_like(heard.marked), where=heard.acked > 0)
         slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns what marks leave, `1 - alpha/2`, or losses, half; both by their shares."""
+        """Returns the window after a signal: `1 - alpha/2` of it for marks, half for losses, weighted by rates."""
         signalled = self.signalled(heard)
         marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
         return state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)

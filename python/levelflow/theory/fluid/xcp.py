@@ -1,12 +1,12 @@
-"""XCP: routers grant and take back throughput.
+"""XCP: routers grant throughput to flows and reclaim throughput.
 
     phi = alpha d (C - y) - beta q,   h = max(0, gamma y d - |phi|)          Katabi, Handley, Rohrs 2002, section 3.5
 
-Each control interval `d`, the mean round trip, `h + phi+` is granted in equal parts to flows and `h + phi-` taken
-back by their rates. Per unit of time, a flow of rate `x` gains `(h + phi+)/(d^2 N) - (h + phi-)/(d^2 y) x` bit/s at
-each router, and the smallest of its path counts; one router is the fluid of their section 4, `y' = (phi/d)/d`. The
-queue is the persistent one. A window moves by gain times round trip. Left out: control intervals, the state of pools
-between them.
+In each control interval `d`, the mean round trip, `h + phi+` is granted to flows in equal parts and `h + phi-` is
+reclaimed in proportion to their rates. Per unit of time, a flow of rate `x` gains
+`(h + phi+)/(d^2 N) - (h + phi-)/(d^2 y) x` bit/s at each router, and the smallest gain of its path counts. A single
+router follows the fluid model of their section 4, `y' = (phi/d)/d`. The queue is the persistent queue. A window changes
+by gain times round trip. Not modelled: control intervals, and the state of pools between intervals.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
 from levelflow.theory.fluid.topology import Parameters
 
-#: Packets that a flow begins with.
+#: Initial window, packets.
 FIRST_WINDOW = 2.0
 WINDOW = 2
 
 
 class XcpRouters(Routers):
-    """Tell what each flow gains, bit/s per s, and what it loses per unit of its rate, per s."""
+    """Routers that announce the gain of each flow, bit/s per s, and its loss per unit of rate, 1/s."""
 
     SAYS = 2
 
@@ -38,11 +38,11 @@ class XcpRouters(Routers):
         self.largest = parameters.are("rtt", "max")
 
     def first(self) -> Floats:
-        """Returns nothing granted and nothing taken."""
+        """Returns the signals of an idle link: nothing granted and nothing reclaimed."""
         return np.zeros((2, self.capacity.size))
 
     def advance(self, load: Load) -> Floats:
-        """Returns the shares of `phi` and `h` over an interval."""
+        """Returns the parts of `phi` and `h` that are granted and reclaimed."""
         here = load.own > 0
         count = load.sum(here.astype(np.float64))
         rtt = np.where(here, np.minimum(load.rtt[load.path.flow], self.longest[load.path.link]), 0.0)
@@ -63,7 +63,7 @@ class XcpRouters(Routers):
 
 
 class Xcp(Jumps):
-    """The sender: a window that follows the feedback; a loss halves it."""
+    """Sender with a window that follows the feedback; a loss halves the window."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "alpha": 0.4,
@@ -79,15 +79,15 @@ class Xcp(Jumps):
     ROUTERS = XcpRouters
 
     def start(self) -> Floats:
-        """Returns the first window, in bits."""
+        """Returns the initial window, in bits."""
         return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), FIRST_WINDOW * self.packet])
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns a window per round trip."""
+        """Returns the rate, a window per round trip."""
         return np.maximum(state[WINDOW], self.packet) / heard.rtt
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Gains and losses of the path, and halving."""
+        """Returns the change by the smallest gain of the path, and the mean effect of losses."""
         slope = np.zeros_like(state)
         gain, part = heard.signals
         rate = self.rate(state, heard)
@@ -95,13 +95,13 @@ class Xcp(Jumps):
         return slope + self.jumps(state, heard)
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
-        """Half the window."""
+        """Returns the state with half the window."""
         after = state.copy()
         after[WINDOW] = state[WINDOW] / 2
         return after
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps one packet."""
+        """Keeps the window at one packet or above."""
         state = super().settle(state, heard)
         state[WINDOW] = np.maximum(state[WINDOW], self.packet)
         return state

@@ -1,6 +1,6 @@
-"""One file per law, with what is proven of it and its record, `THEORY`; a law without a file has none.
+"""Theory of each law, a file per law: proven properties and the record `THEORY`. A law without a file has no record.
 
-Files are found by name and loaded when their law is asked for. `shared` holds what several laws share.
+Files are found by name and loaded when their law is first used. `shared` holds code common to several laws.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if 
 
 @cache
 def theory_of(law: str) -> Theory:
-    """Returns the record of a law, in which nothing is supported where theory knows nothing of it."""
+    """Returns the record of a law; the record of an unknown law supports nothing."""
     if law not in LAWS:
         return unknown(law)
     return import_module(f"{__name__}.{law}").THEORY
 
 
 def supporting(capability: Capability) -> dict[str, Any]:
-    """Returns what there is of a capability, by law."""
+    """Returns the laws that support a capability, with its value."""
     each = {law: getattr(theory_of(law), capability) for law in LAWS}
     return {law: found for law, found in each.items() if not isinstance(found, NotSupported)}
 
 
 def weights(found: Competition) -> Floats:
-    """Returns, per entry of a scenario, what its flows together count in max-min fairness."""
+    """Returns the weight of each entry in max-min fairness, as the total over its flows."""
     names = [theory_of(flow["law"]).weight for flow in found.entries]
     each = [base(flow["params"][name]) if name else 1.0 for flow, name in zip(found.entries, names, strict=True)]
     return np.multiply(found.counts, each)
@@ -49,7 +49,7 @@ def need(law: str, capability: Capability) -> Any:
     """Returns a capability of a law.
 
     Raises:
-        TheoryError: if there is none; says why, and which laws have it.
+        TheoryError: if the law lacks the capability; gives the reason, and the laws that have it.
     """
     found = getattr(theory_of(law), capability)
     if isinstance(found, NotSupported):

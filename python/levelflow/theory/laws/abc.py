@@ -1,8 +1,8 @@
-"""ABC on one link: what it settles at, and when (Goyal et al. 2020, section 3.1).
+"""ABC on one link: equilibrium and stability (Goyal et al. 2020, section 3.1).
 
-    w (1 - 2 f) = 1                                  of each flow, with its share f of packets that accelerate
-    load = eta + N / (mu RTT)                        where that is below 1, without a queue
-    x    = d_t + delta (N / (mu RTT) - 1 + eta)      elsewhere, RTT with x
+      w (1 - 2 f) = 1                  for each flow, with its fraction f of accelerating packets
+    load = eta + N / (mu RTT)                        if that is below 1, without a queue
+    x    = d_t + delta (N / (mu RTT) - 1 + eta)      otherwise; RTT includes x
 
 Times are in s, the capacity `mu` in packets/s.
 """
@@ -14,13 +14,13 @@ import math
 from levelflow.theory.record import Theory
 from levelflow.theory.validate import explained, read_number
 
-#: `delta` must be above this part of the round-trip time (Goyal et al. 2020, theorem 3.1).
+#: Fraction of the round-trip time that `delta` must exceed (Goyal et al. 2020, theorem 3.1).
 LEAST_DELTA = 2 / 3
 
 
 @explained
 def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
-    """Returns the load in equilibrium over the capacity; `rtt` is without a queue.
+    """Returns the equilibrium load relative to the capacity. `rtt` excludes queueing delay.
 
     Raises:
         ParameterError: if a number is not above 0, or `eta` above 1.
@@ -36,7 +36,7 @@ def load(flows: float, mu: float, rtt: float, eta: float = 0.98) -> float:
 def queueing_delay(
     flows: float, mu: float, rtt: float, eta: float = 0.98, delta: float = 0.133, target: float = 0.05
 ) -> float:
-    """Returns the queueing delay in equilibrium; 0 where the additive increase leaves room, and `target` is d_t.
+    """Returns the equilibrium queueing delay; 0 if the additive increase leaves capacity unused. `target` is d_t.
 
     Raises:
         ParameterError: if a number is not above 0 (`target`: below 0), or `eta` above 1.
@@ -49,16 +49,16 @@ def queueing_delay(
     spare = 1.0 - read_number("eta", eta, high=1.0)
     if flows / (mu * rtt) <= spare:
         return 0.0
-    # x = d_t + delta (N / (mu (rtt + x)) - spare), a quadratic in rtt + x.
+    # x = d_t + delta (N / (mu (rtt + x)) - spare) is a quadratic equation for rtt + x.
     constant = rtt + target - delta * spare
     whole = (constant + math.sqrt(constant**2 + 4 * delta * flows / mu)) / 2
-    # Below d_t eq 1 sees no queue: it is as long as fills the link, N / (mu (rtt + x)) = 1 - eta.
+    # Below d_t, eq 1 ignores the queue. The queue grows until the link is full: N / (mu (rtt + x)) = 1 - eta.
     return whole - rtt if whole - rtt >= target else flows / (mu * spare) - rtt
 
 
 @explained
 def stable(delta: float, rtt: float) -> bool:
-    """Returns whether flows of this round-trip time, queues included, settle at any capacity and number (theorem 3.1).
+    """Returns True if flows with this round-trip time, queues included, are stable at any capacity (theorem 3.1).
 
     >>> stable(0.133, 0.1), stable(0.06, 0.1)
     (True, False)

@@ -1,6 +1,6 @@
-"""Rate-based AIMD (Zhang 2008, eq. 114-120): `alpha` more per round trip, and the part `cut` less per loss.
+"""Rate-based AIMD (Zhang 2008, eq. 114-120): adds `alpha` per round trip, and removes the fraction `cut` at a loss.
 
-Rates and capacities are in any one unit. `cut` is the part that is removed, the `beta` of eq 114.
+Rates and capacities are in any common unit. `cut` is the `beta` of eq 114.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from levelflow.theory.validate import explained, positive, read_number
 
 @explained
 def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: bool) -> Floats:
-    """Returns the rates of flows on one link a round trip later (eq 114); all see the loss when they exceed it.
+    """Returns the rates of flows on one link one round trip later (eq 114); a loss affects all flows.
 
     Args:
-        rates: per flow.
-        capacity: of the link.
-        alpha: what is added per round trip.
-        cut: part that a loss removes.
-        pause: whether the round trip of a loss goes without the increase, which eq 114 leaves open.
+        rates: rate of each flow.
+        capacity: capacity of the link.
+        alpha: rate added per round trip.
+        cut: fraction of the rate that a loss removes.
+        pause: True if rates do not increase in the round trip of a loss. Eq 114 does not specify it.
 
     >>> step(np.array([2.0, 6.0]), 7.0, 1.0, 0.5, pause=True).tolist()
     [1.0, 3.0]
@@ -33,10 +33,10 @@ def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: boo
 
 
 def steps_to_fairness(flows: int, capacity: float, alpha: float, cut: float, eps: float) -> float:
-    """Returns in how many steps the smallest rate is within `eps` of the largest, from one flow having all (eq 115).
+    """Returns the steps, from one active flow, until the smallest rate is within `eps` of the largest (eq 115).
 
-    Cycles of `cut C / (N alpha)` increases and one loss, each of which shrinks differences to `1 - cut`; for `N alpha`
-    far below `C`. EMKC with `beta = cut` takes `-ln(1 - cut) / cut` times as many (corollary 6).
+    A cycle has `cut C / (N alpha)` increases and one loss, which multiplies differences by `1 - cut`, if `N alpha` is
+    far below `C`. EMKC with `beta = cut` takes `-ln(1 - cut) / cut` times as many steps (corollary 6).
 
     >>> round(steps_to_fairness(2, 1000.0, 10.0, 0.5, 0.01), 1)
     198.7
@@ -47,7 +47,7 @@ def steps_to_fairness(flows: int, capacity: float, alpha: float, cut: float, eps
 
 
 def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
-    """Two flows without delay."""
+    """Steps two flows without delay."""
     return step(rates, capacity, gains["alpha"], gains["beta"], pause=True)
 
 

@@ -1,4 +1,4 @@
-"""BBR version 3: no theory, and why."""
+"""BBR version 3: no theory, and the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constant bit rate: a sender that takes its rate, whatever the others do."""
+"""Constant bit rate: an unresponsive sender."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Exponential MKC: max-min Kelly control whose price is the signed loss of a link (Zhang 2008, chapter V.2.4 to V.3).
+"""Exponential MKC: max-min Kelly control whose price is a link's signed loss rate (Zhang 2008, chapter V.2.4 to V.3).
 
     x_i(n) = x_i(n - D_i) + alpha - beta eta_i x_i(n - D_i),   eta_i: the largest price of the path    (61, 62)
     p = (y - C) / y                                                                                     (85)
 
-Rates and capacities are in any one unit; so is `alpha`, per step.
+Rates and capacities are in any common unit; so is `alpha`, per step.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
+#: Limit on rounds that make lossy links and the loads behind them consistent, and relative tolerance.
 MOST_ROUNDS, SAME = 200, 1e-12
 
 
 @explained
 def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
-    """Returns the price of links, the signed loss `1 - C/y` (eq 85): minus infinity where nothing arrives."""
+    """Returns the price of links, the signed loss rate `1 - C/y` (eq 85); minus infinity without load."""
     load, capacity = np.asarray(load, dtype=np.float64), np.asarray(capacity, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(load == 0, -np.inf, 1 - capacity / load)
@@ -56,10 +56,10 @@ def iterate(
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
+        steps: number of steps.
         capacities: per link.
         gains: `alpha` and `beta`, each for all flows or per flow.
-        offset: what links add to their prices, for all or each.
+        offset: offset added to link prices, for all links or per link.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -76,19 +76,20 @@ def fixed_point(
 ) -> FixedPoint:
     """Returns the fixed point of EMKC in a network.
 
-    A flow that hears the price `p` keeps the rate `alpha / (beta p)`, so a link where flows of equal `alpha/beta`
-    settle, `N` of them beside a load of `u`, has the rate `x` for which `x (1 - C / (N x + u)) = alpha/beta`; alone on
-    one link, `C/N + alpha/beta` (eq 87). The link of the lowest such rate settles its flows whatever the others do. To
-    the other links they are a constant load, which raises the rates there, and so on: as max-min rates are found. There
-    is no other: the lowest rate must be that of the first link, and so on. Signals are prices, `1 - C/y`: below 0 where
-    there is room, minus infinity where nobody sends.
+    A flow that observes the price `p` keeps the rate `alpha / (beta p)`. Consider a link that limits `N` flows with
+    equal `alpha/beta` and carries an additional load `u`. Its flows have the rate `x` for which `x (1 - C / (N x + u))
+    = alpha/beta`; with `u = 0` that is `C/N + alpha/beta` (eq 87). The link with the lowest such rate determines its
+    flows, independently of all other links. These flows are a constant load for the other links, which raises the rates
+    there. The procedure repeats, like the one for max-min rates. The fixed point is unique: the lowest rate must be
+    that of the first link, and so on. Signals are prices, `1 - C/y`: below 0 for links with spare capacity, minus
+    infinity for idle links.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link.
         alpha_over_beta: for all flows or per flow, above 0, in the unit of the capacities.
-        thinned: whether a link loses what does not fit, so that the next one of a route sees less; the equations of the
-            paper let it pass. Rates are what flows send.
+        thinned: True if a link loses its excess load, so that the next link of a route carries less. In the equations
+            of the paper, the next link receives the excess. Rates are as sent.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -114,14 +115,14 @@ def fixed_point(
 
 
 def _level(capacity: Floats, rising: Floats, taken: Floats) -> Floats:
-    """The root above 0 of `W z^2 + (u - C - W) z - u`; rates are `z` times their ratio, `z` is 1 over the price."""
+    """Returns the root above 0 of `W z^2 + (u - C - W) z - u`. Rates are `z` times `alpha/beta`, the price is `1/z`."""
     room = capacity + rising - taken
     root = np.hypot(room, 2 * np.sqrt(rising) * np.sqrt(taken))
     return np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
 
 
 def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floats:
-    """Returns which share of a flow comes to each link of its route, where full links lose what does not fit."""
+    """Returns the fraction of a flow that arrives at each link of its route, if full links lose the excess."""
     kept = np.minimum(1.0, np.divide(capacity, loads, out=np.ones(loads.size), where=loads > 0))
     place = np.arange(link.size) - np.repeat(starts[:-1], np.diff(starts))
     share = np.ones(link.size)
@@ -132,7 +133,7 @@ def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floa
 
 
 def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
-    """Returns the price in equilibrium of one link, `N alpha / (C beta + N alpha)` (corollary 4).
+    """Returns the equilibrium price of one link, `N alpha / (C beta + N alpha)` (corollary 4).
 
     >>> round(loss(4, 500.0, 10 / 0.9), 4)
     0.0816
@@ -143,9 +144,9 @@ def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
 
 
 def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
-    """Returns what a link must add to its price so that its load is its capacity, `N alpha / (beta C)` (section V.3.3).
+    """Returns the offset of a link's price with which the load equals the capacity, `N alpha / (beta C)` (V.3.3).
 
-    Where flows with other bottlenecks cross it, `C` is what they leave.
+    If flows with other bottlenecks cross the link, `C` is the capacity that these flows leave.
     """
     read_number("flows", flows, closed=True)
     return flows * read_number("alpha over beta", alpha_over_beta) / read_number("capacity", capacity)
@@ -153,12 +154,12 @@ def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
 
 @explained
 def aggregate(step: ArrayLike, start: float, limit: float, beta: float) -> Floats:
-    """Returns the sum of the rates of all flows on one link, `X* + (1 - beta)^n (X(0) - X*)` (eq 102, 106).
+    """Returns the total rate of all flows on one link, `X* + (1 - beta)^n (X(0) - X*)` (eq 102, 106).
 
     Args:
-        step: `n`, in round trips, which all flows have in common.
-        start: the sum at step 0.
-        limit: `X*`, the sum in equilibrium, `C + N alpha/beta`.
+        step: `n`, in round trips, which are equal for all flows.
+        start: total rate at step 0.
+        limit: `X*`, the total rate at equilibrium, `C + N alpha/beta`.
         beta: gain.
 
     >>> aggregate([0, 1, 2], 2.0, 10.0, 0.5).tolist()
@@ -169,10 +170,10 @@ def aggregate(step: ArrayLike, start: float, limit: float, beta: float) -> Float
 
 
 def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, eps: float) -> float:
-    """Returns in how many steps the smallest rate is within `eps` of the largest, from one flow having all (eq 108).
+    """Returns the steps, from one active flow, until the smallest rate is within `eps` of the largest (eq 108).
 
-    `(C + N alpha/beta) (ln N - ln eps) / (N alpha)`, for `N alpha` far below `C`; differences shrink by the factor
-    `1 - N alpha / X*` per step.
+    The number is `(C + N alpha/beta) (ln N - ln eps) / (N alpha)`, for `N alpha` far below `C`. Differences shrink by
+    the factor `1 - N alpha / X*` per step.
 
     >>> round(steps_to_fairness(2, 1000.0, 10.0, 0.5, 0.01), 1)
     275.5
@@ -184,11 +185,11 @@ def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, ep
 
 @explained
 def lemma_14(start: float, factor: float, inputs: ArrayLike) -> Floats:
-    """Returns bounds on `x_n = a_n x_(n-1) + v_n`, by step (eq 93-94): they go to 0 if `v_n` does.
+    """Returns bounds on `x_n = a_n x_(n-1) + v_n`, by step (eq 93-94). They converge to 0 if `v_n` does.
 
     Args:
         start: `x_0`.
-        factor: a number below 1 that no `|a_n|` exceeds.
+        factor: bound of all `|a_n|`, below 1.
         inputs: `v_1`, `v_2`, ...
 
     >>> lemma_14(1.0, 0.5, [1.0, 0.0, 0.0]).tolist()
@@ -209,14 +210,14 @@ def equilibrium(
     counts: ArrayLike = 1.0,
     thinned: bool = False,
 ) -> Equilibrium:
-    """EMKC: a flow keeps the rate `alpha / (beta p)`, `p` the largest signed loss of its path (eq. 86).
+    """Returns the equilibrium of EMKC: a flow keeps `alpha / (beta p)`, `p` its path's largest price (eq. 86).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
         alpha_over_beta: for all flows or per route, bit/s.
-        counts: how many flows each route stands for.
-        thinned: whether what a link loses is missing at the next one; the equations of the paper let it pass.
+        counts: number of flows that each route stands for.
+        thinned: True if data lost at a link is missing at the next link; in the equations of the paper, it is not.
 
     >>> equilibrium([[0]], [500.0], alpha_over_beta=10 / 0.9, counts=2).rates.round(1).tolist()
     [261.1]
@@ -242,7 +243,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(port: Port) -> Verdict:
-    """Theorem 9: `0 < beta < 2` whatever the delays; differences shrink by `1 - beta p`."""
+    """Decides by theorem 9: `0 < beta < 2` for any delays; differences shrink by `1 - beta p`."""
     beta = port.of_sender("beta")
     price = port.of_sender("alpha") / beta / port.rates.max()
     shrink = max(abs(1 - beta), abs(1 - beta * price))
@@ -257,7 +258,7 @@ def _judge(port: Port) -> Verdict:
 
 
 def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
-    """Two flows without delay."""
+    """Steps two flows without delay."""
     return mkc.sender(rates, price(rates.sum(), np.array(capacity)), gains["alpha"], gains["beta"])
 
 

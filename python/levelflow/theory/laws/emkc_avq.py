@@ -1,10 +1,10 @@
-"""EMKC with an adaptive virtual queue (Zhang 2008, eq. 130): links pretend to be smaller until what arrives fits.
+"""EMKC with an adaptive virtual queue (Zhang 2008, eq. 130): links reduce a virtual capacity until the load fits.
 
     V(n) = min(V(n - 1) + gain (gamma C - y(n)), gamma C)    gain = tau Delta / D_max    (130)
     p(n) = (y(n) - V(n)) / y(n)
 
-Steps are the routers' intervals, of length `Delta`; `target` is `gamma C`. Rates are in any one unit; so is `alpha`,
-per step. Virtual capacities may be negative, and prices above 1.
+Steps are the routers' intervals, of length `Delta`; `target` is `gamma C`. Rates are in any common unit; `alpha` is in
+the same unit, per step. Virtual capacities may be negative, and prices above 1.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, whole
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
-#: Gains among which the first unstable one is sought: from, to, and how many.
+#: Range and number of the gains among which the first unstable one is searched.
 TRIED_GAINS = 1e-6, 1e3, 55
-#: Values of beta for which the table of the region has a row.
+#: Rows of the table of the stable region: values of beta.
 GAINS = (0.1, 0.25, 0.5, 1.0, 1.5, 1.9)
 
 
 def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats | float) -> Floats:
-    """Returns the next virtual capacity, from the last one and what arrived (eq 130)."""
+    """Returns the next virtual capacity, from the previous one and the load (eq 130)."""
     return np.minimum(before + gain * (target - load), target)
 
 
@@ -48,12 +48,12 @@ def iterate(
     gains: tuple[ArrayLike, ArrayLike, ArrayLike],
     first: ArrayLike | None = None,
 ) -> Run:
-    """Iterates EMKC-AVQ over a network; the memory of the links is their virtual capacity.
+    """Iterates EMKC-AVQ over a network; the links' state is their virtual capacity.
 
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
+        steps: number of steps.
         targets: `gamma C`, per link.
         gains: `alpha` and `beta`, each for all flows or per flow, and `tau Delta / D_max`, for all links or per link.
         first: virtual capacities before step 0; the targets by default.
@@ -80,10 +80,10 @@ def iterate(
 
 @explained
 def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> FixedPoint:
-    """Returns the fixed point: links that limit flows carry their target, at the price `alpha / (beta x)`.
+    """Returns the fixed point. Links that limit flows carry their target, at the price `alpha / (beta x)`.
 
-    Rates are max-min fair, weighted by `alpha/beta` where that differs. Signals are prices `p`, minus infinity where
-    nobody sends; the virtual capacity is what a link carries, times `1 - p`.
+    Rates are max-min fair, weighted by `alpha/beta` if that differs between flows. Signals are prices `p`, minus
+    infinity for idle links. The virtual capacity of a link is its load times `1 - p`.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -108,10 +108,10 @@ def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) 
 
 
 def differences(share: float, alpha: float) -> Condition:
-    """Returns whether differences between flows on one link die out (eq 66): `0 < beta p < 2`.
+    """Returns True if differences between flows on one link decay (eq 66): `0 < beta p < 2`.
 
-    In equilibrium `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. With a loss for price, below 1,
-    `beta` alone sees to it.
+    At equilibrium, `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. If the price is a loss rate, it
+    is below 1, and `beta` alone satisfies the condition.
 
     >>> differences(0.1, 0.2).holds
     False
@@ -121,10 +121,10 @@ def differences(share: float, alpha: float) -> Condition:
 
 @explained
 def polynomial(beta: float, gain: float, delay: int) -> Floats:
-    """Returns the coefficients, highest first, of the sum of the rates of flows with equal delays on one link.
+    """Returns the coefficients, highest first, of the characteristic polynomial of the total rate, for equal delays.
 
-    `(z^D - (1 - beta)) (z - 1) + beta gain z`: the sum `X` and the virtual capacity `V` near the equilibrium follow
-    `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n - forward delay)`.
+    It is `(z^D - (1 - beta)) (z - 1) + beta gain z`. Near the equilibrium, total rate `X` and virtual capacity `V`
+    follow `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n - forward delay)`.
 
     >>> polynomial(0.5, 0.1, 2).tolist()
     [1.0, -1.0, -0.45, 0.5]
@@ -141,20 +141,20 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
 
 @explained
 def radius(beta: float, gain: float, delay: int) -> float:
-    """Returns the largest modulus of a root of `polynomial`: the sum of the rates is stable below 1."""
+    """Returns the largest modulus of a root of `polynomial`. The total rate is stable if it is below 1."""
     return float(np.abs(np.roots(polynomial(beta, gain, delay))).max())
 
 
 @explained
 def largest_gain(beta: float, delay: int) -> float:
-    """Returns the gain `tau Delta / D_max` up to which the sum of the rates is stable; 0 if no gain is.
+    """Returns the gain `tau Delta / D_max` below which the total rate is stable; 0 if no gain is stable.
 
     Args:
         beta: gain of the senders.
-        delay: of the round trip, steps.
+        delay: round trip, steps.
 
     Raises:
-        ParameterError: if `beta` is not a finite number above 0, or the delay no whole number of at least 1.
+        ParameterError: if `beta` is not a finite number above 0, or the delay is not a whole number of at least 1.
 
     >>> largest_gain(0.5, 1), round(largest_gain(0.5, 10), 4)
     (6.0, 0.1972)
@@ -175,7 +175,7 @@ def largest_gain(beta: float, delay: int) -> float:
 def equilibrium(
     routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, counts: ArrayLike = 1.0
 ) -> Equilibrium:
-    """EMKC with adaptive virtual queues: links that limit flows carry `gamma C`, their `target` (eq. 130).
+    """Returns the equilibrium. Links that limit flows carry their target, `gamma C` (eq. 130).
 
     >>> equilibrium([[0]], [10.0], alpha_over_beta=0.4, counts=2).signals.tolist()
     [0.08]
@@ -192,12 +192,12 @@ def equilibrium(
 
 def _in_scenario(found: Competition) -> Equilibrium:
     ratio = np.divide(of_flows(found, "alpha"), of_flows(found, "beta"))
-    targets = np.where(found.available > 0, found.available, 1.0)  # of links that nobody crosses
+    targets = np.where(found.available > 0, found.available, 1.0)  # for links without flows
     return equilibrium(found.routes, targets, alpha_over_beta=ratio, counts=found.counts)
 
 
 def _judge(port: Port) -> Verdict:
-    """The sum of rates by the roots of eq 130 with 61; differences by eq 66, where `beta p = alpha/x`."""
+    """Decides on the total rate by eq 130 with 61, and on differences by eq 66 with `beta p = alpha/x`."""
     alpha, beta, interval, delay = (
         port.of_sender("alpha"),
         port.of_sender("beta"),
@@ -223,7 +223,7 @@ def _judge(port: Port) -> Verdict:
 
 @explained
 def region(delays: Sequence[int] = (2, 5, 10)) -> Region:
-    """Returns up to which gain of the virtual capacity EMKC-AVQ is stable, by `beta`, for delays in steps (eq 130).
+    """Returns the largest stable gains of the virtual capacity, by `beta`, for delays in steps (eq 130).
 
     Raises:
         ParameterError: if a delay is not a whole number of at least 1.

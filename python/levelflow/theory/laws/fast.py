@@ -1,4 +1,4 @@
-"""FAST: each flow keeps a number of packets in queues; rates of largest total utility `log x`, weighted by them."""
+"""FAST: each flow keeps a number of packets queued; rates maximise the total utility `log x`, weighted by them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from levelflow.theory.validate import explained
 
 @explained
 def equilibrium(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
-    """FAST and Vegas: a flow keeps so many bits in queues, `x q` with the sum `q` of queueing delays on its path.
+    """Returns the equilibrium of FAST and Vegas. A flow keeps `x q` bits queued; `q` is its path's queueing delay.
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
-        backlogs: bits that a flow keeps, for all flows or per route; Vegas keeps one between two thresholds.
-        counts: how many flows each route stands for.
+        backlogs: bits that a flow keeps queued, for all flows or per route; for Vegas, a value between the thresholds.
+        counts: number of flows that each route stands for.
 
     >>> equilibrium([[0]], [8e6], backlogs=24e3, counts=2).queues.round(3).tolist()
     [48000.0]

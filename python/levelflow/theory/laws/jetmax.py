@@ -1,11 +1,11 @@
-"""JetMax (Zhang 2008, chapter VI.5): routers tell their senders the fair share of what others leave.
+"""JetMax (Zhang 2008, chapter VI.5): routers signal the fair share of the capacity that unresponsive flows leave.
 
     g_l(n) = (gamma_l C_l - u_l(n)) / N_l                           (133)
     x_r(n) = (1 - tau) x_r(n - D_r) + tau g(n - backward delay)     (134)
     p_l(n) = 1 - gamma_l C_l / y_l(n)                               (135)
 
-`N_l` flows respond to link `l`; `u_l` is the load of those that cross it and respond to another. `target` is `gamma C`.
-With losses on the way, a link counts what survives (eq. 151-152). Rates are in any one unit.
+`N_l` flows respond to link `l`; `u_l` is the load of flows that cross it and respond to another link. `target` is
+`gamma C`. If links lose packets, a link counts arrivals (eq. 151-152). Rates are in any common unit.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
 from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 from levelflow.theory.verdict import NEAR, Port, Verdict, each_port
 
-#: A power of the gain that misses `eps` by this share of it for rounding reaches it.
+#: Relative rounding error with which a power of the gain still counts as at most `eps`.
 ROUNDING = 1e-12
 
-#: Which link is the bottleneck of a flow: that with the largest price (eq 135), `1 - gamma C / y`.
+#: Price that selects a flow's bottleneck, the link with the largest price (eq 135): `1 - gamma C / y`.
 price = emkc.price
 
 
 def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
-    """Returns `g` of each link (eq 133): infinite where no flow responds, which lets no flow choose it."""
+    """Returns the fair share `g` of each link (eq 133); infinite if no flow responds, so that none chooses the link."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(number > 0, (target - unresponsive) / number, np.inf)
 
 
 def sender(reference: Floats, share: Floats, tau: Floats | float) -> Floats:
-    """Returns the next rate, from that of a round trip ago and the fair share (eq 134)."""
+    """Returns the next rate, from the rate one round trip ago and the fair share (eq 134)."""
     return (1 - tau) * reference + tau * share
 
 
@@ -55,16 +55,16 @@ def iterate(
     bottlenecks: ArrayLike = 0,
     survival: ArrayLike = 1.0,
 ) -> Run:
-    """Iterates JetMax over a network in which each flow keeps its bottleneck; what links say is their fair share.
+    """Iterates JetMax over a network of flows with fixed bottlenecks; the signal of a link is its fair share.
 
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
+        steps: number of steps.
         targets: `gamma C`, per link.
         tau: gain.
-        bottlenecks: per flow, a link that it crosses; for all flows the first link by default.
-        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
+        bottlenecks: per flow, a link that it crosses; by default, the first link for all flows.
+        survival: fraction of a flow's packets that reaches a link; one number, or flows by links.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -91,16 +91,16 @@ def iterate(
 
 @explained
 def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> FixedPoint:
-    """Returns the fixed point: max-min fair rates (theorem 16), where links count what survives on the way to them.
+    """Returns the fixed point: max-min fair rates (theorem 16), where links count arrivals.
 
-    A flow that several full links could limit takes the one of the smallest fair share (eq 136). Signals are fair
-    shares, infinite where no flow responds.
+    If several full links could limit a flow, the link with the smallest fair share does (eq 136). Signals are fair
+    shares, infinite if no flow responds.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         targets: `gamma C`, per link.
-        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
-        counts: how many equal flows each route stands for; a mean may be a fraction.
+        survival: fraction of a flow's packets that reaches a link; one number, or flows by links.
+        counts: number of equal flows that each route stands for; may be fractional, as a mean.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -126,15 +126,15 @@ def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, c
 
 
 def steps(tau: float, eps: float, start: float = 1.0) -> int:
-    """Returns in how many round trips a deviation shrinks to a share `eps` (eq 142).
+    """Returns the number of round trips in which a deviation shrinks to `eps` (eq 142).
 
-    The least `n` for which `start |1 - tau|^n <= eps`. Efficiency from an empty link, and the fairness of those that
-    join, start from 1; the fairness of a flow that had all starts from `N - 1`.
+    It is the smallest `n` for which `start |1 - tau|^n <= eps`. `start` is 1 for efficiency from an empty link and for
+    the fairness of new flows. It is `N - 1` for the fairness of a flow that had the whole link.
 
     Args:
         tau: gain, below 2.
-        eps: what share of the rate in equilibrium it may be off.
-        start: by what share it is off at first.
+        eps: allowed deviation, relative to the equilibrium rate.
+        start: initial relative deviation.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -151,10 +151,10 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
 
 @explained
 def read_survival(survival: ArrayLike, flows: int, links: int) -> Floats:
-    """Returns what share of the packets of each flow gets as far as each link.
+    """Returns the share of the packets of each flow that reaches each link.
 
     Raises:
-        ParameterError: if one is not above 0 and at most 1, or there are not as many.
+        ParameterError: if one is not above 0 and at most 1, or their number is wrong.
     """
     whole(0, flows=flows, links=links)
     array, shape = read_array("survival", survival), (flows, links)
@@ -178,18 +178,18 @@ def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
 def equilibrium(
     routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
 ) -> Equilibrium:
-    """JetMax (theorem 16; with losses on the way, eq. 151).
+    """Returns the equilibrium of JetMax (theorem 16; with losses on the way, eq. 151).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `gamma C`, per link.
-        counts: how many flows each route stands for.
-        survival: what share of a flow's packets gets as far as a link; one number, or routes by links. Loads are what
-            arrives then.
+        counts: number of flows that each route stands for.
+        survival: share of a flow's packets that reaches a link; one number, or routes by links. Loads are then arrival
+            rates.
 
     Raises:
         NetworkError: if a target or route is not allowed.
-        ParameterError: if another number is not.
+        ParameterError: if another number is not allowed.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0], counts=[1, 3, 1]).rates.round(6).tolist()
     [2.0, 2.666667, 2.0]
@@ -205,7 +205,7 @@ def equilibrium(
 
 
 def survival_of(found: Competition) -> Floats:
-    """Returns what share of the packets of each entry the wires before each link deliver."""
+    """Returns the share of the packets of each entry that the wires before each link deliver."""
     survival = np.ones((len(found.routes), len(found.links)))
     for entry, route in enumerate(found.routes):
         passed = 1.0
@@ -216,12 +216,12 @@ def survival_of(found: Competition) -> Floats:
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """A router counts what the wires before it deliver."""
+    """Returns the equilibrium in a scenario, where routers count what earlier wires deliver."""
     return equilibrium(found.routes, found.available, counts=found.counts, survival=survival_of(found))
 
 
 def _judge(port: Port) -> Verdict:
-    """Theorems 15 to 17: `|1 - tau| < 1` whatever the delays."""
+    """Decides by theorems 15 to 17: `|1 - tau| < 1` for any delays."""
     tau = port.of_sender("tau")
     proposes = port.sender["propose"] == "true"
     if tau > 1 and proposes:
@@ -244,7 +244,7 @@ def _judge(port: Port) -> Verdict:
 
 
 def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
-    """Two flows without delay, whose increases are approved."""
+    """Steps two flows without delay, whose increases are approved."""
     share = fair_share(np.array(capacity), np.array(0.0), np.array(2.0))
     return sender(rates, share, gains["tau"])
 

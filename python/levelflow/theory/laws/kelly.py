@@ -1,10 +1,10 @@
-"""Classic Kelly control in steps, its prices summed (Zhang 2008, chapters II.1.1 and V.1).
+"""Classic Kelly control in discrete steps, with prices summed over the path (Zhang 2008, chapters II.1.1 and V.1).
 
     x_i(n) = x_i(n - 1) + kappa_i (omega_i - x_i(n - D_i) sum_j mu_j(n - backward delay from j))    (1)
-    mu_j(n) = p_j(what arrives at link j)                                                            (2)
+      mu_j(n) = p_j(load of link j)                                    (2)
     p = (y - C) / y                                                                                  (53, 55)
 
-Rates, capacities and `omega` are in any one unit.
+Rates, capacities and `omega` are in any common unit.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from levelflow.theory.stability.delays import critical_gain, kelly_roots
 from levelflow.theory.validate import explained, read_each, read_number, read_whole, shown
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
-#: Residual of a fixed point, and how many steps of Newton's method may be taken to them.
+#: Largest residual of a fixed point, and limit on the steps of Newton's method.
 TOLERANCE, MOST_STEPS = 1e-13, 200
-#: A step goes at most this part of the way to where a rate would be 0. It is halved until it gains at least this part
-#: of what its length promises, but for rounding, or is too short to matter.
+#: Largest fraction of the way to a rate of 0 in one step. Smallest gain per step length, below which the step is
+#: halved. Allowance for rounding. Shortest step.
 SHORT_OF_ZERO, GAIN, ROUNDING, SHORTEST = 0.99, 0.1, 1e-15, 1e-12
 
 
@@ -40,11 +40,11 @@ def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float
     """Returns the next rate (eq 1).
 
     Args:
-        last: rate of one step ago.
-        reference: rate of a round trip ago.
-        price: sum of what the links of the path said of it; minus infinity if nothing arrived: `x p` is then 0.
+        last: rate one step ago.
+        reference: rate one round trip ago.
+        price: sum of the prices of the path at `reference`; minus infinity without load, with the product `x p` then 0.
         kappa: gain.
-        omega: what a flow is willing to pay.
+        omega: payment of the flow.
     """
     paid = np.where(price == -np.inf, 0.0, price)
     return last + kappa * (omega - reference * paid)
@@ -64,10 +64,10 @@ def iterate(
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
-        price: of each link, from the load of each.
+        steps: number of steps.
+        price: maps the loads of all links to their prices.
         gains: `kappa` and `omega`, each for all flows or per flow.
-        floor: to which rates are raised; none by default, as linear analysis has it.
+        floor: smallest rate; none by default, as in linear analysis.
 
     Raises:
         ParameterError: if there is not one finite rate per flow, or a number is not allowed.
@@ -97,17 +97,17 @@ def alone(
     start: float = 0.0,
     floor: float = -np.inf,
 ) -> Floats:
-    """Returns the rate, by step, of one flow on one link, which settles at `C + omega` (eq 54).
+    """Returns the rate, by step, of one flow on one link, which converges to `C + omega` (eq 54).
 
-    `x(n) = x(n-1) + kappa omega - kappa (x(n-D) - C)`: what eq 1 and 53 say where rates are above 0.
+    The rate is `x(n) = x(n-1) + kappa omega - kappa (x(n-D) - C)`: eq 1 and 53 for rates above 0.
 
     Args:
-        capacity: of the link.
-        delay: of the round trip, steps; 1 is none.
+        capacity: capacity of the link.
+        delay: round trip, steps; 1 means no delay.
         gains: `kappa` and `omega`.
-        steps: how many.
+        steps: number of steps.
         start: rate at step 0 and before.
-        floor: to which the rate is raised; none by default.
+        floor: smallest rate; none by default.
 
     >>> alone(1000.0, 1, (0.5, 10.0), 4).tolist()
     [0.0, 505.0, 757.5, 883.75, 946.875]
@@ -127,12 +127,12 @@ def alone(
 
 
 def radius(kappa: float, delay: int) -> float:
-    """Returns the largest modulus of a root of `z^D - z^(D-1) + kappa`, of one flow with the price of eq 53.
+    """Returns the largest modulus of a root of `z^D - z^(D-1) + kappa`, for one flow with the price of eq 53.
 
-    It is stable below 1: for `kappa` below `levelflow.theory.stability.delays.critical_gain` (eq 3).
+    The flow is stable if the modulus is below 1: for `kappa` below `stability.delays.critical_gain` (eq 3).
 
     Raises:
-        ParameterError: if the gain is not finite or the delay no whole number of at least 1.
+        ParameterError: if the gain is not finite, or the delay is not a whole number of at least 1.
 
     >>> [round(radius(0.5, delay), 4) for delay in (1, 2, 3, 4)]
     [0.5, 0.7071, 0.9406, 1.0242]
@@ -143,11 +143,12 @@ def radius(kappa: float, delay: int) -> float:
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> FixedPoint:
-    """Returns the fixed point of flows that pay the sum of the signed losses on their paths (eq 57-58).
+    """Returns the fixed point of flows that pay the sum of the signed loss rates on their paths (eq 57-58).
 
-    There is one in every network: where `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j` is largest, with `M_i`
-    the number of links on a path; this is strictly concave. It is found by Newton's method. Signals are prices, as
-    those of `emkc.fixed_point`; a bottleneck is where a flow pays most.
+    Every network has exactly one fixed point: the maximum of the strictly concave
+    `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j`, with `M_i` the number of links on a path. Newton's method
+    finds it. Signals are prices, like those of `emkc.fixed_point`. The bottleneck of a flow is the link to which it
+    pays most.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -157,7 +158,8 @@ def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Fixe
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if an `omega` is not positive and finite, or too small beside the capacities for floating point.
+        ParameterError: if an `omega` is not positive and finite, or too small relative to the capacities for floating
+        point.
 
     >>> fixed_point([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
     [56.0]
@@ -187,15 +189,15 @@ def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Arr
 
 
 def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
-    """Returns the rates at which the gradient of `fixed_point` is 0.
+    """Returns the rates at which the gradient of the objective of `fixed_point` is 0.
 
-    In shares of the rates, `x = x0 (1 + s)`, gradient and Hessian are made of numbers of the size of loads.
+    With `x = x0 (1 + s)`, gradient and Hessian by `s` contain only numbers of the magnitude of loads.
     """
     from scipy.linalg import cho_factor, cho_solve
     from scipy.special import xlogy
 
     lengths = crossings.sum(axis=1)
-    # Each link shared equally, which meets eq 56.
+    # Start: each link is shared equally, which satisfies eq 56.
     rates: Floats = (wanted + crossings @ (capacity / crossings.sum(axis=0))) / lengths
 
     def value(rates: Floats) -> float:
@@ -222,7 +224,7 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
 
 @explained
 def equilibrium(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
-    """Classic Kelly control: `x sum p = omega` with `p = (y - C)/y`, below 0 where links have room (eq. 55-58).
+    """Returns the equilibrium: `x sum p = omega` with `p = (y - C)/y`, negative for spare capacity (eq 55-58).
 
     >>> equilibrium([[0, 1]], [10.0, 100.0], omega=2.0).rates.round(9).tolist()
     [56.0]
@@ -241,9 +243,9 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(port: Port) -> Verdict:
-    """`z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` has its roots inside the unit circle (Zhang 2008, eq 3).
+    """Decides by the roots of `z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` (Zhang 2008, eq 3).
 
-    With the price `(y - C)/y`, each of `M_i` links adds `p + y p' = 1` to the left of eq 3, full or not.
+    With the price `(y - C)/y`, each of the `M_i` links adds `p + y p' = 1` to the left side of eq 3, full or not.
     """
     kappa = port.of_sender("kappa")
     steps = 1 + np.ceil(np.round(port.delays / port.of_router("interval"), 6)).astype(int)
@@ -270,7 +272,7 @@ def _judge(port: Port) -> Verdict:
 
 @explained
 def region(delays: Sequence[int] = (1, 2, 3, 5, 10, 30)) -> Region:
-    """Returns up to which gain Kelly control is stable if all delays are equal, by delay (Zhang 2008, eq 3).
+    """Returns the gain below which Kelly control is stable with equal delays, by delay (Zhang 2008, eq 3).
 
     Raises:
         ParameterError: if a delay is not a whole number of at least 1.

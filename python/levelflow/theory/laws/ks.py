@@ -1,17 +1,18 @@
-"""Users who climb a utility and pay `beta` for each packet that is lost or marked (Kunniyur and Srikant 2003).
+"""Users that maximise a utility and pay `beta` for each lost or marked packet (Kunniyur and Srikant 2003).
 
-User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Of its packets, links lose or mark the sum of
-their shares `p` (`theory.queues.marking`), and wires deliver the part `alpha`: `x - z` of them come back as nacks.
+User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Links lose or mark its packets with total
+probability `p` (`theory.queues.marking`), and wires deliver the fraction `alpha`. `x - z` packets return as nacks.
 
     x' = kappa (s w/beta_r - beta x^nu (x - z))                           rates, eq 9-10; s = nu, or 1 for log x
-    W += kappa s w d^2/(beta_r W) per ack, kappa beta d (W/d)^nu less per nack         windows, eq 12-13
-    W += kappa s w/(beta_r W)     per ack, kappa beta W^nu         less per nack       blind to the delay, eq 20-21
+      W += kappa s w d^2/(beta_r W) per ack, kappa beta d (W/d)^nu less per nack     windows, eq 12-13
+      W += kappa s w/(beta_r W)   per ack, kappa beta W^nu     less per nack     without the delay, eq 20-21
 
-A nack is an ack, too. In the unit of time that one chooses, rates are packets per unit and delays are numbers of units.
-In equilibrium `(w/beta_r) U'(x) = beta (x - z)/x` for all three (eq 4), blind ones with the weight over `d^(nu+1)`.
+A nack is also an ACK. In the chosen unit of time, rates are packets per unit and delays are numbers of units. At
+equilibrium, `(w/beta_r) U'(x) = beta (x - z)/x` for all three (eq 4). For blind windows (eq 20-21), the weight is
+divided by `d^(nu+1)`.
 
-TCP is a window of `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, and blind), with `beta` 0.5, or `ln 2` since
-several losses halve several times (section III-A).
+TCP is a window with `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, if blind). Its `beta` is 0.5, or `ln 2` since
+several losses halve the window several times (section III-A).
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ from levelflow.theory.record import UTILITY, Theory
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number, share
 
-#: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
+#: Price of a loss for TCP: 0.5 if it halves once per round trip, `ln 2` if it halves once per loss (eq 14, 16).
 TCP_BETA = 0.5
 TCP_BETA_HALVING = float(np.log(2))
 
 
 @dataclass(frozen=True)
 class Users:
-    """What users want and what becomes of their packets: numbers for all, or arrays whose last axis is that of users.
+    """Utilities of users, and delivery of their packets: numbers for all users, or arrays with users on the last axis.
 
     Attributes:
         weights: `w/beta_r`, above 0.
-        exponents: `nu`, from 0 on.
+        exponents: `nu`, at least 0.
         delays: `d`, round-trip times in units of time, above 0.
-        kept: `alpha`, the part of the packets that is not lost at random, above 0 and at most 1.
+        kept: `alpha`, the fraction of packets that is not lost at random, above 0 and at most 1.
         gains: `kappa`, above 0.
     """
 
@@ -67,17 +68,17 @@ class Users:
 
     @cached_property
     def slopes(self) -> Floats:
-        """`s`, so that `U'(x) = s x^-(nu+1)`."""
+        """The factor `s` in `U'(x) = s x^-(nu+1)`."""
         return np.where(self.exponents > 0, self.exponents, 1.0)
 
     def felt_weights(self, blind: bool) -> Floats:
-        """Weights of the rates in equilibrium: over `d^(nu+1)` if windows ignore the delay (remark 3)."""
+        """Returns the weights at equilibrium; divided by `d^(nu+1)` if windows ignore the delay (remark 3)."""
         return np.asarray(self.weights / self.delays ** (self.exponents + 1) if blind else self.weights)
 
 
 @explained
 def tcp_users(delays: Numbers, kept: Numbers = 1.0) -> Users:
-    """Returns TCP's users: `-1/(d^2 x)`, as eq 14 is eq 13 with `nu = 1`, `kappa = 1` and `w/beta_r = 1/d^2`."""
+    """Returns TCP users, of utility `-1/(d^2 x)`: eq 14 is eq 13 with `nu = kappa = 1` and `w/beta_r = 1/d^2`."""
     positive(delay=delays)
     return Users(weights=np.asarray(delays, dtype=np.float64) ** -2, exponents=1.0, delays=delays, kept=kept)
 
@@ -90,12 +91,12 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
     """Returns `x - z`, the rate of nacks.
 
     Args:
-        users: who sends.
+        users: the senders.
         rates: `x`, in packets per unit of time.
-        shares: sum of what the links of each route lose or mark; losses on several links are taken to be independent of
-            each other (eq 2), so that the sum may exceed 1.
-        marks: whether nacks are the marks that arrive, `alpha x` of the share, while losses count for nothing (eq
-            40-41); otherwise they are all that was lost, `1 - alpha + alpha share` of `x`.
+        shares: sum of the loss or marking rates of the links of each route. Losses on several links are assumed to be
+            independent (eq 2), so the sum may exceed 1.
+        marks: True if nacks are the marks that arrive, `alpha x` times the marking rate, and losses are ignored
+            (eq 40-41). Otherwise nacks are all losses, `1 - alpha + alpha share` of `x`.
     """
     by_links = users.kept * np.asarray(shares)
     return np.asarray(rates * (by_links if marks else 1 - users.kept + by_links))
@@ -105,16 +106,16 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
 def rate_change(
     users: Users, beta: float, rates: Numbers, nacks: Numbers, *, blind: bool = False, acks: Numbers | None = None
 ) -> Floats:
-    """Returns `x'` of eq 9-10, or of windows in terms of rates.
+    """Returns `x'` by eq 9-10, or for windows, expressed as rates.
 
     Args:
-        users: who sends.
-        beta: what a nack costs.
+        users: the senders.
+        beta: price of a nack.
         rates: `x`, in packets per unit of time.
-        nacks: `x - z`, as long ago as they take to come.
-        blind: whether constants ignore the delay (eq 24-25).
-        acks: rate at which windows are answered; that at which they send by default. Rates of eq 9-10 grow with time
-            and not with answers.
+        nacks: `x - z`, the rate of nacks one feedback delay ago.
+        blind: True if constants ignore the delay (eq 24-25).
+        acks: rate of ACKs to windows; by default, the sending rate. Rates by eq 9-10 grow with time and not
+            with ACKs.
 
     >>> rate_change(Users(exponents=[0, 1]), 0.5, [4.0, 4.0], [0.5, 0.5]).tolist()
     [0.75, 0.0]
@@ -131,17 +132,17 @@ def rate_change(
 def window_change(
     users: Users, beta: Numbers, windows: Numbers, acks: Numbers, nacks: Numbers, *, blind: bool = False
 ) -> Floats:
-    """Returns by how much windows change for so many acks, of which so many are nacks (eq 12-13, 20-21), in packets.
+    """Returns the change of windows for given numbers of ACKs and nacks (eq 12-13, 20-21), packets.
 
     For rates of acks and nacks it returns `dW/dt` (eq 22-23).
 
     Args:
-        users: who sends.
-        beta: what a nack costs.
+        users: the senders.
+        beta: price of a nack.
         windows: `W`, packets.
-        acks: positive and negative ones.
-        nacks: negative ones.
-        blind: whether constants ignore the delay.
+        acks: number of ACKs, nacks included.
+        nacks: number of nacks.
+        blind: True if constants ignore the delay.
 
     >>> window_change(tcp_users(2.0), 0.5, [10.0, 10.0], [1, 1], [0, 1]).tolist()
     [0.1, -4.9]
@@ -155,9 +156,9 @@ def window_change(
 
 @explained
 def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
-    """Returns TCP's windows after a slot in which each of several nacks halves them (eq 16).
+    """Returns TCP's windows after a slot in which each nack halves the window (eq 16).
 
-    To first order in the nacks it takes `ln 2` of the window each: TCP's `beta` is between 0.5 and `ln 2`.
+    To first order, each nack removes `ln 2` of the window. So TCP's `beta` is between 0.5 and `ln 2`.
     """
     positive(window=windows)
     window = np.asarray(windows, dtype=np.float64)
@@ -168,12 +169,12 @@ def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
 
 
 class Program(NamedTuple):
-    """What `theory.networks.utility.optimum` maximises: `sum w U(x) - c x`, less what links charge.
+    """Problem for `theory.networks.utility.optimum`: maximise `sum w U(x) - c x`, minus the price of links.
 
     Attributes:
-        weights: per user.
-        exponents: per user.
-        costs: per user.
+        weights: `w` per user.
+        exponents: `nu` per user.
+        costs: `c` per user.
     """
 
     weights: Floats
@@ -183,7 +184,7 @@ class Program(NamedTuple):
 
 @explained
 def program(users: Users, beta: float | None, *, marks: bool = False, blind: bool = False) -> Program:
-    """Returns the program whose optimum is the equilibrium of users; it tells all those of the paper.
+    """Returns the problem whose optimum is the equilibrium of users; it covers all problems of the paper.
 
     | eq | users |
     |---|---|
@@ -195,7 +196,7 @@ def program(users: Users, beta: float | None, *, marks: bool = False, blind: boo
     | 43 | `marks` and `blind` |
 
     Raises:
-        ParameterError: if `beta` is not above 0, or missing where random losses cost something.
+        ParameterError: if `beta` is not above 0, or missing although random losses have a cost.
     """
     if beta is not None:
         positive(beta=beta)
@@ -218,21 +219,21 @@ def best(
 ) -> Optimum:
     """Returns the equilibrium of users in a network, in packets per unit of time, and the prices.
 
-    They are the only Nash equilibrium of users each of whom weighs its utility against its losses, and the only optimum
-    of `program` (proposition 1). As `beta` grows, they go to the optimum with hard capacities (corollary 1).
+    This is the only Nash equilibrium of users that each balance utility and losses, and the only optimum of `program`
+    (proposition 1). As `beta` grows, it converges to the optimum with hard capacities (corollary 1).
 
     Args:
         routes: per user, the indices of the links that it crosses.
-        capacities: per link, where it begins to lose, or to mark.
+        capacities: per link, the load above which it loses or marks packets.
         users: one per route.
-        beta: what a nack costs; without it, capacities are hard.
+        beta: price of a nack; without it, capacities are hard.
         marks: see `program`.
         blind: see `program`.
 
     Raises:
         ParameterError: see `program`, or if there is not one user per route.
         NetworkError: if a capacity or route is not allowed.
-        ConvergenceError: if the numbers differ by more than floating point can hold.
+        ConvergenceError: if the numbers differ by more than floating point can represent.
 
     >>> best([[0, 1], [0], [1]], [156.25, 78.125], Users(exponents=[0.5, 0, 1])).rates.round(2).tolist()
     [16.56, 139.69, 61.57]
@@ -247,10 +248,11 @@ def best(
 
 @explained
 def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool = False) -> Floats:
-    """Returns the rate of a user in equilibrium whose share `nacked` of packets come back as nacks (eq 4).
+    """Returns the equilibrium rate of a user for which the fraction `nacked` of packets returns as nacks (eq 4).
 
-    `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, over `d` if it is blind. TCP's is `1/(d sqrt(beta nacked))` (eq 18).
-    So a law whose throughput falls with the share of losses as `nacked^-e` has `nu = 1/e - 1` (section IV).
+    It is `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, divided by `d` if blind. TCP's is `1/(d sqrt(beta nacked))`
+    (eq 18).
+    So a law whose throughput is proportional to `nacked^-e` has `nu = 1/e - 1` (section IV).
 
     >>> equilibrium_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
     6.3246
@@ -261,7 +263,7 @@ def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool 
 
 
 def utility_exponent(loss_exponent: float) -> float:
-    """Returns `nu` of a law whose throughput goes as `1/(d p^e)`, `e` at most 1, so that one can tell who is friendly.
+    """Returns `nu` of a law with the throughput `1/(d p^e)`, `e` at most 1. Laws with equal `nu` are friendly.
 
     Raises:
         ParameterError: if no utility has that exponent.
@@ -286,14 +288,14 @@ def full_link_rate(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
 
 @explained
 def harmful_loss(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
-    """Returns the share of random losses above which one TCP user no longer fills its link, `1/(beta (d C)^2)`."""
+    """Returns the random loss rate above which one TCP user no longer fills its link, `1/(beta (d C)^2)`."""
     positive(capacity=capacity, beta=beta, delay=delay)
     return np.asarray(1 / (beta * (np.asarray(delay) * np.asarray(capacity)) ** 2))
 
 
 @explained
 def hurley_utility(rates: Numbers) -> Floats:
-    """Returns `log(x/(1+x))`, TCP's utility by Hurley, Le Boudec and Thiran: near `-1/x` (section III-A)."""
+    """Returns `log(x/(1+x))`, TCP's utility by Hurley, Le Boudec and Thiran, which is close to `-1/x` (III-A)."""
     positive(rate=rates)
     return np.asarray(-np.log1p(1 / np.asarray(rates, dtype=np.float64)))
 
@@ -309,16 +311,16 @@ def equilibrium(
     counts: ArrayLike = 1.0,
     capacities: ArrayLike | None = None,
 ) -> Equilibrium:
-    """Users of Kunniyur and Srikant: `w U'(x) = c + sum p` with `p = (y - L)^+/y` (eq. 4 and 42).
+    """Returns the equilibrium of users: `w U'(x) = c + sum p` with `p = (y - L)^+/y` (eq. 4 and 42).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
-        levels: per link, the load from which it loses or marks.
+        levels: per link, the load above which it loses or marks packets.
         weights: `w/(beta_r beta)`, for all flows or per route, for rates in bit/s.
         exponents: `nu`, for all flows or per route.
-        costs: what a unit of rate costs besides: `(1 - alpha)/alpha` where losses at random count.
-        counts: how many flows each route stands for.
-        capacities: per link, where levels are those of marks; what exceeds them is lost.
+        costs: additional cost per unit of rate: `(1 - alpha)/alpha` if random losses count.
+        counts: number of flows that each route stands for.
+        capacities: per link, if `levels` are marking levels; the load above the capacity is lost.
 
     >>> equilibrium([[0]], [90.0], weights=2.0, exponents=0.0, counts=20).loads.round(6).tolist()
     [130.0]
@@ -337,10 +339,10 @@ def equilibrium(
 
 
 def _in_scenario(found: Competition) -> Equilibrium | None:
-    """Equilibrium of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`, where wires deliver the share `a`.
+    """Returns the equilibrium of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`.
 
-    The equations count packets per time unit. With a constant `d'` in place of the delay `d`, the weight is
-    `(d'/d)^(nu + 1)` times as large.
+    Wires deliver the fraction `a`. The equations count packets per time unit. A constant `d'` that replaces the delay
+    `d` multiplies the weight by `(d'/d)^(nu + 1)`.
     """
     params = [flow["params"] for flow in found.entries]
     marks = {own["signal"] != "loss" for own in params}
@@ -369,7 +371,7 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
 
 
 def _marking_level(link: Link) -> float:
-    """Returns the load at which a link begins to mark, over its capacity; 0 if it does not stay where it is."""
+    """Returns the load at which a link begins to mark, relative to its capacity; 0 if this load varies."""
     own = link["queue"].get("virtual_queue")
     if own is None:
         return 1.0

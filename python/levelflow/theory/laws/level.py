@@ -1,4 +1,4 @@
-"""Level (crates/laws/src/level): a link announces the level to which flows fill it, as far as other links allow.
+"""Level (crates/laws/src/level): a link announces the level to which flows fill it, subject to other links.
 
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
@@ -6,8 +6,8 @@
     u  = h, or an upper bound of the solution while flows are on the wrong side (4)
     b  = the smaller of the last two u, or a quarter of the way to it if that is within an eighth of the last b (5)
 
-`target` is `C`, `gamma` times the capacity less other traffic. Rates are in any one unit; a step is an update of all
-links.
+`target` is `C`, `gamma` times the capacity less other traffic. Rates are in any common unit; a step is an update of
+all links.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Theory
 from levelflow.theory.validate import explained, read_each, whole
 from levelflow.theory.verdict import Port, Verdict, each_port
 
-#: A level nearer to the last one than this, as a part of it, makes only a part of the way.
+#: Relative change of the level below which a level moves slowly, and the fraction of the change that it then makes.
 NEAR, GAIN = 0.125, 0.25
-#: A sender goes up after so many intervals and a round trip (crates/laws/src/level/sender.rs).
+#: Intervals, added to a round trip, after which a sender raises its rate (level/sender.rs).
 DECIDED = 3.1
 
 
 class Census(NamedTuple):
-    """What routers know of their flows, per link. A flow is below if its other links allow it less than the threshold.
+    """Flow counts of routers, per link. A flow is *below* if its other links allow it less than the link's threshold.
 
     Attributes:
-        flows: how many there are.
-        few: how many of these are below.
-        below: what these may send in all.
-        largest: the most that one of them may send; 0 without any.
-        least: the least that one of the others may send elsewhere; infinite without any.
+        flows: number of flows on the link.
+        few: number of flows that are below.
+        below: total rate allowed to the flows that are below.
+        largest: largest rate allowed to a flow that is below; 0 without any.
+        least: smallest rate that other links allow a flow that is not below; infinite without any.
     """
 
     flows: Floats
@@ -55,7 +55,7 @@ class Census(NamedTuple):
 
 
 def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
-    """Returns what the other crossings of its path allow a flow, per crossing (eq 1); infinite without any."""
+    """Returns, per crossing, the rate that the flow's other links allow (eq 1); infinite without other links."""
     least = np.minimum.reduceat(levels, starts)[flow]
     at = np.arange(flow.size)
     lowest = np.minimum.reduceat(np.where(levels == least, at, flow.size), starts)[flow]
@@ -64,7 +64,7 @@ def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
 
 
 def census(others: Floats, threshold: Floats, link: Ints, counts: Floats) -> Census:
-    """Counts flows by what their other links allow them, per crossing; a crossing stands for `counts` flows."""
+    """Counts flows by the rates that their other links allow. Each crossing stands for `counts` flows."""
     size = threshold.size
     below = others < threshold[link]
     largest, least = np.zeros(size), np.full(size, np.inf)
@@ -97,19 +97,19 @@ def update(target: Floats, seen: Census) -> tuple[Floats, Floats]:
 
 
 def smoothed(last: Floats, before: Floats, bound: Floats) -> Floats:
-    """Returns the levels that are announced, given the last ones and the bounds that the last two steps gave (eq 5)."""
+    """Returns the next levels to announce, from the last levels and the bounds of the last two steps (eq 5)."""
     least = np.minimum(before, bound)
     change = least - last
     return np.where(np.abs(change) < NEAR * last, last + GAIN * change, least)
 
 
 class Run(NamedTuple):
-    """How levels went; the first axis is time.
+    """Recorded run; the first axis of each array is time.
 
     Attributes:
-        rates: by step and flow.
-        levels: by step and link.
-        thresholds: by step and link.
+        rates: rates by step and flow.
+        levels: levels by step and link.
+        thresholds: thresholds by step and link.
     """
 
     rates: Floats
@@ -121,15 +121,15 @@ class Run(NamedTuple):
 def iterate(
     network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, thresholds: ArrayLike, smooth: bool = True
 ) -> Run:
-    """Iterates levels and thresholds of a network; rates follow levels at once, proposals are left out.
+    """Iterates levels and thresholds of a network. Rates follow levels immediately; proposals are not modelled.
 
     Args:
-        network: paths and delays; only round trips count.
-        targets: `C`, per link.
-        steps: updates of all links.
-        levels: at step 0 and before, for all links or each.
-        thresholds: at step 0.
-        smooth: whether routers follow eq 5; otherwise `b` is `u`.
+        network: paths and delays; only the round trips are used.
+        targets: target `C` of each link.
+        steps: number of updates of all links.
+        levels: levels at step 0 and before, for all links or per link.
+        thresholds: thresholds at step 0.
+        smooth: True if routers follow eq 5; otherwise `b` is `u`.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -156,14 +156,14 @@ def iterate(
 
 @explained
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
-    """Returns after how many updates without eq 5 all levels are those of max-min fairness, whatever they were.
+    """Returns the number of updates without eq 5 that make all levels max-min fair, from any start.
 
-    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 2` updates.
+    Once `k` bottleneck levels have settled, the next one takes a round trip and `k + 2` updates.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
         targets: `C`, per link.
-        delay: of the longest round trip, in updates, at least 1.
+        delay: longest round trip, in updates, at least 1.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -181,18 +181,18 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
 def equilibrium(
     routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
 ) -> Equilibrium:
-    """Level: max-min fair rates, where links count what survives on the way to them; signals are levels.
+    """Returns the equilibrium: max-min fair rates, where links count arrivals; signals are levels.
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `C`, per link.
-        counts: how many flows each route stands for.
-        survival: what share of a flow's packets gets as far as a link; one number, or routes by links. Loads are what
-            arrives then.
+        counts: number of flows that each route stands for.
+        survival: fraction of a flow's packets that reaches a link; one number, or routes by links. Loads are then
+            arrival rates.
 
     Raises:
         NetworkError: if a target or route is not allowed.
-        ParameterError: if another number is not.
+        ParameterError: if another number is not allowed.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0], counts=[1, 3, 1]).rates.round(6).tolist()
     [2.0, 2.666667, 2.0]
@@ -203,12 +203,12 @@ def equilibrium(
     counted = found.counts[found.flow] * arriving[found.flow, found.link]
 
     def stops(rising: Floats, taken: Floats) -> Floats:
-        """A level is at most the target, however few flows are counted."""
+        """Limits levels to the target, for any number of flows."""
         return np.minimum(np.maximum(target - taken, 0.0) / rising, target)
 
     rates, limits = fill(crossings, target.size, counted, stops)
     loads = found.sums(rates[found.flow] * counted)
-    # The level of a link that limits no flow is above all rates: what is left, and the largest.
+    # The level of a link that limits no flow is above all rates: the spare capacity plus the largest rate.
     most = np.zeros(loads.size)
     np.maximum.at(most, found.link, rates[found.flow])
     levels = np.maximum(target - loads, 0.0) + most
@@ -224,12 +224,12 @@ def equilibrium(
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """A router counts what the wires before it deliver."""
+    """Returns the equilibrium in a scenario, where routers count what earlier wires deliver."""
     return equilibrium(found.routes, found.available, counts=found.counts, survival=jetmax.survival_of(found))
 
 
 def _judge(port: Port) -> Verdict:
-    """Newton's steps on a concave function: they reach the level from anywhere, whatever the delays."""
+    """Proves stability: Newton's steps on a concave function reach the level from any start, for any delays."""
     interval = port.of_router("interval")
     heard = float(port.delays.max()) + 4 * interval
     raised = float(port.delays.max()) + DECIDED * interval

@@ -1,6 +1,6 @@
-"""MaxNet (Andrew et al., "MaxNet: theory and implementation"): links signal prices, flows answer to the largest.
+"""MaxNet (Andrew et al., "MaxNet: theory and implementation"): links signal prices; flows react to the largest price.
 
-Its equations are in `shared.maxnet_model`, its linear loops in `shared.maxnet_stability`.
+The equations of MaxNet are in `shared.maxnet_model`, its linear loops in `shared.maxnet_stability`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from levelflow.theory.stability.loops import Loop
 from levelflow.theory.validate import explained, read_number
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
-#: Values of eta for which the table of the region has a row.
+#: Rows of the table of the stable region: values of eta.
 ETAS = (0.01, 0.06, 0.25, 0.5, 0.75, 1.0)
-#: Largest gain, and the largest eta that is shown.
+#: Largest alpha and largest eta that are shown.
 MOST_ALPHA, MOST_ETA = math.pi / 2, 2.0
 
 
@@ -32,7 +32,7 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
     if len(set(scales)) > 1:
         return None
     capacities = np.array([link["capacity_bps"] for link in found.links])
-    # Links that nobody crosses may have nothing left.
+    # Links without flows may have no capacity left.
     aims = np.where(found.available > 0, found.available, capacities) / capacities
     return equilibrium(
         found.routes, capacities, counts=found.counts, mu=aims, x_max=of_flows(found, "x_max"), scale=scales[0]
@@ -40,7 +40,7 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
 
 
 def _judge(port: Port) -> Verdict:
-    """The loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13), by the crossings of its Nyquist curve left of -1.
+    """Decides by the loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13): crossings of its Nyquist curve left of -1.
 
     Receivers average prices over one round-trip time (section VI), which eq 13 leaves out: `1/(1 + s tau)`.
     """
@@ -71,14 +71,14 @@ def _judge(port: Port) -> Verdict:
 
 @explained
 def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region:
-    """Returns the gains for which a MaxNet link is stable whose flows have one round trip, with T constant.
+    """Returns the gains for which a MaxNet link is stable if its flows have equal round trips, at constant T.
 
-    Receivers average prices over a round trip, which the paper's loop (13) leaves out; the second curve has it.
+    Receivers average prices over a round trip, which the paper's loop (13) leaves out. The second curve includes it.
 
     Args:
         scale: T, s.
         delay: round trip, s.
-        share: of the capacity that flows take, `mu`.
+        share: fraction of the capacity that flows use, `mu`.
 
     Raises:
         ParameterError: if a number is not above 0.
@@ -94,7 +94,7 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     curves = {both[averaged]: _shown(*curve) for averaged, curve in found.items()}
 
     def ends(eta: float, *, averaged: bool) -> tuple[float, float]:
-        """Returns the lowest stable range of alpha: between crossings of the curve, one loop tells for all."""
+        """Returns the lowest stable range of alpha. Between two crossings of the curve, stability does not change."""
         alpha, etas = found[averaged]
         at = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
         edges = [0.0, *sorted(alpha[k] for k in at if alpha[k] < MOST_ALPHA), MOST_ALPHA]
@@ -110,13 +110,13 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
 
 
 def _shown(alpha: Floats, eta: Floats) -> tuple[Floats, Floats]:
-    """Leaves gaps in a curve where it is outside of what is allowed."""
+    """Removes the points of a curve that are out of range, which leaves gaps."""
     inside = (alpha > 0) & (alpha <= MOST_ALPHA) & (eta > 0) & (eta <= MOST_ETA)
     return np.where(inside, alpha, np.nan), np.where(inside, eta, np.nan)
 
 
 def _loop(gains: dict[str, float], delays: list[float], *, averaged: bool = False) -> Loop:
-    """The loop of a link whose flows, with a round-trip time each, take equal shares of what it aims at."""
+    """Returns the loop of a link whose flows use equal parts of its target and have one round-trip time each."""
     compensator = Compensator(gains["eta"], read_number("alpha", gains["alpha"]) * read_number("scale", gains["scale"]))
     shares = [read_number("mu", gains["mu"], high=1.0) / len(delays)] * len(delays)
     return link_loop(delays, shares, compensator, gains["alpha"], averaged=averaged)

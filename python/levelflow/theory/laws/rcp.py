@@ -1,7 +1,7 @@
 """RCP on one link: equilibrium, linear stability in closed form, fluid model (Dukkipati et al. 2005, section IV).
 
-Rates and capacities are in bit/s, queues in bits, times in s. In the linear model only `x = w d0` counts, frequency
-times round trip, so that neither capacity, number of flows nor round trip matter.
+Rates and capacities are in bit/s, queues in bits, times in s. The linear model depends only on `x = w d0`, frequency
+times round trip. It does not depend on the capacity, the number of flows or the round trip separately.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from levelflow.theory.validate import explained, finite, not_negative, positive,
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (Dukkipati 2005, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
-#: Rates over capacity and queues over C d0 where phase portraits start, for 10 flows (Dukkipati 2005, section IV-F).
+#: Starts of phase portraits, as rate over capacity and queue over C d0, for 10 flows (Dukkipati 2005, section IV-F).
 STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
-#: The start that is the equilibrium itself.
+#: Start at the equilibrium.
 EQUILIBRIUM = (0.1, 0.0)
-#: Steps between those that tell whether a run has settled; no round number, so that it meets every phase of a wave.
+#: Steps between samples for the convergence test; not a round number, so that samples meet every phase of a wave.
 SPARSE = 13
-#: A run has settled if R N / C - 1 and q / (C d0) stay within this in the last tenth.
+#: Bound of |R N / C - 1| and q / (C d0) in the last tenth of a settled run.
 WITHIN = 0.02
-#: Steps between those of a phase portrait.
+#: Steps between the samples of a phase portrait.
 EVERY = 3
-#: Values of beta for which the table of the region has a row.
+#: Rows of the table of the stable region: values of beta.
 BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55)
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link and what uses it; every number may be an array.
+    """A link and its flows. Every number may be an array.
 
     Attributes:
         capacity: C, bit/s.
-        flows: N.
+        flows: N, number of flows.
         d0: round-trip propagation delay, s.
-        interval: T between updates, s.
+        interval: T, time between rate updates, s.
     """
 
     capacity: Numbers = 150e6
@@ -63,17 +63,17 @@ class Link:
 
     @property
     def equilibrium(self) -> tuple[Numbers, Numbers]:
-        """Rate and queue in equilibrium: the fair share, and nothing."""
+        """Rate and queue at equilibrium: the fair share, and an empty queue."""
         return self.capacity / self.flows, 0.0 * self.capacity / self.flows
 
 
 class Slopes(NamedTuple):
-    """Derivatives at the equilibrium, eq 8; those that are not listed are 0.
+    """Derivatives at the equilibrium, eq 8; all other derivatives are 0.
 
     Attributes:
-        queue_by_rate: of q' by R(t - d0).
-        rate_by_rate: of R' by R(t - d0), 1/s.
-        rate_by_queue: of R' by q, 1/s^2.
+        queue_by_rate: derivative of q' by R(t - d0).
+        rate_by_rate: derivative of R' by R(t - d0), 1/s.
+        rate_by_queue: derivative of R' by q, 1/s^2.
     """
 
     queue_by_rate: Numbers
@@ -83,19 +83,19 @@ class Slopes(NamedTuple):
 
 @explained
 def delay(queue: Numbers, link: Link) -> Numbers:
-    """Round trip with the queue, eq 6, s."""
+    """Returns the round trip including queueing delay, eq 6, s."""
     return link.d0 + queue / link.capacity
 
 
 @explained
 def arrivals(rate: Numbers, link: Link) -> Numbers:
-    """Arrivals at the link if routers fed back a rate one round trip ago, eq 5, bit/s."""
+    """Returns the arrival rate at the link if routers fed back `rate` one round trip ago, eq 5, bit/s."""
     return link.flows * rate
 
 
 @explained
 def rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
-    """Growth of the rate, R', from R one interval ago, arrivals and queue, eq 4, bit/s^2."""
+    """Returns R', the change of the rate, from the rate one interval ago, arrivals and queue, eq 4, bit/s^2."""
     finite(queue=queue, load=load)
     return _rate_change(alpha, beta, before, load, queue, link)
 
@@ -107,14 +107,14 @@ def _rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, 
 
 @explained
 def queue_change(load: Numbers, queue: Numbers, link: Link) -> Numbers:
-    """Growth of the queue, q', from arrivals and queue, eq 7: an empty one does not fall, bit/s."""
+    """Returns q', the change of the queue, from arrivals and queue, eq 7, bit/s; at least 0 for an empty queue."""
     growth = load - link.capacity
     return np.where(np.asarray(queue) > 0, growth, np.maximum(growth, 0.0))
 
 
 @explained
 def slopes(alpha: Numbers, beta: Numbers, link: Link) -> Slopes:
-    """Returns the linear model, eq 8."""
+    """Returns the coefficients of the linear model, eq 8."""
     return Slopes(link.flows, -alpha / link.d0, -beta / (link.flows * link.d0**2))
 
 
@@ -133,7 +133,7 @@ def loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
 
 
 def loop_of_alpha(beta: float) -> Loop:
-    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; time is in d0 (Dukkipati 2005, IV-D).
+    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, whose gain is alpha; time is in d0 (Dukkipati 2005, IV-D).
 
     Raises:
         ParameterError: if beta is not positive and finite.
@@ -151,7 +151,7 @@ def magnitude(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
 
 @explained
 def stable_pade(alpha: float, beta: float) -> bool:
-    """Whether all roots are in the left half plane if Padé's approximation takes the place of the delay."""
+    """Returns True if all roots are in the left half plane, with Padé's approximation of the delay."""
     positive(alpha=alpha, beta=beta)
     roots = np.roots(np.polyadd(np.polymul([1, 0, 0], PADE[1]), np.polymul([alpha, beta], PADE[0])))
     return bool(roots.real.max() < 0)
@@ -159,10 +159,10 @@ def stable_pade(alpha: float, beta: float) -> bool:
 
 @explained
 def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
-    """Returns alpha and beta for which a root is at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
+    """Returns alpha and beta with a root at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
 
-    `phi`, the phase lost to the delay, is `x`, or with Padé's approximation, which has magnitude 1 as well, nearly so.
-    From x = 0 to where `phi` is a right angle this is the boundary of the stable region.
+    `phi`, the phase lag of the delay, is `x`. With Padé's approximation, which also has magnitude 1, it is nearly `x`.
+    From x = 0 to the x with `phi = pi/2`, the curve is the boundary of the stable region.
 
     >>> [round(float(gain), 4) for gain in boundary(1.0)]
     [0.8415, 0.5403]
@@ -173,13 +173,13 @@ def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
 
 
 def beta_limit(*, pade: bool = False) -> float:
-    """Returns what beta must stay below for an alpha to be stable."""
+    """Returns the smallest beta for which no alpha is stable."""
     return float(boundary(_top(pade), pade=pade)[1])
 
 
 @explained
 def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | None:
-    """Returns the ends of the stable range of alpha, or none if beta is not below `beta_limit`.
+    """Returns the lower and upper limit of the stable range of alpha; None if beta is not below `beta_limit`.
 
     Raises:
         ParameterError: if beta is not positive and finite.
@@ -199,12 +199,12 @@ def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | Non
 
 
 def right_angle(*, pade: bool = False) -> float:
-    """Returns x at which the phase lost to the delay is a right angle: where `boundary` ends."""
+    """Returns x at which the phase lag of the delay is pi/2, the end of `boundary`."""
     return float(np.sqrt(21.0) - 3 if pade else np.pi / 2)
 
 
 def _top(pade: bool) -> float:
-    """Where beta is largest: the derivative of `x^2 cos(phi)` is 0."""
+    """Returns x of the largest beta, where the derivative of `x^2 cos(phi)` is 0."""
     from scipy.optimize import brentq
 
     def rise(x: float) -> float:
@@ -216,7 +216,7 @@ def _top(pade: bool) -> float:
 
 
 def _groups(lags: Floats) -> list[tuple[float, slice]]:
-    """Returns each lag of a sorted list, with its cases."""
+    """Returns each distinct lag of a sorted list, with the slice of its cases."""
     values, firsts = np.unique(lags, return_index=True)
     return [(float(lag), slice(i, j)) for lag, i, j in zip(values, firsts, [*firsts[1:], lags.size], strict=True)]
 
@@ -232,21 +232,21 @@ def fluid(
     buffer: float = np.inf,
     every: int = 1,
 ) -> Trajectory:
-    """Returns rate and queue by the fluid model, eq 4 to 7, which were what they are at the start before it.
+    """Returns rate and queue in the fluid model, eq 4 to 7. Before the start, both are constant.
 
-    Gains, starts and the link's numbers may be arrays, which broadcast; cases of equal T / d0 advance together.
+    Gains, starts and the link's numbers may be arrays, which broadcast. Cases with equal T / d0 advance together.
 
     Args:
-        gains: alpha, on spare capacity, and beta, on the queue.
-        start: rate, bit/s, and queue, bits.
+        gains: gain alpha on spare capacity, and gain beta on the queue.
+        start: initial rate, bit/s, and initial queue, bits.
         link: the link and its flows.
-        duration: round trips.
-        step: round trips.
-        buffer: what the queue cannot exceed, in units of C d0.
-        every: how many steps there are between two that are recorded.
+        duration: duration in round trips.
+        step: step in round trips.
+        buffer: largest queue, in units of C d0.
+        every: number of steps between two recorded steps.
 
     Returns:
-        Times in s, or in round trips where those differ, and states of shape (times, 2, *cases): rate and queue.
+        Times in s, or in round trips if these differ between cases, and states of shape (times, 2, *cases).
 
     Raises:
         ParameterError: if a gain, a rate or the step is not positive and finite, or a queue or the duration negative.
@@ -286,7 +286,7 @@ def fluid(
 
 @explained
 def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.bool_]:
-    """Returns whether R N / C is near 1 and q / (C d0) near 0 in all of the last tenth of a run, for each case."""
+    """Returns True for each case with R N / C near 1 and q / (C d0) near 0 throughout the last tenth of a run."""
     last = run.states[run.times >= 0.9 * run.times[-1]]
     off = np.maximum(np.abs(last[:, 0] / link.equilibrium[0] - 1), last[:, 1] / (link.capacity * link.d0))
     return off.max(axis=0) <= within
@@ -302,17 +302,18 @@ def settles_from_anywhere(
     step: float = 0.1,
     buffer: float = 10.0,
 ) -> NDArray[np.bool_]:
-    """Returns whether the fluid model settles from every start of the phase portraits but the equilibrium.
+    """Returns True, per pair of gains, if the fluid model settles from all `STARTS` but the equilibrium.
 
-    Without a limit, a small alpha lets the queue reach thousands of C d0, from which it needs some 10^5 round trips.
+    Without a buffer limit, a small alpha lets the queue grow to thousands of C d0; settling then takes some 10^5 round
+    trips.
 
     Args:
-        alpha: gains, of any shape; they, beta and the numbers of the link broadcast.
+        alpha: gains, of any shape; alpha, beta and the numbers of the link broadcast.
         beta: gains.
-        link: the link, by default that of Dukkipati 2005; starts scale with its fair share.
-        duration: round trips.
-        step: round trips.
-        buffer: what the queue cannot exceed, in units of C d0.
+        link: the link, by default that of Dukkipati 2005; starts are relative to its fair share.
+        duration: duration in round trips.
+        step: step in round trips.
+        buffer: largest queue, in units of C d0.
 
     Raises:
         ParameterError: if a gain is not positive and finite.
@@ -329,7 +330,7 @@ def settles_from_anywhere(
 
 @explained
 def equilibrium(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
-    """RCP: a link that limits flows is full, others advertise their capacity; a flow takes the least on its path.
+    """Returns the equilibrium. Links that limit flows are full; all other links advertise their capacity.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).signals.tolist()
     [8.0, 2.0]
@@ -364,14 +365,14 @@ def _ends(beta: float, *, pade: bool) -> tuple[float, float]:
 
 
 def curves() -> dict[str, tuple[Floats, Floats]]:
-    """Returns the boundary of the stable region: exactly, and with Padé's approximation."""
+    """Returns the boundary of the stable region, exact and with Padé's approximation."""
     exact = np.linspace(1e-3, np.pi / 2, POINTS)
     near = np.linspace(1e-3, right_angle(pade=True), POINTS)
     return {"exact: (x sin x, x² cos x)": boundary(exact), "Padé of order 2/2": boundary(near, pade=True)}
 
 
 def _portrait(gains: dict[str, float], duration: float) -> Trajectories:
-    """Follows the fluid model, with the floor of its queue, from each of `STARTS`."""
+    """Integrates the fluid model from each of `STARTS`; the queue cannot fall below 0."""
     link = Link()
     gamma, queue = np.array(STARTS).T
     start = gamma * link.capacity, queue * link.capacity * link.d0

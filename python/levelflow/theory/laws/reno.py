@@ -1,4 +1,4 @@
-"""TCP Reno: rates of largest total utility `-1/x`, weighted by packet over round trip, squared."""
+"""TCP Reno: rates that maximise the total utility `-1/x`, weighted by (packet size / round trip) squared."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from levelflow.theory.networks.utility import optimum
 from levelflow.theory.record import UTILITY, Theory
 from levelflow.theory.validate import explained, read_each
 
-#: Of `x = (s/d) sqrt(A/p)`, the rate of TCP and TFRC at a share of losses.
+#: Factor 1.5 in `x = (s/d) sqrt(1.5/p)`, the rate of TCP and TFRC at loss rate p.
 SQUARE_ROOT = 1.5
 
 
@@ -26,15 +26,15 @@ def equilibrium(
     lost: ArrayLike = 0.0,
     counts: ArrayLike = 1.0,
 ) -> Equilibrium:
-    """TCP and TFRC, `x = (s/d) sqrt(1.5/p)`: the sum of losses `p` is whatever keeps rates within capacities.
+    """Returns the equilibrium `x = (s/d) sqrt(1.5/p)`, with loss rates `p` that keep rates within capacities.
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
-        rtts: round-trip time, s, for all flows or per route; the base one leaves queueing out.
-        packets: bits a packet, for all flows or per route.
-        lost: share that wires lose, for all flows or per route.
-        counts: how many flows each route stands for.
+        rtts: round-trip time, s, for all flows or per route; base round-trip times leave queueing out.
+        packets: packet size, bits, for all flows or per route.
+        lost: fraction of packets lost on wires, for all flows or per route.
+        counts: number of flows that each route stands for.
 
     >>> equilibrium([[0], [0]], [9e6], rtts=[0.04, 0.08], packets=8000).rates.round().tolist()
     [6000000.0, 3000000.0]
@@ -52,7 +52,7 @@ def equilibrium(
 
 
 def in_scenario(found: Competition) -> Equilibrium | None:
-    """The round trip is the base one: queueing delays are left out."""
+    """Returns the equilibrium with base round-trip times, which leave queueing delays out."""
     rtts = round_trips(found)
     if rtts is None:
         return None

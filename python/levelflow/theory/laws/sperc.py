@@ -1,9 +1,9 @@
-"""s-PERC (Jose et al. 2019): a flow takes the least allocation of its path.
+"""s-PERC (Jose et al. 2019): a flow sends at the smallest allocation on its path.
 
     b_l = (C - sum of x satisfied at l) / (flows of l that are not)
 
-A flow is satisfied at a link that allows it more than the others do. Rates are in any one unit; `C` is `gamma` times
-the capacity. In a round, each flow updates each hop of its path.
+A flow is satisfied at a link that allows it more than its other links do. Rates are in any common unit; `C` is `gamma`
+times the capacity. In a round, each flow updates every hop of its path.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Theory
 from levelflow.theory.validate import explained, whole
 from levelflow.theory.verdict import Port, Verdict, each_port
 
-#: Rounds in which a level of bottlenecks settles, at most, with control packets (Jose et al. 2019).
+#: Limit on the rounds in which a bottleneck level settles, with control packets (Jose et al. 2019).
 ROUNDS = 6
 
 
 class Hops:
-    """What flows and links remember, per crossing: a flow at one hop of its path.
+    """State of flows and links at each crossing: a flow at one hop of its path.
 
     Attributes:
-        limits: what a link allows a flow; infinite where the other hops ignore it, and before its first update.
-        allocations: what a link allocates a flow; infinite before its first update.
-        satisfied: whether a flow gets less elsewhere.
-        counted: whether its link knows the flow.
-        most: `MaxSat` per link, and what it will be after the next reset.
+        limits: limit of a flow by a link; infinite if the other hops ignore it, or before the first update.
+        allocations: allocation of a link to a flow; infinite before the first update.
+        satisfied: True if another link limits the flow to less.
+        counted: True if the link has counted the flow.
+        most: `MaxSat` of each link, and its value after the next reset.
     """
 
     def __init__(self, targets: Floats, link: Ints) -> None:
@@ -42,7 +42,7 @@ class Hops:
         self.most = np.zeros((2, targets.size))
 
     def update(self, hop: int, elsewhere: float) -> None:
-        """Updates one crossing, where the other hops of the path allow the flow so much."""
+        """Updates one crossing, given the limit that the other hops of its path set for the flow."""
         here = self.link[hop]
         others = (self.link == here) & self.counted
         others[hop] = False
@@ -59,22 +59,22 @@ class Hops:
 def iterate(
     routes: Routes, targets: ArrayLike, rounds: int, rng: np.random.Generator, *, timeout: int = 1, split: bool = True
 ) -> Floats:
-    """Returns rates by round and flow; round 0 is before flows begin, and rates are infinite.
+    """Returns the rates by round and flow. Round 0 is before flows begin, with infinite rates.
 
     Args:
         routes: per flow, the indices of the links that it crosses, in order.
         targets: `C`, per link.
-        rounds: in each of them, flows update their hops, one flow after the other.
-        rng: draws the order of flows in each round.
-        timeout: between two resets of `MaxSat`, rounds.
-        split: whether each hop is updated by a packet of its own, which brings limits of the round before, as in
-            crates/laws/src/sperc. Otherwise a control packet updates all, and brings those of this round of the hops
-            that it has passed, as in the paper.
+        rounds: number of rounds; in each round, flows update their hops, one flow after another.
+        rng: random generator for the order of flows in each round.
+        timeout: number of rounds between two resets of `MaxSat`.
+        split: True if each hop is updated by its own packet, which carries limits of the previous round, as in
+            crates/laws/src/sperc. Otherwise one control packet updates all hops, and carries the limits computed in
+            this round at the hops that it has passed, as in the paper.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if a number of rounds is not a whole number, or not in its range.
+        ParameterError: if a number of rounds is not a whole number, or out of range.
 
     >>> iterate([[0, 1], [0], [1]], [10.0, 4.0], 12, np.random.default_rng(1))[-1].tolist()
     [2.0, 8.0, 2.0]
@@ -99,7 +99,7 @@ def iterate(
 
 @explained
 def rounds(routes: Routes, targets: ArrayLike) -> int:
-    """Returns after how many rounds rates are max-min fair, at most: six for each level of bottlenecks.
+    """Returns the largest number of rounds until rates are max-min fair: six per bottleneck level.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -113,7 +113,7 @@ def rounds(routes: Routes, targets: ArrayLike) -> int:
 
 @explained
 def equilibrium(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
-    """s-PERC: max-min fair; a link that limits no flow allows what is left.
+    """Returns the equilibrium: max-min fair rates. A link that limits no flow allows its spare capacity.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).signals.tolist()
     [8.0, 2.0]

@@ -1,4 +1,4 @@
-"""TCP Vegas: as FAST, with a backlog between two thresholds."""
+"""TCP Vegas: like FAST, with a backlog between two thresholds instead of a fixed one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from levelflow.theory.record import UTILITY, Theory
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """Vegas settles anywhere between its two thresholds; the middle stands for all."""
+    """Returns the equilibrium with a backlog midway between the thresholds; other equilibria exist."""
     middle = np.add(of_flows(found, "alpha"), of_flows(found, "beta")) / 2
     return equilibrium(found.routes, found.available, backlogs=packet_sizes(found) * middle, counts=found.counts)
 

@@ -1,17 +1,16 @@
 """XCP (Katabi, Handley, Rohrs 2002): its equilibrium, which is constrained max-min fair (Low, Andrew, Wydrowski 2005).
 
-A link of capacity `C`, load `y` and no queue changes the rate of each of its `N` flows, once per mean round-trip time,
-by a share of what is spare and a share of what is shuffled,
+A link with capacity `C`, load `y` and an empty queue changes the rate of each of its `N` flows, once per mean
+round-trip time, by a fraction of the spare capacity and a fraction of the shuffled traffic,
 
     (h + phi^+)/N - (h + phi^-) x/y      phi = alpha (C - y)      h = max(gamma y - |phi|, 0)
 
-and a flow takes the smallest of what the links of its path offer. In equilibrium that is 0. Flows that another link
-limits leave their part of the offer unused, so the load stays below `C` where there are such flows, and a link lets no
-flow have more than
+and a flow uses the smallest change of its path, which is 0 at equilibrium. Flows that another link limits do not use
+their part of this change, so the load stays below `C` if there are such flows. A link limits the rate of a flow to
 
     R(y) = (gamma y^2/N) / ((alpha + gamma) y - alpha C)
 
-which is `C/N` at full load and grows without bound as the load falls to `alpha C/(alpha + gamma)`, 80 % of `C`.
+which is `C/N` at full load, and grows without bound as the load decreases to `alpha C/(alpha + gamma)`, 80 % of `C`.
 """
 
 from __future__ import annotations
@@ -37,27 +36,27 @@ from levelflow.theory.units import base
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
 from levelflow.theory.verdict import NEAR, Port, Verdict
 
-#: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
+#: Gain on the spare bandwidth, and shuffled fraction of the load (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1
-#: What the gain must stay below, `pi/(4 sqrt(2))`, with `beta` from `balanced` (Katabi et al., theorem 1).
+#: Upper bound of alpha, `pi/(4 sqrt(2))`, if `beta` is from `balanced` (Katabi et al., theorem 1).
 ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
-#: Values of alpha for which the table of the region has a row.
+#: Rows of the table of the stable region: values of alpha.
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> FixedPoint:
-    """Returns the rates at which no flow is signalled to change, those of constrained max-min fairness.
+    """Returns the rates that no signal changes: constrained max-min fair rates.
 
-    The flows of the link with the lowest level settle at it. That takes load off the links on which these flows are
-    limited no more, whose levels rise, and so on: as max-min rates are found, with levels that solve a quadratic.
-    Signals are levels, the largest rate `R` that a link lets a flow have: infinite where the load is too low.
+    The flows of the link with the lowest level settle at that level. This reduces the load of the links that no longer
+    limit these flows, and raises the levels of these links. The procedure repeats, like the one for max-min rates, with
+    levels that solve a quadratic. Signals are levels, the largest rate `R` that a link allows; infinite at low load.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link.
-        alpha: gain of the spare bandwidth.
-        gamma: share of the load that is shuffled; the larger, the further from max-min fairness.
+        alpha: gain on the spare bandwidth.
+        gamma: shuffled fraction of the load; a larger fraction increases the distance from max-min fairness.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -88,14 +87,14 @@ def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, 
 def offers(
     routes: Routes, capacities: ArrayLike, rates: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA
 ) -> Floats:
-    """Returns by how much each flow is signalled to change, per mean round-trip time: 0 in equilibrium.
+    """Returns the signalled rate change of each flow, per mean round-trip time; 0 at equilibrium.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
         capacities: per link.
         rates: per flow, above 0, in the unit of the capacities.
-        alpha: gain of the spare bandwidth.
-        gamma: share of the load that is shuffled.
+        alpha: gain on the spare bandwidth.
+        gamma: shuffled fraction of the load.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -119,27 +118,27 @@ def offers(
 
 
 def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains: tuple[float, float]) -> Floats:
-    """Returns the level at which each link stops the flows that still rise, `R = R(taken + rising R)`.
+    """Returns the level at which each link stops the flows that still rise, the solution of `R = R(taken + rising R)`.
 
-    That is `a R^2 + b R = c` with `a > 0` and `c >= 0`, which has one root that is not negative; where `c = 0`, the
-    larger root.
+    The equation is `a R^2 + b R = c` with `a > 0` and `c >= 0`. One root is not negative; for `c = 0`, the larger root
+    is returned.
     """
     alpha, gamma = gains
     a = rising * (flows * (alpha + gamma) - gamma * rising)
     b = flows * ((alpha + gamma) * taken - alpha * capacity) - 2 * gamma * taken * rising
     c = gamma * taken**2
     root = np.sqrt(b**2 + 4 * a * c)
-    # Two forms of the root, each without a difference of nearly equal numbers where it is used.
+    # Each form of the root is used where it subtracts no nearly equal numbers.
     return np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
 
 
 def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
-    """Returns the open loop of the total rate, if all round trips are equal, `e^(-s d) (alpha s d + beta)/(s d)^2`.
+    """Returns the open loop of the total rate for equal round trips, `e^(-s d) (alpha s d + beta)/(s d)^2`.
 
     It is linear: `y' = -(alpha/d) (y(t-d) - C) - (beta/d^2) q(t-d)`, `q' = y - C` (Katabi et al., theorem 1).
 
     Raises:
-        ParameterError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite, or not above 0.
 
     >>> [aggregate_loop(alpha, balanced(alpha)).stable for alpha in (0.55, 0.56)]
     [True, False]
@@ -148,9 +147,9 @@ def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
 
 
 def balanced(alpha: ArrayLike) -> Floats:
-    """Returns `beta = alpha^2 sqrt(2)`: the gain crossing is at `w d = alpha sqrt(2)`, with 45 degrees of lead there.
+    """Returns `beta = alpha^2 sqrt(2)`: the gain crossover is at `w d = alpha sqrt(2)`, with 45 degrees of phase lead.
 
-    The delay takes `w d` of these, so the loop is stable for `alpha` below `ALPHA_LIMIT`.
+    The delay reduces this phase lead by `w d`, so the loop is stable for `alpha` below `ALPHA_LIMIT`.
 
     >>> balanced(0.4).round(4).item()
     0.2263
@@ -167,7 +166,7 @@ def equilibrium(
     alpha: float = ALPHA,
     gamma: float = GAMMA,
 ) -> Equilibrium:
-    """XCP (Low, Andrew, Wydrowski 2005). `counts` are whole numbers: links count flows.
+    """Returns the equilibrium (Low, Andrew, Wydrowski 2005). `counts` are whole numbers: links count flows.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
     [2.0, 7.173, 2.0]
@@ -184,7 +183,7 @@ def equilibrium(
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """Links count flows, of which there is a whole number."""
+    """Returns the equilibrium in a scenario with rounded counts, since links count whole flows."""
     gains = found.entries[0]["params"]
     counts = np.maximum(found.counts.round(), 1.0)
     return equilibrium(
@@ -193,7 +192,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(ports: list[Port]) -> list[Verdict]:
-    """As RCP, and flows become equal as `gamma` of the traffic is shuffled in each round trip."""
+    """Decides as for RCP. Flows become equal because `gamma` of the traffic is shuffled in each round trip."""
     verdicts = []
     for port, found in zip(ports, explicit.verdicts(ports, relative=False), strict=True):
         shuffled = -np.log(NEAR) / port.of_router("gamma") * port.mean_delay if port.of_router("gamma") else np.inf
@@ -202,7 +201,7 @@ def _judge(ports: list[Port]) -> list[Verdict]:
 
 
 def region() -> Region:
-    """Returns the same for XCP, whose loop is RCP's, with the gains that its theorem 1 proves (Katabi et al. 2002).
+    """Returns the stable region, whose loop is that of RCP, and the gains of theorem 1 (Katabi et al. 2002).
 
     The margin is the factor by which the loop's gain may rise.
 

@@ -1,1 +1,1 @@
-"""Routes over links: max-min fair and utility-optimal rates, bottlenecks, laws stepped over paths."""
+"""Routes over links: max-min fair and utility-optimal rates, bottlenecks, and laws iterated over paths."""

@@ -1,12 +1,12 @@
-"""Who is bottlenecked where, and what that makes of stability (Zhang 2008, section VI.4).
+"""Assignment of bottlenecks to flows, and its effect on stability (Zhang 2008, section VI.4).
 
-A *bottleneck* of a flow is a full link on which no flow has a larger rate (definition 6). An *assignment* names one
-link of the route of each flow as the one it listens to. There the flow is *responsive*; on its other links it is
-*unresponsive*: it disturbs the flows that listen there, an edge `s -> r` of the *dependency graph* for each of them. An
-assignment is *consistent* if this graph has no cycle. Then links settle one after the other, and a network is
-stable if each link with its responsive flows is (lemmas 17 and 18, theorem 14).
+A *bottleneck* of a flow is a full link on which no flow has a larger rate (definition 6). An *assignment* maps each
+flow to the link of its route whose signal it follows. The flow is *responsive* on this link and *unresponsive* on its
+other links, where it disturbs the responsive flows. Each disturbance is an edge `s -> r` of the *dependency graph*. An
+assignment is *consistent* if this graph has no cycle. Then links settle one after another, and a network is stable if
+each link is stable with its responsive flows (lemmas 17 and 18, theorem 14).
 
-Flows and links go by their index.
+Flows and links are identified by their index.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from levelflow.theory.validate import LARGEST_WHOLE, explained, read_each, read_
 
 
 class AssignmentError(TheoryError):
-    """Bottlenecks that are not links of the routes, or rates that are not numbers."""
+    """Assigned bottlenecks that are not on the routes, or rates that are not numbers."""
 
 
 class InconsistentError(AssignmentError):
-    """An assignment whose dependency graph has a cycle where none may be."""
+    """An assignment whose dependency graph has a cycle, although none is allowed."""
 
 
 @explained
@@ -44,19 +44,19 @@ def bottleneck_sets(
 ) -> list[list[int]]:
     """Returns all bottlenecks of each flow (definition 6), in ascending order.
 
-    Rates that fit are max-min fair if and only if no set is empty.
+    Feasible rates are max-min fair if and only if every flow has a bottleneck.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
         capacities: per link.
         rates: per flow, in the unit of the capacities.
-        weights: per flow; with them, rate over weight takes the place of the rate.
-        tolerance: the share of its capacity that a full link may leave unused or exceed, and of the largest rate that
-            a bottlenecked flow may lack.
+        weights: per flow; rates are divided by the weights before a comparison.
+        tolerance: relative difference between load and capacity up to which a link is full, and relative difference
+            between the rate of a flow and the largest rate up to which the flow is bottlenecked.
 
     Raises:
         ParameterError: if there is not one rate for each flow, or it is negative, infinite or NaN.
-        NetworkError: if the network is none, as for `levelflow.theory.networks.maxmin.maxmin`.
+        NetworkError: if the network is invalid, as for `levelflow.theory.networks.maxmin.maxmin`.
 
     >>> bottleneck_sets([[0, 1], [0], [1]], [10.0, 4.0], [2.0, 8.0, 2.0])
     [[1], [0], [1]]
@@ -77,15 +77,15 @@ def bottleneck_sets(
 
 @explained
 def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> Assignment:
-    """Returns the assignment of a bottleneck to each flow.
+    """Returns the assignment with the given bottleneck of each flow.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
-        bottlenecks: per flow, a link of its route.
-        links: how many there are; as many as the routes name, by default.
+        bottlenecks: per flow, one link of its route.
+        links: number of links; by default, the largest index in the routes plus one.
 
     Raises:
-        AssignmentError: if there is not one bottleneck for each flow, or it is not on its route.
+        AssignmentError: if there is not one bottleneck per flow, or it is not on the flow's route.
         RouteError: if a flow crosses no link or an unknown one.
 
     >>> fig_30 = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
@@ -107,11 +107,11 @@ def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """A bottleneck for each flow; `assign` makes one from routes.
+    """A bottleneck for each flow; `assign` builds it from routes.
 
     Attributes:
-        crosses: flows by links: whether the flow crosses the link.
-        bottlenecks: per flow, the link that it listens to.
+        crosses: flows by links; True if the flow crosses the link.
+        bottlenecks: per flow, the link whose signal it follows.
     """
 
     crosses: Bools
@@ -119,29 +119,29 @@ class Assignment:
 
     @cached_property
     def links(self) -> list[int]:
-        """The links that some flow listens to, ascending."""
+        """Links that are the bottleneck of a flow, in ascending order."""
         return np.unique(self.bottlenecks).tolist()
 
     @cached_property
     def counts(self) -> Ints:
-        """Per link, the number of its responsive flows."""
+        """Number of responsive flows of each link."""
         return np.bincount(self.bottlenecks, minlength=self.crosses.shape[1])
 
     def responsive(self, link: int) -> Ints:
-        """Returns the flows that listen to a link."""
+        """Returns the flows whose bottleneck is `link`."""
         return np.flatnonzero(self.bottlenecks == link)
 
     def unresponsive(self, link: int) -> Ints:
-        """Returns the flows that cross a link and listen to another."""
+        """Returns the flows that cross `link` and have another bottleneck."""
         return np.flatnonzero(self.crosses[:, link] & (self.bottlenecks != link))
 
     @cached_property
     def dependencies(self) -> Bools:
-        """Flows by flows: at `r, s`, whether `s` disturbs `r`: it crosses the bottleneck of `r` and has another."""
+        """Flows by flows; True at `r, s` if `s` disturbs `r`: `s` crosses the bottleneck of `r` but has another."""
         return self.crosses.T[self.bottlenecks] & (self.bottlenecks[None, :] != self.bottlenecks[:, None])
 
     def graph(self) -> Any:
-        """Returns the dependency graph, a `networkx.DiGraph` of flows with an edge from `s` to each `r` it disturbs."""
+        """Returns the dependency graph, a `networkx.DiGraph` with an edge `s -> r` if flow `s` disturbs flow `r`."""
         import networkx as nx
 
         graph = nx.DiGraph()
@@ -151,9 +151,9 @@ class Assignment:
 
     @cached_property
     def precedence(self) -> Any:
-        """A `networkx.DiGraph` of `links`, with an edge from one to another if a flow of the first crosses the second.
+        """A `networkx.DiGraph` of `links`, with an edge `k -> l` if a flow with the bottleneck `k` crosses `l`.
 
-        It has a cycle if and only if the dependency graph has one, and is much smaller.
+        It has a cycle if and only if the dependency graph has one, and is much smaller than the dependency graph.
         """
         import networkx as nx
 
@@ -165,7 +165,7 @@ class Assignment:
         return graph
 
     def cycle(self) -> list[int] | None:
-        """Returns flows each of which disturbs the next, and the last the first; None if there is no such circle."""
+        """Returns a cycle of flows, in which each flow disturbs the next; None if there is no cycle."""
         import networkx as nx
 
         try:
@@ -176,19 +176,19 @@ class Assignment:
 
     @property
     def consistent(self) -> bool:
-        """Whether the dependency graph has no cycle."""
+        """True if the dependency graph has no cycle."""
         import networkx as nx
 
         return bool(nx.is_directed_acyclic_graph(self.precedence))
 
     def layers(self) -> list[list[int]]:
-        """Returns the links in the order in which they settle, those together that wait for none of the others.
+        """Returns the links in the order in which they settle, grouped into layers that settle independently.
 
-        No flow is unresponsive on the links of the first layer (lemma 18). Without them and their flows none is on
-        those of the second, and so on.
+        No flow is unresponsive on the links of the first layer (lemma 18). Without these links and their flows, the
+        same holds for the second layer, and so on.
 
         Raises:
-            InconsistentError: if there is no such order; names a cycle.
+            InconsistentError: if there is no such order. The message names a cycle.
         """
         import networkx as nx
 
@@ -202,23 +202,23 @@ class Assignment:
         """Returns each link with its responsive flows, in the order of `layers`.
 
         Raises:
-            InconsistentError: if there is no such order; names a cycle.
+            InconsistentError: if there is no such order. The message names a cycle.
         """
         return [(link, self.responsive(link)) for layer in self.layers() for link in layer]
 
 
 @explained
 def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
-    """Returns the assignment in which each flow listens to the largest price that it has seen on its route (eq. 62).
+    """Returns the assignment in which each flow follows the largest price that it received from its route (eq. 62).
 
-    Of equal prices it takes that of the lowest index, which all flows agree on.
+    Among equal prices, the link with the lowest index is chosen, so all flows agree.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
-        prices: per link; or flows by links, where flows have looked at different times.
+        prices: per link, or flows by links if flows received prices at different times.
 
     Raises:
-        AssignmentError: if there is not one price for each link, or it is NaN.
+        AssignmentError: if there is not one price per link, or a price is NaN.
         RouteError: if a flow crosses no link or an unknown one.
 
     >>> by_price([[0, 1], [0, 1]], [[0.2, 0.1], [0.1, 0.2]]).cycle()  # the second looked later
@@ -229,21 +229,22 @@ def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
         raise AssignmentError(f"prices of shape {seen.shape} are not allowed; needs one per link, or flows by links")
     links = seen.shape[-1]
     crosses = crossing_matrix(routes, links) > 0
-    # A price of minus infinity is still that of a link on the route.
+    # A link of the route may have a price of minus infinity.
     offered = np.where(crosses, np.broadcast_to(seen, crosses.shape), -np.inf)
     largest = crosses & (offered == offered.max(axis=1, initial=-np.inf, keepdims=True))
     return Assignment(crosses, largest.argmax(axis=1))
 
 
 def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayLike]) -> Floats:
-    """Returns the rates in equilibrium, link after link: to those that follow, what has settled is a constant load.
+    """Returns the equilibrium rates, link after link. On later links, settled flows are a constant load.
 
     Args:
-        assignment: who listens where.
-        rates_on: from a link, its responsive flows and the load of the others, the rates of the first.
+        assignment: the bottleneck of each flow.
+        rates_on: maps a link, its responsive flows and the load of its other flows to the rates of the responsive
+            flows.
 
     Raises:
-        InconsistentError: if links wait for each other.
+        InconsistentError: if links depend on each other in a cycle.
 
     >>> half = assign([[0, 1], [0], [1]], [0, 0, 1])
     >>> settle(half, lambda link, flows, load: ([4.0, 10.0][link] - load) / flows.size).tolist()
@@ -257,7 +258,7 @@ def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayL
 
 @explained
 def random_routes(random: np.random.Generator, flows: int, links: int, shortest: int, longest: int) -> list[list[int]]:
-    """Returns routes over different links each; all lengths, and all links, are equally likely.
+    """Returns routes without repeated links. All lengths and all links are equally likely.
 
     Raises:
         AssignmentError: unless `1 <= shortest <= longest <= links`.
@@ -271,13 +272,13 @@ def random_routes(random: np.random.Generator, flows: int, links: int, shortest:
 
 
 def random_assignment(random: np.random.Generator, routes: Routes) -> Assignment:
-    """Returns an assignment in which each link of a route is as likely as any other; it is hardly ever consistent."""
+    """Returns an assignment that draws a link of each route uniformly; it is rarely consistent."""
     read_crossings(routes, LARGEST_WHOLE)
     return assign(routes, [route[int(random.integers(len(route)))] for route in routes])
 
 
 def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment:
-    """Returns an assignment by a random order of the links that all flows agree on: each listens to its first."""
+    """Returns an assignment from a random order of all links: each flow follows the first link of its route."""
     if not read_crossings(routes, LARGEST_WHOLE)[1].size:
         raise AssignmentError("no routes are not allowed; needs at least one")
     rank = random.permutation(max(max(route) for route in routes) + 1)
@@ -286,13 +287,13 @@ def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment
 
 @explained
 def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: ArrayLike) -> Floats:
-    """Returns what the rate of `r` changes with the rate of `s`, flows by flows.
+    """Returns the derivatives of the rate of flow `r` with respect to the rate of flow `s`, as flows by flows.
 
     Args:
-        assignment: who listens where.
-        own: per flow, or for all: the part for `r = s`.
-        among: what the flows that listen to the same link add, `r` itself included.
-        others: what the flows add that are unresponsive there.
+        assignment: the bottleneck of each flow.
+        own: addend for `r = s`, per flow or for all flows.
+        among: addend for flows `s` with the bottleneck of `r`, including `r` itself.
+        others: addend for flows `s` that are unresponsive at the bottleneck of `r`.
     """
     count = len(assignment.bottlenecks)
     same = assignment.bottlenecks[:, None] == assignment.bottlenecks[None, :]
@@ -307,7 +308,7 @@ def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: A
 def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
     """Returns the Jacobian of JetMax, `(1 - tau) I - tau U` (eq. 133 and 134), at any rates.
 
-    `U` is 1 over the number of flows that listen to the bottleneck of `r`, for each `s` that disturbs `r`.
+    For each `s` that disturbs `r`, `U` is 1 divided by the number of flows with the bottleneck of `r`.
     """
     tau = read_number("tau", tau, -np.inf)
     return jacobian(assignment, 1 - tau, 0.0, -tau / assignment.counts[assignment.bottlenecks])
@@ -315,14 +316,14 @@ def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
 
 @explained
 def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128]:
-    """Returns the eigenvalues of a Jacobian; if the assignment is consistent, those of one link after the other.
+    """Returns the eigenvalues of a Jacobian; those of each link in turn if the assignment is consistent.
 
-    In the order of `Assignment.subsystems` such a matrix is block-triangular, so that its eigenvalues are those of the
-    blocks. A numerical method sees them blurred where the whole is far from normal.
+    In the order of `Assignment.subsystems`, the matrix is block-triangular, so its eigenvalues are those of the blocks.
+    Computed from the whole matrix, the eigenvalues would be inaccurate if the matrix is far from normal.
 
     Raises:
-        AssignmentError: if the matrix is not flows by flows and finite, or makes a flow depend on one that does not
-            cross its bottleneck.
+        AssignmentError: if the matrix is not flows by flows and finite, or the rate of a flow depends on a flow that
+            does not cross its bottleneck.
     """
     whole = np.array(matrix, dtype=np.float64)
     count = len(assignment.bottlenecks)
@@ -341,7 +342,7 @@ def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128
 
 @explained
 def spectral_radius(assignment: Assignment, matrix: ArrayLike) -> float:
-    """Returns the largest magnitude in the `spectrum`: below 1, the undelayed system is stable.
+    """Returns the largest modulus of the `spectrum`. Below 1, the system without delays is stable.
 
     >>> circle = assign([[0, 1], [0, 1], [0, 1]], [0, 0, 1])  # each disturbs those on the other link
     >>> round(spectral_radius(circle, jetmax_jacobian(circle, 0.6)), 12)

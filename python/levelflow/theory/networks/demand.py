@@ -1,6 +1,6 @@
-"""What flows want at a price: the rate at which the marginal utility is what they pay.
+"""Demand of flows at a price: the rate at which a flow's marginal utility equals the price that it pays.
 
-Rates, prices and marginal utilities are logarithms here, of numbers in units that the caller chose near 1.
+Rates, prices and marginal utilities are given as logarithms, in units chosen by the caller so that values are near 1.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 from levelflow.theory.arrays import Floats
 
-#: Rates are sought between these logarithms: what is wanted below the lower one counts as nothing.
+#: Range of the logarithms of rates that are searched; demand at the lower bound counts as 0.
 LOWEST, HIGHEST = -28.0, 28.0
-#: So many halvings of what is between leave the last digit.
+#: Number of bisections that determines all digits.
 HALVINGS = 60
-#: Newton's method on sums of powers ends before that, at this part of the last step's digits.
+#: Newton's method on sums of powers stops after this number of steps, or at this change of the rate.
 MOST_STEPS, EXACT = 60, 1e-15
-#: Half the width over which a slope is measured.
+#: Half the width over which a slope is estimated.
 ASIDE = 1e-5
 
 
 class Wanted(NamedTuple):
-    """What flows want.
+    """Demand of flows at given prices.
 
     Attributes:
-        rates: logarithms.
-        steepness: `-x U''/U'`: by how many small shares the price must grow for the rate to fall by one; infinite where
-            the rate does not move.
+        rates: logarithms of the demanded rates.
+        steepness: `-x U''/U'`, the relative increase of the price per relative decrease of the rate; infinite if the
+            rate is constant.
     """
 
     rates: Floats
@@ -38,16 +38,16 @@ class Wanted(NamedTuple):
 
 
 class Demand(Protocol):
-    """Marginal utilities that fall, one per flow."""
+    """Decreasing marginal utilities, one per flow."""
 
     def marginal(self, rates: Floats) -> Floats:
-        """Returns the logarithm of `U'` at logarithms of rates."""
+        """Returns the logarithm of `U'` at the given logarithms of rates."""
 
     def at(self, prices: Floats) -> Wanted:
-        """Returns what is wanted at logarithms of prices."""
+        """Returns the demand at the given logarithms of prices."""
 
     def misfit(self, rates: Floats, prices: Floats) -> Floats:
-        """Returns by which share the marginal utility differs from the price, or the rate from the wanted one."""
+        """Returns the relative difference between marginal utility and price, or between rate and demand."""
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ class Powers:
     order: Floats
 
     def marginal(self, rates: Floats) -> Floats:
-        """Returns the logarithm of `U'` at logarithms of rates."""
+        """Returns the logarithm of `U'` at the given logarithms of rates."""
         from scipy.special import logsumexp
 
         terms = self.height - self.order * rates
         return logsumexp(terms, axis=0) if len(terms) > 1 else terms[0]
 
     def at(self, prices: Floats) -> Wanted:
-        """Returns what is wanted at logarithms of prices.
+        """Returns the demand at the given logarithms of prices.
 
-        By each term alone less is wanted. From the most of that, Newton's method climbs to the root without passing it,
-        since the logarithm of a sum of powers is convex in that of the rate.
+        Each term alone gives a smaller demand. From the largest demand of a term, Newton's method climbs to the root
+        without passing it, since the logarithm of a sum of powers is convex in the logarithm of the rate.
         """
         rates = ((self.height - prices) / self.order).max(axis=0)
         for _ in range(MOST_STEPS if len(self.height) > 1 else 0):
@@ -84,7 +84,7 @@ class Powers:
         return Wanted(rates, self._steepness(rates))
 
     def misfit(self, rates: Floats, prices: Floats) -> Floats:
-        """Returns by which share the marginal utility differs from the price."""
+        """Returns the relative difference between marginal utility and price."""
         return np.abs(np.expm1(self.marginal(rates) - prices))
 
     def _steepness(self, rates: Floats) -> Floats:
@@ -95,12 +95,12 @@ class Powers:
 
 @dataclass(frozen=True)
 class Falling:
-    """Any marginal utilities that fall, by halving.
+    """Any decreasing marginal utilities, inverted by bisection.
 
     Attributes:
-        function: from the rates of all flows to the marginal utility of each, in units of their own.
-        rate: logarithm of our unit of rate in theirs.
-        price: logarithm of our unit of price in theirs.
+        function: maps the rates of all flows to their marginal utilities, in units of its own.
+        rate: logarithm of this module's unit of rate, in the function's unit.
+        price: logarithm of this module's unit of price, in the function's unit.
     """
 
     function: Callable[[Floats], Floats]
@@ -108,11 +108,11 @@ class Falling:
     price: float
 
     def marginal(self, rates: Floats) -> Floats:
-        """Returns the logarithm of `U'` at logarithms of rates; minus infinity where no more is wanted."""
+        """Returns the logarithm of `U'` at the given logarithms of rates; minus infinity where demand ends."""
         return np.log(np.maximum(self._value(rates), 0.0))
 
     def at(self, prices: Floats) -> Wanted:
-        """Returns what is wanted at logarithms of prices, from `LOWEST` to `HIGHEST`."""
+        """Returns the demand at the given logarithms of prices, from `LOWEST` to `HIGHEST`."""
         low, high = np.full_like(prices, LOWEST), np.full_like(prices, HIGHEST)
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -121,9 +121,9 @@ class Falling:
         return Wanted(low, np.where(_first(low) | (HIGHEST - low < 2 * ASIDE), np.inf, self._steepness(low, prices)))
 
     def misfit(self, rates: Floats, prices: Floats) -> Floats:
-        """Returns by which share the marginal utility differs from the price, or the rate from the wanted one.
+        """Returns the relative difference between marginal utility and price, or between rate and demand.
 
-        Who wants next to nothing at a price may value the first bit less than that.
+        A flow with almost no demand at a price may value the first bit at less than this price.
         """
         over = np.expm1(self.marginal(rates) - prices)
         over = np.where(_first(rates), np.maximum(over, 0.0), np.abs(over))
@@ -133,11 +133,11 @@ class Falling:
         return np.asarray(self.function(np.exp(rates + self.rate)), dtype=np.float64) / np.exp(self.price)
 
     def _steepness(self, rates: Floats, prices: Floats) -> Floats:
-        """Where no more is wanted `U'` ends at 0; `-x U''` does not."""
+        """Returns `-x U''` divided by the price; unlike `-x U''/U'`, it is defined where `U'` is 0."""
         fall = (self._value(rates - ASIDE) - self._value(rates + ASIDE)) / (2 * ASIDE)
         return np.maximum(fall, ASIDE * np.exp(prices)) / np.exp(prices)
 
 
 def _first(rates: Floats) -> NDArray[np.bool_]:
-    """Tells rates that count as nothing."""
+    """Returns True for rates that count as 0."""
     return rates - LOWEST < 2 * ASIDE

@@ -1,8 +1,8 @@
-"""An equilibrium of flows in a network, with its proof, and what the laws share in finding theirs.
+"""Equilibrium of flows in a network, with its residual, and tools that laws use to find their equilibrium.
 
-A route stands for `counts` equal flows; `rates` are those of one of them. Rates, capacities and loads are in bit/s,
-times in s, packets in bits. `residual` is what is missing, as a share, in the law's own equations, evaluated from
-rates, loads and signals. `theory/laws/<law>.py` says what the equilibrium of each law is, and what its links signal.
+A route stands for `counts` equal flows; `rates` are rates of a single flow. Rates, capacities and loads are in bit/s,
+times in s, packets in bits. `residual` is the relative error in the law's own equations, evaluated from rates, loads
+and signals. `theory/laws/<law>.py` defines the equilibrium of each law, and the signal of the law's links.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from levelflow.theory.networks.routes import CapacityError, Routes, read_capacit
 from levelflow.theory.queues.marking import excess_share
 from levelflow.theory.validate import read_each
 
-#: A link is overloaded beyond this share of its capacity.
+#: Relative overload beyond which a link counts as overloaded.
 FULL = 1e-9
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """Rates that a law keeps.
+    """Equilibrium rates of a law.
 
     Attributes:
-        rates: of one flow of each route, as sent.
-        loads: per link, what arrives.
-        signals: per link, what its router or its queue signals.
-        bottlenecks: per route, the link that limits its flows: the tightest, or that of the largest price; the lowest
-            index where several are.
-        losses: per link, the share of the load that does not fit.
-        queues: per link, bits; infinite where losses last, so that any buffer is full; NaN where the law leaves them
-            open.
-        residual: what is missing in the equations of the law, as a share.
+        rates: rate of one flow of each route, as sent.
+        loads: arrival rate at each link.
+        signals: per link, the signal of its router or queue.
+        bottlenecks: per route, the link that limits its flows: the tightest one, or the one with the largest price;
+            among several, the lowest index.
+        losses: per link, the fraction of the load that is lost.
+        queues: per link, bits; infinite if losses persist, so that any buffer is full; NaN if the law does not
+            determine them.
+        residual: relative error in the equations of the law.
     """
 
     rates: Floats
@@ -48,7 +48,7 @@ class Equilibrium:
 
 
 class RoutedFlows:
-    """Routes over links, and how many flows each stands for."""
+    """Routes over links, and the number of flows that each route stands for."""
 
     def __init__(self, routes: Routes, capacities: ArrayLike, counts: ArrayLike) -> None:
         self.routes = routes
@@ -64,11 +64,11 @@ class RoutedFlows:
         return read_each(name, values, len(self.routes))
 
     def sums(self, values: Floats) -> Floats:
-        """Returns the sum of values of crossings for each link."""
+        """Returns, for each link, the sum of the values of its crossings."""
         return np.bincount(self.link, weights=values, minlength=self.capacity.size).astype(np.float64)
 
     def loads(self, rates: Floats) -> Floats:
-        """Returns what arrives at each link."""
+        """Returns the arrival rate at each link."""
         return self.sums((rates * self.counts)[self.flow])
 
     def largest(self, signals: Floats) -> Floats:
@@ -76,7 +76,7 @@ class RoutedFlows:
         return signals[self.dearest(signals)]
 
     def dearest(self, signals: Floats) -> Ints:
-        """Returns the link of the largest signal on each route."""
+        """Returns the link with the largest signal on each route."""
         order = np.lexsort((self.link, -signals[self.link], self.flow))
         return self.link[order][self.starts[:-1]]
 
@@ -85,7 +85,7 @@ class RoutedFlows:
         return np.bincount(self.flow, weights=signals[self.link], minlength=len(self.routes)).astype(np.float64)
 
     def fair(self, weights: Floats | float = 1.0) -> tuple[Floats, Ints]:
-        """Returns max-min fair rates of one flow, and the link that limits each."""
+        """Returns max-min fair rates of single flows, and the link that limits each route."""
         total = self.counts * weights
         rates, limits = rates_and_bottlenecks(self.routes, self.capacity, total)
         return rates / self.counts, limits
@@ -93,7 +93,7 @@ class RoutedFlows:
     def at(
         self, rates: Floats, signals: Floats, limits: Ints, missing: Floats, queues: Floats | None = None
     ) -> Equilibrium:
-        """Returns the answer; where nothing is said of queues they are full or empty."""
+        """Returns the equilibrium. Queues are full or empty unless given."""
         loads = self.loads(rates)
         if queues is None:
             queues = np.where(loads > self.capacity * (1 + FULL), np.inf, 0.0)
@@ -101,5 +101,5 @@ class RoutedFlows:
         return Equilibrium(rates, loads, signals, limits, losses, queues, float(np.max(missing, initial=0.0)))
 
     def by_price(self, rates: Floats, prices: Floats, missing: Floats, queues: Floats | None = None) -> Equilibrium:
-        """Returns the answer for a law that listens to prices."""
+        """Returns the equilibrium of a law whose flows follow the largest price on their path."""
         return self.at(rates, prices, self.dearest(prices), missing, queues)

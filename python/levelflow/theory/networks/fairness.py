@@ -1,4 +1,4 @@
-"""How fast flows become equal when all take their steps together (Zhang 2008, chapter V.3.2)."""
+"""Speed at which rates become equal if all flows step at the same time (Zhang 2008, chapter V.3.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from levelflow.theory.validate import explained, positive, read_each, read_numbe
 
 @explained
 def fairness(rates: ArrayLike) -> float:
-    """Returns the smallest rate over the largest (eq 107).
+    """Returns the smallest rate divided by the largest (eq 107).
 
     >>> fairness([1.0, 4.0])
     0.25
@@ -26,7 +26,7 @@ def fairness(rates: ArrayLike) -> float:
 
 @explained
 def unfair(flows: int, capacity: float) -> Floats:
-    """Returns the start of theorem 12: one flow, the last, has the whole link."""
+    """Returns the initial rates of theorem 12: the last flow has the whole link."""
     whole(1, flows=flows)
     positive(capacity=capacity)
     rates = np.zeros(flows)
@@ -36,16 +36,16 @@ def unfair(flows: int, capacity: float) -> Floats:
 
 @explained
 def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: float, most: int = 1_000_000) -> int:
-    """Returns after how many steps the smallest rate is within `eps` of the largest.
+    """Returns the number of steps until the smallest rate is within `eps` of the largest.
 
     Args:
-        step: the next rates, from those before.
-        start: the first rates.
-        eps: above 0.
-        most: how many steps to take at most.
+        step: maps rates to the next rates.
+        start: initial rates.
+        eps: largest relative difference, above 0.
+        most: limit on steps.
 
     Raises:
-        ParameterError: if `eps` is not allowed, or the rates are not fair after so many steps.
+        ParameterError: if `eps` is not allowed, or the rates are not fair after `most` steps.
 
     >>> steps_to_fairness(lambda x: (x + x.mean()) / 2, [0.0, 1.0], 0.1)
     5

@@ -1,4 +1,4 @@
-"""Water filling: the levels of all flows rise together until links stop them, the link of the lowest level first."""
+"""Water filling: the levels of all flows rise together until links stop them, the link with the lowest level first."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from levelflow.theory.validate import explained, whole
 
 
 class Filled(NamedTuple):
-    """Where levels stopped.
+    """Result of water filling.
 
     Attributes:
-        levels: per flow.
-        bottlenecks: per flow, the link that stopped it; the lowest index where several do.
+        levels: final level of each flow.
+        bottlenecks: per flow, the link that stopped it; among several, the lowest index.
     """
 
     levels: Floats
@@ -27,15 +27,15 @@ class Filled(NamedTuple):
 def fill(
     crossings: tuple[Ints, Ints, Ints], links: int, loads: Floats, level: Callable[[Floats, Floats], Floats]
 ) -> Filled:
-    """Raises the levels of all flows.
+    """Raises the levels of all flows until links have stopped every flow.
 
     Args:
-        crossings: as `levelflow.theory.networks.routes.read_crossings` returns them.
-        links: how many there are.
-        loads: per crossing, above 0: what a flow of level 1 puts on the link.
-        level: where each link stops the flows that it still carries, from the load that they put on it at level 1, and
-            the load of those that other links stopped. It must not fall when flows are stopped below it. For links
-            whose flows have all stopped, it may return anything.
+        crossings: result of `levelflow.theory.networks.routes.read_crossings`.
+        links: number of links.
+        loads: per crossing, above 0: load on the link of a flow at level 1.
+        level: returns the level at which each link stops its flows, given the load of its rising flows at level 1 and
+            the load of its stopped flows. The level must not fall when flows are stopped below it. For links without
+            rising flows, any value is allowed.
     """
     flow, link, starts = crossings
     whole(int(link.max(initial=-1)) + 1, links=links)
@@ -53,12 +53,12 @@ def fill(
         tight = int(np.argmin(stops))
         here = by_link[edges[tight] : edges[tight + 1]]
         settled = np.unique(here[limits[here] < 0])
-        risen = max(risen, stops[tight])  # by rounding alone, little that is left may say less
+        risen = max(risen, stops[tight])  # rounding of a small remainder could lower it
         levels[settled] = risen
         limits[settled] = tight
         entries = _ranges(starts, settled)
         np.add.at(taken, link[entries], risen * loads[entries])
-        # Summed anew, since what is left of a difference of very unequal loads may be all rounding.
+        # Sums are recomputed: the difference of very unequal loads may be all rounding error.
         touched = np.unique(link[entries])
         there = _ranges(edges, touched)
         left = np.where(limits[by_link[there]] < 0, loads[order[there]], 0.0)
@@ -68,6 +68,6 @@ def fill(
 
 
 def _ranges(starts: Ints, chosen: Ints) -> Ints:
-    """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, one after the other."""
+    """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, concatenated."""
     sizes = starts[chosen + 1] - starts[chosen]
     return np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())

@@ -10,7 +10,7 @@ from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.routes import Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each, read_numbers
 
-#: Rates that differ by this share are of one level of bottlenecks.
+#: Relative difference below which rates belong to the same bottleneck level.
 SAME = 1e-9
 
 
@@ -18,8 +18,8 @@ SAME = 1e-9
 def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns the rate of each flow in the (weighted) max-min fair allocation.
 
-    Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow of weight 3 counts
-    as three flows, and its rate is the sum of theirs.
+    Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow with weight 3 counts
+    as three flows, and gets the sum of their rates.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -39,7 +39,7 @@ def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> F
 
 @explained
 def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Ints:
-    """Returns the link that limits each flow in the allocation of `maxmin`; the lowest index where several do.
+    """Returns the link that limits each flow in the allocation of `maxmin`; among several, the lowest index.
 
     >>> bottlenecks([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
     [1, 0, 1]
@@ -49,7 +49,7 @@ def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0)
 
 @explained
 def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> tuple[Floats, Ints]:
-    """Returns what `maxmin` and `bottlenecks` do, at once."""
+    """Returns the results of `maxmin` and `bottlenecks`."""
     capacity = read_capacities(capacities)
     weight = read_each("weight", weights, len(routes))
     crossings = read_crossings(routes, capacity.size)
@@ -63,10 +63,10 @@ def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayL
 
 @explained
 def depth(rates: ArrayLike) -> int:
-    """Returns how many levels of bottlenecks max-min fair rates have: how many different ones.
+    """Returns the number of bottleneck levels of max-min fair rates, which is the number of different rates.
 
     Raises:
-        ParameterError: if there is none, or one is negative, infinite or NaN.
+        ParameterError: if there is no rate, or one is negative, infinite or NaN.
 
     >>> depth([2.0, 8.0, 2.0])
     2
@@ -77,12 +77,12 @@ def depth(rates: ArrayLike) -> int:
 
 @explained
 def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
-    """Returns how far each flow is from having a bottleneck, as a share of 1.
+    """Returns each flow's relative distance from having a bottleneck.
 
-    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Rates that fit are max-min
-    fair if and only if every flow has one: then all values are 0. Otherwise a flow's value is that of the link on which
-    it lacks least: the unused part of the capacity or, if more, the part by which it is below the largest rate over
-    weight.
+    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Feasible rates are max-min
+    fair if and only if every flow has a bottleneck; then all values are 0. Otherwise a flow's value is the smallest
+    deficit over its links. The deficit on a link is the larger of two fractions: the unused fraction of the capacity,
+    and the fraction by which the flow is below the largest rate over weight on the link.
 
     >>> unfairness([[0], [0]], [10.0], [4.0, 6.0]).round(3).tolist()
     [0.333, 0.0]

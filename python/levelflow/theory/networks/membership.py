@@ -1,12 +1,13 @@
-"""How JetMax finds the bottlenecks that its theorems take as given: the law alone, in rounds, without packets.
+"""Search of JetMax for bottlenecks, which its theorems take as given: only the law, in rounds, without packets.
 
-In a round each router computes price and share (Zhang 2008, eq. 133, 135 and 150) from what flows propose and the
-links that they listen to. Each flow hears the router that the routers of its path name, and steps (eq. 134) if that is
-its bottleneck, or else may move there (eq. 135 and 136). Feedback is never stale and counts are exact, so what fails
-here fails for the rules alone. A flow of *pace* `k` waits `k` rounds after a change, as one of a long round trip does.
+In a round, each router computes price and share (Zhang 2008, eq. 133, 135 and 150) from the proposals of flows and
+their bottlenecks. The routers of a path select one router, and each flow receives the report of this router. If this
+router is its bottleneck, the flow steps (eq. 134); otherwise it may change its bottleneck (eq. 135 and 136). Feedback
+is never stale and counts are exact, so any failure here is due to the rules alone. A flow with *pace* `k` waits `k`
+rounds after a change, like a flow with a long round trip.
 
-`Rules` has a switch for each rule that Levelflow adds. Many networks of one size run at once: arrays are networks by
-flows by links. Flows and links go by their index, and a packet passes links in this order.
+`Rules` has a switch for each rule that Levelflow adds. Many networks of equal size run at once: arrays are networks by
+flows by links. Flows and links are identified by their index. A packet passes links in the order of their index.
 """
 
 from __future__ import annotations
@@ -25,29 +26,29 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.validate import explained, read_numbers, read_whole, whole
 
-#: Prices and distances of this size are rounding errors.
+#: Magnitude below which prices and relative distances are rounding errors.
 ROUNDING = 1e-9
-#: First rate of each flow.
+#: Initial rate of each flow.
 FIRST = 0.01
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of membership; the defaults are what the dissertation prints.
+    """Rules of membership. Defaults are those printed in the dissertation.
 
     Attributes:
         tau: gain.
-        eps_p: prices up to this magnitude count as zero.
-        eps_s: how near its share a rate is that counts as stationary; infinite for no tie rule.
-        propose: whether increases wait for approval (section VI.6.4); otherwise equations 133 to 136 alone.
-        keep: a proposal outlives a change of bottleneck. The dissertation does not say.
-        smaller: but for ties, another link takes over only with a smaller share.
-        patience: so many reports of another router move a flow in any case; 0 for never.
-        shareless: a router without a share names itself if it alone refuses.
-        largest: the header keeps the largest price of the path, whichever router reports.
-        confirm: another router must be named in two rounds.
-        hysteresis: the bottleneck reports until another router is overloaded, or fuller and of a smaller share.
-        floor: least rate.
+        eps_p: largest magnitude of a price that counts as 0.
+        eps_s: relative distance from the flow's share within which its rate is stationary; infinite for no tie rule.
+        propose: True if increases wait for approval (section VI.6.4). Otherwise equations 133 to 136 alone apply.
+        keep: True if a flow keeps its proposal when it changes its bottleneck. The dissertation does not specify it.
+        smaller: True if, except for ties, a flow changes only to a link with a smaller share.
+        patience: number of reports of another router after which a flow changes in any case; 0 for never.
+        shareless: True if a router without a share selects itself if it is the only one that refuses.
+        largest: True if the header keeps the largest price of the path, from any router of the path.
+        confirm: True if another router must be selected in two rounds before a flow changes.
+        hysteresis: True if the bottleneck reports until another router is overloaded, or fuller with a smaller share.
+        floor: smallest rate.
     """
 
     tau: float = 0.6
@@ -65,20 +66,20 @@ class Rules:
 
 
 PRINTED = Rules()
-#: Equations 133 to 136 alone, without approval.
+#: Rules of equations 133 to 136 alone, without approval.
 EQUATIONS = replace(PRINTED, propose=False)
-#: The defaults of the law.
+#: Default rules of Levelflow's JetMax.
 LEVELFLOW = Rules(eps_p=0.05, keep=True, smaller=True, patience=8, shareless=True, largest=True, floor=1e-3)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Networks of one size.
+    """Networks with equal numbers of links and flows.
 
     Attributes:
         routes: per network, the routes of its flows.
         capacity: networks by links.
-        pace: per flow, how many rounds it waits after a change.
+        pace: per flow, number of rounds that the flow waits after a change.
     """
 
     routes: Sequence[Sequence[Sequence[int]]]
@@ -87,7 +88,7 @@ class Batch:
 
     @cached_property
     def crosses(self) -> Bools:
-        """Networks by flows by links."""
+        """Networks by flows by links; True if the flow crosses the link."""
         links = self.capacity.shape[1]
         return np.array([[[link in route for link in range(links)] for route in own] for own in self.routes])
 
@@ -99,16 +100,16 @@ class Batch:
 
 @dataclass(frozen=True)
 class State:
-    """What senders hold, networks by flows.
+    """State of the senders, networks by flows.
 
     Attributes:
-        rate: what they send.
-        proposal: what they ask for.
-        bottleneck: the link that they listen to; -1 for none.
-        share: what it reported last; NaN for nothing.
-        named: another link that was named since; -1 for none.
-        reports: how often in a row.
-        wait: rounds until the next report counts.
+        rate: sending rate.
+        proposal: proposed rate.
+        bottleneck: link that the flow follows; -1 for none.
+        share: last share reported by the bottleneck; NaN for none.
+        named: other link that was selected since; -1 for none.
+        reports: number of consecutive reports of that other link.
+        wait: rounds until the flow reacts to a report again.
     """
 
     rate: Floats
@@ -121,20 +122,20 @@ class State:
 
     @property
     def parts(self) -> tuple[Floats, Ints]:
-        """Its numbers and its labels, each with a leading axis for the fields."""
+        """Arrays of the numbers and of the labels of the state, with the fields as leading axis."""
         numbers = np.stack([self.rate, self.proposal, np.nan_to_num(self.share, nan=-1.0)])
         return numbers, np.stack([self.bottleneck, self.named, self.reports, self.wait])
 
 
 def begin(batch: Batch) -> State:
-    """Returns the state in which all flows start at once, at `FIRST`."""
+    """Returns the state after a simultaneous start of all flows, with the rate `FIRST`."""
     rate = np.full(batch.crosses.shape[:2], FIRST)
     zero = np.zeros(rate.shape, dtype=np.int64)
     return State(rate, rate, zero - 1, rate * np.nan, zero - 1, zero, zero)
 
 
 def report(batch: Batch, state: State) -> tuple[Floats, Floats]:
-    """Returns price and share of each link, networks by links; an infinite share where no flow listens."""
+    """Returns price and share of each link, networks by links; an infinite share if no flow is responsive."""
     responsive = state.bottleneck[..., None] == np.arange(batch.capacity.shape[1])
     load = (batch.crosses * state.proposal[..., None]).sum(axis=1)
     others = ((batch.crosses & ~responsive) * state.proposal[..., None]).sum(axis=1)
@@ -146,7 +147,7 @@ def report(batch: Batch, state: State) -> tuple[Floats, Floats]:
 
 @dataclass
 class _Header:
-    """What the packets of flows carry along their paths, networks by flows."""
+    """Headers of the flows' packets along their paths, networks by flows."""
 
     price: Floats
     share: Floats
@@ -154,7 +155,7 @@ class _Header:
     own_zero: Bools
 
     def pass_link(self, rules: Rules, link: int, price: Floats, share: Floats, crosses: Bools, own: Ints) -> None:
-        """A link adds what it has to say."""
+        """Updates the header at a link."""
         self.own_zero |= crosses & (own == link) & (np.abs(price) <= rules.eps_p)
         limits = crosses & ((self.named < 0) | self._limits(rules, link, price, share, own))
         heard = crosses if rules.largest else limits
@@ -178,7 +179,7 @@ class _Header:
 
 
 def overrules(rules: Rules, other: tuple[Floats, Floats], own: tuple[Floats, Floats]) -> Bools:
-    """Returns whether another router takes flows from their bottleneck, under `hysteresis`; both by price and share."""
+    """Returns True where another router takes a flow from its own (`hysteresis`). Arguments are (price, share)."""
     (price, share), (own_price, own_share) = other, own
     fuller = price > own_price + ROUNDING
     tie = (np.abs(price) <= rules.eps_p) & (np.abs(own_price) <= rules.eps_p)
@@ -187,7 +188,7 @@ def overrules(rules: Rules, other: tuple[Floats, Floats], own: tuple[Floats, Flo
 
 
 def _below(share: Floats, other: Floats) -> Bools:
-    """Whether it is smaller by more than rounding; no link is so by chance only."""
+    """Returns True where a share is smaller by more than rounding errors."""
     with np.errstate(invalid="ignore"):
         return (share < other) & ~(np.abs(share - other) <= ROUNDING * np.abs(other))
 
@@ -223,7 +224,7 @@ def step(rules: Rules, batch: Batch, state: State) -> State:
 
 
 def _wins(rules: Rules, state: State, head: _Header, reports: Ints) -> Bools:
-    """Whether a flow follows the router that is named in place of its own."""
+    """Returns True for flows that change from their bottleneck to the selected router."""
     known = ~np.isnan(state.share)
     tie = head.own_zero & (head.price <= rules.eps_p)
     with np.errstate(invalid="ignore"):
@@ -237,14 +238,14 @@ def _wins(rules: Rules, state: State, head: _Header, reports: Ints) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """Where networks come to, per network.
+    """Long-term behaviour of networks, per network.
 
     Attributes:
-        period: rounds after which the state comes back to itself; 0 where it was not seen to.
-        moves: whether bottlenecks change within it.
-        lowest: networks by flows, the least rate in the last rounds.
-        highest: the largest.
-        distance: the largest relative distance of a flow from max-min fairness in them.
+        period: period of the state in rounds; 0 if none was observed.
+        moves: True if bottlenecks change within a period.
+        lowest: smallest rate in the last rounds, networks by flows.
+        highest: largest rate in the last rounds, networks by flows.
+        distance: largest relative deviation of a flow's rate from max-min fairness in the last rounds.
     """
 
     period: Ints
@@ -256,7 +257,7 @@ class Rest:
 
 @explained
 def rest(rules: Rules, batch: Batch, rounds: int = 600, longest: int = 240) -> Rest:
-    """Runs networks from `begin`, then watches them for the longest period that counts.
+    """Runs networks from `begin`, then observes them for the longest detectable period.
 
     Raises:
         ParameterError: if a number is not whole and above 0.
@@ -283,7 +284,7 @@ def rest(rules: Rules, batch: Batch, rounds: int = 600, longest: int = 240) -> R
 
 @explained
 def networks(links: int, flows: int, capacities: ArrayLike, pace: ArrayLike) -> Batch:
-    """Returns all networks of a size: every choice of routes, up to the order of flows, and of capacities.
+    """Returns all networks of a size: all choices of capacities, and of routes except for the order of flows.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -301,10 +302,10 @@ def networks(links: int, flows: int, capacities: ArrayLike, pace: ArrayLike) -> 
 
 @explained
 def read_pace(pace: ArrayLike, flows: int) -> Ints:
-    """Returns how many rounds each flow waits after a change.
+    """Returns the number of rounds that each flow waits after a change.
 
     Raises:
-        ParameterError: if these are not whole numbers above 0, one for each flow.
+        ParameterError: if the paces are not whole numbers above 0, one per flow.
     """
     read = read_whole("pace", pace, 1)
     if read.shape != (flows,):
@@ -313,7 +314,7 @@ def read_pace(pace: ArrayLike, flows: int) -> Ints:
 
 
 def failures(rules: Rules, batch: Batch, within: float = 0.02) -> Iterator[dict[str, Any]]:
-    """Yields the networks that stay away from max-min fairness, the worst first."""
+    """Yields the networks that stay more than `within` from max-min fairness, the worst first."""
     found = rest(rules, batch)
     for index in np.argsort(-found.distance, kind="stable"):
         if found.distance[index] <= within:

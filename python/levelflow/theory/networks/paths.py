@@ -1,7 +1,7 @@
-"""Senders that hear what links say some steps later (Zhang 2008, eq. 1-2 and 61-64).
+"""Senders that receive the signals of links some steps later (Zhang 2008, eq. 1-2 and 61-64).
 
-What sender `i` sends arrives at link `j` after the forward delay of `i` to `j`, and what the link says then comes back
-after the rest of the round trip: `D_i` steps in all, at least 1. `D_i = 1` is feedback without delay.
+Data of sender `i` arrives at link `j` after the forward delay from `i` to `j`. The link's signal of that step returns
+to the sender after the rest of the round trip. The round trip has `D_i >= 1` steps; `D_i = 1` is undelayed feedback.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from levelflow.theory.networks.routes import Routes, crossing_matrix, read_cross
 from levelflow.theory.stability.equations import Past, iterate
 from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
 
-#: The next rates, from the last ones, those of a round trip ago, and what each flow hears of each link.
+#: Maps the last rates, the rates one round trip ago, and the signal of each link as received by each flow, to the next
+#: rates.
 Sender = Callable[[Floats, Floats, Floats], Floats]
-#: What links say and remember, from what each receives of each flow, and what they remembered.
+#: Maps the load of each flow at each link, and the links' state, to the signals and the new state of the links.
 Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Who crosses which link, and the delays on the way, in steps.
+    """Crossings of links by flows, and the delays between flows and links, in steps.
 
     Attributes:
-        crossings: flows by links, how often.
-        delays: per flow, of the round trip.
-        forward: flows by links, from the sender to the link.
+        crossings: flows by links; number of times that the flow crosses the link.
+        delays: round trip of each flow.
+        forward: flows by links; delay from the sender to the link.
     """
 
     crossings: Floats
@@ -41,18 +42,18 @@ class Paths:
 
     @property
     def crosses(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-        """Flows by links, whether they cross at all."""
+        """Flows by links; True if the flow crosses the link."""
         return self.crossings > 0
 
 
 class Run(NamedTuple):
-    """How rates went; the first axis is time.
+    """Recorded run; the first axis of each array is time.
 
     Attributes:
         steps: numbers of the steps; the first is 0.
         rates: by step and flow.
-        signals: by step and link, what the link said at that step.
-        memory: by step and link, what the link remembered.
+        signals: by step and link, the link's signal at that step.
+        memory: by step and link, the link's state.
     """
 
     steps: Floats
@@ -63,18 +64,18 @@ class Run(NamedTuple):
 
 @explained
 def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike = 0) -> Paths:
-    """Returns checked paths.
+    """Returns paths after checking them.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
-        links: how many there are.
-        delays: of the round trip, steps, for all flows or per flow, at least 1.
-        forward: from the sender to the link, steps, at least 0 and less than the round trip: one number, or flows by
-            links, of which those that a flow does not cross do not matter.
+        links: number of links.
+        delays: round trip, steps, for all flows or per flow, at least 1.
+        forward: delay from the sender to the link, steps, at least 0 and less than the round trip: one number, or flows
+            by links; entries for links that a flow does not cross have no effect.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if a delay is not a whole number, or not in its range.
+        ParameterError: if a delay is not a whole number, or out of range.
     """
     crossings = crossing_matrix(routes, links)
     around = read_whole("delay", read_each("delay", delays, len(routes), 1, closed=True), 1)
@@ -93,7 +94,7 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
 
 @explained
 def scattered(routes: Routes, links: int, longest: int, rng: np.random.Generator) -> Paths:
-    """Returns paths whose round trips take 1 to `longest` steps, any part of them forward; all as likely."""
+    """Returns random paths with round trips of 1 to `longest` steps; any forward part of each is equally likely."""
     read_crossings(routes, links)
     whole(1, longest=longest)
     delays = rng.integers(1, longest + 1, len(routes))
@@ -114,11 +115,11 @@ def run(
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
-        sender: the next rates; what it hears of links that a flow does not cross does not matter.
-        router: what links say; what they receive of flows that do not cross them is 0.
-        memory: what links remember at first, for all or each.
-        every: how many steps there are between two that are recorded.
+        steps: number of steps.
+        sender: computes the next rates; signals of links that a flow does not cross must have no effect.
+        router: computes the signals of links; flows that do not cross a link have a load of 0 there.
+        memory: initial state of links, for all links or per link.
+        every: number of steps between two recorded steps.
 
     Raises:
         ParameterError: if there is not one finite rate per flow, or a number or a delay is not allowed.
@@ -129,7 +130,7 @@ def run(
     crosses, at_once = network.crosses, network.forward == 0
     there = np.maximum(network.forward, 1).T
     back = np.where(crosses, network.delays[:, None] - network.forward, 1)
-    # All that a step looks up: what links said, rates of a round trip ago, and those that arrive at links.
+    # Lags of the values that a step uses: signals of links, rates one round trip ago, and arrivals at links.
     lags = np.concatenate((back.ravel(), network.delays, there.ravel()))
     elements = np.concatenate((np.tile(np.arange(flows, flows + links), flows), np.tile(np.arange(flows), 1 + links)))
     own = slice(back.size, back.size + flows)

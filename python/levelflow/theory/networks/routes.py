@@ -1,4 +1,4 @@
-"""Networks as the models of this package take them: routes over links of given capacities, checked."""
+"""Networks used by the models of this package: routes over links with given capacities, and checks of both."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class RouteError(NetworkError):
 
 
 class FixedPoint(NamedTuple):
-    """Rates that the equations of a law leave as they are.
+    """Rates at a fixed point of the equations of a law.
 
     Attributes:
         rates: per flow, as sent, in the unit of the capacities.
-        signals: per link, what its router says there: a price or a rate, as the law's `fixed_point` says.
-        bottlenecks: per flow, the link that limits it; the lowest index where several do.
+        signals: per link, the signal of its router: a price or a rate, as defined by the law's `fixed_point`.
+        bottlenecks: per flow, the link that limits it; the lowest index among several.
     """
 
     rates: Floats
@@ -46,8 +46,8 @@ def read_capacities(capacities: ArrayLike) -> Floats:
     """Returns capacities as an array.
 
     Raises:
-        CapacityError: if one is negative, infinite or NaN, or there is one number for all.
-        ParameterError: if they are no numbers.
+        CapacityError: if one is negative, infinite or NaN, or there is a single number instead of one per link.
+        ParameterError: if they are not numbers.
     """
     capacity = read_array("capacity", capacities)
     if not capacity.ndim:
@@ -61,7 +61,7 @@ def read_capacities(capacities: ArrayLike) -> Floats:
 
 @explained
 def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
-    """Returns flow and link of every crossing, and where the crossings of each flow start.
+    """Returns the flow and the link of every crossing, and the index of each flow's first crossing.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
@@ -83,7 +83,7 @@ def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
 
 @explained
 def crossing_matrix(routes: Routes, links: int) -> Floats:
-    """Returns how often each flow crosses each link, flows by links.
+    """Returns the number of times that each flow crosses each link, flows by links.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.

@@ -5,12 +5,12 @@ The rates `x` maximise
     sum_i w_i U_i(x_i) - c_i x_i    subject to  y = A x <= C                           hard capacities
     sum_i w_i U_i(x_i) - c_i x_i - beta sum_l int_0^{y_l} (y - C_l)^+ / y dy           a penalty on loss
 
-where `U_i` is `log x` for exponent 0 (proportional fairness) and `-1/x^nu` for exponent `nu` above 0 (1: minimum
-potential delay; to infinity: max-min), a sum of such terms, or any concave function. At the optimum each flow pays
-the sum `q_i` of the prices of its links, `w_i U_i'(x_i) = q_i + c_i`, and a link has a price only where it is full, or,
-with the penalty, `beta (y - C)^+ / y`.
+where `U_i` is `log x` for exponent 0 (proportional fairness) and `-1/x^nu` for exponent `nu` above 0. `nu = 1` is
+minimum potential delay, `nu` to infinity is max-min. `U_i` may also be a sum of such terms, or any concave function.
+At the optimum, each flow pays the sum `q_i` of the prices of its links, `w_i U_i'(x_i) = q_i + c_i`. With hard
+capacities, only full links have a price. With the penalty, the price is `beta (y - C)^+ / y`.
 
-Given prices, rates follow flow by flow (`levelflow.theory.networks.demand`), so only prices are sought, by a
+Given the prices, the rate of each flow follows (`levelflow.theory.networks.demand`). So only prices are searched, by a
 primal-dual interior-point method.
 """
 
@@ -36,44 +36,45 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.demand import Demand
     from levelflow.theory.networks.routes import Routes
 
-#: Residuals of an optimum.
+#: Largest residual of an accepted optimum.
 TOLERANCE = 1e-10
 MOST_STEPS = 500
-#: Where, of what full links earn, a step aims at.
+#: Target of a Newton step, relative to the mean product of guess and slack.
 AIM = 0.1
-#: A step goes at most this part of the way to where a price or a slack would be 0.
+#: Largest fraction of the way to a price or slack of 0 in one step.
 SHORT_OF_ZERO = 0.99
-#: A step that lowers the residual by less than this part of its length is halved, until it is too short to matter.
+#: Smallest relative decrease of the residual per step length, below which the step is halved, and shortest step.
 DESCENT, SHORTEST = 0.01, 1e-15
-#: So many steps in a row that do not matter are the end, where demand jumps.
+#: Consecutive steps without effect after which the search ends, which happens where demand jumps.
 MOST_STUCK = 10
-#: Pairs of crossings that are listed; beyond, a sparse product takes less memory.
+#: Limit on listed pairs of crossings; above it, a sparse product takes less memory.
 MOST_PAIRS = 2_000_000
-#: Prices of full links that the same flows cross are not unique; this tells them apart.
+#: Regularisation that makes the prices of full links unique if the same flows cross them.
 SEPARATE = 1e-13
-#: The logarithms of numbers lie within this; so many halvings find one to a fifth.
+#: Bound of the logarithms, and number of bisections that locate a logarithm to one fifth.
 LARGEST_LOG, HALVINGS = 700.0, 13
-#: Load of the fullest link at the first prices, over the one at which it would have them.
+#: Load of the fullest link at the first prices, relative to the load at which the link would have its price.
 FIRST_LOAD = 0.5
-#: Marginal utilities are tried at so many rates, and rise if they do by more than this share.
+#: Number of rates at which marginal utilities are tried, and relative increase above which they are rejected.
 PROBES, RISES = 225, 1e-9
 
 
 class UtilityError(NetworkError):
-    """A utility that is not increasing and concave, a cost below 0, or a penalty that is not above 0."""
+    """A utility that is not increasing and concave, a negative cost, or a penalty that is not above 0."""
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """How far rates and prices are from the conditions of Karush, Kuhn and Tucker; all are shares of 1.
+    """Violations of the Karush-Kuhn-Tucker conditions by rates and prices, all relative.
 
     Attributes:
-        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`; for utilities other than sums of powers, or the
-            share of the rate that would make up for it, if that is less.
-        overload: over links, the largest `y / Y - 1`, at least 0; `Y` is the load at which the link has its price, or
-            the capacity if those are hard.
-        slackness: over links, the largest of what is unused, `1 - y / Y`; a link of small price counts at most with its
-            largest share in what a flow pays, or the share of the rate that this is worth, if less.
+        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`. If `U` is not a sum of powers, the relative
+            difference between rate and demand counts if it is smaller.
+        overload: over links, the largest `y / Y - 1`, at least 0. `Y` is the load at which the link has its price, or
+            the capacity if capacities are hard.
+        slackness: over links, the largest unused fraction, `1 - y / Y`. A link with a small price counts at most with
+            its largest fraction of the price of a flow, or with the fraction of the rate that this is worth if it is
+            smaller.
     """
 
     stationarity: float
@@ -82,18 +83,18 @@ class Residuals:
 
     @property
     def worst(self) -> float:
-        """The largest of them."""
+        """Largest of the three residuals."""
         return max(self.stationarity, self.overload, self.slackness)
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """Optimal rates.
+    """Optimal rates and prices.
 
     Attributes:
         rates: per flow, in the unit of the capacities.
         prices: per link, in utility per unit of rate.
-        residuals: of the conditions of optimality at these rates and prices.
+        residuals: violations of the optimality conditions at these rates and prices.
     """
 
     rates: Floats
@@ -111,16 +112,16 @@ def optimum(
     costs: ArrayLike = 0.0,
     penalty: float | None = None,
 ) -> Optimum:
-    """Returns the rates of largest total utility, and the prices at which each flow wants its rate.
+    """Returns the rates that maximise total utility, and the prices at which flows demand these rates.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
-        capacities: per link, in any unit of rate; where links mark, the load at which they begin.
-        weights: `w`, for all flows or per flow. For mixtures terms by flows, of which some may be 0.
-        exponents: `nu`: 0 is `log x`, above 0 is `-1/x^nu`; for all flows or per flow, for mixtures for all flows of a
-            term (terms by 1) or terms by flows.
-        costs: `c`, for all flows or per flow: what a unit of rate costs besides its links. Losses at random, with
-            probability `1 - a`, are a cost of `beta (1 - a) / a` and weights `w / a`.
+        capacities: per link, in any unit of rate; for links that mark, the load at which marking begins.
+        weights: `w`, for all flows or per flow. For sums of terms, terms by flows; some may be 0.
+        exponents: `nu`; 0 is `log x`, above 0 is `-1/x^nu`. For all flows or per flow; for sums of terms, per term
+            (terms by 1) or terms by flows.
+        costs: `c`, for all flows or per flow: cost per unit of rate, added to the prices of links. Random losses with
+            probability `1 - a` are a cost of `beta (1 - a) / a` and weights `w / a`.
         penalty: `beta`; without it, capacities are hard.
 
     Raises:
@@ -128,7 +129,7 @@ def optimum(
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a weight or the penalty is not positive and finite, or an exponent or a cost is negative,
             infinite or NaN.
-        ConvergenceError: if the numbers differ by more than floating point can hold.
+        ConvergenceError: if the numbers differ by more orders of magnitude than floating point can represent.
 
     >>> optimum([[0, 1], [0], [1]], [3.0, 3.0]).rates.round(6).tolist()
     [1.0, 2.0, 2.0]
@@ -158,21 +159,21 @@ def optimum_of(
     costs: ArrayLike = 0.0,
     penalty: float | None = None,
 ) -> Optimum:
-    """Returns the optimum for any concave utilities, given by their derivatives.
+    """Returns the optimum for any concave utilities, which are given by their derivatives.
 
     Args:
-        marginal: from the rates of all flows to `U'(x)` of each, element by element; it falls in `x`, and is 0 or less
-            from where no more is wanted. A rate below a part of 1e12 of a typical capacity counts as 0.
-        routes: as for `optimum`, like what follows.
-        capacities: per link.
-        costs: for all flows or per flow.
+        marginal: maps the rates of all flows to `U'(x)` of each flow. It decreases in `x`, and is at most 0 where
+            demand ends. A rate below 1e-12 of a typical capacity counts as 0.
+        routes: as for `optimum`.
+        capacities: per link, as for `optimum`.
+        costs: for all flows or per flow, as for `optimum`.
         penalty: `beta`; without it, capacities are hard.
 
     Raises:
-        UtilityError: if `U'` rises somewhere, is not a number, is nowhere above 0, or not one number for each flow.
+        UtilityError: if `U'` increases, is not a number, is nowhere above 0, or is not one number per flow.
         NetworkError: as for `optimum`.
-        ConvergenceError: if no prices were found, as can be where `U'` stays the same over some rates, so that many are
-            optimal.
+        ConvergenceError: if no prices were found. This can happen if `U'` is constant over some rates, so that the
+            optimum is not unique.
 
     >>> log_or_less = optimum_of(lambda x: np.array([1, 3]) / (1 + x), [[0], [0]], [2.0])  # log(1 + x), 3 log(1 + x)
     >>> log_or_less.rates.round(6).tolist()
@@ -192,9 +193,9 @@ def _solve(
     penalty: float | None,
     demand: Callable[[float], tuple[Demand, float]],
 ) -> Optimum:
-    """Scales a problem, solves it, and scales its solution back.
+    """Scales a problem, solves it, and scales the solution back.
 
-    `demand` takes the logarithm of the unit of rate to what flows want and the logarithm of the unit of utility.
+    `demand` maps the logarithms of the units of rate and of utility to the demand of flows.
     """
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
@@ -228,30 +229,30 @@ def _solve(
 
 @dataclass(frozen=True)
 class _State:
-    """What follows from a guess."""
+    """Quantities that follow from a guess, see `_Problem`."""
 
-    #: What each link earns: price times capacity.
+    #: Revenue of each link: price times capacity.
     earned: Floats
-    #: What each flow pays for a unit of rate.
+    #: Price that each flow pays per unit of rate.
     paid: Floats
     rates: Floats
-    #: By how many small shares what a flow pays must grow for its rate to fall by one.
+    #: Relative increase of the paid price per relative decrease of the rate.
     steepness: Floats
-    #: Load at which a link has its price, and load, over the capacity.
+    #: Load at which a link has its price, and actual load, both relative to the capacity.
     room: Floats
     load: Floats
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """A problem whose units are a typical capacity and what the keenest flow would pay for it: numbers near 1.
+    """A problem scaled to values near 1, by a typical capacity and the largest price that a flow would pay for it.
 
-    The guess is `t` per link: `beta (y - C)^+`, what the load costs above the capacity. The link has then room for
-    `1 + t / limit` capacities, with `limit = beta C`, and earns `t` over that. With hard capacities the limit is
-    infinite, and `t` is what the link earns.
+    The guess is `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has room for
+    `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this room. With hard
+    capacities, the limit is infinite, and `t` is the revenue of the link.
     """
 
-    #: Link, flow, and how often they cross, over the capacity; in the order of links, and of flows at each.
+    #: Link and flow of each crossing, and number of crossings over the capacity; sorted by link, then by flow.
     link: Ints
     flow: Ints
     share: Floats
@@ -261,7 +262,7 @@ class _Problem:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints] | None:
-        """All pairs of crossings of the same flow, in the order of the first; None where they are too many to list."""
+        """All pairs of crossings of the same flow, sorted by the first crossing; None if there are too many to list."""
         counts = np.bincount(self.flow)
         others = counts[self.flow]
         if others.sum() > MOST_PAIRS:
@@ -281,7 +282,7 @@ class _Problem:
         return _State(earned, paid, rates, wanted.steepness, room, load)
 
     def solve(self) -> tuple[_State, Residuals]:
-        """Follows the path on which guess times slack is the same on every link, to where it is nothing."""
+        """Follows the path on which the product of guess and slack is equal on all links, until it vanishes."""
         guess = self.first()
         state = self.at(guess)
         slack = state.room - state.load
@@ -307,7 +308,7 @@ class _Problem:
         raise ConvergenceError("no prices were found; needs numbers that differ by less, or demand that does not jump")
 
     def first(self) -> Floats:
-        """Returns equal guesses at which every link has room to spare."""
+        """Returns the first guess, equal for all links, with which every link has spare capacity."""
         low, high = -LARGEST_LOG, LARGEST_LOG
         for _ in range(HALVINGS):
             middle = (low + high) / 2
@@ -321,7 +322,7 @@ class _Problem:
     def direction(self, guess: Floats, slack: Floats, state: _State, aim: float) -> tuple[Floats, Floats]:
         """Returns Newton's step towards guess times slack = aim and slack = room - load.
 
-        Scaled by the root of the guess, the matrix is symmetric, positive definite and made of shares of 1.
+        Scaled by the root of the guess, the matrix is symmetric and positive definite, and its elements are relative.
         """
         from scipy.linalg import cho_factor, cho_solve
 
@@ -340,7 +341,7 @@ class _Problem:
         return by_guess, (aim - guess * slack - slack * by_guess) / guess
 
     def squared(self, matrix: Floats, links: int) -> Floats:
-        """Returns a matrix, of links by flows and given at the crossings, times its transpose."""
+        """Returns the product of a links-by-flows matrix, given at the crossings, and its transpose."""
         if self.pairs is None:
             from scipy.sparse import csr_array
 
@@ -351,9 +352,9 @@ class _Problem:
         return _sums(place, matrix[first] * matrix[second], links**2).reshape(links, links)
 
     def residuals(self, state: _State) -> Residuals:
-        """Evaluates the conditions of optimality."""
+        """Returns the violations of the optimality conditions."""
         decisive = np.zeros_like(state.load)
-        # Who wants nothing would want something at a price of 0, so prices matter to it, too.
+        # A flow without demand would have demand at a price of 0, so the prices that it pays count, too.
         stiff = np.where(np.isfinite(state.steepness), np.maximum(state.steepness, 1.0), 1.0)
         np.maximum.at(decisive, self.link, self.share * state.earned[self.link] / (state.paid * stiff)[self.flow])
         filled = state.load / state.room
@@ -365,12 +366,12 @@ class _Problem:
 
 
 def _sums(places: Ints, values: Floats, count: int) -> Floats:
-    """Adds up the values of each place."""
+    """Returns the sum of the values at each place."""
     return np.asarray(np.bincount(places, values, count), dtype=np.float64)
 
 
 def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
-    """Returns the length of what `direction` brings to 0; infinite where numbers overflow."""
+    """Returns the length of the vector that `direction` brings to 0; infinite if numbers overflow."""
     length = float(
         np.hypot(np.linalg.norm((slack + state.load) / state.room - 1), np.linalg.norm(guess * slack / aim - 1))
     )
@@ -378,7 +379,7 @@ def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
 
 
 def _terms(weights: ArrayLike, exponents: ArrayLike, flows: int) -> tuple[Floats, Floats]:
-    """Returns weights and exponents, terms by flows."""
+    """Returns weights and exponents as arrays, terms by flows."""
     if np.ndim(weights) < 2:
         exponent = read_each("exponent", exponents, flows, closed=True)
         return read_each("weight", weights, flows)[None, :], exponent[None, :]
@@ -397,10 +398,10 @@ def _terms(weights: ArrayLike, exponents: ArrayLike, flows: int) -> tuple[Floats
 
 
 def _falling(marginal: Callable[[Floats], ArrayLike], flows: int, typical: float) -> tuple[Falling, float]:
-    """Returns the demand of flows with such marginal utilities, and the logarithm of what is a typical price.
+    """Returns the demand of flows with the given marginal utilities, and the logarithm of a typical price.
 
     Raises:
-        UtilityError: if they are not numbers that fall.
+        UtilityError: if the marginal utilities are not decreasing numbers.
     """
     rates = np.exp(typical + np.linspace(LOWEST, HIGHEST, PROBES))
     values = np.empty((PROBES, flows))

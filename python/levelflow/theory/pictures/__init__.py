@@ -1,1 +1,1 @@
-"""Pictures of what theory says; each function returns a matplotlib figure."""
+"""Pictures of theory. Each function returns a matplotlib figure."""

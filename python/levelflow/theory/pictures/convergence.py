@@ -1,6 +1,6 @@
-"""How rates converge, step by step (Zhang 2008, figure 14).
+"""Convergence of rates step by step (Zhang 2008, figure 14).
 
-Rates and capacities are in any one unit, delays in steps.
+Rates and capacities are in any common unit, delays in steps.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from levelflow.theory.arrays import Floats
 
-    #: The next rates of flows on one link, from those before.
+    #: Maps the rates of flows on one link to their next rates.
     Step = Callable[[Floats], Floats]
 
-#: Arrows of a phase plane along each side, and how long the longest is over the way between two.
+#: Number of arrows along each side of a phase plane, and length of the longest arrow relative to the arrow spacing.
 ARROWS, LENGTH = 15, 0.9
 
 
@@ -32,14 +32,14 @@ ARROWS, LENGTH = 15, 0.9
 def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200) -> Figure:
     """Draws the rates of two flows on one link against each other, without delay.
 
-    Dots are steps of the paths from the starts, arrows point where a step leads. On the diagonal the flows are equal,
-    on the falling line they fill the link.
+    Dots are steps of the paths from the starts; arrows point to the next step. The flows are equal on the diagonal,
+    and fill the link on the falling line.
 
     Args:
-        step: the next rates of the two, from those before.
-        capacity: of the link.
-        starts: pairs of rates.
-        steps: how many.
+        step: maps the two rates to the next two rates.
+        capacity: capacity of the link.
+        starts: pairs of initial rates.
+        steps: number of steps.
     """
     finite(starts=starts)
     positive(capacity=capacity)
@@ -49,7 +49,7 @@ def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200
     grid = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
     moves = np.array([step(point) - point for point in grid])
     longest = np.hypot(*moves.T).max()
-    # Roots, so that short moves are seen beside long ones.
+    # Square roots of lengths, so that short moves remain visible next to long ones.
     sizes = np.sqrt(np.hypot(*moves.T) / longest)[:, None]
     arrows = moves / np.maximum(np.hypot(*moves.T), longest * 1e-12)[:, None] * sizes * LENGTH * top / ARROWS
     with drawn_on(None, 5, 5) as figure:
@@ -69,12 +69,12 @@ def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200
 def kelly_delays(
     capacity: float, gains: tuple[float, float], delays: Sequence[int], canvas: FigureBase | None = None
 ) -> FigureBase:
-    """Draws one flow of classic Kelly control under several delays (figure 14).
+    """Draws the rate of one flow of classic Kelly control with several delays (figure 14).
 
     Args:
-        capacity: of its link.
+        capacity: capacity of the flow's link.
         gains: `kappa` and `omega`.
-        delays: of the round trip, steps; 1 is none.
+        delays: round trips in steps; 1 means no delay.
         canvas: an empty figure to draw on; a new one by default.
     """
     with drawn_on(canvas, 8, 5) as figure:

@@ -1,4 +1,4 @@
-"""Pictures of fluid runs: rates and queues, perhaps beside those of packets."""
+"""Pictures of fluid runs: rates and queues, optionally with those of a packet simulation."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
 
-#: Beyond so many curves all are grey, and their mean is black.
+#: Limit on coloured curves. With more curves, all are grey and their mean is black.
 MOST_LINES = len(COLOURS)
-#: How packets look behind the fluid.
+#: Style of curves of the packet simulation, which are behind those of the fluid.
 PALE: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.45, "zorder": 1}
 
 
 @dataclass(frozen=True)
 class Packets:
-    """What a packet simulator recorded of the same network.
+    """Record of a packet simulation of the same network.
 
     Attributes:
-        times: of samples, s.
-        rates: by name of the flow, bit/s.
-        queues: by name of the link, bytes.
+        times: end times of samples, s.
+        rates: rates by flow name, bit/s.
+        queues: queues by link name, bytes.
     """
 
     times: Floats
@@ -42,12 +42,12 @@ class Packets:
 def rates_and_queues(
     run: FluidRun, packets: Packets | None = None, title: str = "", canvas: Figure | None = None
 ) -> Figure:
-    """Draws the rates that arrive, and the queues of links that ever had one.
+    """Draws arrival rates, and the queues of links that had a queue at any time.
 
     Args:
-        run: of the fluid.
-        packets: drawn pale behind it, where names are the same.
-        title: what it is about.
+        run: result of the fluid simulation.
+        packets: result of the packet simulation, drawn in a pale style for flows and links with equal names.
+        title: title of the picture.
         canvas: an empty figure to draw on; a new one by default.
 
     >>> from levelflow.theory.fluid import Flow, Link, Network, simulate

@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.assignment import Assignment
 
 FORWARD, CIRCULAR = COLOURS[0], COLOURS[1]
-#: In units of the picture: a row of text, a box, the room between two, and from one column to the next.
+#: Height of a text row, width of a box, space between boxes, and distance of columns, in units of the picture.
 ROW, WIDTH, GAP, STEP = 1.0, 2.0, 0.9, 4.0
-#: Inches to a unit.
+#: Inches per unit.
 INCHES = 0.42
-#: A box names at most so many flows.
+#: Largest number of flow names in a box.
 MOST_ROWS = 8
-#: Above a graph, its room in inches, and the least width that this takes.
+#: Legend above a graph, height of the legend in inches, and its smallest width.
 LEGEND = (
     "Links, and the flows that each limits.\n"
     "Arrow: that flow also crosses the other link, and disturbs its flows.\n"
     "Blue: the left one settles first. Red: around a cycle."
 )
 HEAD, NARROWEST = 0.7, 5.0
-#: Points of text; a name with more letters than this is written smaller.
+#: Text size in points, and number of letters above which a name is printed smaller.
 SIZE, LETTERS = 10.0, 9
 
 
 @dataclass(frozen=True, eq=False)
 class _Box:
-    """A link: the part of the graph that it belongs to, the middle of its upper edge, the row of each of its flows."""
+    """Box of a link: its component of the graph, the middle of its upper edge, and the row of each of its flows."""
 
     part: int
     x: float
@@ -59,16 +59,16 @@ class _Box:
 def dependency_graph(
     assignment: Assignment, flows: Sequence[str] | None = None, links: Sequence[str] | None = None
 ) -> Picture:
-    """Draws who disturbs whom.
+    """Draws the disturbances between flows, as a dependency graph.
 
-    A box is a link with the flows that listen to it. An arrow leads from a flow to another link that it crosses: there
-    it disturbs every flow in the box. Links settle from left to right, but for those on a cycle, whose arrows
-    are red.
+    A box is a link, with the flows whose bottleneck it is. An arrow leads from a flow to another link that the flow
+    crosses, where it disturbs every flow in the box. Links settle from left to right, except for links on a cycle,
+    which are connected by red arrows.
 
     Args:
-        assignment: who listens where.
-        flows: their names.
-        links: their names.
+        assignment: the bottleneck of each flow.
+        flows: names of the flows.
+        links: names of the links.
 
     >>> from levelflow.theory.networks.assignment import assign
     >>> figure = dependency_graph(assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2]))
@@ -87,7 +87,7 @@ def dependency_graph(
 def draw_dependencies(
     canvas: FigureBase, assignment: Assignment, flows: Sequence[str] | None = None, links: Sequence[str] | None = None
 ) -> None:
-    """Draws a `dependency_graph` on an empty figure, or a part of one, of any size."""
+    """Draws a `dependency_graph` on an empty figure or subfigure of any size."""
     boxes = _boxes(assignment)
     width, height = _extent(boxes)
     with mpl.rc_context(STYLE):
@@ -106,13 +106,13 @@ def draw_dependencies(
 
 
 def _extent(boxes: dict[int, _Box]) -> tuple[float, float]:
-    """Returns width and height of the picture."""
+    """Returns the width and height of the picture."""
     width = max((box.x for box in boxes.values()), default=0.0) + STEP
     return width, 2 * max((max(box.top, box.height - box.top) for box in boxes.values()), default=1.0) + ROW
 
 
 def _boxes(assignment: Assignment) -> dict[int, _Box]:
-    """Returns where each link stands: layers in topological order, as wide as their largest cycle is high."""
+    """Returns link positions. Layers are in topological order, and as wide as their largest cycle is high."""
     parts = nx.condensation(assignment.precedence)
     boxes, column = {}, 0
     for layer in nx.topological_generations(parts):
@@ -160,7 +160,7 @@ def _size(name: str) -> float:
 
 
 def _draw_arrow(axes: Axes, start: _Box, flow: int, end: _Box) -> None:
-    """Draws an arrow from the row of a flow to the near edge of a box."""
+    """Draws an arrow from the row of a flow to the nearest edge of a box."""
     same, forward = start.x == end.x, start.x < end.x
     side = WIDTH / 2 if forward or same else -WIDTH / 2
     tail = (start.x + side, start.row(flow))

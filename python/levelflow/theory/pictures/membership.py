@@ -1,4 +1,4 @@
-"""JetMax's bottlenecks, round by round (`levelflow.theory.networks.membership`)."""
+"""Bottlenecks of JetMax, round by round (`levelflow.theory.networks.membership`)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def rounds(
     first: int = 0,
     last: int = 40,
 ) -> Picture:
-    """Draws rates, proposals and prices of a small network from round `first` to `last`.
+    """Draws the rates, proposals and prices of a small network from round `first` to round `last`.
 
-    Lines are rates, dots proposals, dashes max-min fair rates; a strip has the colour of the link that flows listen to,
-    which is that of its price.
+    Lines are rates, dots are proposals, and dashes are max-min fair rates. A strip has the colour of a flow's
+    bottleneck; the price of this link has the same colour.
 
     Raises:
         CapacityError: if a capacity is not a finite number above 0.

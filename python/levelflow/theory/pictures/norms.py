@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 RHO = "\N{GREEK SMALL LETTER RHO}"
 STABLE, UNSTABLE = COLOURS[0], COLOURS[1]
-#: What an experiment knows of each matrix, and how it is written in text and in pictures.
+#: Norms in an experiment, and their notation in text and in pictures.
 NORMS = {"norm2": "||A||_2", "norm_inf": "||A||_inf", "norm_s": "||A||_s"}
 SIGNS = {"norm2": "‖A‖₂", "norm_inf": "‖A‖∞", "norm_s": "‖A‖ₛ"}
 _SPREAD = 100.0  # weights go from its reciprocal to this
@@ -31,15 +31,15 @@ _SPREAD = 100.0  # weights go from its reciprocal to this
 
 @explained
 def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | None = None) -> FigureBase:
-    """Draws a norm of random matrices over rho(A), those that are stable on the left.
+    """Draws a norm of random matrices against rho(A), stable matrices on the left and unstable ones on the right.
 
     Args:
-        experiment: the matrices.
+        experiment: matrices and their stability.
         of: "norm2", "norm_inf" or "norm_s".
         canvas: an empty figure to draw on; a new one by default.
 
     Raises:
-        MatrixError: if there is no such norm.
+        MatrixError: if the norm is unknown.
 
     >>> from levelflow.theory.stability.delay_batches import experiment
     >>> [axes.get_title(loc="left") for axes in scatter(experiment(1, 200)).axes]
@@ -64,15 +64,15 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
 
 @explained
 def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws which delays of two flows leave a system stable.
+    """Draws the delays of two flows for which the system is stable.
 
     Args:
-        matrix: A, of two rows.
-        longest: delays go from 1 to this, steps.
+        matrix: A, with two rows.
+        longest: largest delay, steps; delays start at 1.
         canvas: an empty figure to draw on; a new one by default.
 
     Raises:
-        MatrixError: if the matrix is not allowed or has not two rows.
+        MatrixError: if the matrix is not allowed or does not have two rows.
 
     >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left").split(", ")[1]
     '‖A‖ₛ 1.20: 13 of 36 stable'
@@ -98,14 +98,14 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
 
 
 def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws the norms of `W A W^-1` of two flows over the ratio of their weights, and what they are above.
+    """Draws the norms of `W A W^-1` for two flows against the ratio of the flows' weights, and the lower bounds.
 
     Args:
-        matrix: A, of two rows.
+        matrix: A, with two rows.
         canvas: an empty figure to draw on; a new one by default.
 
     Raises:
-        MatrixError: if the matrix is not allowed or has not two rows.
+        MatrixError: if the matrix is not allowed or does not have two rows.
 
     >>> [line.get_label() for line in scalings([[0.5, 2.0], [-0.1, 0.4]]).axes[0].lines][:2]
     ['‖W A W⁻¹‖₂', '‖W A W⁻¹‖∞']
@@ -133,11 +133,11 @@ def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
 
 
 def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws all roots of a system with delays and the unit circle.
+    """Draws all roots of a system with delays, and the unit circle.
 
     Args:
         matrix: A.
-        delays: per flow or pair of flows, steps.
+        delays: delays in steps, per flow or per pair of flows.
         canvas: an empty figure to draw on; a new one by default.
 
     Raises:
@@ -163,10 +163,10 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
 
 @explained
 def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws up to which gain Kelly control is stable if all delays are equal (Zhang 2008, eq 3).
+    """Draws the gain below which Kelly control is stable with equal delays (Zhang 2008, eq 3).
 
     Args:
-        longest: delays go from 1 to this, steps.
+        longest: largest delay, steps; delays start at 1.
         canvas: an empty figure to draw on; a new one by default.
 
     >>> gains(5).axes[0].get_xlabel()

@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
     from levelflow.theory.stability.loops import Loop
 
-#: Half the width of the window, over the farthest of -1 and the crossings of the negative axis; and its bounds.
+#: Half width of the plot over the farthest of -1 and the crossings of the negative axis, and bounds of the half width.
 ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
-#: Decades that a Bode plot shows on both sides of the crossings.
+#: Decades in a Bode plot below and above the crossings.
 DECADES = 1.0
 POINTS = 800
-#: What is nearer to 0 than this, in halves of the window, is not drawn.
+#: Distance from 0, in half widths of the plot, below which the curve is not drawn.
 SMALL = 0.02
 
 
 def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
-    r"""Draws the Nyquist curve around -1, its mirror image dashed, and says what the criterion makes of it.
+    r"""Draws the Nyquist curve near -1, with its mirror image dashed, and the verdict of the criterion.
 
     Args:
         loop: the open loop.
@@ -42,7 +42,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
-        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # a delay winds the rest around 0 for ever
+        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # with a delay, the rest winds around 0 for ever
         axes.plot(seen.real, seen.imag, label="L(jω), ω > 0")
         axes.plot(seen.real, -seen.imag, "--", color=COLOURS[0], linewidth=0.8, label="ω < 0")
         axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2, linestyle="", label="-1")
@@ -56,7 +56,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
 
 
 def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws magnitude and phase over frequency, and where they cross 1 and -180 degrees.
+    """Draws magnitude and phase over frequency, and the crossings of 1 and of -180 degrees.
 
     Args:
         loop: the open loop.

@@ -1,4 +1,4 @@
-"""Phase portraits: two parts of a state against each other."""
+"""Phase portraits: two components of a state drawn against each other."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def phase_portrait(
     x: Floats, y: Floats, equilibrium: tuple[float, float], labels: tuple[str, str], canvas: FigureBase | None = None
 ) -> FigureBase:
-    """Draws trajectories from their starts, marked by dots, and the equilibrium where they should settle.
+    """Draws trajectories, with dots at their starts, and the expected equilibrium.
 
     Args:
-        x: the first part, by time and case.
-        y: the second part, by time and case.
-        equilibrium: where rates and queues stay.
-        labels: of the two parts.
+        x: first component, by time and case.
+        y: second component, by time and case.
+        equilibrium: equilibrium values of both components.
+        labels: names of both components.
         canvas: an empty figure to draw on; a new one by default.
 
     >>> import numpy as np
@@ -48,7 +48,7 @@ def phase_portrait(
 
 
 def _arrow(axes: Axes, x: Floats, y: Floats, colour: str) -> None:
-    """Shows which way time goes, in the middle of a curve."""
+    """Draws an arrow in the direction of time at the middle of a curve."""
     ways = np.hypot(np.diff(x) / max(float(np.ptp(x)), 1e-12), np.diff(y) / max(float(np.ptp(y)), 1e-12)).cumsum()
     middle = int(np.searchsorted(ways, ways[-1] / 2))
     if ways[-1] > 0 and middle + 1 < len(x):

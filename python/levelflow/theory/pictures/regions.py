@@ -1,4 +1,4 @@
-"""Where in a plane of two parameters a loop is stable."""
+"""Stable region of a loop in a plane of two parameters."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Tried(NamedTuple):
-    """Points of a grid that were tried.
+    """Points of a grid at which stability was tried.
 
     Attributes:
         x: values of the first parameter.
-        y: values of the second.
-        stable: per y, per x.
+        y: values of the second parameter.
+        stable: True where a point is stable; indexed by y, then x.
     """
 
     x: Sequence[float]
@@ -41,12 +41,12 @@ def region(
     tried: Tried | None = None,
     canvas: FigureBase | None = None,
 ) -> FigureBase:
-    """Draws boundaries of stable regions and, if points were tried, which of them were stable.
+    """Draws boundaries of stable regions and, if points were tried, the stability of these points.
 
     Args:
-        boundaries: curves by name: where a root is on the axis.
-        labels: of the two parameters.
-        tried: points; filled where stable, crosses where not.
+        boundaries: curves by name; on each, a root is on the imaginary axis.
+        labels: names of the two parameters.
+        tried: points to draw, filled if stable, crosses otherwise.
         canvas: an empty figure to draw on; a new one by default.
 
     >>> curve = np.array([0.0, 1.0]), np.array([1.0, 0.0])
@@ -63,11 +63,11 @@ def region(
 def rcp_region(
     tried: Tried | None = None, simulated: Mapping[float, float] | None = None, canvas: FigureBase | None = None
 ) -> FigureBase:
-    """Draws RCP's stable region: the exact one, Padé's of the linear model, and more (Dukkipati 2005, fig 44).
+    """Draws RCP's stable region, exact and with Padé's approximation, and other results (Dukkipati 2005, fig 44).
 
     Args:
-        tried: gains alpha and beta of which the fluid model was asked.
-        simulated: the smallest unstable alpha for each beta.
+        tried: gains alpha and beta for which the fluid model was integrated.
+        simulated: smallest unstable alpha in simulations, for each beta.
         canvas: an empty figure to draw on; a new one by default.
 
     >>> rcp_region().axes[0].get_ylabel()

@@ -1,1 +1,1 @@
-"""Queues: losses and marks, buffer rules, processor sharing, least completion times."""
+"""Queues: losses and marks, buffer-sizing rules, processor sharing, shortest completion times."""

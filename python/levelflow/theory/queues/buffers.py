@@ -1,4 +1,4 @@
-"""How large a router's buffer should be: published rules (Zhang 2008, chapter II.2).
+"""Published rules for the size of a router's buffer (Zhang 2008, chapter II.2).
 
     rule              packets                                                       reference there
     thumb             C R                                                           Villamizar and Song
@@ -11,7 +11,7 @@
     Eun and Wang      anything from C R / sqrt(N) to C R N
     Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2                              Kellett et al., eq. 11
 
-`C R`, the pipe, is in packets. The controllers that find the size while the router runs are in
+`C R`, the bandwidth-delay product, is in packets. Controllers that adapt the buffer at run time are in
 `zhang_models.adaptive_buffer`.
 """
 
@@ -23,21 +23,21 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats
 from levelflow.theory.validate import not_negative, positive, read_numbers, share
 
-#: Packets; any link and any number of flows.
+#: Buffer in packets, for any link and any number of flows.
 ENACHESCU = (10.0, 20.0)
-#: Packets that BSCL expects to be lost in a congestion event, per flow.
+#: Packets that BSCL assumes to be lost per flow in a congestion event.
 LOST_PER_FLOW = 0.6
-#: BSCL: a flow that loses a share `p` of its packets has a window of `0.87 / sqrt(p)`.
+#: Constant of BSCL: a flow with loss rate `p` has a window of `0.87 / sqrt(p)`.
 WINDOW = 0.87
 
 
 def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
-    """Returns `C R`, which is also the rule of thumb, in packets.
+    """Returns the bandwidth-delay product `C R` in packets, which is also the rule of thumb.
 
     Args:
-        capacity: bit/s.
-        rtt: s.
-        packet: bytes.
+        capacity: link capacity, bit/s.
+        rtt: round-trip time, s.
+        packet: packet size, bytes.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -50,10 +50,10 @@ def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
 
 
 def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
-    """Returns the harmonic mean of round-trip times that are uniform between two, in their unit.
+    """Returns the harmonic mean of round-trip times that are uniformly distributed between two values, in their unit.
 
     Raises:
-        ParameterError: if one is not positive and finite, or the largest not above the least.
+        ParameterError: if a value is not positive and finite, or `largest` is not above `least`.
 
     >>> round(float(harmonic_rtt(30.0, 30.0 + 2 * 1024)), 1)
     483.3
@@ -91,7 +91,7 @@ def avrachenkov(pipe: ArrayLike, flows: ArrayLike) -> Floats:
 
 
 def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
-    """Returns `p(N)`, the share of flows that lose a packet when `lost` packets are lost at random.
+    """Returns `p(N)`, the fraction of flows that lose a packet when `lost` packets are lost at random.
 
     Raises:
         ParameterError: if there is less than one flow, or a number is negative or not finite.
@@ -105,11 +105,11 @@ def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
 
 
 def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
-    """Returns the buffer that keeps a link busy whose flows partly lose together, eq. 9, packets; it may be negative.
+    """Returns the buffer that keeps a link busy if only part of the flows lose packets, eq 9, packets; may be negative.
 
     Args:
-        pipe: `C R_e`, with the harmonic mean of the round trips.
-        flows: `N`.
+        pipe: `C R_e`, with the harmonic mean of the round-trip times.
+        flows: `N`, number of flows.
         lost_per_flow: packets lost in a congestion event, `L_N / N`.
 
     Raises:
@@ -125,10 +125,10 @@ def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = L
 
 
 def window_at_loss(loss: ArrayLike) -> Floats:
-    """Returns `K_p = 0.87 / sqrt(p)`, packets that a flow has on its way when it loses the share `p`.
+    """Returns `K_p = 0.87 / sqrt(p)`, the packets in flight of a flow with loss rate `p`.
 
     Raises:
-        ParameterError: if a loss is not above 0 and at most 1.
+        ParameterError: if a loss rate is not above 0 and at most 1.
 
     >>> window_at_loss(0.02).round(4)
     np.float64(6.1518)
@@ -139,15 +139,16 @@ def window_at_loss(loss: ArrayLike) -> Floats:
 
 
 def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
-    """Returns the buffer with which flows lose no more than a share of their packets, eq. 10; it may be negative.
+    """Returns the buffer that limits the loss rate of flows, eq 10, packets; may be negative.
 
     Args:
-        pipe: `C R_p`, with the round trip of empty queues, packets.
-        flows: `N`.
-        loss: `p*`.
+        pipe: `C R_p`, with the round-trip time without queueing, packets.
+        flows: `N`, number of flows.
+        loss: `p*`, largest loss rate.
 
     Raises:
-        ParameterError: if a pipe or number of flows is not positive and finite, or a loss not above 0 and at most 1.
+        ParameterError: if a pipe or number of flows is not positive and finite, or a loss rate not above 0 and at most
+            1.
 
     >>> bscl_loss(400.0, 1024, 0.02).round(1)
     np.float64(5899.5)
@@ -160,7 +161,7 @@ def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: floa
     """Returns the larger of `bscl_utilisation` and `bscl_loss`, at least 1 packet.
 
     Raises:
-        ParameterError: as these.
+        ParameterError: as for `bscl_utilisation` and `bscl_loss`.
 
     >>> bscl(36.73, 16, 0.02).round(1)
     np.float64(61.7)
@@ -170,7 +171,7 @@ def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: floa
 
 
 def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns the least and the largest buffer with neither loss nor an idle link: `C R / sqrt(N)` and `C R N`.
+    """Returns the smallest and largest buffer with neither losses nor an idle link: `C R / sqrt(N)` and `C R N`.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -182,7 +183,7 @@ def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayLike, gain: ArrayLike) -> Floats:
-    """Returns the next buffer of ADT, `b + K (u* - u)`, eq. 11: ABS's eq. 163 with `K = I_u T`; packets.
+    """Returns the next buffer of ADT, `b + K (u* - u)`, eq. 11, in packets; eq. 163 of ABS with `K = I_u T`.
 
     Raises:
         ParameterError: if a buffer is negative, a gain not positive, or a utilisation or target not from 0 to 1.
@@ -197,15 +198,15 @@ def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayL
 
 
 def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
-    """Returns the gain below which an integral controller of the buffer settles, packets.
+    """Returns the gain below which an integral controller of the buffer size is stable, packets.
 
     The controller is `b(n) = b(n-1) - K (y(n) - y*)`, and `y` follows the buffer, `y(n) = (1-l) y(n-1) + l f(b(n-1))`.
-    Linearised, the characteristic polynomial is `z^2 - (2 - l - l K k) z + 1 - l`, whose roots are in the unit
-    disc for `0 < K k < 2 (2 - l) / l` (Jury). ADT's `2 / k_2` is that of `l = 1`: the answer is there at once.
+    The characteristic polynomial of the linearised system is `z^2 - (2 - l - l K k) z + 1 - l`. Its roots are in the
+    unit disc for `0 < K k < 2 (2 - l) / l` (Jury). ADT's `2 / k_2` is the case `l = 1`, an immediate response.
 
     Args:
-        slope: `k`, of `f`, per packet.
-        lag: `l`, the part of the way that `y` goes in a step; above 0 and at most 1.
+        slope: `k`, the derivative of `f`, per packet.
+        lag: `l`, the fraction of its way that `y` covers in a step; above 0 and at most 1.
 
     Raises:
         ParameterError: if a number is not allowed.

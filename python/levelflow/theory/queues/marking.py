@@ -1,12 +1,12 @@
-"""Links that lose or mark what exceeds a level, and levels that leave nothing to lose.
+"""Links that lose or mark the load above a level, and marking levels that avoid losses.
 
-In the fluid model of Kunniyur and Srikant (2003, sections II and V), a link of capacity `C` to which `y` comes loses
-the share `(y - C)^+ / y`. One that marks from the level `C~ <= C` on marks `(y - C~)^+ / y`, as a virtual queue of that
-capacity would, and loses nothing while the users whom it marks keep `y <= C`.
+In the fluid model of Kunniyur and Srikant (2003, sections II and V), a link of capacity `C` and load `y` loses the
+fraction `(y - C)^+ / y`. A link with a marking level `C~ <= C` marks `(y - C~)^+ / y`, like a virtual queue with that
+capacity. It loses no packet while the marked users keep `y <= C`.
 
-A level for that can be chosen at each link by itself: users who heard of no other link would fill the link at some
-price `q` for a unit of rate. If `beta` times the share that is marked at `y = C` is that price, they do; other links on
-their way only lower their rates (propositions 3 to 5). Rates and loads have the unit of the capacities.
+Such a level can be chosen for each link separately. Users that no other link limits would fill the link at some price
+`q` per unit of rate. They do so if `beta` times the fraction marked at `y = C` equals that price. Other links on their
+paths only reduce their rates (propositions 3 to 5). Rates and loads have the unit of the capacities.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from levelflow.theory.errors import ConvergenceError, TheoryError
 from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, finite, positive, read_each, whole
 
-#: Newton's steps, and the share of a price by which the last one changes it at most.
+#: Limit on Newton steps, and relative change of a price below which the steps end.
 MOST_STEPS, CLOSE = 100, 1e-12
-#: Loads are taken to be at least and at most this, so that of none nothing is lost, and all of an infinite one.
+#: Bounds of loads, so that a zero load has no loss, and an infinite load is lost entirely.
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
 
 class LevelError(TheoryError):
-    """A link at which no marking level prevents losses, or numbers of which a level cannot be made."""
+    """A link without a marking level that prevents losses, or numbers from which no level follows."""
 
 
 @explained
 def excess_share(level: Numbers, load: Numbers) -> Floats:
-    """Returns the share of a load that is lost or marked, `(y - C)^+ / y`, elementwise; 0 of no load.
+    """Returns the fraction of a load that is lost or marked, `(y - C)^+ / y`, elementwise; 0 for no load.
 
-    It is the limit of the loss of an M/M/1/B queue whose rates and buffer grow together (section II).
+    It is the limit of the loss rate of an M/M/1/B queue whose rates and buffer grow together (section II).
 
     >>> excess_share(90.0, [0.0, 80.0, 100.0]).tolist()
     [0.0, 0.0, 0.1]
@@ -67,28 +67,28 @@ def marking_levels(
     exponents: ArrayLike = 0.0,
     unresponsive: ArrayLike = 0.0,
 ) -> Floats:
-    """Returns per link the highest level at which its users, if they heard of no other link, would just fill it.
+    """Returns, per link, the highest level at which its users would just fill it if no other link limited them.
 
-    With these levels no link of the network loses anything at the optimum (proposition 3, eq 27, with equality). Loads
-    that do not answer to marks take their part of the capacity first: their peak for no loss at any time (proposition
-    4), their mean for a load of at most the capacity in the mean (proposition 5). Eq 35 and 39 are read with the share
-    that is marked at `C - xi`, where the proofs need it, and with the factor `beta` that eq 35 lacks.
+    With these levels, no link of the network loses packets at the optimum (proposition 3, eq 27, with equality). Loads
+    that do not react to marks use the capacity first. Their peak load counts if no loss is allowed at any time
+    (proposition 4); their mean load counts if the mean load must not exceed the capacity (proposition 5). Eq 35 and 39
+    are read with the fraction marked at `C - xi`, which the proofs need, and with the factor `beta` that eq 35 lacks.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
         capacities: per link.
-        beta: what a mark costs.
+        beta: price of a mark.
         weights: `w/beta_r`, for all flows or per flow.
         exponents: `nu`, for all flows or per flow: 0 is `log x`, above 0 is `-1/x^nu`.
-        unresponsive: `xi`, for all links or per link. For proposition 4, all users have to have the utility `log x`.
+        unresponsive: `xi`, for all links or per link. For proposition 4, all users must have the utility `log x`.
 
     Raises:
-        LevelError: if the users of a link would overload it even if it marked everything.
+        LevelError: if the users of a link would overload it even if it marked all packets.
         ParameterError: if `beta` is not above 0, or an exponent is negative, infinite or NaN.
-        CapacityError: if a capacity is not a finite number, or `xi` leaves nothing of it.
+        CapacityError: if a capacity is not a finite number, or `xi` uses a whole capacity.
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a weight is not positive and finite.
-        ConvergenceError: if the numbers differ by more than floating point can hold.
+        ConvergenceError: if the numbers differ by more than floating point can represent.
 
     >>> marking_levels([[0]] * 20, [100.0], beta=0.5).round(6).tolist()
     [60.0]
@@ -115,9 +115,10 @@ def marking_levels(
 
 
 def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, exponent: Floats) -> Floats:
-    """Returns the price at which the users of each link, if they paid for no other, would fill it; 0 without users.
+    """Returns the price at which the users of each link would fill it if they paid for no other link; 0 without users.
 
-    The logarithm of their load is convex in that of the price, and falls, so Newton's method finds it from below.
+    The logarithm of the users' load is convex in that of the price, and decreases, so Newton's method finds the price
+    from below.
     """
     crossing, times = np.unique(flow * log_room.size + link, return_counts=True)
     flow, link = np.divmod(crossing, log_room.size)
@@ -144,17 +145,17 @@ def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, expo
 
 @explained
 def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float, beta: float) -> Floats:
-    """Returns the total rate of users of `log x` who hear of one link only (eq 32, added up).
+    """Returns the total rate of users with utility `log x` that one link alone limits (eq 32, summed).
 
-    `y' = w - beta (y - C~)^+` grows as a line up to the level and then decays to `C~ + w/beta`. In a network, no sum of
-    rates over this link that starts there exceeds it at any time, whatever other links or flows do (lemma 1).
+    `y' = w - beta (y - C~)^+` grows linearly up to the level and then decays to `C~ + w/beta`. In a network, no sum of
+    rates over this link that starts from the same value ever exceeds it, for any other links and flows (lemma 1).
 
     Args:
-        times: s or any unit, from 0 on.
+        times: times in s or any unit, at least 0.
         start: total rate at time 0.
         level: `C~`.
         weight: sum of `w/beta_r` over the users, with gains of 1.
-        beta: what a mark costs.
+        beta: price of a mark.
 
     >>> alone_on_a_link([0.0, 1.0, 2.0, 99.0], 8.0, 10.0, 2.0, 1.0).round(4).tolist()
     [8.0, 10.0, 11.2642, 12.0]
@@ -171,10 +172,10 @@ def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float,
 
 @explained
 def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) -> Floats:
-    """Returns `C~' = a (gamma C - y)`, by which a link finds its level without knowing its users (section V-D).
+    """Returns `C~' = a (gamma C - y)`, by which a link adapts its level without information on users (section V-D).
 
-    At 0 the level does not fall, and at the target `gamma C` it does not rise. Where a level for the target load
-    exists, the load settles there; otherwise the level goes to 0.
+    The level does not fall below 0, and does not rise above the target `gamma C`. If a level for the target load
+    exists, the load converges to the target; otherwise the level goes to 0.
 
     >>> level_change([5.0, 0.0, 9.0], [10.0, 10.0, 8.0], 9.0, 0.5).tolist()
     [-0.5, 0.0, 0.0]
@@ -186,14 +187,14 @@ def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) 
 
 
 def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
-    """Returns the share of packets that an M/M/1/b queue loses, `(1-u) u^b / (1-u^{b+1})`, or `1/(b+1)` at `u = 1`.
+    """Returns the loss rate of an M/M/1/b queue, `(1-u) u^b / (1-u^{b+1})`, or `1/(b+1)` at `u = 1`.
 
     Args:
-        load: `u`, what is offered over the capacity: not the utilisation, which is `u (1 - loss)`.
-        places: `b`, with the one of the packet that is being sent.
+        load: `u`, offered load over the capacity. The utilisation is `u (1 - loss)`.
+        places: `b`, including the packet in transmission.
 
     Raises:
-        ParameterError: if a load is not positive and finite, or a number of places not whole or below 0.
+        ParameterError: if a load is not positive and finite, or a number of places is fractional or negative.
 
     >>> mm1b_loss([0.5, 1.0, 2.0], 2).round(6).tolist()
     [0.142857, 0.333333, 0.571429]
@@ -201,7 +202,7 @@ def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
     positive(load=load)
     whole(0, places=places)
     u, b = np.broadcast_arrays(np.asarray(load, dtype=np.float64), np.asarray(places, dtype=np.float64))
-    # Of powers below 1, which cannot overflow: u^b for loads below 1, and 1 for loads above.
+    # Uses powers of at most 1, which cannot overflow: u^b for loads below 1, and 1 for loads above.
     down = -np.abs(np.log(u))
     with np.errstate(invalid="ignore"):
         part = np.where(down == 0, 1 / (b + 1), np.expm1(down) / np.expm1(down * (b + 1)))

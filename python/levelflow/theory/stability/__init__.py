@@ -1,1 +1,1 @@
-"""Matrices, delays and loops: norms, roots, margins, and equations with delays, stepped."""
+"""Matrices, delays and loops: norms, roots, margins, and integration of equations with delays."""

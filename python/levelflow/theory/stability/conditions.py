@@ -1,4 +1,4 @@
-"""Verdicts of theorems whose conditions are that numbers lie between two bounds."""
+"""Outcome of theorems that require numbers to lie between two bounds."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from levelflow.theory.validate import explained
 
 
 class Condition(NamedTuple):
-    """Whether a condition holds.
+    """Outcome of a condition.
 
     Attributes:
-        holds: whether all values lie strictly between the bounds.
-        distance: how far the worst value is from its nearer bound; below 0 if it lies outside.
-        values: what must lie between the bounds.
+        holds: True if all values lie strictly between the bounds.
+        distance: distance of the worst value from its nearer bound; negative if the value is outside.
+        values: values that must lie between the bounds.
     """
 
     holds: bool
@@ -27,7 +27,7 @@ class Condition(NamedTuple):
 
 @explained
 def between(values: ArrayLike, low: float = 0.0, high: float = 2.0) -> Condition:
-    """Returns whether all values lie strictly between bounds.
+    """Returns the condition that all values lie strictly between the bounds.
 
     >>> between([0.5, 1.75])
     Condition(holds=True, distance=0.25, values=array([0.5 , 1.75]))

@@ -1,7 +1,7 @@
-"""Where a frequency response has magnitude 1 or phase -180 degrees: all such frequencies, not those that a grid meets.
+"""Frequencies at which a response has magnitude 1 or phase -180 degrees: all of these, not only those on a grid.
 
-Where `|P/Q| = 1` and where `P/Q` is real are zeros of `|P|^2 - |Q|^2` and of `Im(P conj(Q))`. An interval is divided
-until bounds on slope and curvature say that it holds no zero, or at most one.
+Frequencies with `|P/Q| = 1` are zeros of `|P|^2 - |Q|^2`, and those with real `P/Q` are zeros of `Im(P conj(Q))`. An
+interval is divided until bounds on slope and curvature show that it contains no zero, or at most one zero.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.stability.quasi import QuasiPolynomial
 
-#: Intervals shorter than this, over the frequency, are judged by their ends.
+#: Length of an interval, relative to its frequency, below which only its ends are checked.
 SHORTEST = 1e-3
-#: Octaves and intervals in each to begin with.
+#: Number of octaves, and initial intervals per octave.
 OCTAVES, PIECES = 40, 8
-#: Values below this share of their terms have no sign.
+#: Magnitude relative to the terms below which a value has no sign.
 ROUNDING = 1e-13
-#: A denominator below this share of its terms is at a pole.
+#: Magnitude relative to the terms below which a denominator is at a pole.
 POLE = 1e-7
-#: Factor by which phase crossings are sought further out, and the magnitude below which they do not matter.
+#: Factor that extends the search for phase crossings, and magnitude below which phase crossings have no effect.
 FURTHER, LEAST = 4.0, 1e-3
 
 
 def crossings(what: Literal["gain", "phase"], numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> list[float]:
-    """Returns the frequencies at which `P/Q` has magnitude 1, or is real and negative, in rising order, rad/s.
+    """Returns the frequencies at which `P/Q` has magnitude 1, or is real and negative, in ascending order, rad/s.
 
-    With delays, infinitely many are negative; those are returned up to where `|P/Q|` stays below its largest value
-    below 1 at them, or below 1/1000: they decide about gain margins. A pair nearer to each other than a thousandth
-    of its frequency may be missed.
+    With delays, there are infinitely many frequencies with negative `P/Q`. They are returned up to a frequency above
+    which `|P/Q|` stays below 1/1000, or below its largest value less than 1 at the returned frequencies. These
+    determine gain margins. Two crossings closer than a thousandth of their frequency may be missed.
 
     Args:
         what: `gain` for magnitude 1, `phase` for phase -180 degrees.
@@ -61,7 +61,7 @@ def crossings(what: Literal["gain", "phase"], numerator: QuasiPolynomial, denomi
 
 
 class _Bounds(NamedTuple):
-    """What size, slope and curvature of a function cannot exceed up to a frequency."""
+    """Bounds of size, slope and curvature of a function up to a frequency."""
 
     size: Floats
     slope: Floats
@@ -69,7 +69,7 @@ class _Bounds(NamedTuple):
 
 
 class _Search:
-    """A function of frequency whose zeros are crossings, its slope, and bounds."""
+    """A function of frequency whose zeros are crossings, with its slope and bounds."""
 
     def __init__(self, what: str, numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> None:
         self.gain = what == "gain"
@@ -95,7 +95,7 @@ class _Search:
         return _Bounds(p * q, dp * q + p * dq, ddp * q + 2 * dp * dq + p * ddq)
 
     def zeros(self, start: float, end: float) -> list[float]:
-        """Returns zeros above `start` up to `end`."""
+        """Returns the zeros above `start` and up to `end`."""
         least = start or end * 2.0**-OCTAVES
         cuts = np.geomspace(least, end, int(PIECES * np.log2(end / least)) + 2)
         low, high, points = cuts[:-1], cuts[1:], [cuts]
@@ -114,13 +114,13 @@ class _Search:
         return [self.between(float(at[i]), float(at[i + 1])) for i in changes]
 
     def between(self, low: float, high: float) -> float:
-        """Returns the zero between two frequencies of unlike sign."""
+        """Returns the zero between two frequencies at which the function has opposite signs."""
         from scipy.optimize import brentq
 
         return float(brentq(lambda w: float(self.value(np.asarray(w))), low, high, xtol=1e-300, rtol=1e-15))
 
     def negative(self, start: float, end: float) -> list[float]:
-        """Returns where the ratio is negative; at poles it is not."""
+        """Returns the frequencies at which the ratio is negative, except poles."""
         found = []
         for w in self.zeros(start, end):
             p, q = (complex(f(1j * w)) for f, _, _ in self.parts)
@@ -140,13 +140,13 @@ def _reach(numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> float:
 
 
 def _most(numerator: QuasiPolynomial, denominator: QuasiPolynomial, w: float) -> float:
-    """Returns what `|P/Q|` cannot exceed from a frequency beyond `_reach` on."""
+    """Returns an upper bound of `|P/Q|` above a frequency beyond `_reach`."""
     lead = abs(denominator.coefficients[0, denominator.degree]) * w**denominator.degree
     return float(numerator.bound(w) / (2 * lead - denominator.bound(w)))
 
 
 def _last_real(numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> float:
-    """Returns a frequency above which a ratio without delays is nowhere real."""
+    """Returns a frequency above which a ratio without delays is never real."""
     turned = [
         f.coefficients[0] * np.resize([1, 1j, -1, -1j], f.coefficients.shape[1]) for f in (numerator, denominator)
     ]

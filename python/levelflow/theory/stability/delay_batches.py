@@ -1,7 +1,7 @@
-"""Stability of many small systems with many delays each at once, and the random experiments of Zhang 2008, figs 12-13.
+"""Stability of many small systems with many delays each, and the random experiments of Zhang 2008, figs 12-13.
 
-The roots of `det(diag(z^D) - A)` are not computed: the recursion of Schur and Cohn tells from the coefficients whether
-all lie inside the unit circle.
+The roots of `det(diag(z^D) - A)` are not computed. Instead, the Schur-Cohn recursion decides from the coefficients
+if all roots lie inside the unit circle.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from levelflow.theory.stability.matrices import Matrix, MatrixError, read_matric
 from levelflow.theory.stability.scaled_norm import scaled_norms
 from levelflow.theory.validate import explained, positive, read_array, read_number, read_whole, whole
 
-#: A polynomial has a term per subset of the flows.
+#: Limit on the number of flows, since a polynomial has one term per subset of flows.
 LARGEST_SIZE = 12
-#: Coefficients that are worked on at a time, so that they stay in the cache.
+#: Number of coefficients processed at a time, chosen so that they stay in the CPU cache.
 _CHUNK = 120_000
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Random matrices with rho(A) < 1, and whether random delays make them unstable.
+    """Random matrices with rho(A) < 1, and their stability under random delays.
 
     Attributes:
-        drawn: how many matrices were drawn, those with rho(A) >= 1 included.
-        matrices: those with rho(A) < 1.
-        stable: whether a matrix is stable under all delays that were drawn for it.
-        delays: those that make it unstable first, steps per flow; 0 for stable ones.
-        radius: rho(A) of each.
-        norm2: `||A||_2` of each.
-        norm_inf: `||A||_inf` of each.
-        norm_s: `||A||_s` of each, from above.
+        drawn: number of matrices drawn, including those with rho(A) >= 1.
+        matrices: matrices with rho(A) < 1.
+        stable: True for each matrix that is stable under all delays drawn for it.
+        delays: first delays that make the matrix unstable, steps per flow; 0 for stable matrices.
+        radius: rho(A) of each matrix.
+        norm2: `||A||_2` of each matrix.
+        norm_inf: `||A||_inf` of each matrix.
+        norm_s: upper bound of `||A||_s` of each matrix.
     """
 
     drawn: int
@@ -55,16 +55,16 @@ def experiment(
 ) -> Experiment:
     """Draws random matrices and delays, as for figs 12 and 13 of Zhang 2008.
 
-    The elements are independent and uniform from `-spread` to `spread`: the text does not say, but 1.5 gives the
-    counts that it prints.
+    The elements are independent and uniform from `-spread` to `spread`. The text does not give the spread; 1.5 yields
+    the printed counts.
 
     Args:
-        seed: of all random numbers.
-        count: how many matrices are drawn.
-        size: rows.
-        spread: of the elements.
+        seed: seed of all random numbers.
+        count: number of matrices to draw.
+        size: number of rows.
+        spread: bound of the elements.
         draws: delay vectors per matrix with rho(A) < 1.
-        longest: of the delays, which are uniform from 1, steps.
+        longest: largest delay, steps; delays are uniform from 1.
 
     Raises:
         ParameterError: if the size is not 1 to 12, there are no matrices or no draws, the spread is not positive and
@@ -97,11 +97,11 @@ def experiment(
 
 @explained
 def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> NDArray[np.bool_]:
-    """Returns whether all roots of systems `x_i(n) = sum_j a_ij x_j(n - D_i)` lie inside a circle around 0.
+    """Returns True for systems `x_i(n) = sum_j a_ij x_j(n - D_i)` whose roots all lie inside a circle around 0.
 
     Args:
         matrices: real or complex, one after the other, of up to 12 rows each.
-        delays: D_i in steps, with axes (matrix, draw, flow); every matrix is judged with each of its draws.
+        delays: D_i in steps, with axes (matrix, draw, flow); each matrix is combined with its own draws.
         within: radius of the circle.
 
     Returns:
@@ -123,18 +123,19 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
 
 @explained
 def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tuple[float, tuple[int, int]]:
-    """Returns the largest modulus of a root of all systems, and which matrix and draw has it.
+    """Returns the largest modulus of a root of any system, and the indices of the matrix and draw that have it.
 
-    A record is computed and then all systems are asked which have a root beyond, until none has: a few records do.
+    The roots of one system are computed, then all systems are checked for larger roots, until there are none. This
+    takes few rounds.
 
     Args:
         matrices: as for `are_stable`.
         delays: as for `are_stable`.
-        seed: of the choice of the next candidate.
+        seed: seed of the choice of the next candidate.
 
     Raises:
-        MatrixError: as `are_stable`.
-        ParameterError: as `are_stable`, or if a system has more roots than are computed.
+        MatrixError: as for `are_stable`.
+        ParameterError: as for `are_stable`, or if a system has more roots than can be computed.
     """
     whole(0, seed=seed)
     a = read_matrices(matrices)
@@ -154,11 +155,11 @@ def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tu
 
 
 def _all_inside(coefficients: Matrix, owner: Ints, delays: Ints, within: float) -> NDArray[np.bool_]:
-    """Returns whether all roots lie inside a circle, for each row of delays and the matrix that it is for.
+    """Returns True where all roots lie inside a circle, for each row of delays and its matrix.
 
     Args:
         coefficients: `_minors` of the matrices.
-        owner: per row of delays, which matrix.
+        owner: per row of delays, the index of its matrix.
         delays: D_i in steps, rows by flows.
         within: radius of the circle.
     """
@@ -178,7 +179,7 @@ def _all_inside(coefficients: Matrix, owner: Ints, delays: Ints, within: float) 
 
 
 def _first_unstable(matrices: Floats, delays: Ints) -> Ints:
-    """Returns the first draw that makes each matrix unstable, or -1; few draws at a time, since most need few."""
+    """Returns the first draw that makes each matrix unstable, or -1. Checks few draws at a time, as most need few."""
     first = np.full(len(matrices), -1)
     step = 5
     for start in range(0, delays.shape[1], step):
@@ -206,7 +207,7 @@ def _subsets(size: int) -> Ints:
 
 
 def _minors(a: Matrix) -> Matrix:
-    """Returns `det(-A_SS)` for every subset S: the coefficient of z to the sum of the other delays."""
+    """Returns `det(-A_SS)` for every subset S, the coefficient of z to the sum of the delays outside S."""
     values = np.ones((len(a), 2 ** a.shape[-1]), dtype=a.dtype)
     for k, subset in enumerate(_subsets(a.shape[-1])):
         rows = np.flatnonzero(subset)
@@ -216,7 +217,7 @@ def _minors(a: Matrix) -> Matrix:
 
 
 def _spread_out(values: Matrix, powers: Ints) -> Matrix:
-    """Returns polynomials by column, the leading coefficient first, from terms and how far they are from the first."""
+    """Returns polynomials by column, the leading coefficient first, from terms and their distances from the first."""
     count, degree = len(values), int(powers.max())
     where = (powers * count + np.arange(count)[:, None]).ravel()
     size = (degree + 1) * count
@@ -227,10 +228,10 @@ def _spread_out(values: Matrix, powers: Ints) -> Matrix:
 
 
 def _schur_cohn(polynomials: Matrix) -> NDArray[np.bool_]:
-    """Returns whether all roots of each column lie inside the unit circle.
+    """Returns True for columns whose polynomials have all roots inside the unit circle.
 
-    A polynomial of degree n has all its roots inside if and only if `k = a_n / a_0` is inside and so are all roots of
-    `a_i - k conj(a_(n-i))`, of degree n - 1. Columns of lower degree end with zeros, which pass.
+    A polynomial of degree n has all roots inside if and only if `k = a_n / a_0` is inside, and so are all roots of
+    `a_i - k conj(a_(n-i))`, of degree n - 1. Columns of lower degree end with zeros, which pass the test.
     """
     rows = polynomials
     stable = np.ones(rows.shape[1], dtype=bool)

@@ -1,4 +1,4 @@
-"""Is a system stable whatever its delays, and if not, which delays break it (Zhang 2008, chapter IV)."""
+"""Stability of a system under all delays, and the delays that make it unstable (Zhang 2008, chapter IV)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from levelflow.theory.stability.matrix_classes import classify
 from levelflow.theory.stability.scaled_norm import scaled_norm
 from levelflow.theory.validate import explained, whole
 
-#: Parts of the circle to which phases are rounded, and turns that are added to all delays.
+#: Parts of the circle to which phases are rounded, and numbers of turns added to all delays.
 _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 _TURNS = (0, 1, 2, 4, 8, 16, 32)
-#: What is this close to 1 may be on either side of it, by rounding.
+#: Distance from 1 within which rounding errors may decide.
 _CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A condition that suffices for stability under all delays, and its outcome.
+    """A sufficient condition for stability under all delays, and its outcome.
 
     Attributes:
-        name: what must be below 1.
-        source: where it is proven.
-        value: of that.
-        proves: whether it is below 1, or the matrix is of a class that needs no more than that.
-        of: the delays of which it proves stability.
+        name: quantity that must be below 1.
+        source: source of the proof.
+        value: value of this quantity.
+        proves: True if the value is below 1, or if the class of the matrix requires no more.
+        of: kind of delays for which stability is proven.
     """
 
     name: str
@@ -45,15 +45,15 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Independence:
-    """Whether a system is stable under all diagonal delays.
+    """Stability of a system under all diagonal delays.
 
     Attributes:
-        stable: None if neither is proven: `||A||_s` is 1 or more, but no delays were found that reach 1.
+        stable: None if undecided: `||A||_s` is at least 1, but no delays were found that make the system unstable.
         conditions: every sufficient condition.
-        worst: the largest rho(U A) that was found over diagonal U of modulus 1; delays that turn by U make the system
-            unstable if it is above 1.
-        delays: steps per flow that make the system unstable, if such were found.
-        proof: its root outside the unit circle.
+        worst: largest rho(U A) found over diagonal U with elements of modulus 1. Above 1, delays that turn phases by U
+            make the system unstable.
+        delays: delays in steps per flow that make the system unstable; None if none were found.
+        proof: root outside the unit circle with these delays.
     """
 
     stable: bool | None
@@ -65,11 +65,11 @@ class Independence:
 
 @dataclass(frozen=True)
 class Margin:
-    """How many steps delays may grow.
+    """Number of steps by which delays may grow while the system stays stable.
 
     Attributes:
-        steps: the system stays stable with so many more; infinite if that is proven for any number.
-        proof: the root outside the unit circle at one step more; None if none was found.
+        steps: largest number of additional steps; infinite if stability is proven for any number.
+        proof: root outside the unit circle with one more step; None if none was found.
     """
 
     steps: float
@@ -82,11 +82,11 @@ ANY = "all bounded delays D_ij, also varying ones"
 
 @explained
 def independence(matrix: ArrayLike, seed: int = 1) -> Independence:
-    """Decides whether `x_i(n) = sum_j a_ij x_j(n - D_i)` is stable under all delays.
+    """Decides if `x_i(n) = sum_j a_ij x_j(n - D_i)` is stable under all delays.
 
     Args:
         matrix: A.
-        seed: of the search for a counterexample.
+        seed: seed of the search for a counterexample.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -134,15 +134,15 @@ def conditions(matrix: ArrayLike) -> tuple[Criterion, ...]:
 
 @explained
 def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
-    """Returns the largest rho(U A) that a search over diagonal U of modulus 1 finds, and this diagonal.
+    """Returns the largest rho(U A) found over diagonal U with elements of modulus 1, and the diagonal of this U.
 
-    It is at most `||A||_s`. If it is above 1, delays exist that make the system unstable: those that turn by U along
-    `z = e^(i theta)`, with so many turns more that all delays are alike in size. For up to three flows, the largest of
-    all is `||A||_s` (Packard and Doyle 1993, on the structured singular value).
+    It is at most `||A||_s`. If it is above 1, some delays make the system unstable: those that turn phases by U along
+    `z = e^(i theta)`, with enough additional turns that all delays have similar size. For up to three flows, the
+    largest rho(U A) is `||A||_s` (Packard and Doyle 1993, on the structured singular value).
 
     Args:
         matrix: A.
-        seed: of the vectors, in the range of the certificate of `||A||_s`, from which the search starts.
+        seed: seed of the initial vectors, which lie in the range of the certificate of `||A||_s`.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -169,20 +169,20 @@ def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
 
 @explained
 def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, limit: int = 1000) -> Margin:
-    """Returns how many steps may be added to all delays, or to those of one flow, before a stable system is not.
+    """Returns the number of steps by which all delays, or the delay of one flow, may grow with the system stable.
 
-    Multiplying all delays by a whole number changes nothing: the roots are its roots then.
+    Multiplying all delays by a whole number does not change stability, since the new roots are roots of the old ones.
 
     Args:
         matrix: A.
         delays: D_i, steps.
-        flow: index of the flow whose delay grows; all by default.
-        limit: up to which steps are added.
+        flow: index of the flow whose delay grows; by default all delays grow.
+        limit: limit on additional steps to try.
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        ParameterError: if delays are not allowed or not one per flow, there is no such flow, or the system is unstable
-            as it is.
+        ParameterError: if delays are not allowed or not one per flow, there is no such flow, or the system is already
+            unstable.
 
     >>> delay_margin([[0.5, 0.7], [-0.7, -0.5]], [1, 1], flow=0).steps
     0
@@ -207,10 +207,10 @@ def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, 
 
 
 def _turn_on(a: Matrix, turns: Complexes) -> tuple[Complexes, Complexes]:
-    """Returns rho(U A) per U, and the phases by which components of left and right eigenvectors differ.
+    """Returns rho(U A) for each U, and the phase differences between components of left and right eigenvectors.
 
-    At a largest rho(U A) they do not differ: its derivative by the phase of U_i is the imaginary part of what each
-    component contributes to the product of the two.
+    At a maximum of rho(U A), the phase differences are 0: the derivative of rho by the phase of U_i is the imaginary
+    part of the contribution of component i to the product of both eigenvectors.
     """
     values, right = np.linalg.eig(turns[:, :, None] * a)
     top = np.abs(values).argmax(axis=1)
@@ -223,7 +223,7 @@ def _turn_on(a: Matrix, turns: Complexes) -> tuple[Complexes, Complexes]:
 
 
 def _counterexample(a: Matrix, turn: Complexes) -> tuple[Ints | None, Stability | None]:
-    """Returns short delays that turn by about U and make the system unstable, with the root that shows it."""
+    """Returns short delays that turn phases by about U and make the system unstable, with the root as proof."""
     values = np.linalg.eigvals(turn[:, None] * a)
     wanted = -np.angle(turn) + np.angle(values[np.argmax(np.abs(values))])
     for parts in _PARTS:

@@ -1,8 +1,8 @@
-"""Linear systems with whole delays: `x_i(n) = sum_j a_ij x_j(n - D)`, their roots, and whether they are stable.
+"""Linear systems with whole delays, `x_i(n) = sum_j a_ij x_j(n - D)`: their roots and their stability.
 
-Delays are a list of `D_i >= 1` (Zhang 2008, eq 31: everything that flow i hears is as old as its round trip) or a
-square array of `D_ij` (eq 35). Directional delays (eq 34) become such an array by `directional`. A system is stable if
-and only if all roots lie inside the unit circle.
+Delays are a list of `D_i >= 1` (Zhang 2008, eq 31: all feedback to flow i has the age of its round trip) or a
+square array of `D_ij` (eq 35). `directional` converts directional delays (eq 34) to such an array. A system is stable
+if and only if all roots lie inside the unit circle.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.matrices import Matrix, blocks, read_matrix
 from levelflow.theory.validate import explained, read_array, read_number, read_whole, whole
 
-#: States up to which all roots are computed; beyond, the largest one is found by counting.
+#: Largest number of states for which all roots are computed. Above it, counting finds the largest root.
 LARGEST_STATE = 400
-#: Sum of delays up to which roots are counted.
+#: Largest sum of delays for which roots are counted.
 _LARGEST_DEGREE = 100_000
-#: Most points on a circle, per root and in all, when roots are counted.
+#: Limits on the points on a circle for counting roots: per root, and in total.
 _POINTS_PER_ROOT = 256
 _MOST_POINTS = 2**20
-#: Points on a circle from which roots are looked for: many are almost equally large where delays are long.
+#: Number of points on a circle from which roots are searched; with long delays, many roots have nearly equal modulus.
 _DIPS = 24
 
 
 @dataclass(frozen=True)
 class Stability:
-    """Whether a system is stable, with its largest root as the proof.
+    """Stability of a system, with its largest root as proof.
 
     Attributes:
-        stable: whether the root lies inside the unit circle.
-        root: z of largest modulus.
-        vector: x(n) = vector * root^n solves the system; of length 1.
-        residual: what is missing for that, as a share of the largest term.
+        stable: True if the largest root lies inside the unit circle.
+        root: root z with the largest modulus.
+        vector: vector of length 1 for which x(n) = vector * root^n solves the system.
+        residual: error of this solution, relative to its largest term.
     """
 
     stable: bool
@@ -53,7 +53,7 @@ def read_delays(delays: ArrayLike, size: int) -> Ints:
     """Returns delays as whole numbers of steps.
 
     Raises:
-        ParameterError: if they are not `size` or `size` times `size` whole numbers of at least 1.
+        ParameterError: if delays are not whole numbers of at least 1, or not `size` or `size` by `size` numbers.
     """
     whole(1, size=size)
     given = read_array("delay", delays)
@@ -63,10 +63,10 @@ def read_delays(delays: ArrayLike, size: int) -> Ints:
 
 
 def directional(forward: ArrayLike, backward: ArrayLike) -> Ints:
-    """Returns the delays of `x_i(n) = sum_j a_ij x_j(n - F_j - B_i)` (Zhang 2008, eq 34) per pair of flows.
+    """Returns the delays of `x_i(n) = sum_j a_ij x_j(n - F_j - B_i)` (Zhang 2008, eq 34), per pair of flows.
 
     Raises:
-        ParameterError: if they are not whole numbers of at least 0, one per flow, or the sum for a pair is 0.
+        ParameterError: if delays are not whole numbers of at least 0, one per flow, or a sum of a pair is 0.
 
     >>> directional([1, 2], [0, 3]).tolist()
     [[1, 2], [4, 5]]
@@ -78,15 +78,15 @@ def directional(forward: ArrayLike, backward: ArrayLike) -> Ints:
 
 
 def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
-    """Returns all roots of `det(A - diag(z^D))`, or of `det(1 - a_ij z^-D_ij)` for delays per pair, the largest first.
+    """Returns all roots of `det(A - diag(z^D))`, or of `det(1 - a_ij z^-D_ij)` for delays per pair, largest first.
 
-    The roots of a singular matrix at 0 come out scattered around it, the wider the longer the delays: the k-th root of
-    the precision for a root that is k-fold.
+    Roots at 0, of a singular matrix, are computed as points scattered around 0. The scatter is the k-th root of the
+    precision for a k-fold root, so it grows with the delays.
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        ParameterError: if delays are not allowed, or an irreducible block has more than 400 roots after division of
-            its delays by their common factor.
+        ParameterError: if delays are not allowed, or an irreducible block has more than 400 roots after its delays are
+            divided by their common factor.
 
     >>> roots([[0.25]], [2]).real.round(6).tolist()
     [0.5, -0.5]
@@ -104,10 +104,11 @@ def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
 
 
 def stability(matrix: ArrayLike, delays: ArrayLike) -> Stability:
-    """Returns whether a system is stable, and its largest root.
+    """Returns the stability of a system, and its largest root.
 
-    Up to 400 roots are all computed. Of more, those outside a circle are counted by how often the determinant winds
-    around 0 along it; the circle shrinks to the largest root, which it finds to about 1e-8.
+    Up to 400 roots are all computed. For more roots, the turns of the determinant around 0 along a circle give the
+    number of roots outside the circle. The circle shrinks to the largest root, which is found with an error of about
+    1e-8.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -132,20 +133,20 @@ def stability(matrix: ArrayLike, delays: ArrayLike) -> Stability:
 
 
 def is_stable(matrix: ArrayLike, delays: ArrayLike) -> bool:
-    """Returns whether all roots lie inside the unit circle.
+    """Returns True if all roots lie inside the unit circle.
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        ParameterError: as `stability`.
+        ParameterError: as for `stability`.
     """
     return stability(matrix, delays).stable
 
 
 @explained
 def critical_gain(delay: int) -> float:
-    """Returns the gain up to which `x(n) = x(n-1) - G x(n-D)` is stable, `2 sin(pi / (2 (2D - 1)))`.
+    """Returns the gain below which `x(n) = x(n-1) - G x(n-D)` is stable, `2 sin(pi / (2 (2D - 1)))`.
 
-    It bounds Kelly control under equal delays: `G = kappa sum(p + p' sum x)` (Zhang 2008, eq 3; Johari and Tan).
+    This bounds Kelly control with equal delays: `G = kappa sum(p + p' sum x)` (Zhang 2008, eq 3; Johari and Tan).
 
     Args:
         delay: D, steps.
@@ -165,7 +166,7 @@ def kelly_roots(gain: float, delay: int) -> Complexes:
     """Returns the roots of `z^D - z^(D-1) + G`, those of `x(n) = x(n-1) - G x(n-D)`, the largest first.
 
     Raises:
-        ParameterError: if the gain is not finite or the delay no whole number of at least 1.
+        ParameterError: if the gain is not finite, or the delay is not a whole number of at least 1.
     """
     steps = int(read_whole("delay", delay, 1))
     values: Complexes = np.roots(_kelly_polynomial(read_number("gain", gain, -np.inf), steps)).astype(np.complex128)
@@ -180,7 +181,7 @@ def _kelly_polynomial(gain: float, steps: int) -> Floats:
 
 
 def _blocks(a: Matrix, steps: Ints) -> Iterator[tuple[Matrix, Ints, int]]:
-    """Yields irreducible blocks with their delays without common factor, and this factor; all roots are theirs."""
+    """Yields irreducible blocks, their delays divided by a common factor, and the factor. They have all roots."""
     for part in blocks(a):
         some = steps[part] if steps.ndim == 1 else steps[np.ix_(part, part)]
         factor = int(np.gcd.reduce(some, axis=None))
@@ -188,7 +189,7 @@ def _blocks(a: Matrix, steps: Ints) -> Iterator[tuple[Matrix, Ints, int]]:
 
 
 def _reach(a: Matrix, steps: Ints) -> Ints:
-    """Returns how many past states are kept: of what each flow heard, or, for delays per pair, of each flow."""
+    """Returns the number of past states that the system needs, per flow."""
     if steps.ndim == 1:
         return steps
     return np.where(a != 0, steps, 1).max(axis=0)
@@ -199,7 +200,7 @@ def _state(a: Matrix, steps: Ints) -> int:
 
 
 def _companion(a: Matrix, steps: Ints) -> Matrix:
-    """Returns the matrix that takes the past one step on."""
+    """Returns the matrix that maps past states to the past states of the next step."""
     reach = _reach(a, steps)
     ends = reach.cumsum()
     starts = ends - reach
@@ -219,7 +220,7 @@ def _pairs(steps: Ints) -> Ints:
 
 
 def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
-    """Returns `1 - a_ij z^-D_ij`; inside the circle with each row times `z^max_j D_ij`, which stays finite."""
+    """Returns `1 - a_ij z^-D_ij`; inside the unit circle, rows are scaled by `z^max_j D_ij`, so they stay finite."""
     pairs = _pairs(steps)
     if abs(root) >= 1:
         return np.eye(len(a)) - a * root ** -pairs.astype(np.float64)
@@ -229,7 +230,7 @@ def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
 
 
 def _refine(a: Matrix, steps: Ints, root: complex) -> tuple[complex, float]:
-    """Returns a root improved by Newton's method on the determinant, as long as the residual falls, and this."""
+    """Returns a root refined by Newton's method on the determinant while its residual decreases, and the residual."""
     pairs = _pairs(steps).astype(np.float64)
     best, missing = root, _null(a, steps, root)[1]
     if abs(root) ** pairs.max() < 1e-100:
@@ -250,7 +251,7 @@ def _refine(a: Matrix, steps: Ints, root: complex) -> tuple[complex, float]:
 
 
 def _null(a: Matrix, steps: Ints, root: complex) -> tuple[Complexes, float]:
-    """Returns the vector that a root belongs to, and its residual."""
+    """Returns the null vector at a root, and its residual."""
     _, values, right = np.linalg.svd(_pencil(a, steps, root))
     scale = max(1.0, float(np.abs(a).max()))
     return right[-1].conj().astype(np.complex128), abs(float(values[-1])) / scale
@@ -259,8 +260,8 @@ def _null(a: Matrix, steps: Ints, root: complex) -> tuple[Complexes, float]:
 def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
     """Returns the largest root of an irreducible matrix.
 
-    With `u = 1/z`, the determinant `p(u) = det(1 - a_ij u^D_ij)` is a polynomial; its values around circles come from
-    its coefficients, and these from its values at roots of unity.
+    With `u = 1/z`, the determinant `p(u) = det(1 - a_ij u^D_ij)` is a polynomial. Its values on circles are computed
+    from its coefficients, and the coefficients from its values at roots of unity.
     """
     pairs = _pairs(steps)
     degree = int(np.where(a != 0, pairs, 0).max(axis=1).sum())
@@ -281,7 +282,7 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
 def _shrink(
     coefficients: Matrix, between: tuple[float, float], refine: Callable[[complex], tuple[complex, float]]
 ) -> complex:
-    """Returns the largest root, by a circle that shrinks until no other is outside the root that is found on it."""
+    """Returns the largest root, using a circle that shrinks until no root is outside the root found on it."""
     low, high = between
     fine = 0.3 / coefficients.size
     while True:
@@ -299,7 +300,7 @@ def _shrink(
 
 
 def _determinant(a: Matrix, pairs: Ints, degree: int) -> Matrix:
-    """Returns the coefficients of `det(1 - a_ij u^D_ij)`, of u^0 first."""
+    """Returns the coefficients of `det(1 - a_ij u^D_ij)`, starting with that of u^0."""
     points = np.exp(2j * np.pi * np.arange(degree + 1) / (degree + 1))
     chunk = max(1, 2_000_000 // a.size)
     values = [
@@ -311,7 +312,7 @@ def _determinant(a: Matrix, pairs: Ints, degree: int) -> Matrix:
 
 
 def _outside(coefficients: Matrix, radius: float, without: Iterable[complex] = ()) -> tuple[int, Complexes]:
-    """Returns how many roots z lie outside a circle, some left out, and where on it the determinant is smallest.
+    """Returns the number of roots outside a circle, except those in `without`, and the circle's smallest-value points.
 
     Roots that are very close to the circle may be counted or not.
     """

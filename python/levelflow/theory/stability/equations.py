@@ -1,7 +1,7 @@
-"""Equations whose right side looks back: differential ones in small steps, and difference ones.
+"""Delay equations: differential equations in small steps, and difference equations.
 
-A state is an array of any shape; more axes in front make it a batch of independent cases that advance together. Before
-the start it was what it is at the start.
+A state is an array of any shape. Additional leading axes make it a batch of independent cases that advance together.
+Before the start, the state is constant.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from levelflow.theory.validate import explained, finite, not_negative, positive,
 
 
 class Trajectory(NamedTuple):
-    """How a state went.
+    """Recorded states of a run.
 
     Attributes:
-        times: when it was recorded, s, or the numbers of the steps; the first is 0.
-        states: at these times; the first axis is time.
+        times: times in s, or numbers of steps; the first is 0.
+        states: states at these times; the first axis is time.
     """
 
     times: Floats
@@ -32,13 +32,13 @@ class Trajectory(NamedTuple):
 
 
 class Lags(NamedTuple):
-    """Times ago, as `Past.steps` prepares them for the same past.
+    """Lags prepared by `Past.steps`, for repeated look-up in one past.
 
     Attributes:
-        whole: steps to the state at or before it.
-        part: of a step, from there on.
-        exact: whether that is nothing, for each.
-        all_exact: whether it is for all.
+        whole: steps to the state at or before each lag.
+        part: remainder, as a fraction of a step.
+        exact: True for each lag without a remainder.
+        all_exact: True if no lag has a remainder.
     """
 
     whole: Ints
@@ -48,7 +48,7 @@ class Lags(NamedTuple):
 
 
 class Past:
-    """What a state was some time ago, between two steps on the straight line."""
+    """Past states, interpolated linearly between steps."""
 
     def __init__(self, start: Floats, step: float, longest: float) -> None:
         self.step = step
@@ -58,12 +58,12 @@ class Past:
         self._now = 0
 
     def __call__(self, lag: ArrayLike | Lags, of: slice | int | None = None) -> Floats:
-        """Returns what the state was.
+        """Returns the state at a lag.
 
         Args:
-            lag: how long ago, from 0 to `longest`: a number for the whole state, or an array, or `steps` of it,
-                whose last axes are those of the state; each element is then that component at its own lag. Axes in
-                front are added to the result: lags of shape (links, flows) give what each link sees of each flow.
+            lag: lag from 0 to `longest`. A number applies to the whole state. In an array (or `steps` of an array), the
+                last axes are those of the state, and each element is the lag of its component. Leading axes are added
+                to the result: lags of shape (links, flows) give each flow as seen by each link.
             of: components along the last axis of the state; all by default.
 
         Raises:
@@ -82,7 +82,7 @@ class Past:
         return np.where(back.exact, older, older + back.part * (newer - older))
 
     def steps(self, lag: ArrayLike) -> Lags:
-        """Returns an array of lags as it can be asked for again and again.
+        """Returns lags in a form for repeated look-up.
 
         Raises:
             ParameterError: if a lag is negative, beyond `longest` or not a number.
@@ -95,7 +95,7 @@ class Past:
         return Lags(whole, part, part == 0, not part.any())
 
     def _whole_state(self, lag: float, rows: Floats) -> Floats:
-        """The same for one lag, without what arrays of them take."""
+        """Returns the whole state at one lag; faster than for an array of lags."""
         back = lag / self.step
         if not 0 <= back <= self._kept - 1:
             raise self._refused(lag)
@@ -106,7 +106,7 @@ class Past:
         return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
 
     def elements(self, lags: Ints, of: Ints) -> Floats:
-        """Returns elements of a flat state, each so many steps ago; the lags, from 0 to `longest`, are not checked."""
+        """Returns elements of a flat state, each at its lag in steps. Lags must be 0 to `longest`, unchecked."""
         width = self._rows.shape[-1]
         return self._rows.ravel().take((self._now - lags) % self._kept * width + of)
 
@@ -114,7 +114,7 @@ class Past:
         return ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
 
     def advance(self, state: Floats) -> None:
-        """Makes a state the present one."""
+        """Appends a state, which becomes the present state."""
         self._now += 1
         self.replace(state)
 
@@ -123,7 +123,7 @@ class Past:
         self._rows[self._now % self._kept] = state
 
     def wait(self) -> None:
-        """Goes on to the next instant, whose state is not known yet."""
+        """Advances to the next time, whose state is not known yet."""
         self._now += 1
 
 
@@ -147,14 +147,14 @@ def integrate(
     """Integrates `dx/dt = change(t, x(t), past)` by Heun's method with a fixed step.
 
     Args:
-        change: the derivative, from the time in s, the state, and what it was: `past(lag)`.
-        start: the state at time 0 and before.
-        duration: s.
-        step: s; a small part of the shortest delay and time constant.
-        longest: lag that `change` asks for, s.
-        bounds: least and largest values of each component, to which every step is cut: a queue stays at 0 while it
-            would fall.
-        every: how many steps there are between two that are recorded.
+        change: computes the derivative from the time in s, the state, and the past: `past(lag)`.
+        start: state at time 0 and before.
+        duration: duration, s.
+        step: step, s; a small fraction of the shortest delay and time constant.
+        longest: largest lag that `change` uses, s.
+        bounds: smallest and largest value of each component, applied at every step. A queue, for example, stays at 0
+            while it would fall.
+        every: number of steps between two recorded steps.
 
     Raises:
         ParameterError: if a number is not allowed or a lag is longer than `longest`.
@@ -201,11 +201,11 @@ def iterate(
     """Iterates `x(n) = update(n, past)`, where `past(1)` is `x(n-1)`; lags are whole numbers of at least 1.
 
     Args:
-        update: the state at step `n`, from what it was.
-        start: the state at step 0 and before.
-        steps: how many.
-        longest: lag that `update` asks for.
-        every: how many steps there are between two that are recorded.
+        update: computes the state at step `n` from the past.
+        start: state at step 0 and before.
+        steps: number of steps.
+        longest: largest lag that `update` uses.
+        every: number of steps between two recorded steps.
 
     Raises:
         ParameterError: if a number is not allowed or a lag is longer than `longest`.

@@ -1,8 +1,8 @@
-"""Feedback loops with pure delays, exactly: Nyquist's criterion, margins, Bode data and the roots of the closed loop.
+"""Feedback loops with exact pure delays: Nyquist's criterion, margins, Bode data and the roots of the closed loop.
 
-A loop is its open-loop transfer function `L(s)`, a ratio of quasi-polynomials; it is closed by negative feedback, so
-that the closed loop's roots are the zeros of `1 + L`. Two answers check each other: how often the Nyquist curve goes
-around -1 says how many roots are unstable, and `roots` finds the roots themselves.
+A loop is its open-loop transfer function `L(s)`, a ratio of quasi-polynomials. It is closed by negative feedback, so
+the roots of the closed loop are the zeros of `1 + L`. Two methods verify each other: the encirclements of -1 by the
+Nyquist curve give the number of unstable roots, and `roots` computes the roots.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.stability.crossings import crossings
 from levelflow.theory.stability.quasi import AxisError, LoopError, Piece, QuasiPolynomial, Zero, turn, turns
 
-#: A pole this near to the imaginary axis, over its size, is on it: as near as rounding leaves a double one.
+#: Distance from the imaginary axis, relative to the pole's size, within which a pole counts as on the axis: the
+#: rounding error of a double pole.
 ON_AXIS = 1e-7
-#: Beyond the bound on its zeros, a quasi-polynomial's highest term outweighs the others by this factor at least.
+#: Smallest ratio of a quasi-polynomial's highest term to its other terms beyond the bound on its zeros.
 BEYOND = 2.0
-#: Points per decade of the Nyquist curve, on each arc around a pole, and decades below and above the crossings.
+#: Points per decade of the Nyquist curve, points on each arc around a pole, and decades below and above the crossings.
 DENSITY, ARC, DECADES = 200, 64, 3
 
 
@@ -40,15 +41,15 @@ class Crossing(NamedTuple):
 
 @dataclass(frozen=True)
 class Margins:
-    """How far a loop is from the boundary of stability.
+    """Distances of a loop from the boundary of stability.
 
     Attributes:
-        gain: the least factor above 1 that brings a root to the axis; infinite if none does.
-        gain_down: the largest factor below 1 that does; 0 if none does.
-        phase: the least change of phase that does, rad: positive if phase must be lost, negative if gained.
-        delay: the least delay that does, s, added to all of `L`; infinite if none does.
-        gain_crossings: where `|L| = 1`.
-        phase_crossings: where `L` is real and negative, as far as they matter.
+        gain: smallest factor above 1 that moves a root to the axis; infinite if none does.
+        gain_down: largest factor below 1 that moves a root to the axis; 0 if none does.
+        phase: smallest phase change that moves a root to the axis, rad; positive for a phase loss.
+        delay: smallest delay added to `L` that moves a root to the axis, s; infinite if none does.
+        gain_crossings: frequencies with `|L| = 1`.
+        phase_crossings: frequencies at which `L` is real and negative, up to those that have no effect.
     """
 
     gain: float
@@ -74,10 +75,10 @@ class Bode(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """The upper half of a Nyquist curve; the lower half is its mirror image.
+    """Upper half of a Nyquist curve. The lower half is its mirror image.
 
     Attributes:
-        s: points of the contour, upwards, on small arcs to the right of poles on the axis.
+        s: points of the contour in upward direction, with small arcs to the right of poles on the axis.
         values: `L(s)`.
     """
 
@@ -89,12 +90,12 @@ class Curve(NamedTuple):
 class Loop:
     """An open loop `L(s) = numerator / denominator`, strictly proper.
 
-    The highest power of the denominator must have no delay and be above those of the numerator. Otherwise the closed
-    loop is neutral or worse: the roots that matter need not be finite in number, and the least change of a delay can
-    move infinitely many across the axis.
+    The highest power of the denominator must have no delay, and exceed the powers of the numerator. Otherwise the
+    closed loop is neutral or worse: there may be infinitely many relevant roots, and the smallest change of a delay can
+    move infinitely many roots across the axis.
 
     Raises:
-        LoopError: if it is not of this form.
+        LoopError: if the loop is not of this form.
 
     >>> Loop.rational([1.5], [1, 0], delay=1.0).stable, Loop.rational([1.6], [1, 0], delay=1.0).stable
     (True, False)
@@ -119,10 +120,10 @@ class Loop:
         """Returns `gain * numerator / denominator * e^(-s delay)`.
 
         Args:
-            numerator: coefficients, those of the highest powers first.
-            denominator: likewise.
-            delay: s.
-            gain: a factor.
+            numerator: coefficients, highest power first.
+            denominator: coefficients, highest power first.
+            delay: delay, s.
+            gain: factor of the transfer function.
 
         Raises:
             LoopError: if a number is not allowed or the loop is not strictly proper.
@@ -138,26 +139,26 @@ class Loop:
         return self(1j * np.asarray(frequencies, dtype=np.float64))
 
     def __add__(self, other: Loop) -> Loop:
-        """Returns both in parallel, as two flows that share a link."""
+        """Returns the sum of two loops, like those of two flows that share a link."""
         if _equal(self.denominator, other.denominator):
             return Loop(self.numerator + other.numerator, self.denominator)
         first, second = self.numerator * other.denominator, other.numerator * self.denominator
         return Loop(first + second, self.denominator * other.denominator)
 
     def __mul__(self, factor: float) -> Loop:
-        """Returns the loop with another gain."""
+        """Returns the loop with its gain multiplied by a factor."""
         return Loop(self.numerator * QuasiPolynomial([([factor], 0.0)]), self.denominator)
 
     __rmul__ = __mul__
 
     @cached_property
     def closed(self) -> QuasiPolynomial:
-        """What the closed loop's roots are the zeros of."""
+        """Quasi-polynomial whose zeros are the roots of the closed loop."""
         return self.numerator + self.denominator
 
     @cached_property
     def poles(self) -> tuple[complex, ...]:
-        """Poles of the open loop, from right to left; with delays in the denominator, the rightmost ones."""
+        """Poles of the open loop, from right to left; only the rightmost poles if the denominator has delays."""
         if self.denominator.delays.size == 1:
             found = np.roots(self.denominator.terms()[0][0])
             return tuple(sorted(map(complex, found), key=lambda pole: -pole.real))
@@ -165,18 +166,18 @@ class Loop:
 
     @property
     def unstable_poles(self) -> int:
-        """Poles of the open loop right of the axis."""
+        """Number of open-loop poles right of the axis."""
         return sum(pole.real > 0 and not _on_axis(pole) for pole in self.poles)
 
     @cached_property
     def encirclements(self) -> int:
-        """How often the Nyquist curve goes around -1, clockwise.
+        """Number of clockwise turns of the Nyquist curve around -1.
 
-        The contour runs up the imaginary axis, to the right of poles on it, and back at infinity.
+        The contour runs up the imaginary axis, to the right of poles on the axis, and back at infinity.
 
         Raises:
             AxisError: if the curve goes through -1.
-            LoopError: if the numerator is 0 at a pole on the axis: the loop hides a root there.
+            LoopError: if the numerator is 0 at a pole on the axis, since the loop then hides a root.
         """
         whole = sum(turn("1 + L", self.closed, piece) for piece in self._contour)
         whole -= sum(turn("the denominator", self.denominator, piece) for piece in self._contour)
@@ -187,12 +188,12 @@ class Loop:
 
     @property
     def unstable_roots(self) -> int:
-        """Roots of the closed loop right of the axis, by Nyquist's criterion."""
+        """Number of closed-loop roots right of the axis, by Nyquist's criterion."""
         return self.encirclements + self.unstable_poles
 
     @property
     def stable(self) -> bool:
-        """Whether all roots of the closed loop are left of the axis, by Nyquist's criterion."""
+        """True if all closed-loop roots are left of the axis, by Nyquist's criterion."""
         try:
             return self.unstable_roots == 0
         except AxisError:
@@ -200,7 +201,7 @@ class Loop:
 
     @cached_property
     def roots(self) -> tuple[Zero, ...]:
-        """Roots of the closed loop from right to left, each with its residual; those far to the left are not sought.
+        """Closed-loop roots from right to left, each with its residual. Roots far to the left are not searched.
 
         A first root with a real part above 0 disproves stability.
         """
@@ -208,9 +209,9 @@ class Loop:
 
     @cached_property
     def margins(self) -> Margins:
-        """Gain, phase and delay margin.
+        """Gain margin, phase margin and delay margin.
 
-        For an unstable loop, gain and phase still say what brings a root to the axis, and the delay margin is 0.
+        For an unstable loop, the gain and phase margins also move a root to the axis, and the delay margin is 0.
         """
         unity = tuple(
             Crossing(w, complex(self.response(w))) for w in crossings("gain", self.numerator, self.denominator)
@@ -231,12 +232,12 @@ class Loop:
         )
 
     def bode(self, frequencies: ArrayLike) -> Bode:
-        """Returns magnitude and phase at frequencies above 0, in rising order, rad/s.
+        """Returns magnitude and phase at the given frequencies, which are above 0 and ascending, rad/s.
 
-        The phase starts within half a turn of that of `1/s^m`, with `m` poles at 0, and is followed from there.
+        The phase starts within half a turn of the phase of `1/s^m`, with `m` poles at 0, and is continuous from there.
 
         Raises:
-            LoopError: if frequencies are not positive and rising, or `L` is 0 or infinite between them.
+            LoopError: if frequencies are not positive and ascending, or `L` is 0 or infinite between them.
         """
         w = np.atleast_1d(np.asarray(frequencies, dtype=np.float64))
         if w.ndim != 1 or not w.size or not (w[0] > 0 and np.isfinite(w).all() and (np.diff(w) > 0).all()):
@@ -253,7 +254,7 @@ class Loop:
         return Bode(w, np.abs(values), phase)
 
     def nyquist(self) -> Curve:
-        """Returns points of the Nyquist curve, dense enough to draw, from far below the crossings to far above."""
+        """Returns points of the Nyquist curve from far below to far above the crossings, dense enough to plot."""
         margins = self.margins
         known = [c.frequency for c in (*margins.gain_crossings, *margins.phase_crossings) if c.frequency > 0]
         scale = self.closed.reach
@@ -271,12 +272,12 @@ class Loop:
 
     @cached_property
     def _origin(self) -> int:
-        """How many poles are at 0."""
+        """Number of poles at 0."""
         return sum(pole == 0 for pole in self.poles)
 
     @cached_property
     def _contour(self) -> tuple[Piece, ...]:
-        """The upper half of the contour, from the real axis to where highest powers rule."""
+        """Upper half of the contour, from the real axis to the region where the highest powers dominate."""
         far = BEYOND * max(self.closed.reach, self.denominator.reach)
         heights: list[float] = []
         for height in sorted(pole.imag for pole in self.poles if _on_axis(pole) and pole.imag >= 0):
@@ -294,7 +295,7 @@ class Loop:
         return *pieces, Piece(0j, 0.0, now, far or 1.0)
 
     def _detour(self, pole: complex, room: float) -> float:
-        """Returns the radius of an arc around a pole so small that no root is inside it."""
+        """Returns the radius of an arc around a pole that contains no root."""
         size = abs(self.numerator(pole).item())
         if size <= ON_AXIS * float(self.numerator.bound(abs(pole))):
             raise LoopError(f"the numerator is 0 at the pole {pole:.6g}: the loop hides a root there; cancel it first")

@@ -1,6 +1,6 @@
-"""Square matrices: spectral radii, induced norms, and the blocks that a matrix is made of.
+"""Square matrices: spectral radii, induced norms, and irreducible blocks.
 
-Weights `w` scale a matrix to `W A W^-1` with `W = diag(w)`, everywhere in this package.
+Everywhere in this package, weights `w` scale a matrix to `W A W^-1` with `W = diag(w)`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from levelflow.theory.validate import explained, read_each
 
 Matrix = NDArray[Any]  # of floats or complex numbers
 
-#: Couplings between blocks can be scaled away as far as floats reach; weights span at most e to this power.
+#: Largest logarithm of the ratio of two weights. Couplings between blocks are scaled down within this range.
 _SPAN = 600.0
 
-#: Of an element, so that sums of them remain numbers.
+#: Largest allowed element, so that sums of elements stay finite.
 LARGEST_ELEMENT = 1e300
 
 
@@ -32,13 +32,13 @@ class MatrixError(TheoryError):
 
 @dataclass(frozen=True)
 class Bound:
-    """An infimum over all positive diagonal scalings, between two bounds that are easy to verify.
+    """Infimum over all positive diagonal scalings, between two bounds that are easy to verify.
 
     Attributes:
-        upper: the norm of `W A W^-1` for the weights.
-        lower: no scaling has a smaller norm.
-        weights: the diagonal of W.
-        attained: whether a scaling reaches the infimum; if not, weights come as close as floats allow.
+        upper: norm of `W A W^-1` with `weights`.
+        lower: lower bound of the norm for all scalings.
+        weights: diagonal of W.
+        attained: True if a scaling attains the infimum. Otherwise `weights` come as close as floating point allows.
     """
 
     upper: float
@@ -48,7 +48,7 @@ class Bound:
 
     @property
     def gap(self) -> float:
-        """How far the bounds are apart."""
+        """Difference between the upper and the lower bound."""
         return self.upper - self.lower
 
 
@@ -67,14 +67,14 @@ def read_matrix(matrix: ArrayLike) -> Matrix:
 
 @explained
 def read_matrices(matrices: ArrayLike, dimensions: int = 3) -> Matrix:
-    """Returns square matrices, the first axes of which number them.
+    """Returns square matrices, numbered by the first axes.
 
     Args:
         matrices: the last two axes are rows and columns.
-        dimensions: how many axes there are in all.
+        dimensions: total number of axes.
 
     Raises:
-        MatrixError: as `read_matrix`.
+        MatrixError: as for `read_matrix`.
     """
     try:
         array = np.array(matrices)
@@ -125,16 +125,16 @@ def spectral_radius(matrix: ArrayLike) -> float:
 
 @explained
 def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike = 1.0) -> float:
-    """Returns the norm that `||W x||` induces (Zhang 2008, definition 3 and theorem 3); all of these are monotonic.
+    """Returns the norm induced by `||W x||` (Zhang 2008, definition 3 and theorem 3); all such norms are monotonic.
 
     Args:
         matrix: A.
-        order: 1 (largest sum of a column), 2 (largest singular value) or `math.inf` (largest sum of a row).
-        weights: the diagonal of W. Zhang's weighted maximum norm with weights w is that of 1/w here.
+        order: 1 (largest column sum), 2 (largest singular value) or `math.inf` (largest row sum).
+        weights: diagonal of W. Zhang's weighted maximum norm with weights w is the norm with weights 1/w here.
 
     Raises:
         MatrixError: if the matrix or the order is not allowed.
-        ParameterError: if weights are not, as for `scaled`.
+        ParameterError: if weights are not allowed, as for `scaled`.
 
     >>> norm([[1, -2], [0, 4]], math.inf), norm([[1, -2], [0, 4]], 1), norm([[1, -2], [0, 4]], math.inf, [1, 4])
     (4.0, 6.0, 4.0)
@@ -145,10 +145,10 @@ def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike = 1.0) -> float
 
 
 def absolute_radius(matrix: ArrayLike) -> Bound:
-    """Returns rho(|A|), the least `||W A W^-1||_inf` over positive diagonal W (Zhang 2008, eq 37).
+    """Returns rho(|A|), the smallest `||W A W^-1||_inf` over positive diagonal W (Zhang 2008, eq 37).
 
-    The weights are the reciprocals of Perron's vector; by Collatz and Wielandt, the least sum of a row of an
-    irreducible block of `W |A| W^-1` is a lower bound.
+    The weights are the reciprocals of Perron's vector. By Collatz and Wielandt, the smallest row sum of an irreducible
+    block of `W |A| W^-1` is a lower bound.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -166,7 +166,7 @@ def absolute_radius(matrix: ArrayLike) -> Bound:
         sums = scaled(block, weights[part]).sum(axis=1)
         bounds.append((sums.min(), sums.max()))
     lower, upper = max(low for low, _ in bounds), max(high for _, high in bounds)
-    # Other blocks may add nothing to the rows of a block that alone has the largest radius.
+    # The infimum is attained only if blocks with the largest radius have no coupling in their rows.
     attained = all(
         high < upper * (1 - 1e-12) or not np.delete(a[part], part, axis=1).any()
         for part, (_, high) in zip(parts, bounds, strict=True)
@@ -176,9 +176,9 @@ def absolute_radius(matrix: ArrayLike) -> Bound:
 
 
 def blocks(matrix: Matrix) -> list[Ints]:
-    """Returns the rows of each irreducible block on the diagonal (of Frobenius' normal form).
+    """Returns the rows of each irreducible diagonal block (Frobenius normal form).
 
-    A block comes before those that its rows refer to.
+    A block precedes the blocks to which its rows refer.
     """
     import networkx as nx
 
@@ -188,18 +188,18 @@ def blocks(matrix: Matrix) -> list[Ints]:
 
 
 def coupled(matrix: Matrix, parts: Sequence[Ints]) -> bool:
-    """Returns whether a row of one block refers to another block."""
+    """Returns True if a row of one block refers to another block."""
     return any(np.delete(matrix[part], part, axis=1).any() for part in parts)
 
 
 def decouple(matrix: Matrix, parts: Sequence[Ints], weights: Floats, level: float) -> Floats:
-    """Returns weights that are alike within blocks and make what couples the blocks small.
+    """Returns weights with the same ratios within blocks, which make the couplings between blocks small.
 
     Args:
-        matrix: what is scaled.
-        parts: its blocks, as `blocks` orders them.
-        weights: those of each block by itself.
-        level: couplings become about a billionth of it, if floats allow; of the largest element, if it is 0.
+        matrix: matrix to scale.
+        parts: blocks of the matrix, in the order of `blocks`.
+        weights: weights of each block on its own.
+        level: couplings become about a billionth of it, if floating point allows; 0 stands for the largest element.
     """
     if not coupled(matrix, parts):
         return weights
@@ -222,13 +222,13 @@ def decouple(matrix: Matrix, parts: Sequence[Ints], weights: Floats, level: floa
 
 
 def _perron(block: Matrix) -> Floats:
-    """Returns the positive vector of an irreducible non-negative matrix."""
+    """Returns the positive eigenvector of an irreducible non-negative matrix."""
     if len(block) == 1:
         return np.ones(1)
     values, vectors = np.linalg.eig(block)
     vector = np.abs(vectors[:, np.argmax(values.real)].real)
     shift = values.real.max()
-    for _ in range(len(block) + 4):  # makes every component positive, and those that are tiny exact
+    for _ in range(len(block) + 4):  # makes every component positive, and tiny components exact
         vector = block @ vector + shift * vector
         vector /= vector.max()
     return np.maximum(vector, np.finfo(float).tiny)

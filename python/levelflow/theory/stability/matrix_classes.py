@@ -11,19 +11,19 @@ from levelflow.theory.stability.matrices import Matrix, MatrixError, blocks, cou
 from levelflow.theory.stability.scaled_norm import balance, scaled_norm
 from levelflow.theory.validate import explained, whole
 
-#: A residual up to this share of the matrix counts as none: the precision of `scaled_norm`.
+#: Largest relative residual that counts as 0: the precision of `scaled_norm`.
 TOLERANCE = 2e-6
 
 
 @dataclass(frozen=True)
 class Membership:
-    """Whether a matrix is of a class.
+    """Membership of a matrix in a class.
 
     Attributes:
-        holds: whether the residual counts as none.
-        residual: how far `S A S^-1` is from the class, as a share of its size.
-        scaling: the diagonal of S, 1 for the classes that need none; its signs (phases, if A is complex) make elements
-            alike in sign, its moduli balance.
+        holds: True if the residual counts as 0.
+        residual: distance of `S A S^-1` from the class, relative to its size.
+        scaling: diagonal of S; 1 for classes without scaling. The signs of S (phases, if A is complex) give all
+            elements the same sign; its moduli balance rows and columns.
     """
 
     holds: bool
@@ -32,10 +32,10 @@ class Membership:
 
 
 def classify(matrix: ArrayLike) -> dict[str, Membership]:
-    """Returns the membership in each class of Zhang 2008, section IV.3.4, by its letters.
+    """Returns the membership in each class of Zhang 2008, section IV.3.4, by class name.
 
-    N are the normal matrices (`A A* = A* A`), P those without elements of different sign, R the radial ones
-    (`||A||_2 = rho(A)`); DN, DP and DR are diagonally similar to them.
+    N is the class of normal matrices (`A A* = A* A`), P of matrices without elements of different sign, R of radial
+    matrices (`||A||_2 = rho(A)`). DN, DP and DR are the classes of matrices that are diagonally similar to these.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -57,17 +57,18 @@ def classify(matrix: ArrayLike) -> dict[str, Membership]:
 
 @explained
 def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
-    """Returns a random member of a class: N, P, R, or DN, DP, DR, which a random scaling hides.
+    """Returns a random member of a class: N, P or R; or DN, DP or DR, hidden by a random scaling.
 
-    A normal matrix is symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only a Hermitian one is complex.
+    A normal matrix is drawn symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only Hermitian ones are
+    complex.
 
     Args:
-        name: of the class.
-        size: rows, at least 2.
-        rng: where random numbers come from.
+        name: name of the class.
+        size: number of rows, at least 2.
+        rng: random number generator.
 
     Raises:
-        MatrixError: if there is no such class, or the size is below 2.
+        MatrixError: if the class does not exist, or the size is below 2.
     """
     whole(1, size=size)
     if name.removeprefix("D") not in {"N", "P", "R"} or size < 2:
@@ -103,7 +104,7 @@ def abnormality(matrix: ArrayLike) -> float:
 
 
 def mixed_signs(matrix: ArrayLike) -> float:
-    """Returns the largest element that must go for the rest to have one sign, as a share of the largest of all.
+    """Returns the largest element that differs in sign from the others, relative to the largest element of all.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -133,9 +134,9 @@ def _normalised(matrix: ArrayLike) -> Matrix:
 
 
 def _like_normal(a: Matrix) -> Membership:
-    """Rows of a normal matrix are as long as columns, and one scaling alone does that in an irreducible block.
+    """Returns the membership in DN, using the only scaling that makes rows of each block as long as its columns.
 
-    Between its blocks, a normal matrix has nothing but zeros.
+    A normal matrix has only zeros between its blocks.
     """
     scaling = _balanced(a)
     residual = abnormality(a * (scaling[:, None] / scaling))
@@ -150,9 +151,9 @@ def _balanced(a: Matrix) -> Matrix:
 
 
 def _like_sign_definite(a: Matrix) -> Membership:
-    """Elements that exist fix the phases of the scaling, once around each connected part.
+    """Returns the membership in DP. Non-zero elements fix the phases of the scaling within each connected part.
 
-    What remains is measured in the balanced matrix, where every element of a cycle counts.
+    The residual is measured in the balanced matrix, where every element of a cycle counts.
     """
     moduli = _balanced(a)
     found = []
@@ -163,7 +164,7 @@ def _like_sign_definite(a: Matrix) -> Membership:
 
 
 def _phases(a: Matrix) -> Matrix:
-    """Returns S such that `S A S^-1 >= 0`, if there is one; the largest elements have most say."""
+    """Returns S with `S A S^-1 >= 0` if S exists; otherwise the largest elements take precedence."""
     import networkx as nx
 
     phases = np.ones(len(a), dtype=a.dtype)

@@ -1,8 +1,8 @@
-"""Quasi-polynomials `h(s) = sum_k p_k(s) e^(-s tau_k)`: what a linear system with pure delays must not have zeros of.
+"""Quasi-polynomials `h(s) = sum_k p_k(s) e^(-s tau_k)`: their zeros decide the stability of loops with delays.
 
-Zeros come from the spectrum of the delay equation (Breda, Maset, Vermiglio, Stability of Linear Delay Differential
-Equations, 2015, section 5), polished by Newton's method on `h` itself; the turn of `h` along a path, from which zeros
-can be counted, from bounds on its slope that leave no doubt. Delays are exact throughout.
+Zeros are computed from the spectrum of the delay equation (Breda, Maset, Vermiglio, Stability of Linear Delay
+Differential Equations, 2015, section 5), and refined by Newton's method on `h`. Zeros are counted by the turn of `h`
+along a path, which is proven by bounds on the slope of `h`. Delays are exact throughout.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import read_number
 
-#: Nodes of the spectral method per unit of |s| times delay, those besides, and the size of its matrix at most.
+#: Nodes of the spectral method per unit of |s| times delay, additional nodes, and size limit of its matrix.
 NODES_EACH, NODES, LARGEST_MATRIX = 0.6, 20, 600
-#: A zero is one if the terms of `h` cancel to this share of their sizes.
+#: Size of `h` relative to the sizes of its terms below which a point is a zero.
 RESIDUAL = 1e-12
 NEWTON_STEPS = 80
-#: Zeros nearer than this, over their size, are one; double ones are found about so far apart.
+#: Relative distance below which two zeros are one; computed double zeros are about this far apart.
 SAME = 1e-6
-#: What of a value is rounding, over the size of its terms.
+#: Rounding error of a value, relative to the size of its terms.
 ROUNDING = 1e-14
-#: Pieces of a path that are shorter than this, over the distance to 0, are not divided further.
+#: Length of a piece of a path, relative to the distance to 0, below which it is not divided further.
 SHORTEST = 1e-13
-#: So many undecided pieces at a time mean that rounding decides.
+#: Number of undecided pieces above which rounding errors are assumed to decide.
 MOST_PIECES = 500_000
-#: Pieces of a path to begin with per factor of two, and factors of two.
+#: Initial pieces of a path per factor of two, and number of factors of two.
 PIECES, OCTAVES = 4, 60
 
 
 class LoopError(TheoryError):
-    """A loop on which feedback is not defined, or not treated here."""
+    """A loop for which feedback is not defined, or which is not supported."""
 
 
 class AxisError(LoopError):
-    """A zero on the imaginary axis, so that nothing can be counted on its sides; `frequency` says where, rad/s."""
+    """A zero on the imaginary axis, which prevents counting zeros on one side; `frequency` is its position, rad/s."""
 
     def __init__(self, what: str, frequency: float) -> None:
         super().__init__(f"{what} is zero at s = {frequency:.6g}j; needs values other than 0 on the axis")
@@ -48,11 +48,11 @@ class AxisError(LoopError):
 
 
 class Zero(NamedTuple):
-    """A zero.
+    """A zero of a quasi-polynomial.
 
     Attributes:
-        value: where, 1/s.
-        residual: what the terms leave there over the sum of their sizes: rounding, or it is no zero.
+        value: position, 1/s.
+        residual: sum of the terms divided by the sum of their sizes; larger than rounding if there is no zero.
     """
 
     value: complex
@@ -63,7 +63,7 @@ class QuasiPolynomial:
     """`sum_k p_k(s) e^(-s tau_k)`.
 
     Args:
-        terms: pairs of coefficients, those of the highest powers first, and a delay in s. Terms of the same delay add.
+        terms: pairs of coefficients, highest power first, and a delay in s. Terms with equal delay are added.
 
     Raises:
         LoopError: if a coefficient is not a finite number.
@@ -84,9 +84,9 @@ class QuasiPolynomial:
                 polynomial.polyadd(by_delay.get(key, np.zeros(1)), values[::-1]), dtype=np.float64
             )
         kept = {delay: polynomial.polytrim(p) for delay, p in by_delay.items() if delay == 0 or p.any()}
-        #: s, the first is 0.
+        #: Delays, s; the first is 0.
         self.delays = np.array(sorted(kept))
-        #: Per delay, lowest power first.
+        #: Coefficients per delay, lowest power first.
         self.coefficients = np.zeros((self.delays.size, max(p.size for p in kept.values())))
         for row, delay in zip(self.coefficients, self.delays, strict=True):
             row[: kept[delay].size] = kept[delay]
@@ -101,30 +101,30 @@ class QuasiPolynomial:
         return f"QuasiPolynomial({[(row.tolist(), delay) for row, delay in self.terms()]})"
 
     def __add__(self, other: QuasiPolynomial) -> QuasiPolynomial:
-        """Adds."""
+        """Returns the sum."""
         return QuasiPolynomial([*self.terms(), *other.terms()])
 
     def __mul__(self, other: QuasiPolynomial) -> QuasiPolynomial:
-        """Multiplies."""
+        """Returns the product."""
         return QuasiPolynomial([(np.convolve(p, q), a + b) for p, a in self.terms() for q, b in other.terms()])
 
     def terms(self) -> list[tuple[Floats, float]]:
-        """Returns coefficients, highest power first, and delays."""
+        """Returns pairs of coefficients, highest power first, and delay."""
         return [(row[::-1], float(delay)) for row, delay in zip(self.coefficients, self.delays, strict=True)]
 
     @property
     def degrees(self) -> list[int]:
-        """Of each term; -1 where it is 0."""
+        """Degree of each term; -1 for a term that is 0."""
         return [int(np.flatnonzero(row)[-1]) if row.any() else -1 for row in self.coefficients]
 
     @property
     def degree(self) -> int:
-        """Highest power."""
+        """Highest power of all terms."""
         return max(self.degrees)
 
     @property
     def retarded(self) -> bool:
-        """Whether the highest power has no delay: then only finitely many zeros are right of any vertical line."""
+        """True if the highest power has no delay. Then any vertical line has finitely many zeros on its right."""
         undelayed, *others = self.degrees
         return undelayed > max(others, default=-1)
 
@@ -138,14 +138,14 @@ class QuasiPolynomial:
         )
 
     def bound(self, radius: ArrayLike, growth: ArrayLike = 0.0) -> Floats:
-        """Returns what `|h(s)|` cannot exceed for `|s| <= radius` and real parts of at least `-growth`."""
+        """Returns an upper bound of `|h(s)|` for `|s| <= radius` and real parts of at least `-growth`."""
         size, rise = np.broadcast_arrays(np.asarray(radius, dtype=np.float64), growth)
         sizes = polynomial.polyval(size, np.abs(self.coefficients).T)
         return (sizes * np.exp(np.multiply.outer(self.delays, rise))).sum(axis=0)
 
     @property
     def reach(self) -> float:
-        """What no zero in the right half plane exceeds in size: 2 max |a_j / a_n|^(1 / (n - j)), rad/s."""
+        """Bound of the size of zeros in the right half plane: 2 max |a_j / a_n|^(1 / (n - j)), rad/s."""
         n = self.degree
         sizes = np.abs(self.coefficients).sum(axis=0)
         powers = np.arange(n)
@@ -153,7 +153,7 @@ class QuasiPolynomial:
         return 2 * float(ratios.max(initial=0.0))
 
     def zeros(self) -> list[Zero]:
-        """Returns zeros, from right to left, multiple ones once; those that are far to the left are not sought.
+        """Returns the zeros from right to left, multiple zeros once. Zeros far to the left are not searched.
 
         Raises:
             LoopError: if the highest power has a delay.
@@ -171,7 +171,7 @@ class QuasiPolynomial:
         return [zero for pair in mirrored for zero in pair]
 
     def _spectrum(self) -> Complexes:
-        """Returns eigenvalues of the discretised delay equation, with the longest delay as the unit of time."""
+        """Returns the eigenvalues of the discretised delay equation, in units of the longest delay."""
         longest, n = self.delays[-1], self.degree
         scale = longest ** (n - np.arange(n))
         rows = -self.coefficients[:, :n] / self.coefficients[0, n] * scale
@@ -208,7 +208,7 @@ class QuasiPolynomial:
 
 
 def _chebyshev(count: int) -> tuple[Floats, Floats]:
-    """Returns Chebyshev nodes from 0 to -1 and the matrix that differentiates (Trefethen, Spectral Methods, p. 54)."""
+    """Returns Chebyshev nodes from 0 to -1 and the differentiation matrix (Trefethen, Spectral Methods, p. 54)."""
     cosines = np.cos(np.pi * np.arange(count + 1) / count)
     nodes = (cosines - 1) / 2
     ends = np.ones(count + 1)
@@ -220,7 +220,7 @@ def _chebyshev(count: int) -> tuple[Floats, Floats]:
 
 
 def _weights(nodes: Floats, at: float) -> Floats:
-    """Returns how much each node counts in the polynomial's value at a point."""
+    """Returns the weight of each node in the value of the interpolating polynomial at a point."""
     if np.isclose(nodes, at, rtol=0, atol=1e-15).any():
         return np.isclose(nodes, at, rtol=0, atol=1e-15).astype(np.float64)
     signs = (-1.0) ** np.arange(nodes.size)
@@ -233,7 +233,7 @@ class Piece(NamedTuple):
     """Part of a path in the closed right half plane.
 
     Attributes:
-        centre, radius: of an arc; a radius of 0 is the imaginary axis itself.
+        centre, radius: circle of an arc; a radius of 0 means a part of the imaginary axis.
         start, end: angles on an arc, rad; frequencies on the axis, rad/s.
     """
 
@@ -243,11 +243,11 @@ class Piece(NamedTuple):
     end: float
 
     def at(self, t: Any) -> Any:
-        """Returns the points at angles or frequencies."""
+        """Returns the points of the path at given angles or frequencies."""
         return self.centre + self.radius * np.exp(1j * t) if self.radius else 1j * t
 
     def cuts(self) -> Floats:
-        """Returns where to cut it to begin with: evenly on arcs, ever finer towards 0 on the axis."""
+        """Returns the initial cuts: evenly spaced on arcs, increasingly dense towards 0 on the axis."""
         if self.radius:
             return np.linspace(self.start, self.end, 4 * PIECES + 1)
         inside = self.end * np.exp2(-np.arange(PIECES * OCTAVES, 0, -1) / PIECES)
@@ -255,19 +255,19 @@ class Piece(NamedTuple):
 
 
 def turn(what: str, function: QuasiPolynomial, piece: Piece) -> float:
-    """Returns by how much the argument of a function grows along a piece of a path, rad; whole turns count.
+    """Returns the growth of the argument of a function along a piece of a path, rad, including whole turns.
 
-    A part is divided until the slope's bound says that the function stays on one side of a line through 0.
+    The piece is divided until a bound of the slope shows that the function stays on one side of a line through 0.
 
     Raises:
-        AxisError: if the function is 0 on the piece, or so near that rounding decides.
+        AxisError: if the function is 0 on the piece, or so close to 0 that rounding decides.
     """
     cuts = piece.cuts()
     return float(turns(what, function, piece, cuts)[-1])
 
 
 def turns(what: str, function: QuasiPolynomial, piece: Piece, cuts: Floats) -> Floats:
-    """Returns by how much the argument has grown from the first of some points to each, rad; see `turn`."""
+    """Returns the growth of the argument from the first cut to each cut, rad; see `turn`."""
     slope = function.derivative()
     low, high, owner = cuts[:-1], cuts[1:], np.arange(cuts.size - 1)
     grown = np.zeros(cuts.size - 1)

@@ -1,4 +1,4 @@
-"""The least 2-norm of a matrix under diagonal scaling, `||A||_s` (Zhang 2008, eq 48), with a proof of both bounds."""
+"""Smallest 2-norm of a matrix under diagonal scaling, `||A||_s` (Zhang 2008, eq 48), with a proof of both bounds."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.stability.matrices import Bound, Matrix, blocks, decouple, norm, read_matrices, read_matrix
 
-#: Parts of the norm that the barrier keeps away from it, one after the other. Below, rounding outweighs the gain.
+#: Successive parameters of the barrier, relative to the norm. Below the last one, rounding outweighs the gain.
 _STAGES = 10.0 ** -np.arange(10)
-#: Below, the barrier serves the proof, too.
+#: Barrier parameter below which the barrier also serves the proof.
 _PROOF = 1e-5
-#: Singular values this close to the largest belong to it.
+#: Relative distance from the largest singular value within which singular values belong to its cluster.
 _CLUSTER = 1e-6
 
 
@@ -24,11 +24,11 @@ _CLUSTER = 1e-6
 class ScaledNorm(Bound):
     """`||A||_s` between two bounds.
 
-    The lower one follows from any positive semidefinite X: it is the root of the least `(A X A*)_ii / X_ii` over all i
-    with `X_ii > 0`, because `(A X A*)_ii < s^2 X_ii` for some i if `||W A W^-1||_2 < s`.
+    The lower bound follows from any positive semidefinite X. It is the root of the smallest `(A X A*)_ii / X_ii` over
+    all i with `X_ii > 0`, because `(A X A*)_ii < s^2 X_ii` for some i if `||W A W^-1||_2 < s`.
 
     Attributes:
-        dual: X.
+        dual: matrix X of the lower bound.
     """
 
     dual: Matrix
@@ -37,9 +37,10 @@ class ScaledNorm(Bound):
 def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
     """Returns `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
 
-    The infimum is that of the irreducible block with the largest; where blocks are coupled it need not be attained.
-    It is convex in the logarithms of the weights. The bounds are less than a millionth of it apart, one time in a
-    thousand a few millionths; they hold in any case. Size 50 takes less than a tenth of a second, size 200 a second.
+    The infimum is that of the irreducible block with the largest infimum. If blocks are coupled, it may not be
+    attained. It is convex in the logarithms of the weights. The bounds usually differ by less than a millionth of it,
+    one time in a thousand by a few millionths; they hold in any case. Size 50 takes less than a tenth of a second, size
+    200 a second.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -73,9 +74,9 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
 
 
 def scaled_norms(matrices: ArrayLike) -> Floats:
-    """Returns the upper bound of `scaled_norm` for each of many matrices of one size.
+    """Returns the upper bound of `scaled_norm` for each of many matrices of equal size.
 
-    Size 2 is in closed form: `w1 / w2 = sqrt(|c / b|)` balances `[[a, b], [c, d]]`, also in the limit.
+    For size 2 there is a closed form: `w1 / w2 = sqrt(|c / b|)` balances `[[a, b], [c, d]]`, also in the limit.
 
     Raises:
         MatrixError: if a matrix is not allowed.
@@ -114,9 +115,9 @@ def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
 
 
 def balance(matrices: Matrix) -> Floats:
-    """Returns weights that make rows as long as columns in the 2-norm, for each of many irreducible matrices.
+    """Returns weights with which rows have the 2-norm of columns, for each of many irreducible matrices.
 
-    They minimise the sum of squares of `W A W^-1`, which is convex in the logarithms of the weights (Osborne 1960).
+    The weights minimise the sum of squares of `W A W^-1`, which is convex in their logarithms (Osborne 1960).
     """
     count, size, _ = matrices.shape
     squares = np.abs(matrices) ** 2
@@ -137,7 +138,7 @@ def balance(matrices: Matrix) -> Floats:
 
 
 def _irreducible(block: Matrix) -> ScaledNorm:
-    """Returns the bounds of an irreducible matrix, which attains them: scalings near the infimum are bounded."""
+    """Returns the bounds for an irreducible matrix. They are attained, since scalings near the infimum are bounded."""
     if len(block) == 1:
         value = float(np.abs(block[0, 0]))
         return ScaledNorm(value, value, np.ones(1), True, np.ones_like(block))
@@ -147,9 +148,9 @@ def _irreducible(block: Matrix) -> ScaledNorm:
 
 
 def _stands_alone(matrix: Matrix, part: Ints, weights: Floats) -> bool:
-    """Returns whether a block that sets the norm can keep it with the rest of the matrix at a finite distance.
+    """Returns True if the block that sets the norm can keep it with a finite scaling of the rest of the matrix.
 
-    This is so if and only if its largest singular vectors see nothing of the rest.
+    It can if and only if the largest singular vectors of the block are not coupled to the rest.
     """
     w = weights[part]
     left, values, right = np.linalg.svd(matrix[np.ix_(part, part)] * (w[:, None] / w))
@@ -168,13 +169,13 @@ def _minimise(a: Matrix, prove: bool = False) -> tuple[Floats, Floats, list[Matr
     This is jointly convex in `y` and `z`, because `-log det(1 - C C*)` is plurisubharmonic in an analytic C and
     depends on the real parts of y and z only.
 
-    Where this is least, `e^-z (A X A*)_ii` falls short of `X_ii`, with `X = W^-1 (1 - e^-z B* B)^-1 W^-1`, by
-    `w_i^-2`: by little of it in rows that matter, but by nearly all of it in some that hardly do. So the last stages
-    add `slope y` to what is minimised: then each falls short by its share of the trace of `W X W`, that is, all by the
-    same part.
+    At the minimum, `e^-z (A X A*)_ii` is less than `X_ii` by `w_i^-2`, with `X = W^-1 (1 - e^-z B* B)^-1 W^-1`. This
+    difference is small in rows that matter, but nearly all of `X_ii` in some rows that hardly matter. So the last
+    stages add `slope y` to the objective. Each difference is then its share of the trace of `W X W`, the same fraction
+    for all rows.
 
     Returns:
-        weights and norms of all matrices, and candidates for X of the first if it is to be proven.
+        Weights and norms of all matrices, and candidates for X of the first matrix if `prove`.
     """
     size = a.shape[-1]
     weights = balance(a)
@@ -219,11 +220,11 @@ def _newton(
     steps: int,
     enough: float,
 ) -> Floats:
-    """Minimises convex functions, one per row of x, in which only differences of the first `size` variables matter."""
+    """Minimises convex functions, one per row of x, in which only differences of the first `size` variables count."""
     for _ in range(steps):
         gradient, hessian = model(x)
         diagonal = np.einsum("kii->ki", hessian)
-        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # what adding the same would cost
+        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # penalty on adding a constant
         unit = np.sqrt(np.maximum(diagonal, 1e-100))
         system = hessian / (unit[:, :, None] * unit[:, None, :]) + 1e-14 * np.eye(x.shape[1])
         step = -np.linalg.solve(system, (gradient / unit)[:, :, None])[:, :, 0] / unit
@@ -267,7 +268,7 @@ def _barrier(a: Matrix, part: float, slope: Floats, x: Floats) -> Floats:
 
 
 def _barrier_model(a: Matrix, part: float, slope: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """Returns gradient and Hessian, from `(1 - C C*)^-1` for rows and `(1 - C* C)^-1` for columns."""
+    """Returns gradient and Hessian, computed from `(1 - C C*)^-1` for rows and `(1 - C* C)^-1` for columns."""
     size = a.shape[-1]
     c = _contraction(a, x)
     left, values, right = np.linalg.svd(c)
@@ -294,7 +295,7 @@ def _inverse(a: Matrix, x: Floats) -> Matrix:
 
 
 def _cluster_dual(a: Matrix, weights: Floats) -> Matrix:
-    """Returns X from the singular vectors of the largest singular value."""
+    """Returns X computed from the singular vectors of the largest singular value."""
     _, values, right = np.linalg.svd(_scale(a[None], weights[None])[0])
     rows = right[values >= values[0] * (1 - _CLUSTER)] / weights
     return rows.conj().T @ rows

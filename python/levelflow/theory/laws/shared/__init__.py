@@ -1,1 +1,1 @@
-"""What several laws share, or what is too long for the file of one."""
+"""Common parts of several laws, and long parts of one law."""

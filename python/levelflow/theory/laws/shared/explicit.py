@@ -1,4 +1,4 @@
-"""Laws whose routers signal a rate that grows with what is spare and shrinks with the queue: RCP and XCP."""
+"""Laws whose routers signal a rate that grows with the spare capacity and shrinks with the queue: RCP and XCP."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from levelflow.theory.stability.equations import Past, integrate
 from levelflow.theory.stability.loops import Loop
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, margin_of, times_larger
 
-#: A run of the fluid: how long, and its step, in mean round trips.
+#: Duration and step of a run of the fluid model, in mean round trips.
 ROUND_TRIPS, STEP = 120.0, 0.025
-#: Flows are put into so many groups of similar round trips for it.
+#: Limit on the groups of similar round trips in a run.
 GROUPS = 8
-#: Rate of a first packet per round trip, as a share of the capacity.
+#: Initial rate: one packet per round trip, as a fraction of the capacity.
 FIRST = 0.01
-#: It has settled if it swings by less than this part of what it carries in the last tenth.
+#: Largest swing of a settled run in its last tenth, relative to the load.
 SWING = 0.01
 
 
 def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
-    """A rate that grows by `alpha` of what is spare and shrinks by `beta` of the queue, both per mean round trip.
+    """Returns verdicts on rates that grow by `alpha` times spare capacity and shrink by `beta` times the queue.
 
-    Near the equilibrium the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in units of the mean round trip
-    (Dukkipati et al. 2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may settle
-    without: a run decides. A rate changes by a part of itself (RCP) or, if not `relative`, of the capacity (XCP).
+    Both gains are per mean round trip. Near the equilibrium, the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)`
+    in units of the mean round trip (Dukkipati et al. 2005, eq 9). But a queue cannot be negative. A law that is
+    unstable with a queue may settle without one, so a simulation decides. A rate changes in proportion to itself (RCP)
+    or, if not `relative`, to the capacity (XCP).
     """
     gains = np.array(
         [
@@ -68,7 +69,7 @@ def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, wei
 
 
 def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Returns lags, in whole steps, and weights of at most `GROUPS` groups of equal or else neighbouring lags."""
+    """Returns the lags in whole steps, and the weights, of at most `GROUPS` groups of equal or adjacent lags."""
     distinct, member = np.unique(lags, return_inverse=True)
     if distinct.size > GROUPS:
         order = np.argsort(lags, kind="stable")
@@ -81,16 +82,16 @@ def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 def _settled(gains: Floats, lags: Floats, weights: Floats, *, relative: bool) -> tuple[Bools, Floats]:
-    """Runs the fluid of several ports with several factors of the gains; capacities and mean round trips are 1.
+    """Simulates several ports with several factors of the gains. Capacities and mean round trips are 1.
 
     Args:
-        gains: `alpha`, `beta` and the first rate, by port.
-        lags: of each kind of flow, by port.
-        weights: its share of the load, by port.
-        relative: whether a rate changes by a part of itself, or of the capacity.
+        gains: `alpha`, `beta` and the initial rate, by port.
+        lags: lag of each group of flows, by port.
+        weights: fraction of the load in each group of flows, by port.
+        relative: True if a rate changes in proportion to itself, False if in proportion to the capacity.
 
     Returns:
-        Per port and factor, whether it settles; and per port when it does with the gains as they are.
+        True per port and factor if the port settles, and the settling time of each port with the original gains.
     """
     factor = np.append(FACTORS, 1.0)
     alpha, beta, first = gains.T[:, :, None]

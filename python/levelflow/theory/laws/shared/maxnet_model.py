@@ -6,11 +6,11 @@ A link integrates its relative overload into a price `p`, a flow sees the larges
     x  = x_max e^(xi - alpha q/tau)                                          (6a)
     xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
 
-In equilibrium every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Then equal prices are equal rates, so
-rates are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s, queues
-bits.
+At equilibrium, every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Equal prices then imply equal rates,
+so rates are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s,
+queues in bits.
 
-`maxnet_stability` says under which delays this point is stable.
+`maxnet_stability` shows for which delays this point is stable.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers
 
-#: Prices of bottlenecks nearer to each other than this part of `T` count as equal; so do rates.
+#: Difference of bottleneck prices, relative to `T`, below which prices count as equal. Likewise for rates.
 EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """What all flows and links of a network share; the values of section VI and VII-A by default.
+    """Parameters shared by all flows and links of a network. Defaults are the values of sections VI and VII-A.
 
     Attributes:
         x_max: demand at price 0, bit/s.
-        scale: `T`, the price that divides the demand by e, s.
+        scale: `T`, the price increase that divides the demand by e, s.
         alpha: loop gain, at most pi/2.
-        eta: speed at which a flow comes to the demand curve.
-        mu: part of the capacity that links aim at, at most 1.
-        drain: `T_0`; a queue counts as the load that builds it in this time, s.
+        eta: relative speed at which a flow converges to the demand curve.
+        mu: target utilisation of links, at most 1.
+        drain: `T_0`, s. A queue is counted as the extra load that fills it in this time.
 
     Raises:
-        ParameterError: if one is out of its range.
+        ParameterError: if a parameter is out of range.
     """
 
     x_max: float = 1e15
@@ -64,7 +64,7 @@ PAPER = Parameters()
 
 @explained
 def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the rate that a flow settles at, `D(q) = x_max e^(-q/T)` (7), bit/s.
+    """Returns the equilibrium rate of a flow, `D(q) = x_max e^(-q/T)` (7), bit/s.
 
     >>> demand([0.0, 5.526204]).round(-6).tolist()
     [1000000000000000.0, 1000000000.0]
@@ -73,7 +73,7 @@ def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
 
 
 def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the price at which this is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
+    """Returns the price at which a rate is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
 
     Raises:
         ParameterError: if a rate is not a finite number above 0.
@@ -82,7 +82,7 @@ def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
 
 
 def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the least price of a link, `p_min = D^-1(C)` (section VI), s: no flow sends more than fits.
+    """Returns the smallest price of a link, `p_min = D^-1(C)` (section VI), s. At this price a flow sends at `C`.
 
     Raises:
         ParameterError: if a capacity is not a finite number above 0.
@@ -95,24 +95,24 @@ def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
 
 @explained
 def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the rate of a flow without `xi`, `x_max e^(-alpha q/tau)` (5), bit/s: fair only among equal delays."""
+    """Returns the rate of a flow without `xi`, `x_max e^(-alpha q/tau)` (5), bit/s; fair only for equal delays."""
     return rate(0.0, price, delay, law)
 
 
 def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `-alpha x/tau`, the steepest slope that a demand function may have at a rate (4), bit/s^2.
 
-    Printed as an upper bound of the slope, which is negative; it bounds the size of the slope, since a loop is stable
-    if its gain is low.
+    The paper prints this value as an upper bound of the slope, which is negative. In fact it bounds the magnitude of
+    the slope, since a loop is stable if its gain is low.
     """
     return -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
 
 
 def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns by how much one more flow overloads a link at most, over the capacity: `(1 + 1/N) mu - 1`, at least 0.
+    """Returns the largest overload that one more flow causes, relative to the capacity: `(1 + 1/N) mu - 1`, at least 0.
 
-    It settles at what each of the `N` others has, `mu C/N`, for at most the longest round-trip time before their
-    price reaches all. There is no overload from `N = mu/(1 - mu)` on (section VII-A.3).
+    The new flow reaches the rate of the `N` existing flows, `mu C/N`, up to one longest round-trip time before those
+    flows receive the new price. There is no overload for `N >= mu/(1 - mu)` (section VII-A.3).
 
     Raises:
         ParameterError: if a number of flows is not above 0.
@@ -133,15 +133,15 @@ def equilibrium(
     x_max: ArrayLike = 1e15,
     scale: float = 0.4,
 ) -> Equilibrium:
-    """MaxNet: a flow demands `x_max e^(-q/T)` at the largest price `q` of its path (Andrew et al., eq. 7).
+    """Returns the equilibrium: a flow demands `x_max e^(-q/T)` at the largest price `q` of its path (eq. 7).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link, above 0.
-        counts: how many flows each route stands for.
-        mu: for all links or per link: what part of the capacity it aims at.
-        x_max: demand at price 0, for all flows or per route. A link that limits nobody has the price `D^-1(C)` of the
-            smallest of them.
+        counts: number of flows that each route stands for.
+        mu: target utilisation, for all links or per link.
+        x_max: demand at price 0, for all flows or per route. A link that limits no flow has the price `D^-1(C)` for
+            the smallest `x_max`.
         scale: `T`, s.
 
     >>> equilibrium([[0], [0]], [8e6], x_max=[1e14, 3e14]).rates.round(-3).tolist()
@@ -160,20 +160,20 @@ def equilibrium(
 
 @dataclass(frozen=True)
 class FixedPoint:
-    """Where MaxNet settles.
+    """Equilibrium of MaxNet in a network.
 
     Attributes:
         rates: per flow, bit/s.
-        prices: per link, s; the floor where no flow is limited.
-        heard: per flow, the largest price of its path, s.
+        prices: per link, s; the smallest price for links that limit no flow.
         bottlenecks: per flow, the link that limits it.
-        shares: per flow, its part of the capacity of that link.
-        separate: whether no two links that limit flows have equal prices. Only then the largest price of a path has a
-            derivative, and the stability of a network follows from that of its links one by one.
+        shares: per flow, its fraction of the capacity of its bottleneck.
+        separate: True if no two bottlenecks have equal prices. Only then does the largest price of a path have a
+            derivative, and the stability of a network follows from the stability of its links one by one.
     """
 
     rates: Floats
     prices: Floats
+    #: Largest price on the path of each flow, s.
     heard: Floats
     bottlenecks: Ints
     shares: Floats
@@ -186,12 +186,12 @@ class FixedPoint:
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> FixedPoint:
-    """Returns rates and prices in equilibrium: max-min fair for links of `mu C` each, whatever the delays.
+    """Returns the equilibrium rates and prices: max-min fair for links of `mu C` each, for any delays.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link, bit/s.
-        law: the parameters.
+        law: parameters of the law.
 
     Raises:
         CapacityError: if a capacity is not a finite number above 0.
@@ -230,16 +230,17 @@ def source_change(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Par
 
 @explained
 def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `xi` of a flow that is on the demand curve, `q (alpha/tau - 1/T)`."""
+    """Returns `xi` of a flow on the demand curve, `q (alpha/tau - 1/T)`."""
     return np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
 
 
 @explained
 def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `p'` of a link (3), 1.
+    """Returns `p'` of a link (3), dimensionless.
 
-    The queue counts as load, since windows let no more arrive than leaves: `y + Q/tau` is what their flows would send.
-    Figure 3 adds `Q/T_0` to what arrived in an interval; read as `Q dt_p/T_0`, which is a volume, too.
+    The queue is counted as load, since windows admit no more arrivals than departures; without that limit, flows would
+    send `y + Q/tau`.
+    Figure 3 adds `Q/T_0` to the arrivals of an interval; it is read as `Q dt_p/T_0`, which is a volume, too.
     """
     limit = read_numbers("capacity", capacity)
     return (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
@@ -247,15 +248,15 @@ def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Pa
 
 @explained
 def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
-    """Returns `Q'` of a link, bit/s; a queue stays at 0 while this is negative."""
+    """Returns `Q'` of a link, bit/s; an empty queue stays empty while the value is negative."""
     return np.asarray(load, dtype=np.float64) - np.asarray(capacity)
 
 
 @explained
 def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
-    """Returns the rate of a link of RCP without its queue term, `R = e^(-alpha p/tau)` (17), over that at price 0.
+    """Returns the rate of an RCP link without its queue term, relative to price 0: `R = e^(-alpha p/tau)` (17).
 
     With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16),
-    `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, but for `ln(1 + x) = x`.
+    `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, with `ln(1 + x) = x`.
     """
     return np.exp(-read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay))

@@ -1,21 +1,21 @@
-"""When MaxNet is stable under delay (Andrew et al., section VIII), with pure delays taken exactly.
+"""Stability of MaxNet under delay (Andrew et al., section VIII), with exact pure delays.
 
-Near its equilibrium, what a flow of round-trip time `tau` does to the price it sees is, once around the loop,
+Near equilibrium, the loop gain of a flow with round-trip time `tau`, for the price that it observes, is
 
     F(s, tau; alpha) = alpha e^(-s tau)/(s tau) (s tau + eta)/(s tau + eta alpha T/tau)                    (13)
 
-times its share of the capacity. Flows that see the price of a link add up; flows that a link with a larger price
-limits do not see it. So a network whose bottlenecks have different prices is stable if and only if each of its links
-is: if `1 + sum_i share_i F(s, tau_i)` has no zero right of the axis. Shares of a link sum up to `mu` at most, so its
-Nyquist curve stays in the hull of the curves of `F` and 0, and no network is unstable if that hull does not meet the
-real axis left of -1 (lemma 1). Algorithm 3 finds a line above the hull for all delays up to a bound.
+times the flow's fraction of the capacity. The effects of flows that observe the price of a link add up; flows limited
+by a link with a larger price do not observe it. So a network whose bottlenecks have different prices is stable if and
+only if each of its links is stable: `1 + sum_i share_i F(s, tau_i)` has no zero right of the axis. Shares of a link sum
+to at most `mu`, so its Nyquist curve stays in the hull of the curves of `F` and 0. All networks are stable if that hull
+does not meet the real axis left of -1 (lemma 1). Algorithm 3 finds a line above the hull for all delays up to a bound.
 
-`Compensator.line` is that algorithm. Its proof in the paper takes two things for granted that do not hold where the
-lag of a long delay makes the phase rise with the frequency (lemma 2, items 3 and 4; see `slopes`). The result holds
-all the same. Let `phi = w tau`: at the same `phi`, the phase of `F` falls and its size grows with `tau` (items 5 and
-6), and the size falls with `phi`. So `F` at `w > w_low` and `tau < tau_bar` is shorter and less turned than a point of
-the same `phi` of the tail, if `phi < w_low tau_bar`, or else of the spiral. Before half a turn, that is further below
-the line; after it, the spiral has had this phase at a smaller `phi`, and was longer there.
+`Compensator.line` is that algorithm. Its proof in the paper assumes two facts that do not hold where the lag of a long
+delay makes the phase rise with the frequency (lemma 2, items 3 and 4; see `slopes`). The result still holds. Let
+`phi = w tau`: at the same `phi`, the phase of `F` falls and its size grows with `tau` (items 5 and 6), and the size
+falls with `phi`. So `F` at `w > w_low` and `tau < tau_bar` is shorter and less turned than a point of the same `phi`
+of the tail, if `phi < w_low tau_bar`, or else of the spiral. Before half a turn, that is further below the line. After
+it, the spiral had this phase at a smaller `phi`, and was longer there.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Complexes, Floats, Ints
     from levelflow.theory.laws.shared.maxnet_model import FixedPoint, Parameters
 
-#: Points of spiral and tail between which an extremum is sought.
+#: Points on the spiral and on the tail between which an extremum is searched.
 SPIRAL_POINTS, TAIL_POINTS = 2000, 4000
-#: Delays of the tail reach down to this part of the longest: its end, -j/(w alpha T), is met by far.
+#: Shortest delay of the tail, relative to the longest. At this delay the tail is close to its end, -j/(w alpha T).
 SHORTEST_DELAY = 1e-12
-#: The inverse slope of the steepest line that is tried, over that of the flattest.
+#: Inverse slope of the steepest line that is tried, relative to that of the flattest line.
 STEEPEST = 1e-12
-#: What counts as touching, as a share.
+#: Relative distance below which two curves count as touching.
 ROUNDING = 1e-12
-#: Frequencies from which to which a Nyquist curve is followed, over those of its corners; steps to begin with per
-#: factor of e, and the shortest.
+#: Frequency range of a Nyquist curve relative to its corner frequencies, initial steps per factor of e,
+#: and shortest step.
 NEAR_ORIGIN, FAR_OUT, STEPS_EACH, SHORTEST_STEP = 1e-3, 1e3, 4, 1e-12
 
 
 class Slopes(NamedTuple):
-    """The derivatives of lemma 2, with the size of `F` in logarithms.
+    """The derivatives of lemma 2; the size of `F` is in logarithms.
 
     Attributes:
-        size_by_phi: of the size by `phi = w tau` at a constant phase; item 2.
-        size_by_delay: of the size by `tau` at a constant phase, 1/s; item 3.
-        size_by_frequency: of the size by `w` at a constant phase, s; item 4.
-        phase_by_delay: of the phase by `tau` at constant `phi`, rad/s; item 5.
-        size_by_delay_alone: of the size by `tau` at constant `phi`, 1/s; item 6.
+        size_by_phi: derivative of the size by `phi = w tau` at a constant phase; item 2.
+        size_by_delay: derivative of the size by `tau` at a constant phase, 1/s; item 3.
+        size_by_frequency: derivative of the size by `w` at a constant phase, s; item 4.
+        phase_by_delay: derivative of the phase by `tau` at constant `phi`, rad/s; item 5.
+        size_by_delay_alone: derivative of the size by `tau` at constant `phi`, 1/s; item 6.
     """
 
     size_by_phi: Floats
@@ -72,16 +72,16 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Compensator:
-    """What makes a MaxNet flow fair and keeps it stable: a lead where the delay is below `alpha T`, else a lag.
+    """Dynamics that make a MaxNet flow fair and keep it stable: a lead for delays below `alpha T`, otherwise a lag.
 
     `alpha T` is one constant, so that `F` has `alpha` as a factor.
 
     Attributes:
-        eta: over the delay, the zero.
+        eta: zero of the compensator, times the delay.
         alpha_t: `alpha T`, s.
 
     Raises:
-        ParameterError: if one is not a finite number above 0.
+        ParameterError: if a value is not a finite number above 0.
     """
 
     eta: float
@@ -93,11 +93,11 @@ class Compensator:
 
     @classmethod
     def of(cls, law: Parameters) -> Compensator:
-        """Returns that of a law's parameters."""
+        """Returns the compensator of a law's parameters."""
         return cls(law.eta, law.alpha * law.scale)
 
     def __call__(self, s: ArrayLike, delay: ArrayLike) -> Complexes:
-        """Returns `F(s, tau; 1)` (13) at points off 0, 1/s, for delays in s."""
+        """Returns `F(s, tau; 1)` (13) at points other than 0, in 1/s, for delays in s."""
         return general(s, delay, self.eta / np.asarray(delay, dtype=np.float64), self.ratio(delay))
 
     def response(self, frequency: ArrayLike, delay: ArrayLike) -> Complexes:
@@ -109,7 +109,7 @@ class Compensator:
         return self(1j * read_numbers("frequency", frequency), read_numbers("delay", delay))
 
     def ratio(self, delay: ArrayLike) -> Floats:
-        """Returns `alpha T/tau`: above 1 a lead, below 1 a lag."""
+        """Returns `alpha T/tau`: a lead if above 1, a lag if below 1."""
         return self.alpha_t / read_numbers("delay", delay)
 
     def phase(self, phi: ArrayLike, delay: ArrayLike) -> Floats:
@@ -118,17 +118,17 @@ class Compensator:
         return np.arctan(turned / self.eta) - np.arctan(turned / (self.eta * self.ratio(delay))) - np.pi / 2 - turned
 
     def frequency_at(self, delay: float, angle: float) -> float:
-        """Returns the lowest frequency at which `F` has a phase below -pi/2, rad/s, exactly: none is stepped over.
+        """Returns the lowest frequency at which the phase of `F` is `angle`, in rad/s. No solution is skipped.
 
         Raises:
-            ParameterError: if the delay is not above 0, or the angle not below -pi/2, rad.
+            ParameterError: if the delay is not above 0, or `angle` is not below -pi/2, rad.
         """
         from scipy.optimize import brentq
 
         tau = read_number("delay", delay)
         if not -np.inf < angle < -np.pi / 2:
             raise ParameterError(f"angle {angle} is not allowed; needs a number below -pi/2 = {-np.pi / 2:.6f}")
-        # At 0 the phase is -pi/2, and it is below -phi; between the zeros of its slope it goes one way.
+        # At 0 the phase is -pi/2. It is below -phi, and monotonic between the zeros of its slope.
         ends = [0.0, *self._turns(tau), -angle]
         for low, high in pairwise(ends):
             if low < high and self.phase(high, tau) <= angle:
@@ -141,13 +141,14 @@ class Compensator:
         return self.frequency_at(delay, -np.pi)
 
     def gain(self, delay: float, margin: float = 0.0) -> float:
-        """Returns the gain `alpha` at which one delay alone has a phase margin, rad; with 0, the largest stable one.
+        """Returns the gain `alpha` at which a single delay has the given phase margin, rad; 0 is the limit.
 
-        `alpha T` does not change with it. Since the size of `F` falls with the frequency, it is that where the phase
-        first reaches `margin - pi` (section VIII-E; the -3 pi/2 printed there would be no margin).
+        `alpha T` does not change with the gain. Since the size of `F` decreases with frequency, the gain follows from
+        the frequency at which the phase first reaches `margin - pi` (section VIII-E prints -3 pi/2, which would be no
+        margin).
 
         Raises:
-            ParameterError: if the delay is not above 0, or the margin not from 0 to pi/2.
+            ParameterError: if the delay is not above 0, or the margin is not from 0 to pi/2.
         """
         if not 0 <= margin < np.pi / 2:
             raise ParameterError(f"phase margin {margin} is not allowed; needs a number from 0 to below pi/2")
@@ -155,11 +156,11 @@ class Compensator:
         return 1 / float(np.abs(found))
 
     def slopes(self, phi: ArrayLike, delay: ArrayLike) -> Slopes:
-        """Returns the derivatives of lemma 2, at the point with `phi = w tau`, from partial derivatives in closed form.
+        """Returns the derivatives of lemma 2 at the point with `phi = w tau`, from closed-form partial derivatives.
 
-        Items 3 and 4 take `F` for a function of phase and delay, or of phase and frequency. It is none where the phase
-        rises with the frequency, between two zeros of its slope: there a phase has three points. On the middle one both
-        items are false.
+        Items 3 and 4 assume that `F` is a function of phase and delay, or of phase and frequency. This does not hold
+        where the phase rises with the frequency, between two zeros of its slope: there, three points have the same
+        phase. Both items are false at the middle point.
         """
         p, tau = np.broadcast_arrays(read_numbers("phi", phi), read_numbers("delay", delay))
         pole = self.eta * self.ratio(tau)
@@ -180,11 +181,11 @@ class Compensator:
             )
 
     def line(self, longest: float, shortest: float = 0.0) -> Line:
-        """Runs algorithm 3: the line above spiral and tail that allows the largest gain, their common upper tangent.
+        """Runs algorithm 3: finds the line above spiral and tail with the largest gain, their common upper tangent.
 
         Args:
             longest: `tau_bar`, the longest delay, s.
-            shortest: delays of the tail below this are left out, s.
+            shortest: shortest delay of the tail that is considered, s.
 
         Raises:
             ParameterError: if a delay is not allowed.
@@ -204,7 +205,7 @@ class Compensator:
         )
         ends = np.log(max(shortest, tau * SHORTEST_DELAY)), np.log(tau)
         tail = _Curve(lambda log: self.response(low, np.exp(log)), np.linspace(*ends, TAIL_POINTS))
-        # Both begin where F is first real. Every line is above that point, steep ones touch the spiral only there.
+        # Both begin where F is first real. Every line is above that point; steep lines touch the spiral only there.
         both = float(np.abs(self.response(low, tau))) * (1 + ROUNDING)
 
         def excess(log: float) -> float:
@@ -215,7 +216,7 @@ class Compensator:
         return Line(self, tau, low, 1 / k, 1 / max(spiral.farthest(k), tail.farthest(k)))
 
     def _turns(self, delay: float) -> list[float]:
-        """Returns the zeros of the phase's slope by `phi`, in rising order: there are two or none."""
+        """Returns the zeros of the derivative of the phase by `phi`, in ascending order: two or none."""
         pole = self.eta * float(self.ratio(delay))
         half = (self.eta**2 + pole**2 - self.eta + pole) / 2
         rest = self.eta * pole * (self.eta * pole - pole + self.eta)
@@ -228,17 +229,17 @@ class Compensator:
 
 @dataclass(frozen=True)
 class Line:
-    """What algorithm 3 proves: every gain below `alpha_max` is stable in every network with delays below `longest`.
+    """Result of algorithm 3: every gain below `alpha_max` is stable in every network with delays below `longest`.
 
-    It is checked without the algorithm: `F(jw, tau; 1)` is below the real axis for `w < frequency`, and below the line
-    `y = gamma (x + 1/alpha_max)` above that, for all `tau < longest`.
+    The result is verified without the algorithm: `F(jw, tau; 1)` is below the real axis for `w < frequency`, and below
+    the line `y = gamma (x + 1/alpha_max)` for larger `w`, for all `tau < longest`.
 
     Attributes:
-        compensator: the other parameters.
+        compensator: compensator without the gain.
         longest: `tau_bar`, s.
         frequency: `w_low`, rad/s.
         gamma: slope of the line.
-        alpha_max: what its crossing with the real axis, `-1/alpha_max`, allows.
+        alpha_max: largest gain; the line crosses the real axis at `-1/alpha_max`.
     """
 
     compensator: Compensator
@@ -248,17 +249,17 @@ class Line:
     alpha_max: float
 
     def room(self, frequency: ArrayLike, delay: ArrayLike) -> Floats:
-        """Returns how far `F(jw, tau; 1)` is below the line, or the axis; negative where it is above."""
+        """Returns the distance of `F(jw, tau; 1)` below the line or the real axis; negative if `F` is above."""
         w = np.asarray(frequency, dtype=np.float64)
         values = self.compensator.response(w, delay)
         return np.where(w < self.frequency, -values.imag, self.gamma * (values.real + 1 / self.alpha_max) - values.imag)
 
     @property
     def needed_tail(self) -> float:
-        """The delay below which the tail does not matter, s: from there on it is below the parallel line through 0.
+        """Delay below which the tail has no effect, s: the tail is then below the parallel line through 0.
 
-        It is the smallest delay at which `F(j w_low, tau)` is on that line. The text has the largest (proposition 2),
-        but where a long delay makes the tail cross that line more than once, that leaves out points that matter.
+        This is the smallest delay at which `F(j w_low, tau)` is on the parallel line. The paper uses the largest one
+        (proposition 2), which leaves out relevant points if the tail of a long delay crosses the line more than once.
         """
         from scipy.optimize import brentq
 
@@ -273,10 +274,10 @@ class Line:
 
 @explained
 def general(s: ArrayLike, delay: ArrayLike, zero: ArrayLike, ratio: ArrayLike) -> Complexes:
-    """Returns `F(s, tau; 1)` with any zero `z` and `kappa/nu` (11), at points off 0.
+    """Returns `F(s, tau; 1)` for any zero `z` and ratio `kappa/nu` (11), at points other than 0.
 
     Args:
-        s: 1/s.
+        s: Laplace variable, 1/s.
         delay: `tau`, s.
         zero: `z`, 1/s; `eta/tau` here, `eta/tau_bar` in Paganini et al.
         ratio: `kappa/nu`, see `static_ratio`.
@@ -293,9 +294,10 @@ def _general(at: Complexes, tau: Floats, zero: Floats, pole: Floats) -> Complexe
 
 
 def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: float) -> Floats:
-    """Returns `kappa/nu`: the steepest stable slope `alpha x/tau` over the demand's `-D'(q)` at a rate.
+    """Returns `kappa/nu`: the steepest stable slope `alpha x/tau`, divided by the demand's slope `-D'(q)` at a rate.
 
-    With (12) it is `alpha T/tau` at every rate; with other demand functions it depends on the rate, and so do dynamics.
+    With (12), the ratio is `alpha T/tau` at every rate. With other demand functions, the ratio and the dynamics depend
+    on the rate.
 
     Args:
         rate: bit/s.
@@ -313,14 +315,14 @@ def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: flo
 
 
 class _Curve:
-    """Points of a curve, and where it goes farthest in a direction."""
+    """Points of a curve, with a search for the extremum in a given direction."""
 
     def __init__(self, function: Callable[[ArrayLike], Complexes], grid: Floats) -> None:
         self.function, self.grid = function, grid
         self.values = function(grid)
 
     def farthest(self, k: float) -> float:
-        """Returns the largest `k y - x`."""
+        """Returns the largest `k y - x` on the curve."""
         from scipy.optimize import minimize_scalar
 
         best = int(np.argmax(k * self.values.imag - self.values.real))
@@ -336,21 +338,21 @@ class _Curve:
 
 
 def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float) -> int:
-    """Returns how many roots of a link's loop, `1 + sum_i share_i F(s, tau_i; alpha)`, are right of the axis.
+    """Returns the number of roots of a link's loop, `1 + sum_i share_i F(s, tau_i; alpha)`, right of the axis.
 
-    By Nyquist's criterion: the loop has one pole, at 0, so the argument of `1 + L(jw)` grows by `pi/2 - pi` times that
-    number. It is followed in steps of the logarithm of `w`, which are halved until a bound on the slope shows that
-    `1 + L` stays on one side of a line through 0. So it counts all roots, however unlike the delays are.
+    By Nyquist's criterion: the loop has one pole, at 0, so the argument of `1 + L(jw)` grows by `pi/2 - pi n` for `n`
+    roots. It is followed in steps of the logarithm of `w`, which are halved until a bound on the slope shows that
+    `1 + L` stays on one side of a line through 0. So all roots are counted, for any mix of delays.
 
     Args:
-        delays: of the flows that the link limits, s.
-        shares: their parts of the link's capacity.
-        compensator: the parameters besides the gain.
-        alpha: the gain.
+        delays: round-trip times of the flows that the link limits, s.
+        shares: fractions of the link's capacity that these flows use.
+        compensator: compensator without the gain.
+        alpha: gain.
 
     Raises:
         ParameterError: if a delay, a share or the gain is not above 0, or there is not one share for each delay.
-        AxisError: if a root is on the axis, or nearer to it than rounding can tell.
+        AxisError: if a root is on the axis, or so close that rounding cannot separate them.
 
     >>> paper = Compensator(eta=0.06, alpha_t=0.264)
     >>> unstable_roots([0.001, 1.0, 1000.0], [0.3, 0.3, 0.3], paper, 0.66), unstable_roots([1.0], [0.9], paper, 2.0)
@@ -365,10 +367,10 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
         return _general(1j * np.exp(log)[..., None], tau, zero, pole)
 
     def slope(size: Floats, high: Floats) -> Floats:
-        """Bounds the slope by the logarithm of the frequency: the size of `F` falls, its factor grows."""
+        """Bounds the derivative by the logarithm of the frequency. The size of `F` decreases, its factor increases."""
         return (size * (3 + np.exp(high)[:, None] * tau)) @ weight
 
-    # Below, the loop is much like 1/s and large; above, it is too small to matter.
+    # Below this range, the loop is close to 1/s and large; above it, it is too small to matter.
     corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / ratio)
     first = np.log(NEAR_ORIGIN / max(corner.max(), compensator.alpha_t / weight.sum()))
     last = np.log(FAR_OUT * (1 + weight.sum()) * (1 + compensator.eta) / tau.min())
@@ -391,21 +393,21 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
 def link_loop(
     delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float, *, averaged: bool = False
 ) -> Loop:
-    """Returns the same loop as quasi-polynomials, for margins, curves and the roots themselves.
+    """Returns the loop of `unstable_roots` as quasi-polynomials, for margins, curves and the roots themselves.
 
-    Meant for few flows: the degree is one more than their number, and delays and their poles should not differ by many
-    decades; `unstable_roots` knows no such limits.
+    It is meant for few flows: the degree is the number of flows plus one, and delays and their poles should not differ
+    by many decades. `unstable_roots` has no such limits.
 
     Args:
-        delays: of the flows that the link limits, s.
-        shares: their parts of the link's capacity.
-        compensator: the parameters besides the gain.
-        alpha: the gain.
-        averaged: whether receivers average prices over a round trip (section VI), which (13) leaves out:
-            `1/(1 + s tau)`.
+        delays: round-trip times of the flows that the link limits, s.
+        shares: fractions of the link's capacity that these flows use.
+        compensator: compensator without the gain.
+        alpha: gain.
+        averaged: True if receivers average prices over a round trip (section VI), a factor `1/(1 + s tau)` that (13)
+            leaves out.
 
     Raises:
-        ParameterError: as `unstable_roots`.
+        ParameterError: as for `unstable_roots`.
 
     >>> paper = Compensator(eta=0.06, alpha_t=0.264)
     >>> slowest = link_loop([0.029], [0.9], paper, 0.66).roots[0].value.real
@@ -418,7 +420,7 @@ def link_loop(
     each = [np.poly([-pole, -1 / own] if averaged else [-pole]) for pole, own in zip(poles, tau, strict=True)]
     numerator = []
     for i, own in enumerate(tau):
-        # alpha share (s + eta/tau)/(s tau (s + pole)) over the common denominator, s prod (s + pole).
+        # Terms are alpha share (s + eta/tau)/(s tau (s + pole)), over the common denominator s prod (s + pole).
         others = _product([part for j, part in enumerate(each) if j != i])
         gain = weight[i] / (own**2 if averaged else own)
         numerator.append((gain * np.convolve([1.0, compensator.eta / own], others), own))
@@ -427,15 +429,15 @@ def link_loop(
 
 @explained
 def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool = False) -> tuple[Floats, Floats]:
-    """Returns `alpha` and `eta` for which the loop of one delay has a root at `j phi/tau`.
+    """Returns `alpha` and `eta` for which the loop with one delay has a root at `j phi/tau`.
 
-    There the loop is -1, two real equations that are linear in `alpha` and `alpha eta`. Unlike for a `Compensator`, `T`
-    is constant, so that `alpha T` grows with `alpha`.
+    At this root the loop is -1. This gives two real equations, linear in `alpha` and `alpha eta`. Here `T` is constant,
+    so `alpha T` grows with `alpha`, unlike for a `Compensator`.
 
     Args:
         phi: `w tau`, above 0.
         scale: `T/tau`.
-        share: of the capacity that the flows have.
+        share: fraction of the capacity that the flows use.
         averaged: as for `link_loop`.
 
     Raises:
@@ -458,15 +460,15 @@ def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool
 
 
 def network_roots(point: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
-    """Returns how many unstable roots each link of a network contributes: all 0 if the equilibrium is stable.
+    """Returns the number of unstable roots of each link of a network: all 0 if the equilibrium is stable.
 
-    Ordered by price, links see only flows of their own price and of larger ones, so that the network's equations are
-    triangular and its roots are those of its links.
+    If links are ordered by price, they depend only on flows of their own price and of larger prices. So the network's
+    equations are triangular, and the roots of the network are those of its links.
 
     Args:
-        point: the equilibrium.
+        point: equilibrium of the network.
         delays: round-trip time of each flow, s.
-        law: the parameters.
+        law: parameters of the law.
 
     Raises:
         ParameterError: if two bottlenecks have equal prices, or a delay is not above 0.
@@ -487,7 +489,7 @@ def network_roots(point: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints
 
 
 def _flows(delays: ArrayLike, shares: ArrayLike, alpha: float) -> tuple[Floats, Floats]:
-    """Returns delays, and shares times the gain."""
+    """Returns the delays, and the shares multiplied by the gain."""
     tau, share = read_numbers("delay", np.atleast_1d(delays)), read_numbers("share", np.atleast_1d(shares))
     if tau.ndim != 1 or tau.shape != share.shape:
         raise ParameterError(f"{share.size} shares for {tau.size} delays; needs one each")

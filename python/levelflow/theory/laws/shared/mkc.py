@@ -3,8 +3,8 @@
     x_i(n) = x_i(n - D_i) + alpha_i - beta_i eta_i(n) x_i(n - D_i)                   (61, 79)
     eta_i(n) = max over the links j of the path of p_j(n - backward delay from j)    (62)
 
-and `p_j` a function of what arrives at link `j`. Rates are in any one unit; so is `alpha`, per step. In equilibrium,
-`p` is the price of the bottleneck and `slope` its derivative by the load, `p'`.
+and `p_j` a function of the load of link `j`. Rates are in any common unit; so is `alpha`, per step. At equilibrium, `p`
+is the price of the bottleneck and `slope` its derivative by the load, `p'`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from levelflow.theory.networks.paths import Paths, Run, run
 from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers, whole
 
-#: Points on the half circle per unit of the sum of delays at first, how far the phase may turn from one to the next,
-#: rad, and how often the way between them may be halved.
+#: Initial points on the half circle per unit of the sum of delays, largest phase change between two points in rad,
+#: and limit on bisections between two points.
 POINTS, TURN, HALVINGS = 4, 1.0, 40
-#: Poles that are so near the circle count as on it.
+#: Distance from the unit circle below which poles count as on it.
 NEAREST = 1e-6
-#: The load in equilibrium is sought among powers of 2 up to this.
+#: Exponent of the largest power of 2 that is tried as equilibrium load.
 LARGEST = 1000
 
 
@@ -33,9 +33,9 @@ def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats
     """Returns the next rate (eq 61).
 
     Args:
-        reference: rate of a round trip ago.
-        price: the largest of the path at that rate; minus infinity if nothing arrived, which leaves `alpha` to add.
-        alpha: what is added per step.
+        reference: rate one round trip ago.
+        price: largest price of the path at `reference`; minus infinity without load, so that `alpha` is added.
+        alpha: rate added per step.
         beta: gain.
     """
     paid = np.where(price == -np.inf, 0.0, price)
@@ -43,7 +43,7 @@ def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats
 
 
 def largest(network: Paths, heard: Floats) -> Floats:
-    """Returns the largest price that each flow hears on its path (eq 62)."""
+    """Returns the largest price that each flow observes on its path (eq 62)."""
     return np.where(network.crosses, heard, -np.inf).max(axis=1)
 
 
@@ -61,10 +61,10 @@ def iterate(
     Args:
         network: paths and delays.
         start: rates at step 0 and before, per flow.
-        steps: how many.
-        price: of each link, from the load of each.
+        steps: number of steps.
+        price: maps the loads of all links to their prices.
         gains: `alpha` and `beta`, each for all flows or per flow.
-        every: how many steps there are between two that are recorded.
+        every: number of steps between two recorded steps.
 
     Raises:
         ParameterError: if there is not one finite rate per flow, or a number is not allowed.
@@ -86,12 +86,12 @@ def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flo
     """Returns the equilibrium of flows on one link: each at `alpha / (beta p)` (eq 68).
 
     Args:
-        price: of the link, from its load; it increases, and is above 0 from some load on.
+        price: price of the link as a function of its load; increasing, and above 0 from some load on.
         alpha_over_beta: for all flows or per flow, above 0.
-        flows: how many.
+        flows: number of flows.
 
     Raises:
-        ParameterError: if a ratio is not positive and finite, or there is no load in equilibrium.
+        ParameterError: if a ratio is not positive and finite, or there is no equilibrium load.
 
     >>> fixed_point(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
@@ -103,7 +103,7 @@ def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flo
     total = float(ratio.sum())
 
     def excess(load: float) -> float:
-        """The load that the price asks for is `total / p`."""
+        """Returns load times price, minus `total`; 0 at equilibrium."""
         return float(load * price(load)) - total
 
     powers = np.ldexp(1.0, np.arange(-LARGEST, LARGEST + 1))
@@ -132,9 +132,9 @@ def jacobian(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> F
 
 @explained
 def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Floats:
-    """Returns `W A W^-1` with `A` the Jacobian and `W = diag((beta_k x_k)^-1/2)`: symmetric, with equal eigenvalues.
+    """Returns `W A W^-1` with `A` the Jacobian and `W = diag((beta_k x_k)^-1/2)`: symmetric and similar to `A`.
 
-    Theorem 8 prints the inverse of this `W`, with which the matrix of eq 82 is `W^-1 A W`.
+    Theorem 8 prints the inverse of this `W`; with the inverse, the matrix of eq 82 is `W^-1 A W`.
     """
     rate = _rates(rates)
     scale = np.sqrt(read_each("beta", beta, rate.size) * rate)
@@ -143,17 +143,17 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 
 @explained
 def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
-    """Returns whether equal flows on one link are stable: without delay, and by corollary 3 under any (eq 66-67).
+    """Returns True if identical flows on one link are stable: without delay, and by corollary 3 with any (eq 66-67).
 
-    The eigenvalues of the Jacobian are 1 less the values: `beta p`, of differences between flows, where there are two
-    or more, and `beta p + beta N x p'`, of their sum. So the condition is necessary, too.
+    The eigenvalues of the Jacobian are 1 minus these values: `beta p` for differences between flows, if there are two
+    or more, and `beta p + beta N x p'` for their sum. So the condition is also necessary.
 
     Args:
-        flows: how many.
-        rate: of each in equilibrium.
+        flows: number of flows.
+        rate: equilibrium rate of each flow.
         beta: gain.
-        price: of the link in equilibrium.
-        slope: derivative of the price by the load.
+        price: equilibrium price of the link.
+        slope: derivative of the price with respect to the load.
     """
     read_number("rate", rate), read_number("slope", slope, -np.inf)
     together = beta * price + beta * flows * rate * slope
@@ -162,10 +162,10 @@ def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) 
 
 @explained
 def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Condition:
-    """Returns whether flows with gains of their own are shown to be stable under any delays (eq 80).
+    """Returns True if flows with different gains are proven to be stable under any delays (eq 80).
 
-    It is enough where price and slope are above 0: the values `beta_i (p + p' sum_k x_k)` are row sums of a positive
-    matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
+    The condition is sufficient where price and slope are above 0: the values `beta_i (p + p' sum_k x_k)` are row sums
+    of a positive matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
     """
     rate = _rates(rates)
     return between(read_each("beta", beta, rate.size) * (price + slope * rate.sum()))
@@ -173,19 +173,19 @@ def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 
 @explained
 def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> int:
-    """Returns how many characteristic roots of flows on one link lie outside the unit circle; 0 if it is stable.
+    """Returns the number of characteristic roots of flows on one link outside the unit circle; 0 if it is stable.
 
-    How the round trip is split into forward and backward delays does not matter. With `c_i = 1 - beta_i p` and
+    The split of the round trip into forward and backward delay has no effect. With `c_i = 1 - beta_i p` and
     `b_i = beta_i x_i p'`, the roots are those of
 
         prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
 
-    Those of the factors are known. As `z` goes around the circle, `H` goes around 0 backwards as many times as it has
-    more zeros than poles outside. Points are added wherever its phase turns much from one to the next. For any matrix
-    there is `levelflow.theory.stability.delays.stability`.
+    The roots of the factors are known. As `z` goes around the circle, the number of backward turns of `H` around 0 is
+    the number of zeros of `H` outside the circle minus the number of its poles outside. Points are added wherever the
+    phase of `H` changes much between two points. `levelflow.theory.stability.delays.stability` handles any matrix.
 
     Raises:
-        ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to say.
+        ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to decide.
     """
     price, slope = read_number("price", price, -np.inf), read_number("slope", slope, -np.inf)
     rate = _rates(rates)
@@ -197,7 +197,7 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
         terms = felt / (np.exp(1j * angles[:, None] * lags) - kept)
         return np.asarray(1 + terms.sum(axis=1))
 
-    # Poles that are farther from the circle than points from each other are seen, and so are fast powers of z.
+    # Spacing of points resolves poles farther from the circle than this spacing, and high powers of z.
     apart = float(np.min(np.abs(1 - np.abs(kept) ** (1 / lags)), initial=np.pi / (POINTS * lags.sum())))
     if apart < NEAREST:
         raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")

@@ -1,4 +1,4 @@
-"""How long the large questions take: `levelflow theory bench`."""
+"""Run times of the theory package's largest models: `python -m tools.theory_bench`."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.utility import optimum
 from levelflow.theory.stability.delay_batches import are_stable, experiment
 from levelflow.theory.stability.scaled_norm import scaled_norm
-from levelflow.theory.validate import explained, whole
 
 RUNS = 3
 SEED = 1
-#: What the two large questions may take, s.
+#: Limit on the run time, s.
 MAXMIN_LIMIT = 1.0
 DELAYS_LIMIT = 60.0
 
 
 class Row(NamedTuple):
-    """One measurement.
+    """One run-time measurement.
 
     Attributes:
-        what: the question.
-        size: how large it is.
-        seconds: how long the fastest run took.
-        cpu: processor time of the run that took least, s.
-        limit: what it may take, s; None where nothing is promised.
+        what: name of the computation.
+        size: size of the problem.
+        seconds: wall time of the fastest run, s.
+        cpu: smallest CPU time of a run, s.
+        limit: limit on the wall time, s; None without a limit.
     """
 
     what: str
@@ -40,10 +39,8 @@ class Row(NamedTuple):
     limit: float | None = None
 
 
-@explained
 def fastest(work: Callable[[], object], runs: int = RUNS) -> tuple[float, float]:
-    """Returns the least time and the least processor time of so many runs, s."""
-    whole(1, runs=runs)
+    """Returns the smallest wall time and the smallest CPU time of several runs, s."""
     took, cpu = [], []
     for _ in range(runs):
         start, used = time.perf_counter(), time.process_time()
@@ -53,10 +50,8 @@ def fastest(work: Callable[[], object], runs: int = RUNS) -> tuple[float, float]
     return min(took), min(cpu)
 
 
-@explained
 def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list[Row]:
     """Measures max-min fair rates of many flows over random links, their bottlenecks, and the order of links."""
-    whole(1, flows=flows, links=links, hops=hops)
     random = np.random.default_rng(SEED)
     routes, capacities = random_routes(random, flows, links, hops, hops), random.uniform(1, 100, links)
     rates = maxmin(routes, capacities)
@@ -69,20 +64,16 @@ def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list
     ]
 
 
-@explained
 def utility_large(flows: int = 2_000, links: int = 200, hops: int = 5) -> list[Row]:
     """Measures utility-optimal rates of many flows over random links."""
-    whole(1, flows=flows, links=links, hops=hops)
     random = np.random.default_rng(SEED)
     routes, capacities = random_routes(random, flows, links, hops, hops), random.uniform(1, 100, links)
     size = f"{flows:,} flows over {hops} of {links:,} links"
     return [Row("proportionally fair rates", size, *fastest(lambda: optimum(routes, capacities)))]
 
 
-@explained
 def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
     """Measures the random experiment of Zhang 2008, fig 12, and the verdict of each matrix under each of its draws."""
-    whole(1, count=count, draws=draws)
     random = np.random.default_rng(SEED)
     matrices, delays = random.uniform(-1.5, 1.5, (count, 2, 2)), random.integers(1, 31, (count, draws, 2))
     size = f"{count:,} random 2x2 matrices, {draws} delays each"
@@ -92,15 +83,33 @@ def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
     ]
 
 
-@explained
 def norm_large(size: int = 60) -> list[Row]:
-    """Measures the scaled norm of one large matrix, with its two proofs."""
-    whole(1, size=size)
+    """Measures the scaled norm of one large matrix, with the proofs of both bounds."""
     matrix = np.random.default_rng(SEED).standard_normal((size, size))
     return [Row("scaled norm, from both sides", f"a matrix of {size} rows", *fastest(lambda: scaled_norm(matrix)))]
 
 
 def rows() -> Iterator[Row]:
-    """Measures everything."""
+    """Yields all measurements."""
     for measure in (maxmin_large, delays_large, utility_large, norm_large):
         yield from measure()
+
+
+def main() -> None:
+    """Prints a table of the measurements."""
+    from rich.console import Console
+
+    from levelflow.cli.show import show_table
+
+    with Console(stderr=True).status("measuring"):
+        found = list(rows())
+    cells = [
+        [row.what, row.size, f"{row.seconds:.2f}", f"{row.cpu:.2f}", "" if row.limit is None else f"{row.limit:g}"]
+        for row in found
+    ]
+    head = ["question", "size", "seconds", "CPU seconds", "at most"]
+    show_table(f"Theory: the fastest of {RUNS} runs", head, cells)
+
+
+if __name__ == "__main__":
+    main()
