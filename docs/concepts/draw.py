@@ -12,18 +12,18 @@ from PIL import Image
 
 FOLDER = Path(__file__).parent
 PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md", "adaptive-buffers.md", "why-jetmax-starves.md")
-#: What runs a program on a page.
+#: Executables of the programs that pages call.
 PROGRAMS = {"levelflow": Path(sys.executable).with_name("levelflow"), "python": Path(sys.executable)}
 
 
 def main() -> None:
-    """Draws those of all pages, or of the ones that are named."""
+    """Draws the pictures of the named pages, or of all pages."""
     for page in sys.argv[1:] or PAGES:
         draw(FOLDER / page)
 
 
 def draw(page: Path) -> None:
-    """Runs what writes pictures in an empty folder, and keeps those that the page shows, in few colours."""
+    """Runs the page's commands that write pictures, and keeps the pictures that the page shows, in few colours."""
     text = page.read_text(encoding="utf-8")
     lines = [line.lstrip("$ ") for line in text.splitlines() if "--out" in line]
     checkout = os.environ | {"PYTHONPATH": f"{FOLDER.parents[1]}{os.pathsep}{FOLDER.parents[1] / 'python'}"}

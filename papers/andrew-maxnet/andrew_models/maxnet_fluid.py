@@ -1,8 +1,8 @@
-"""MaxNet's equations of motion in a network with delays: prices, queues and the states of sources.
+"""Fluid model of MaxNet in a network with delays: prices, queues and states of sources.
 
-A flow hears the price of a link, and its rate arrives there, each after its part of the round-trip time. It has a
-window, so while packets wait it sends `x tau/(tau + wait)`. What is left out: rates arrive at each link as they were
-sent, whatever the links before did to them, and waits do not delay prices.
+The rate of a flow arrives at a link after the forward delay, and the price of the link arrives at the flow after the
+backward delay. Flows have windows: with a queueing delay of `wait`, they send at `x tau/(tau + wait)`. The model
+ignores that links change the rates that arrive at later links, and that queueing delays prices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from levelflow.theory.networks.routes import Routes, read_capacities, read_cross
 from levelflow.theory.stability.equations import Past, integrate
 from levelflow.theory.validate import explained, positive, read_each, read_number, whole
 
-#: A flow that opens with MaxStart reaches the rate of the price in so many round-trip times (section IV-B).
+#: Duration of MaxStart's ramp from the initial rate to the demand at the price, in round-trip times (section IV-B).
 RAMP = 2.0
 
 
@@ -30,16 +30,17 @@ class Network:
     """Flows over links.
 
     Attributes:
-        routes: per flow, the indices of the links that it crosses.
-        capacities: per link, bit/s.
-        delays: round-trip time of each flow, s.
-        there: per flow, the part of it from the sender to each link of the route, s; 0 by default, so that all the
-            delay lies on the way back.
+        routes: Indices of the links of each flow.
+        capacities: Capacity of each link, bit/s.
+        delays: Round-trip time of each flow, s.
+        there: Delays of each flow from the sender to each link of its route, s. By default 0: the whole delay is
+            on the return path.
 
     Raises:
-        CapacityError: if a capacity is not a finite number above 0.
-        RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if a delay is not a finite number above 0, or a part of it negative or longer than it.
+        CapacityError: If a capacity is not a finite number above 0.
+        RouteError: If a flow crosses no link or an unknown one.
+        ParameterError: If a round-trip time is not a finite number above 0, or a delay to a link is negative or longer
+            than the round-trip time.
     """
 
     routes: Routes
@@ -63,21 +64,21 @@ class Network:
 
     @property
     def ways(self) -> Floats:
-        """Per crossing, the time from the sender to the link, s."""
+        """Delay from the sender to the link, for each pair of a flow and a link of its route, s."""
         if self.there is None:
             return np.zeros(sum(len(route) for route in self.routes))
         return np.array([way for ways in self.there for way in ways], dtype=np.float64)
 
 
 class Start(NamedTuple):
-    """How a run begins.
+    """Initial state of a run.
 
     Attributes:
-        rates: of flows that are there, bit/s; by default what they demand at the prices of their paths.
-        prices: of links, s; their floors by default.
-        since: when each flow sends its first data, s; until then it only listens. 0 by default.
-        ramp: whether flows that come later open with MaxStart: at what is spare on their path, and along a line from
-            there to what they demand. Otherwise they send what they demand at once.
+        rates: Rates of existing flows, bit/s. By default the demand at the prices of their paths.
+        prices: Prices of links, s. By default the lowest prices.
+        since: Start time of each flow, s; 0 by default. Until then, the state follows the price without sending.
+        ramp: True if later flows use MaxStart: they start with the spare capacity of their path, and increase linearly
+            to their demand. False if they start with their demand.
     """
 
     rates: ArrayLike | None = None
@@ -87,14 +88,14 @@ class Start(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What happened; the first axis is time.
+    """Trajectory of a run; the first axis is time.
 
     Attributes:
-        times: s.
-        rates: what flows send, bit/s.
-        prices: of links, s.
-        queues: bits.
-        states: `xi` of flows.
+        times: Times, s.
+        rates: Sending rates of flows, bit/s.
+        prices: Prices of links, s.
+        queues: Backlogs of links, bits.
+        states: States `xi` of flows.
     """
 
     times: Floats
@@ -115,19 +116,19 @@ def run(
     cross: Callable[[float], ArrayLike] | None = None,
     every: int = 1,
 ) -> Run:
-    """Follows MaxNet through a network.
+    """Integrates MaxNet's equations in a network.
 
     Args:
-        network: flows and links.
-        duration: s.
-        step: s; a small part of the shortest delay.
-        law: the parameters.
-        start: how it begins.
-        cross: unresponsive load of links, bit/s, by time in s.
-        every: how many steps there are between two that are recorded.
+        network: Flows and links.
+        duration: Duration, s.
+        step: Integration step, a small fraction of the shortest delay, s.
+        law: Parameters.
+        start: Initial state.
+        cross: Unresponsive load of links in bit/s, as a function of time in s.
+        every: Number of integration steps per recorded step.
 
     Raises:
-        ParameterError: if there is not one number for each flow or link, or a number is not allowed.
+        ParameterError: If there is not one number per flow or link, or a number is not allowed.
 
     >>> two = run(Network([[0], [0]], [10e6], [0.05, 0.1]), 20.0, step=0.01)
     >>> (two.rates[-1] / 1e6).round(2).tolist()
@@ -145,7 +146,7 @@ def run(
 
 
 class _Motion:
-    """The right side of the equations, with what is on its way between flows and links, by crossing."""
+    """Right-hand side of the equations, with the rates and prices in flight for each pair of flow and link."""
 
     def __init__(
         self,
@@ -183,12 +184,12 @@ class _Motion:
         self.time = 0.0
 
     def record(self, duration: float, every: int) -> None:
-        """Makes room for the rates at the times that are recorded."""
+        """Allocates the array of recorded rates."""
         self.every = every
         self.rates = np.empty((round(duration / self.step) // max(every, 1) + 1, self.delay.size))
 
     def change(self, t: float, state: Floats, _past: Past) -> Floats:
-        """Returns the derivatives of prices, queues and states; times come in order, each of them twice."""
+        """Returns the derivatives of prices, queues and states. Calls are in order of time, with two calls per time."""
         links = self.capacity.size
         prices, queues, states = state[:links], state[links : 2 * links], state[2 * links :]
         later = t > self.time + self.step / 2
@@ -203,7 +204,7 @@ class _Motion:
         self.load = load if self.cross is None else load + np.asarray(self.cross(t))
         moved = maxnet.source_change(states, heard, self.delay, self.law)
         if t < self.latest:
-            # Who has not come yet is on the demand curve of what it hears.
+            # A flow that has not started stays on the demand curve of the price that it receives.
             follows = (maxnet.source_at_rest(heard, self.delay, self.law) - states) / (2 * self.step)
             moved = np.where(t < self.since, follows, moved)
         return np.concatenate(
@@ -215,7 +216,7 @@ class _Motion:
         )
 
     def _opened(self, t: float, wanted: Floats) -> Floats:
-        """Returns the rates of flows that have come, on the ramp of MaxStart for a while after."""
+        """Returns the rates of started flows, which begin with the ramp of MaxStart."""
         here = t >= self.since
         if not self.ramp or (t >= self.since + RAMP * self.delay).all():
             return np.where(here, wanted, 0.0) if t < self.latest else wanted

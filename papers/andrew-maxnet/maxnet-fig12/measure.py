@@ -1,4 +1,4 @@
-"""RCP and MaxNet where the flows that a link holds back are not those that set its round-trip time."""
+"""RCP and MaxNet on a link whose mean round-trip time is set by flows with another bottleneck."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ L1 = 155e6  # bit/s
 FLOWS = (1, 9, 49)
 END = 60.0  # s
 LAST = (48.0, END)
-#: Rates of the long flow are means over this time, s.
+#: Averaging time of the rates of the long flow, s.
 SAMPLE = 0.1
 
 
@@ -59,18 +59,18 @@ def long_flow(result, window=series.ALL):
 
 
 def share(result, name):
-    """Mean rate of one flow of an entry at the end of a run, bit/s."""
+    """Returns the mean rate of one flow of an entry at the end of a run, bit/s."""
     return rates.mean_rate(result.flows, name, LAST)
 
 
 def settles(result):
-    """Whether the long flow stays within 5 % of its mean over the last tenth of a run."""
+    """Returns True if the long flow stays within 5 % of its mean over the last tenth of a run."""
     t, rate = long_flow(result)
     return series.is_stable(t, rate, series.mean(rate[t > 0.9 * END]))
 
 
 def is_periodic(values):
-    """Whether some shift by 0.5 to 25 s gives nearly the same curve again (correlation 0.9)."""
+    """Returns True if a shift by 0.5 to 25 s gives nearly the same curve (correlation 0.9)."""
     shifts = range(round(0.5 / SAMPLE), values.size // 2)
     return any(series.correlation(values[:-shift], values[shift:]) > 0.9 for shift in shifts)
 

@@ -8,7 +8,7 @@ from levelflow.reproduce.drawing import draw_expected
 
 LINK1, LINK2 = "Edge->Core", "Core->Yellow"
 C1, RTT1, RTT2 = 622e6, 0.029, 0.15  # bit/s, s
-#: Flows, when each starts, and the end of its first interval, s.
+#: Flows with the start and the end of their first interval, s.
 FLOWS = {
     "red-blue": (0.0, 20.0),
     "green-yellow": (20.0, 40.0),
@@ -17,7 +17,7 @@ FLOWS = {
 }
 INTERVALS = [(20.0 * i, 20.0 * i + 20.0) for i in range(6)]
 SECOND = 1.0  # the paper's averages, s
-#: When Green starts, s: at five phases of the round trip of Red.
+#: Start times of Green, s: five phases of Red's round trip.
 GREEN_STARTS = [20.0 + RTT1 * phase / 5 for phase in range(5)]
 
 
@@ -68,37 +68,37 @@ def measure(figure):
 
 
 def phase(start):
-    """Another start of Green; the largest queue of the run comes before 50 s."""
+    """Returns the changes for another start of Green; the largest queue of the run occurs before 50 s."""
     return {"flow.green-yellow.start": f"{start:.4f} s", "duration": "50 s"}
 
 
 def largest_queue_at(links):
-    """When the largest queue of either link is reached."""
+    """Returns the time of the largest queue of either link, s."""
     queue = (series.link_series(links, link, "backlog_max_bytes") for link in (LINK1, LINK2))
     return float(max((q.max(), t[q.argmax()]) for t, q in queue)[1])
 
 
 def shortest_rtt(flows, name):
-    """The shortest mean round trip of a flow in 10 ms, s."""
+    """Returns the shortest mean round trip of a flow over 10 ms, s."""
     return float(np.nanmin(series.flow_series(flows, name, "rtt_s")[1]))
 
 
 def share(flows, name, window):
-    """Mean of what a flow delivers, bit/s."""
+    """Returns the mean throughput of a flow, bit/s."""
     return series.mean(series.flow_series(flows, name, "throughput_bps", window)[1])
 
 
 def by_second(flows, name, start, end):
-    """Delivered rates over consecutive seconds, and when each ends."""
+    """Returns the ends of consecutive seconds, and the throughput in each."""
     rate = series.flow_series(flows, name, "throughput_bps", (start, end))[1]
     means = rate.reshape(-1, round(SECOND / 0.01)).mean(axis=1)
     return start + SECOND * np.arange(1, means.size + 1), means
 
 
 def rise(flows, name):
-    """Time from the first packet to 90 % of the plateau at the end of a flow's first interval, s.
+    """Returns the time from the first packet to 90 % of the plateau at the end of a flow's first interval, s.
 
-    What a flow delivers within one of its round trips is taken together: windows come in bursts.
+    The throughput is averaged over a round trip of the flow, because windows are sent in bursts.
     """
     start, end = FLOWS[name]
     plateau = share(flows, name, (end - 5.0, end))
@@ -113,19 +113,19 @@ def base_rtt(name):
 
 
 def time_to_fair(flows, names, start, end):
-    """When the rates over seconds of two flows begin to stay within 5 % of each other, s after `start`."""
+    """Returns the time after `start` from which one-second rates of two flows stay within 5 % of each other, s."""
     (t, a), (_, b) = (by_second(flows, name, start, end) for name in names)
     return series.holds_from(t, np.abs(a / b - 1) <= 0.05, start, end)
 
 
 def time_to_rate(flows, start, end):
-    """When the rate over seconds of Red to Blue begins to stay at 90 % of what it ends with, s after `start`."""
+    """Returns the time after `start` from which the one-second rate of Red to Blue is at least 90 % of its end, s."""
     t, rate = by_second(flows, "red-blue", start, end)
     return series.holds_from(t, rate >= 0.9 * series.mean(rate[-5:]), start, end)
 
 
 def switches(links, start, end):
-    """How often the larger price moves between the links."""
+    """Returns the number of times that the larger price moves between the links."""
     (_, first), (_, second) = (series.link_series(links, link, "signal", (start, end)) for link in (LINK1, LINK2))
     return int(np.count_nonzero(np.diff(first > second)))
 
@@ -135,7 +135,7 @@ def mean_queue(links, link, window):
 
 
 def unexplained(queue):
-    """When the queues of both links together are largest from 43 to 48 s."""
+    """Returns the time of the largest total queue of both links between 43 and 48 s."""
     t = queue[LINK1][0]
     total = queue[LINK1][1] + queue[LINK2][1]
     inside = (t > 43.0) & (t <= 48.0)

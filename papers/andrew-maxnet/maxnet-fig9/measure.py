@@ -1,4 +1,4 @@
-"""Figure 9: a flow gives way to constant traffic of 400 Mb/s and takes back what it leaves."""
+"""Figure 9: a flow yields to constant traffic of 400 Mb/s and reclaims its capacity afterwards."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Networks of MaxNet: fairness, stability at random, what a new flow does, and how RCP and XCP compare."""
+"""Networks of MaxNet: fairness, stability in random networks, overload by a new flow, comparison with RCP and XCP."""
 
 from functools import cache
 from typing import NamedTuple
@@ -18,7 +18,7 @@ RANDOM = 1  # seed of the networks, starts and loads
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
 FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 SHORTEST = 1e-3  # s
-#: Random networks in all and in the quick tier: of lemma 1 below the largest gain and above it, and in equilibrium.
+#: Numbers of random networks in the full and the quick tier: lemma 1 below and above the largest gain, equilibria.
 STABLE, UNSTABLE, AT_REST = (1000, 300), (100, 30), (300, 100)
 CAPACITY = 622e6  # bit/s
 EXISTING = (1, 2, 4, 8)
@@ -51,7 +51,7 @@ def measure(figure):
 
 
 def static():
-    """Eq 4-5: the slope by a complex step, and whether lone flows with other slopes are stable."""
+    """Eq 4-5: slope of the demand by a complex step, and stability of lone flows with other slopes."""
     price, delay = np.meshgrid(np.linspace(1, 7, 13), np.geomspace(0.01, 1, 9))
     step = 1e-20
     slope = maxnet.static_demand(price + 1j * step, delay).imag / step
@@ -68,7 +68,7 @@ def static():
 
 
 def slope_is_stable(steepness):
-    """Whether lone flows are stable whose static demand has the slope `-steepness x/tau`, for RTTs of 1 ms to 10 s."""
+    """Returns True if single flows with static demand of slope `-steepness x/tau` are stable, RTTs of 1 ms to 10 s."""
     # With alpha T = tau, F is alpha e^(-s tau)/(s tau), the loop of a static demand.
     return not any(
         unstable_roots([tau], [1.0], Compensator(PAPER.eta, tau), steepness) for tau in np.geomspace(1e-3, 10, 9)
@@ -84,7 +84,7 @@ def some_network(random, links=20, flows=60, hops=5):
 
 
 def counterexamples(count, low, high):
-    """Random networks that are unstable with a gain between these parts of the largest by algorithm 3."""
+    """Returns the number of unstable random networks, with gains in this range relative to algorithm 3's largest."""
     random, found = np.random.default_rng(RANDOM), 0
     cases = [(own, longest, own.line(longest).alpha_max) for own, longest in ((OWN, LONGEST), (FIGURE_10, LONGEST_10))]
     for number in range(count):
@@ -98,14 +98,17 @@ def counterexamples(count, low, high):
 
 
 def lemma_1(stable, unstable):
-    """Counterexamples among so many networks, after so many whose gains are too large."""
+    """Counts counterexamples of lemma 1 among `stable` networks.
+
+    First verifies that some of `unstable` networks with too large gains are unstable.
+    """
     if not counterexamples(unstable, 1.2, 1.8):
-        raise ArithmeticError("larger gains are stable, too, so that the count says nothing")
+        raise ArithmeticError("larger gains are stable, too, so the count proves nothing")
     return counterexamples(stable, 0.01, 0.999)
 
 
 def roots_of(count):
-    """Unstable roots of random networks with the parameters of section VI and RTTs up to 1000 s."""
+    """Returns the number of unstable roots of random networks with section VI's parameters and RTTs up to 1000 s."""
     random = np.random.default_rng(RANDOM + 1)
     total = 0
     for _ in range(count):
@@ -117,7 +120,10 @@ def roots_of(count):
 
 @cache
 def fluids(count):
-    """Rates of random networks over the last tenth of 100 s, those of rest, and max-min fair ones; one big network."""
+    """Returns three sets of rates in random networks: over the last tenth of 100 s, at equilibrium, and max-min fair.
+
+    All networks are integrated as one large network.
+    """
     random = np.random.default_rng(RANDOM + 2)
     routes, capacities = [], []
     for _ in range(count):
@@ -133,18 +139,18 @@ def fluids(count):
 
 
 def fluids_settle(count):
-    """Whether random networks stay within 5 % of rest."""
+    """Returns True if random networks stay within 5 % of their equilibrium."""
     went, rest, _ = fluids(count)
     return bool(np.abs(went / rest - 1).max() < 0.05)
 
 
 def bound(flows, longest):
-    """Bits that the overload of one more flow brings in the longest RTT."""
+    """Returns the excess bits that one additional flow causes during the longest RTT."""
     return (maxnet.overload(flows) * CAPACITY * longest).item()
 
 
 class Newcomer(NamedTuple):
-    """What one more flow does: times, the queue in bits, and by how much flows send more than the capacity, over it."""
+    """Effect of an additional flow: times, queue in bits, and largest excess of the load over the capacity."""
 
     times: np.ndarray
     queue: np.ndarray
@@ -153,7 +159,7 @@ class Newcomer(NamedTuple):
 
 @cache
 def newcomer(flows, rtt, new_rtt):
-    """A link where a flow joins others in equilibrium, 0.1 s after the start."""
+    """Simulates a link on which a flow joins others in equilibrium, 0.1 s after the start."""
     share = PAPER.mu * CAPACITY / flows
     delays = [rtt] * flows + [new_rtt]
     network = Network([[0]] * len(delays), [CAPACITY], delays, [[delay / 2] for delay in delays])
@@ -163,11 +169,11 @@ def newcomer(flows, rtt, new_rtt):
 
 
 def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
-    """How far the rates that RCP (16) and MaxNet (3) tell under the same loads come apart.
+    """Compares the advertised rates of RCP (16) and MaxNet (3) under the same loads.
 
     Returns:
-        the largest relative difference; that of the logarithms at the end, over the sum of `x^2/2`, the first term
-        that `log(1 + x) = x` leaves out.
+        The largest relative difference, and the final difference of the logarithms over the sum of `x^2/2`. The latter
+        is the first term that the approximation `log(1 + x) = x` omits.
     """
     loads = np.random.default_rng(RANDOM + 3).uniform(0.0, 2.0, round(duration / step))
     changes = step * gain / tau * (1 - loads)
@@ -178,7 +184,7 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
 
 
 def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
-    """Largest difference where ten flows send what each tells them, a round trip later."""
+    """Returns the largest difference between the rates of RCP and MaxNet if ten flows adopt them after an RTT."""
     lag, count = round(tau / step), 5000
     told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; over the capacity
     price = -tau / gain * np.log(begin / flows)
@@ -191,7 +197,7 @@ def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
 
 
 def at_least(count, followed):
-    """The smallest share of its max-min rate that a flow gets from MaxNet: in equilibrium, and in the fluid's limit."""
+    """Returns the smallest ratio of MaxNet rates to max-min rates, at equilibrium and in the fluid model."""
     random = np.random.default_rng(RANDOM + 4)
     networks = [some_network(random) for _ in range(count)]
     at_rest = min(float((maxnet.fixed_point(*network).rates / maxmin(*network)).min()) for network in networks)
@@ -200,16 +206,16 @@ def at_least(count, followed):
 
 
 def split(flows):
-    """Two links: all flows cross the first, and all but the last a second one of 90 % of its capacity."""
+    """Returns two links: all flows cross the first, and all but the last a second one with 90 % of its capacity."""
     return [[0, 1]] * flows + [[0]], [1.0, 0.9]
 
 
 def beside_xcp(flows=100):
-    """What XCP gives the last flow, over its max-min rate."""
+    """Returns the rate of the last flow under XCP over its max-min rate."""
     routes, capacities = split(flows)
     rest = xcp.fixed_point(routes, capacities)
     if not np.allclose(xcp.offers(routes, capacities, rest.rates), 0, atol=1e-12):
-        raise ArithmeticError("XCP does not rest there")
+        raise ArithmeticError("XCP is not in equilibrium there")
     return float((rest.rates / maxmin(routes, capacities))[-1])
 
 
@@ -219,15 +225,15 @@ def plot(figure, canvas):
     shares.semilogx(counts, [beside_xcp(int(count)) for count in counts], label="XCP")
     shares.semilogx(counts, [PAPER.mu] * counts.size, label="MaxNet, mu = 0.9")
     shares.set(
-        xlabel="flows that a second link holds to 90 %",
+        xlabel="flows with a second bottleneck of 90 %",
         ylabel="rate over max-min rate",
         ylim=(0, 1.05),
-        title="the flow that could have the other 10 %",
+        title="the flow with only the first bottleneck",
     )
     for flows in EXISTING:
         times, queue, _ = newcomer(flows, *RTTS[0])
         queues.plot(times, queue / bound(flows, max(RTTS[0])), label=f"to {flows}")
     queues.axhline(1, color="k", linewidth=0.8, linestyle="--")
-    queues.set(xlabel="time (s)", ylabel="queue over the bound", title="one more flow comes (622 Mb/s, 29 ms)")
+    queues.set(xlabel="time (s)", ylabel="queue over the bound", title="arrival of one more flow (622 Mb/s, 29 ms)")
     draw_expected(shares, figure, "maxnet-vs-xcp-maxmin[0]")
     draw_expected(shares, figure, "maxnet-vs-xcp-maxmin[1]")

@@ -1,4 +1,4 @@
-"""A window of twice the bandwidth-delay product: what the router makes of the queue."""
+"""Router's response to the queue of a window of twice the bandwidth-delay product."""
 
 import math
 
@@ -11,7 +11,7 @@ LINK = "A->B"
 C, TAU = 622e6, 0.029  # bit/s, s
 AT_LINK, AT_FLOW = "link.A->B.law.maxnet", "flow.x.law.maxnet"
 FROZEN = {f"{AT_LINK}.t0": "29 ms", f"{AT_FLOW}.alpha": 0.001, f"{AT_FLOW}.eta": 0.0}
-#: The queue term is a part in 10^6 of what it is with 1 s.
+#: Parameters that make the queue term 10^-6 of its value for T_0 = 1 s.
 WITHOUT = {f"{AT_LINK}.t0": "1000000 s"}
 
 
@@ -30,7 +30,7 @@ def column(result, name, window=series.ALL):
 
 
 def virtual_load(result):
-    """Mean of y/C + Q/(T_0 C) from the third round trip on, as long as the window is what it was."""
+    """Returns the mean of y/C + Q/(T_0 C) from the third round trip on, while the window is constant."""
     window = (3 * TAU, 10 * TAU)
     load = column(result, "arrival_bps", window)[1] / C
     queue = 8 * column(result, "backlog_bytes", window)[1] / (TAU * C)
@@ -38,7 +38,7 @@ def virtual_load(result):
 
 
 def drained(result):
-    """When the queue was first empty again after it had begun, s."""
+    """Returns the time at which the queue is first empty after its start, s."""
     t, queue = column(result, "backlog_bytes")
     begun = np.argmax(queue > 0)
     empty = np.flatnonzero(queue[begun:] == 0)

@@ -1,4 +1,4 @@
-"""The queue of one link under 1 to 64 flows."""
+"""Queue of one link under 1 to 64 flows."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The router's price and what packets carry, one interval or packet at a time."""
+"""Price of the router and headers of packets, in single intervals and packets."""
 
 import operator
 from collections import Counter
@@ -60,7 +60,7 @@ def measure(figure):
 
 
 class Counted:
-    """A number that counts what is done with it."""
+    """Number that counts the operations on it."""
 
     done: ClassVar[Counter] = Counter()
 
@@ -84,9 +84,9 @@ class Counted:
         return self._did("comparison", operator.gt, other)
 
 
-#: A router that has a larger price than the packet.
+#: Router with a larger price than the packet.
 MAXNET = {"y_dt": 0.0, "p": 6.0, "size": 1500.0, "price": 5.5}
-#: A router that grants less than the packet asks for, and has something left to grant.
+#: Router that grants less than the packet requests, and has capacity left to grant.
 XCP = {
     "input_traffic": 0.0,
     "sum_gap": 0.0,
@@ -104,14 +104,14 @@ XCP = {
 
 
 def maxnet_packet(at):
-    """Figure 3, step 2: what happens when a packet arrives."""
+    """Figure 3, step 2: processing of an arriving packet."""
     at["y_dt"] = at["y_dt"] + at["size"]
     if at["p"] > at["price"]:  # noqa: PLR1730
         at["price"] = at["p"]
 
 
 def xcp_packet(at):
-    """Arrival and departure of a packet at XCP's router of 2002, with `gap = H_rtt s/H_cwnd` from the header."""
+    """Processes a packet as XCP's router of 2002, at arrival and departure; the header has `gap = H_rtt s/H_cwnd`."""
     at["input_traffic"] = at["input_traffic"] + at["size"]
     at["sum_gap"] = at["sum_gap"] + at["gap"]
     at["sum_rtt_by_gap"] = at["sum_rtt_by_gap"] + at["rtt"] * at["gap"]
@@ -126,37 +126,37 @@ def xcp_packet(at):
 
 
 def operations(packet, state):
-    """Additions, multiplications and comparisons of a router for one packet, as the printed pseudocode does them."""
+    """Counts additions, multiplications and comparisons of the printed pseudocode for one packet."""
     Counted.done.clear()
     packet({name: Counted(value) for name, value in state.items()})
     return Counted.done.total()
 
 
 def printed_load(queue):
-    """Load over the capacity by figure 3, where the link is full and has a queue (bytes): y_dt + Q/T0."""
+    """Returns the load over the capacity by figure 3, y_dt + Q/T0, for a full link with a queue (bytes)."""
     at = {"y_dt": 0.0, "p": 6.0, "size": GIGABIT * DT, "price": 5.5}
     maxnet_packet(at)
     return (at["y_dt"] + 8 * queue / T0) / (GIGABIT * DT)
 
 
 def signal_bytes(name):
-    """Bytes of the fields of a header that carry something: those that may have more than one value."""
+    """Returns the number of bytes in those fields of a header that may have more than one value."""
     header = next(law for law in laws() if law["name"] == name)["header"]
     return sum(field["bytes"] for field in header if "only" not in field)
 
 
 def fresh():
-    """The header of a data packet as sent."""
+    """Returns the header of a data packet as sent."""
     return Sender("maxnet").send(0.0, 0, 1500)
 
 
 def coded(code):
-    """A header with this price field."""
+    """Returns a header with this price field."""
     return fresh()[:5] + code.to_bytes(3, "big")
 
 
 def through(capacities):
-    """A header after idle links of these capacities."""
+    """Returns a header after idle links of these capacities."""
     header = fresh()
     for capacity in capacities:
         header = Router("maxnet", capacity).arrive(1500, header)
@@ -164,26 +164,26 @@ def through(capacities):
 
 
 def demand(header):
-    """The rate of a flow whose first ACK echoes the price in a header, bit/s."""
+    """Returns the rate of a flow whose first ACK echoes the price in a header, bit/s."""
     sender = Sender("maxnet", packet_bytes=1)
     sender.feedback(1.0, 0, 0.1, header, "data")
     return sender.proposal_bps
 
 
 def price(header):
-    """The price that a sender sees, s."""
+    """Returns the price that a sender receives, s."""
     return T * np.log(X_MAX / demand(header))
 
 
 def idle_price(capacity):
-    """The price of a link to which nothing came for a second."""
+    """Returns the price of a link after a second without arrivals."""
     router = Router("maxnet", capacity)
     router.close(1.0)
     return router.signal
 
 
 def price_step(load, queue=0, mu=MU):
-    """Change of the price of a 1 Gb/s link in 1 ms with this load (over C) and queue (bytes)."""
+    """Returns the change of the price of a 1 Gb/s link in 1 ms with this load (over C) and queue (bytes)."""
     router = Router("maxnet", GIGABIT, {"mu": mu})
     router.close(1.0, 10**8)  # lifts the price off its floor
     before = router.signal
@@ -198,7 +198,7 @@ def encoding():
     errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
 
     def step(bits):
-        """Median step of rates where prices have so many fraction bits."""
+        """Returns the median relative step of rates for prices with this number of fraction bits."""
         codes = 2 ** (FRACTION_BITS - bits)
         return float(np.median([demand(coded(code)) / demand(coded(code + codes)) - 1 for code in steps]))
 

@@ -16,7 +16,7 @@ DT = 0.001  # s
 
 
 def duration(rtt):
-    """Long enough to settle: a flow with a long round trip is slow."""
+    """Returns the duration of a run, which grows with the settling time of the flow, and so with its round trip."""
     return 10.0 + 50.0 * rtt
 
 
@@ -48,7 +48,7 @@ def packets(figure, capacity, rtt):
 
 
 def fluid(capacity, rtt):
-    """Load over capacity in steps of 1 ms, of a sender at its target rate whose price is one round trip old."""
+    """Returns the load over capacity in steps of 1 ms, for a sender whose price is one round trip old."""
     router, sender = Router("maxnet", capacity), Sender("maxnet", packet_bytes=1)
     header = sender.send(0.0, 0, 1500)
     prices = deque([router.arrive(0, header)] * round(rtt / DT))
@@ -67,7 +67,7 @@ def fluid(capacity, rtt):
 
 
 def quantisation_error():
-    """Largest relative distance of a rate from the one that its code stands for."""
+    """Returns the largest relative difference between a rate and its coded value."""
     errors = []
     for rate in X_MIN * 10 ** np.arange(0, 13.5, 0.05):
         sender = Sender("maxnet", packet_bytes=1)

@@ -1,4 +1,4 @@
-"""The source's dynamics and the receiver's average: a sender with given prices."""
+"""Dynamics of the source and average of the receiver, for given prices."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def demand(q):
 
 
 def hear(sender, now, q, tau):
-    """An ACK that echoes a price; gives the price as it was coded."""
+    """Passes an ACK with a price to a sender, and returns the price as coded."""
     code = round(q / LSB)
     header = sender.send(now, 1, 1500)[:5] + code.to_bytes(3, "big")
     sender.feedback(now, 1, tau, header, "data")
@@ -45,12 +45,12 @@ def hear(sender, now, q, tau):
 
 
 def constant(tau):
-    """Time constant of xi."""
+    """Returns the time constant of xi."""
     return tau**2 / (ALPHA * ETA * T)
 
 
 def stepped(tau, every, acks):
-    """Target rates after each of many ACKs since a step of the price from 6.0 to 6.01 s, and the price."""
+    """Returns the target rates after each ACK since the price rose from 6.0 to 6.01 s, and the coded price."""
     sender = Sender("maxnet")
     hear(sender, every, 6.0, tau)
     q = 0.0
@@ -62,13 +62,13 @@ def stepped(tau, every, acks):
 
 
 def settle(tau):
-    """xi, rate and price long after a step of the price."""
+    """Returns xi, rate and price long after a step of the price."""
     rates, q = stepped(tau, constant(tau) / 100, 3000)
     return np.log(rates[-1] / X_MAX) + ALPHA * q / tau, rates[-1], q
 
 
 def time_constant(tau):
-    """Time in which the distance of log-rate and log-demand falls to 1/e."""
+    """Returns the time in which the difference of log-rate and log-demand falls to 1/e."""
     every = constant(tau) / 1000
     rates, q = stepped(tau, every, 3000)
     error = np.log(rates / demand(q))
@@ -77,7 +77,7 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Answers `wait` round trips apart at one price: how far xi passes its equilibrium, and whether it does."""
+    """Returns the overshoot of xi, and True if it overshoots, for ACKs `wait` round trips apart at one price."""
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
     hear(on_curve, 1.0, q, tau)
@@ -87,7 +87,7 @@ def clipping(tau, wait):
 
 
 def average(prices, rtt=0.1):
-    """The receiver's average after each (time since the first, price), less the 6 s that it begins with.
+    """Returns the receiver's average minus its initial 6 s, after each pair of time since the first and price.
 
     A sender that never moves xi shows it: its rate is x_max exp(xi - alpha q/tau).
     """
@@ -103,7 +103,7 @@ def average(prices, rtt=0.1):
 
 
 def burst_bias():
-    """By how much ten packets at once pull the average from one of two prices that come in turn every 5 ms.
+    """Returns the bias of the average by bursts of ten packets with one of two prices, which alternate every 5 ms.
 
     Relative to the difference of the prices; counting packets would give 10/11 - 1/2 = 0.41.
     """
@@ -119,7 +119,7 @@ def burst_bias():
 
 
 def arithmetic_error(tau):
-    """Largest relative difference of integer from float windows, over a price that sweeps all rates to and fro."""
+    """Returns the largest relative difference between integer and float windows for a price that sweeps all rates."""
     float_, fixed = (Sender("maxnet", {"arithmetic": word}) for word in ("float", "fixed"))
     random, worst = np.random.default_rng(1), 0.0
     for phase in np.linspace(0.0, 4 * np.pi, 8000):

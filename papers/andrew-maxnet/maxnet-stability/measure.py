@@ -1,4 +1,4 @@
-"""Section VIII: the loop of one flow, algorithm 3 and what its proof takes from lemma 2, and the tuning rule."""
+"""Section VIII: loop of one flow, algorithm 3, lemma 2 and proposition 2, and the tuning rule."""
 
 from functools import cache
 
@@ -41,7 +41,7 @@ def measure(figure):
 
 
 def loop():
-    """Eq 11-13: lead and lag by the phase of the compensator, what depends on the capacity, and a matched delay."""
+    """Eq 11-13: lead and lag by the phase of the compensator, dependence on the capacity, and a matched delay."""
     s, ratio = 1j * np.geomspace(1e-3, 1e3, 200), np.geomspace(0.01, 100, 41)[:, None]
     turned = np.angle(general(s, 1.0, OWN.eta, ratio) / general(s, 1.0, OWN.eta, 1.0))
     lead, lag = (turned > 0).all(axis=1), (turned < 0).all(axis=1)
@@ -71,7 +71,7 @@ def said(text, holds):
 
 
 def stable():
-    """Whether links are stable with lone delays, and with random mixtures of them."""
+    """Returns True if links are stable with single delays and with random mixtures of delays."""
     random = np.random.default_rng(RANDOM)
     alone = [unstable_roots([tau], [1.0], OWN, PAPER.alpha) for tau in np.geomspace(1e-3, LONGEST, 61)]
     mixed = []
@@ -83,14 +83,14 @@ def stable():
 
 
 def above(line):
-    """Points of the curves of shorter delays that are above the line, or above the axis where w < w_low."""
+    """Counts points of the curves of shorter delays above the line, or above the axis for w < w_low."""
     delay = line.longest * np.geomspace(1e-6, 1 - 1e-9, 600)[:, None]
     frequency = line.frequency * np.geomspace(1e-2, 1e4, 2000)
     return int((line.room(frequency, delay) < -1e-12 / line.alpha_max).sum())
 
 
 def lemma_2():
-    """Each item on the whole grid; items 3 and 4 also where the phase falls with the frequency, and by phi alone."""
+    """Verifies lemma 2 on the whole grid, items 3 and 4 also where the phase decreases with the frequency."""
     found = []
     for own in (OWN, FIGURE_10):
         slopes, phase = own.slopes(PHI, TAU[:, None]), own.phase(PHI, TAU[:, None])
@@ -117,7 +117,7 @@ def lemma_2():
 
 
 def proposition_2():
-    """By how much alpha_max changes if the tail is cut at the largest delay, as printed, or at the smallest."""
+    """Returns the change of alpha_max if the tail is cut at the largest delay (as printed) or at the smallest delay."""
     cases = ((OWN, LONGEST), (FIGURE_10, LONGEST_10))
     full = [own.line(longest).alpha_max for own, longest in cases]
     printed = [cut_at_largest(own, longest).alpha_max for own, longest in cases]
@@ -132,7 +132,7 @@ def proposition_2():
 
 
 def cut_at_largest(own, longest):
-    """The line of algorithm 3 with the tail cut where proposition 2 has it, for the slope of that line itself."""
+    """Returns the line of algorithm 3 with the tail cut by proposition 2, for the slope of the resulting line."""
     line = own.line(longest)
     for _ in range(2):
         line = own.line(longest, largest_parallel(line))
@@ -140,7 +140,7 @@ def cut_at_largest(own, longest):
 
 
 def largest_parallel(line):
-    """The largest delay below the longest at which the tail is on the line through 0 that is parallel to L."""
+    """Returns the largest delay below the longest at which the tail crosses the parallel of L through 0."""
 
     def beyond(tau):
         return line.compensator.phase(line.frequency * tau, tau) - np.arctan(line.gamma) + np.pi
@@ -151,7 +151,7 @@ def largest_parallel(line):
 
 
 def common_zero(zero):
-    """Time constants with a zero for all delays: of the zero, of the largest stable one, and of flows with it."""
+    """Returns time constants: of the common zero, of the largest stable zero, and of flows with the common zero."""
     largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
 
     def slowest(tau):
@@ -164,7 +164,7 @@ def common_zero(zero):
 
 @cache
 def step_response(eta, tau):
-    """Times after a step of a flow's share from 540 to 940 Mb/s, and the part of the step done."""
+    """Returns times after a step of a flow's share from 540 to 940 Mb/s, and the completed part of the step."""
     law = Parameters(mu=0.94, eta=eta)
     start = Start([540e6], maxnet.price_of([540e6]))
     went = run(Network([[0]], [1e9], [tau], [[tau / 2]]), 250 * tau, step=tau / 12, law=law, start=start)
@@ -172,7 +172,7 @@ def step_response(eta, tau):
 
 
 def tuning():
-    """Section VIII-E: alpha for a margin of 45 degrees, and what eta does to a step."""
+    """Section VIII-E: alpha for a margin of 45 degrees, and the effect of eta on a step."""
     matched = [(Compensator(eta, tau), tau) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
     slower = [eta_slows(tau) for tau in (SHORT, LONG)]
     return {
@@ -183,7 +183,7 @@ def tuning():
 
 
 def eta_slows(tau):
-    """Whether, with a smaller eta, a step is half done earlier and done later."""
+    """Returns True if a smaller eta makes the first half of a step faster and its settling slower."""
     rise, settled = [], []
     for eta in ETAS:
         times, done = step_response(eta, tau)
@@ -193,7 +193,7 @@ def eta_slows(tau):
 
 
 def printed_gain(own, tau):
-    """The largest alpha with Arg F > -3 pi/2 wherever |F| > 1."""
+    """Returns the largest alpha with Arg F > -3 pi/2 wherever |F| > 1."""
     return 1 / float(np.abs(own.response(own.frequency_at(tau, -1.5 * np.pi), tau)))
 
 
@@ -222,7 +222,7 @@ def plot(figure, canvas):
 
 
 def draw_line(axes, line):
-    """Spiral, tail and the line above both, whose crossing with the real axis is the largest gain (figure 10).
+    """Draws spiral, tail and the line above both, which crosses the real axis at the largest gain (figure 10).
 
     The spiral S is `F(jw, tau_bar)` for `w > w_low`, the tail T is `F(j w_low, tau)` for `tau < tau_bar`.
     """

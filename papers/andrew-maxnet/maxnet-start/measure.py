@@ -1,4 +1,4 @@
-"""MaxStart: the feedback of a new flow, and how it reaches the rate of the price."""
+"""MaxStart: feedback of a new flow, and its ramp to the rate of the price."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def measure(figure):
 
 
 def started(load):
-    """A sender whose opening packet has crossed a link that carries a load (over C)."""
+    """Returns a sender whose opening packet has crossed a link with a load (over C)."""
     router, sender = Router("maxnet", C), Sender("maxnet", packet_bytes=1500)
     for _ in range(100):
         router.arrive(round(load * C * 0.001 / 8))
@@ -37,7 +37,7 @@ def started(load):
 
 
 def ramp():
-    """Target rates of a flow on a full link whose price stays where it is, from the first price on."""
+    """Returns the target rates of a flow on a full link with a constant price, from the first price on."""
     sender = started(MU)
     code = round(T * np.log(X_MAX / (MU * C / 2)) * 2**19)
     header = sender.send(TAU, 1, 1500)[:5] + code.to_bytes(3, "big")
@@ -49,7 +49,7 @@ def ramp():
 
 
 def time_to_full_rate(result):
-    """End of the first round trip over which an idle link carried the target load on average, s."""
+    """Returns the end of the first round trip over which an idle link carries the target load on average, s."""
     t, carried = series.link_series(result.links, "A->B", "throughput_bps")
     width = round(TAU / 0.001)
     means = np.convolve(carried, np.ones(width) / width, "valid")

@@ -10,14 +10,14 @@ SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # byt
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
-#: How many of the points, the smallest ones, have few flows per bandwidth-delay product: to 0.3 Gb/s and to 0.1 s.
+#: Number of points, from the smallest, with few flows per bandwidth-delay product: up to 0.3 Gb/s and up to 0.1 s.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
-#: How checks name the comparison.
+#: Name of the comparison in the checks.
 SAME = "processor sharing of the same arrivals"
 
 
 class Sweep:
-    """A line of settings, each run under every law."""
+    """Settings along one parameter, each run under every law."""
 
     def __init__(self, figure, settings):
         self.settings = [setting for setting in settings if setting.runs_in(figure)]
@@ -25,11 +25,11 @@ class Sweep:
         self.runs = [setting.beside(figure) for setting in self.settings]
 
     def points(self, name):
-        """What the plans of the settings have by this name."""
+        """Returns this attribute of each setting's plan."""
         return np.array([getattr(setting.plan, name) for setting in self.settings])
 
     def over_seeds(self, metric):
-        """For each setting the mean over seeds of ``metric(results by law, plan, window)``."""
+        """Returns the mean over seeds of ``metric(results by law, plan, window)`` for each setting."""
         return [
             mean_of(
                 metric(dict(zip(runs, seed, strict=True)), setting.plan, window)
@@ -71,12 +71,12 @@ class Sweep:
         )
 
     def balanced_queue(self, law):
-        """Queue over the bandwidth-delay product with which eq 2 takes the rate from its first value to its last."""
+        """Mean queue over the bandwidth-delay product that eq 2 implies for the change of the rate in the window."""
         return self.over_seeds(lambda by_law, plan, window: balanced(by_law[law].links, plan, window))
 
 
 def mean_of(found):
-    """Mean over seeds, which knows over how many flows in all."""
+    """Mean over seeds, with the total number of flows where the values have one."""
     values = list(found)
     flows = sum(value.flows for value in values if isinstance(value, completions.OverFlows))
     return completions.OverFlows(float(np.mean(values)), flows) if flows else float(np.mean(values))
@@ -87,7 +87,7 @@ def geometric_mean(ratios):
 
 
 def beside(sweep, law, sizes):
-    """The geometric mean over the points of completion times over RCP's, and the points."""
+    """Returns the geometric mean of a law's completion times over RCP's, and notes the value of each point."""
     ratios = sweep.to_rcp(law, sizes)
     return Noted(geometric_mean(ratios), f"the points: {', '.join(f'{ratio:.1f}' for ratio in ratios)}")
 
@@ -100,7 +100,10 @@ def to_formula(sweep):
 
 
 def balanced(links, plan, window):
-    """Mean queue over the bandwidth-delay product, by eq 2 summed over a window; a run is never quite stationary."""
+    """Returns the mean queue over the bandwidth-delay product, from eq 2 summed over a window.
+
+    It includes the change of the rate, since a run is never quite stationary.
+    """
     spare = 1 - queues.utilisation(links, LINK, plan.capacity, window)[0]
     times, rates = series.link_series(links, LINK, "signal", window)
     rise = np.log(rates[-1] / rates[0]) * plan.rtpd / (times[-1] - times[0])

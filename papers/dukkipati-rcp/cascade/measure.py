@@ -15,7 +15,7 @@ MIDDLE = (100_000, 2_000_000)  # bytes
 
 
 def run_all(figure):
-    """Results per law, one for each number of links."""
+    """Returns, for each law, one result per number of links."""
     duration, numbers = (PRINTED, LINKS) if figure.full else (QUICK, QUICK_LINKS)
     figure.numbers = numbers
     results = iter(figure.runs([cascade(links, duration, law) for law in LAWS.values() for links in numbers]))
@@ -23,19 +23,19 @@ def run_all(figure):
 
 
 def through(figure, result):
-    """Completions of group 0 after the first fifth."""
+    """Completions of group 0 after the first fifth of the run."""
     rows = result.completions.filter(pl.col("flow").cast(pl.String) == THROUGH)
     return completions.select(rows, window=settled(PRINTED if figure.full else QUICK))
 
 
 def loss(result):
-    """Share of the packets of group 0 that some link dropped."""
+    """Fraction of the packets of group 0 that a link dropped."""
     (counters,) = (row for row in result.summary["flows"] if row["name"] == THROUGH)
     return counters["dropped_packets"] / counters["sent_packets"]
 
 
 def over_slow_start(rows):
-    """Mean completion time over that of an unloaded slow start, same flows.
+    """Ratio of the mean completion time to that of slow start on an unloaded path, for the same flows.
 
     Windows of 2, 4, 8, ... packets carry L packets in ceil(log2(L/2 + 1)) round trips, of which the last counts half;
     the handshake takes one more.
@@ -48,7 +48,7 @@ def over_slow_start(rows):
 
 
 def sharing_over_bound(rows):
-    """Mean of the paper's processor-sharing formula over that of its lower bound, same flows."""
+    """Ratio of the paper's mean processor-sharing time to the mean of its lower bound, for the same flows."""
     size, rtt = rows["bytes"].to_numpy(), rows["rtt_s"].to_numpy()
     return float(fct_processor_sharing(rtt, size, C, LOAD).mean() / fct_bound(rtt, size, C).mean())
 

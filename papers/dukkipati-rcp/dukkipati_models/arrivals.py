@@ -1,4 +1,4 @@
-"""Transfers that come at random over one link: the setting of most figures of Dukkipati 2005, section III."""
+"""Transfers that arrive at random times on one link, as in most figures of Dukkipati 2005, section III."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from levelflow.reproduce.verdict import Measured
     from levelflow.results import Result
 
-#: Data packet, bytes.
+#: Size of data packets, bytes.
 PACKET = 1000
-#: Laws that the paper compares, by its names for them.
+#: Laws that the paper compares, by their names in the paper.
 LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
-#: Reno of ns-2: no selective ACKs, a clock that ticks every 10 ms, timeouts of at least 200 ms.
+#: Reno of ns-2: no SACK, a clock that ticks every 10 ms, timeouts of at least 200 ms.
 NS2_RENO = {"sack": False, "min_timeout": "10 ms", "timeout_floor": "200 ms"}
-#: Share of the arrivals' time, from its start, whose flows are left out.
+#: Initial fraction of the arrival period. Flows that start in it are not counted.
 WARM_UP = 0.2
-#: Share of the arrivals' time for which a run goes on without arrivals, so that large flows end.
+#: Time without arrivals at the end of a run, in which large flows end, as a fraction of the arrival period.
 DRAIN = 0.5
 #: Names of the link and of the flow entry that every such scenario has.
 LINK, FLOWS = "A->B", "web"
 
 
 def bandwidth_delay_product(capacity: float, rtpd: float) -> str:
-    """A buffer, counted in packets as in ns-2; capacity in bit/s, round trip in s."""
+    """Returns a buffer of one bandwidth-delay product, in packets as in ns-2; `capacity` is in bit/s, `rtpd` in s."""
     return f"{round(capacity * rtpd / 8 / PACKET)} packets"
 
 
 def as_in_ns2(scenario: Scenario, law: str) -> Scenario:
-    """The scenario with TCP as in the paper's ns-2."""
+    """Returns the scenario, with the TCP parameters of the paper's ns-2."""
     return scenario.law(law, **NS2_RENO) if law == LAWS["TCP"] else scenario
 
 
@@ -47,11 +47,11 @@ def as_in_ns2(scenario: Scenario, law: str) -> Scenario:
 class OneLink:
     """Arrivals over one drop-tail link whose buffer holds one bandwidth-delay product."""
 
-    #: bit/s.
+    #: Capacity, bit/s.
     capacity: float
     #: Round-trip propagation delay, s, half of it in each direction of the link.
     rtpd: float
-    #: Offered share of the capacity.
+    #: Offered load, relative to the capacity.
     load: float
     #: Mean flow size, packets.
     mean: float
@@ -60,7 +60,7 @@ class OneLink:
 
     @property
     def arrivals(self) -> float:
-        """Flows per second that offer the load."""
+        """Number of flows per second at this load."""
         return self.load * self.capacity / (8 * PACKET * self.mean)
 
     @property
@@ -79,15 +79,15 @@ class OneLink:
         drain: float = 0.0,
         **options: Any,
     ) -> Scenario:
-        """The scenario; by default Poisson arrivals of Pareto-sized flows.
+        """Returns the scenario; by default Poisson arrivals of Pareto-sized flows.
 
         Args:
-            duration: s.
-            seed: of every random stream.
-            law: of the flows and the routers.
+            duration: arrival period, s.
+            seed: seed of every random stream.
+            law: law of the flows and the routers.
             sample: recorder period, s.
-            drain: seconds that follow without arrivals.
-            options: keys of the ``[[flow]]`` entry that differ, such as ``size`` and ``arrivals``.
+            drain: time without arrivals after the arrival period, s.
+            options: keys of the ``[[flow]]`` entry that differ from the default, such as ``size`` and ``arrivals``.
         """
         keys: dict[str, Any] = {
             "size": {"pareto": {"mean": f"{self.mean * PACKET} B", "shape": self.shape}},
@@ -107,66 +107,66 @@ class OneLink:
 
 @dataclass(frozen=True)
 class Setting:
-    """A run of the paper, long as printed and short for the quick tier, or left out there."""
+    """A run of the paper, with its printed duration and its duration in the quick tier, which may omit the run."""
 
     plan: OneLink
-    #: Durations, s; the quick one is None where the quick tier leaves it out.
+    #: Durations, s; the quick one is None if the quick tier omits the run.
     printed: float
     quick: float | None
     #: Keys of the flow entry that differ from ``OneLink.scenario``.
     options: Mapping[str, Any] = field(default_factory=dict)
-    #: Seeds that are run.
+    #: Number of seeds.
     seeds: int = 1
-    #: Share of the duration for which the run goes on without arrivals.
+    #: Time without arrivals after the arrival period, as a fraction of the arrival period.
     drain: float = DRAIN
 
     def runs_in(self, figure: Figure) -> bool:
-        """Whether it is run in the tier of a figure."""
+        """True if the tier of a figure includes this run."""
         return figure.full or self.quick is not None
 
     def duration(self, figure: Figure) -> float:
-        """How long flows arrive in the tier of a figure, s.
+        """Arrival period in the tier of a figure, s.
 
         Raises:
-            ValueError: where the tier leaves it out.
+            ValueError: if the tier omits this run.
         """
         duration = self.printed if figure.full else self.quick
         if duration is None:
-            raise ValueError("the quick tier leaves this run out; ask runs_in first")
+            raise ValueError("the quick tier omits this run; check runs_in first")
         return duration
 
     def drawn(self, figure: Figure) -> range:
-        """The seeds that are run in the tier of a figure: one in the quick tier."""
+        """Returns the seeds of a figure's tier: one in the quick tier."""
         return figure.seeds(self.seeds, quick=1)
 
     def window(self, figure: Figure) -> Window:
-        """The part of the run whose flows count: all arrivals but those of the first fifth."""
+        """Returns the time window of counted flows: the arrival period without its first fifth."""
         return settled(self.duration(figure))
 
     def scenarios(self, figure: Figure, law: str = "rcp") -> list[Scenario]:
-        """One scenario per seed; the arrivals are the same for all laws."""
+        """Returns one scenario per seed; all laws have the same arrivals."""
         duration = self.duration(figure)
         keys = {"law": law, "drain": self.drain * duration, **self.options}
         return [self.plan.scenario(duration, seed, **keys) for seed in self.drawn(figure)]
 
     def runs(self, figure: Figure, law: str = "rcp") -> list[Result]:
-        """One result per seed."""
+        """Returns one result per seed."""
         return figure.runs(self.scenarios(figure, law))
 
     def beside(self, figure: Figure) -> dict[str, list[Result]]:
-        """The results of each law that the paper compares, one per seed."""
+        """Returns the results of each law that the paper compares, one per seed."""
         scenarios = [scenario for law in LAWS.values() for scenario in self.scenarios(figure, law)]
         results = iter(figure.runs(scenarios))
         return {name: [next(results) for _ in self.drawn(figure)] for name in LAWS}
 
 
-#: Points that the quick tier leaves out, since no check names them and each takes seconds of a processor: mean sizes of
-#: figure 10, packets; loads of figure 16; capacities of figure 20, bit/s, of which --full has one seed, too.
+#: Points that the quick tier omits. No check names them, and each takes seconds of CPU time. They are mean sizes
+#: (packets) of figure 10, loads of figure 16, and capacities (bit/s) of figure 20. The latter have one seed in --full.
 LEFT_OUT = {"fig10": (300, 3000), "fig16": (0.2, 0.4, 0.6, 0.7), "fig20": (4.8e9, 9.6e9)}
 
 
 def _quick(figure: str, point: float, duration: float) -> float | None:
-    """The duration of a point in the quick tier."""
+    """Returns the duration of a point in the quick tier, s; None if the tier omits it."""
     return None if point in LEFT_OUT[figure] else duration
 
 
@@ -215,7 +215,7 @@ def _over_capacity(capacity: float) -> Setting:
 
 
 _HIGH = {"size": {"pareto": {"mean": "283350 B", "shape": 1.2}}}
-#: The runs over one link of the later figures.
+#: Runs of the later figures over one link.
 LATER: dict[str, Setting] = {
     "fig17": Setting(OneLink(2.4e9, 0.1, 0.2, 300), 120, 60, seeds=3),
     "fig18": Setting(OneLink(2.4e9, 0.1, 0.94, 283.35), 120, 30, _HIGH, seeds=3),
@@ -230,22 +230,22 @@ LATER: dict[str, Setting] = {
 
 
 def points(figure: Figure, name: str, along: str) -> dict[float, Setting]:
-    """The settings that are run in the tier of a figure, by what differs between their plans."""
+    """Returns the settings that a figure's tier includes, by the attribute ``along`` of their plans."""
     settings = [setting for key, setting in SETTINGS.items() if key.startswith(name) and setting.runs_in(figure)]
     return {getattr(setting.plan, along): setting for setting in settings}
 
 
 def settled(duration: float) -> Window:
-    """The part of a run whose flows count: arrivals after the first fifth, s."""
+    """Returns the time window of counted flows, which arrive after the first fifth of the duration, s."""
     return (WARM_UP * duration, duration)
 
 
 def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[OverFlows]:
-    """Mean completion times of a size class over processor sharing of the same arrivals, one per run."""
+    """Returns, per run, the ratio of a size class's mean completion time to processor sharing of the same arrivals."""
     return [completions.afct_ratio_to_sharing(run.completions, plan.capacity, sizes, window) for run in runs]
 
 
 def beside_sharing(value: Measured, ratios: Sequence[OverFlows], sizes: str = "the same sizes") -> Noted:
-    """A ratio to the paper's formula, and the ratios to processor sharing of the same arrivals in words."""
+    """Returns a ratio to the paper's formula, with the ratios to processor sharing of the same arrivals as a note."""
     listed = ", ".join(f"{ratio:.2f} ({ratio.flows} flows)" for ratio in ratios)
     return Noted(value, f"{sizes} over processor sharing of the same arrivals: {listed}")

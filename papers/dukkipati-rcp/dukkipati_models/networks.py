@@ -1,4 +1,4 @@
-"""Transfers over links in both directions, with different round trips and over several bottlenecks (section III-C)."""
+"""Two-way traffic, groups of flows with different round trips, and several bottlenecks (section III-C)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from levelflow.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Flow entry of the link back.
+#: Flow entry of the reverse direction.
 BACK = "back"
-#: Figures 24 to 28: bit/s, s and packets; loads forward and back; seconds, as printed and quick.
+#: Figures 24 to 28: capacity in bit/s, round trip in s, mean size in packets. Then, per figure: forward load, reverse
+#: load, and duration as printed and in the quick tier, s.
 TWO_WAY = (2.4e9, 0.2, 46)
 LOADS = {
     "fig24": (0.75, 0.75, 60, 6),
@@ -20,9 +21,10 @@ LOADS = {
     "fig26": (0.95, 0.95, 120, 12),
     "fig27": (0.95, 0.2, 120, 12),
 }
-#: Groups of figures 22 and 23, ms.
+#: Round trips of the groups of figures 22 and 23, ms.
 GROUP_RTPDS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)
-#: Figures 29 to 31: bit/s, s, load, bytes; numbers of links; the flows that cross them all.
+#: Figures 29 to 31: capacity in bit/s, round trip in s, load, mean size in bytes. Then the numbers of links, those of
+#: the quick tier, and the name of the flows that cross all links.
 CASCADE = (640e6, 0.1, 0.9, 25_000)
 LINKS = (1, 2, 4, 8)
 QUICK_LINKS = (1, 2, 8)
@@ -30,7 +32,7 @@ THROUGH = "group 0"
 
 
 def two_way(figure: str, duration: float, seed: int, law: str) -> Scenario:
-    """A link that is loaded in both directions, as in one of the figures 24 to 27."""
+    """Returns a link that is loaded in one or both directions, as in one of the figures 24 to 27."""
     capacity, rtpd, mean = TWO_WAY
     forward, back = (OneLink(capacity, rtpd, load, mean) for load in LOADS[figure][:2])
     both = forward.scenario(duration, seed, law=law)
@@ -41,7 +43,7 @@ def two_way(figure: str, duration: float, seed: int, law: str) -> Scenario:
 
 
 def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario], None]:
-    """Adds the groups of figures 22 and 23, which differ in their round trips."""
+    """Returns an edit that adds the groups of figures 22 and 23, which differ in their round trips."""
 
     def edit(scenario: Scenario) -> None:
         scenario.set("duration", f"{duration + drain:g} s")
@@ -56,7 +58,7 @@ def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario]
 
 
 def cascade(links: int, duration: float, law: str) -> Scenario:
-    """Group 0 crosses all links, group i link i; every link carries the load."""
+    """Returns a chain of links that all have the load of `CASCADE`. Group 0 crosses every link, group i only link i."""
     capacity, rtpd, load, mean = CASCADE
     scenario = Scenario(f"{links} bottlenecks", f"{duration} s")
     if law == "rcp":

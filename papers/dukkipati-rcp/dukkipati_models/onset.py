@@ -1,4 +1,4 @@
-"""Gains at which RCP's packet runs of long flows become unstable (section IV-E)."""
+"""Gains at which packet runs of RCP with long flows become unstable (section IV-E)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from levelflow.reproduce.figure import Figure
     from levelflow.results import Result
 
-#: Where the runs are, from a figure's folder.
+#: Path of the scenario, relative to a figure's folder.
 SCENARIO = "../onset-of-instability/scenario.toml"
 LINK = "R1->R2"
 C = 150e6  # bit/s
-#: The last 5 s of each phase, and how many flows it has.
+#: Phases: time window of the last 5 s, and number of flows.
 PHASES = (((35.0, 40.0), 5), ((95.0, 100.0), 10), ((135.0, 140.0), 5))
 WITHIN = 0.05
 ALPHAS = grid(0.1, 2.0, 0.1)
@@ -27,7 +27,7 @@ QUICK_BETAS = [0.1, 0.4, 0.6, 1.0]
 
 
 def settles(result: Result) -> bool:
-    """Whether the offered rate stays near its equilibrium at the end of each phase."""
+    """True if the offered rate stays near its equilibrium at the end of each phase."""
     for window, flows in PHASES:
         _, rate = series.link_series(result.links, LINK, "signal", window)
         if np.abs(rate * flows / C - 1).max() >= WITHIN:
@@ -36,14 +36,17 @@ def settles(result: Result) -> bool:
 
 
 def stability(figure: Figure, points: Iterable[tuple[float, float]]) -> dict[tuple[float, float], bool]:
-    """Whether each (alpha, beta) is stable."""
+    """Returns, for each (alpha, beta), True if the packet run with these gains is stable."""
     points = list(points)
     runs = figure.runs([figure.scenario({"law.rcp.alpha": a, "law.rcp.beta": b}, name=SCENARIO) for a, b in points])
     return {point: settles(result) for point, result in zip(points, runs, strict=True)}
 
 
 def onsets(figure: Figure) -> dict[float, float]:
-    """The smallest unstable alpha by beta: of the whole grid, or in the quick tier bisected for some values of beta."""
+    """Returns the smallest unstable alpha by beta.
+
+    The quick tier bisects for some values of beta instead of running the whole grid.
+    """
     return _scanned(figure) if figure.full else _bisected(figure)
 
 
@@ -53,7 +56,7 @@ def _scanned(figure: Figure) -> dict[float, float]:
 
 
 def _bisected(figure: Figure) -> dict[float, float]:
-    """All values of beta side by side, taking everything below an onset to be stable."""
+    """Bisects alpha for all values of beta at once; assumes a single change from stable to unstable."""
     low, high = dict.fromkeys(QUICK_BETAS, 0), dict.fromkeys(QUICK_BETAS, len(ALPHAS) - 1)
     while open_betas := [b for b in QUICK_BETAS if low[b] < high[b]]:
         middle = {b: (low[b] + high[b]) // 2 for b in open_betas}

@@ -6,12 +6,12 @@ from levelflow.reproduce.verdict import Seeds
 SMALL = (0, 500_000)  # bytes
 NAMES = ("rcp-fig17", "rcp-fig18", "rcp-fig45", "rcp-fig46")
 PER_SIZE = ("rcp-fig45", "rcp-fig46")
-#: Too many packets for the quick tier to run until large flows tell something.
+#: Figures whose quick runs are too short for statistics of large flows.
 SHORTENED = ("rcp-fig18", "rcp-fig46")
 
 
 class Measured:
-    """What the laws show in one setting, per seed."""
+    """Results of all laws in one setting, per seed."""
 
     def __init__(self, figure, name):
         self.setting = LATER[name.removeprefix("rcp-")]
@@ -27,7 +27,7 @@ class Measured:
         return beside_sharing(Seeds(ratios), over_sharing(runs, plan, self.sizes, self.window))
 
     def ratio(self, law, other):
-        """Completion times of a law over those of another, per seed."""
+        """Ratio of one law's completion times to those of another law, per seed."""
         pairs = zip(self.runs[law], self.runs[other], strict=True)
         return [completions.afct_ratio(a.completions, b.completions, self.sizes, self.window) for a, b in pairs]
 
@@ -38,7 +38,7 @@ class Measured:
         return Seeds([list(pair) for pair in zip(self.ratio("TCP", "RCP"), self.ratio("XCP", "RCP"), strict=True)])
 
     def rank(self):
-        """Laws by their active flows, most first."""
+        """Laws by their number of active flows, largest first."""
         by_seed = zip(*map(self.active, LAWS), strict=True)
         return Seeds(
             [sorted(LAWS, key=dict(zip(LAWS, seed, strict=True)).__getitem__, reverse=True) for seed in by_seed]

@@ -1,4 +1,4 @@
-"""MaxNet's link rule as Dukkipati 2005 quotes it, d <- d + a (C - y), beside Andrew et al.'s p' = (y - mu C)/C."""
+"""MaxNet's link rule as Dukkipati 2005 quotes it, d <- d + a (C - y), and Andrew et al.'s p' = (y - mu C)/C."""
 
 import numpy as np
 

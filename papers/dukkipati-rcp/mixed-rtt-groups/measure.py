@@ -14,12 +14,12 @@ GROUPS = [f"{rtpd} ms" for rtpd in GROUP_RTPDS]
 ENDS = (GROUPS[0], GROUPS[-1])
 CLASSES = {"up to 500 packets": (0, 500_001), "more than 500 packets": (500_001, np.inf)}  # bytes
 UP_TO, MORE = CLASSES.values()
-#: How long flows arrive, s; TCP and XCP are shorter in the quick tier.
+#: Arrival period, s; that of TCP and XCP is shorter in the quick tier. Then the number of seeds.
 PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 
 def run(figure, law, duration):
-    """Completions of all seeds together, each beside its time under processor sharing."""
+    """Returns the completions of all seeds together, each with its time under processor sharing."""
     edit = groups(duration, LAWS[law], DRAIN * duration)
     results = figure.runs([figure.scenario(edit, seed=seed) for seed in figure.seeds(SEEDS, quick=1)])
     return pl.concat([with_sharing(result.completions) for result in results])
@@ -37,23 +37,23 @@ def of(group, rows):
 
 
 def ratios(rows, sizes):
-    """Mean completion time over that of processor sharing, per group."""
+    """Ratio of the mean completion time to the formula for processor sharing, per group."""
     return [completions.afct_ratio_to_ps(of(group, rows), C, LOAD, sizes) for group in GROUPS]
 
 
 def over_sharing(rows, sizes):
-    """Mean completion time over that of processor sharing of the same arrivals, per group."""
+    """Ratio of the mean completion time to that of processor sharing of the same arrivals, per group."""
     chosen = [completions.select(of(group, rows), sizes) for group in GROUPS]
     return [OverFlows(rows["fct_s"].sum() / rows["sharing_s"].sum(), rows.height) for rows in chosen]
 
 
 def over_bound(rows):
-    """Mean completion time over 1.5 RTPD + L/C, per size."""
+    """Ratio of the mean completion time to 1.5 RTPD + L/C, per size."""
     return completions.by_size(rows, C, 0.0)
 
 
 def sharing_over_bound(rows):
-    """Mean of the paper's processor-sharing formula over that of 1.5 RTPD + L/C, same flows."""
+    """Ratio of the paper's mean processor-sharing time to the mean of 1.5 RTPD + L/C, for the same flows."""
     size, rtt = rows["bytes"].to_numpy(), rows["rtt_s"].to_numpy()
     return float(fct_processor_sharing(rtt, size, C, LOAD).mean() / fct_bound(rtt, size, C).mean())
 

@@ -1,4 +1,4 @@
-"""Processor sharing: the formula, Little's law, and an event-driven server as the oracle of both."""
+"""Processor sharing: the formula, Little's law, and an event-driven server that verifies both."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def exponential(rng, count):
 
 
 def pareto(rng, count, shape=2.5):
-    """Sizes of mean 1; the shape is light enough for a mean to settle within a run."""
+    """Sizes of mean 1; the tail is light enough for the mean to converge within a run."""
     return (shape - 1) / shape * (1 + rng.pareto(shape, count))
 
 
@@ -37,7 +37,7 @@ def active(capacity, rtpd, load, arrivals, packets):
 
 
 def tail(packets, mean=25, shape=1.2):
-    """Of a Pareto law of sizes: the share of flows below ``packets`` and the share of bytes above."""
+    """Share of flows below ``packets`` and share of bytes above, for Pareto sizes."""
     scale = mean * (shape - 1) / shape
     return 1 - (scale / packets) ** shape, (scale / packets) ** (shape - 1)
 

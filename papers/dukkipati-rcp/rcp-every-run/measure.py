@@ -1,4 +1,4 @@
-"""No run of the other figures drops a packet, and no flow is faster than light and line allow."""
+"""Drops in all runs of the other figures, and completion times against their lower bound 1.5 RTPD + L/C."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from levelflow.reproduce import Noted
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
-#: Runs of the appendix, which the text on drops precedes.
+#: Runs of the appendix; the text on drops precedes them.
 APPENDIX = ("fig45", "fig46")
-#: Groups of different round trips: their scenario, and how long they arrive and drain, s.
+#: Groups of different round trips: their scenario, arrival period and drain time, s.
 GROUPS, GROUPS_QUICK, GROUPS_DRAIN = "../mixed-rtt-groups/scenario.toml", 30.0, 15.0
 CASCADE_QUICK = 20.0  # s
-#: Loads at which the paper says that TCP drops packets.
+#: Lowest load at which the paper reports drops of TCP.
 LOADED = 0.75
 
 
@@ -37,7 +37,7 @@ def measure(figure):
 
 
 def run(figure, law):
-    """One seed of every run."""
+    """Results of the first seed of every run, by name."""
     settings = {name: setting for name, setting in SETTINGS.items() if setting.runs_in(figure)}
     scenarios = {name: setting.scenarios(figure, law)[0] for name, setting in settings.items()}
     return dict(zip(scenarios, figure.runs(list(scenarios.values())), strict=True))
@@ -48,7 +48,7 @@ def losses(results):
 
 
 def losses_later(figure, law):
-    """Share of dropped packets, the worst link of each run of figures 17 to 30."""
+    """Largest loss rate over the links of each run of figures 17 to 30."""
     scenarios = [
         setting.scenarios(figure, law)[0]
         for name, setting in LATER.items()
@@ -75,7 +75,7 @@ def listed(results):
 
 
 def slack(result, plan):
-    """Least difference of a completion time and the bound 1.5 RTPD + L/C, s."""
+    """Smallest difference between a completion time and the bound 1.5 RTPD + L/C, s."""
     rows = result.completions
     return (rows["fct_s"] - ROUND_TRIPS * rows["rtt_s"] - 8 * rows["bytes"] / plan.capacity).min()
 

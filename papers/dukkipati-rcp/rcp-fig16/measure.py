@@ -12,8 +12,8 @@ from levelflow.reproduce.drawing import draw_expected, draw_seeds
 LIMIT = 500 * PACKET
 CLASSES = {"below 500 packets": (0, LIMIT), "500 packets and more": (LIMIT, math.inf)}
 LARGE = CLASSES["500 packets and more"]
-LOW, HIGH = 0.3, 0.8  # low loads are at most, high loads at least
-#: Size classes that are compared with processor sharing of the same arrivals, and from which to which load.
+LOW, HIGH = 0.3, 0.8  # largest low load, smallest high load
+#: Size classes that are compared with processor sharing of the same arrivals, with their range of loads.
 SHARED = {
     "500 packets and more, load 0.8, 0.9 and 0.95": (LARGE, (HIGH, 0.95)),
     "below 50 packets, every load": ((0, 50 * PACKET), (0.0, 0.95)),
@@ -59,7 +59,7 @@ def to_sharing(figure, results, sizes, loads):
 
 
 def run(figure, law):
-    """For each load one result per seed."""
+    """Returns one result per seed for each load."""
     scenarios = [scenario for setting in figure.points.values() for scenario in setting.scenarios(figure, law)]
     results = iter(figure.runs(scenarios))
     return [[next(results) for _ in setting.drawn(figure)] for setting in figure.points.values()]

@@ -6,9 +6,9 @@ from dukkipati_models.arrivals import LINK, PACKET, OneLink
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Seeds
 
-#: The printed load of 8 is impossible: a tenth of the printed arrivals, or ten times the printed capacity.
+#: Load 0.8 instead of the printed 8, which is impossible: a tenth of the arrivals, or ten times the capacity.
 PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)
-#: Of the caption.
+#: Arrival rate in the caption.
 PRINTED_ARRIVALS = 400  # 1/s
 DURATION = 100  # s
 WIDTH = 1.0  # s
@@ -32,7 +32,7 @@ def counted(run):
 
 
 def error(run, plan):
-    """Mean distance of rho C/R from the number of flows, over that number."""
+    """Mean distance of rho C/R from the number of flows, relative to that number."""
     return queues.n_estimate_error(run.links, LINK, plan.load * plan.capacity, counted(run), WIDTH)
 
 

@@ -1,4 +1,4 @@
-"""Figure 5, and whether the first offered rate matters: 150 Mb/s, 100 ms, load 0.7."""
+"""Figure 5, and the influence of the initial rate R(0): 150 Mb/s, 100 ms, load 0.7."""
 
 import math
 from itertools import combinations

@@ -78,12 +78,12 @@ def ratio(a, b, packets, window):
 
 
 def ended(run, by):
-    """How many flows are over by a time, s."""
+    """Number of flows that end by a time, s."""
     return run.completions.filter(pl.col("start_s") + pl.col("fct_s") <= by).height
 
 
 def carried(run, window):
-    """Share of the capacity that a link carries of the same arrivals if it sends whenever there is work."""
+    """Utilisation of a link with the same arrivals that transmits whenever there is work."""
     rows = run.completions.sort("start_s")
     starts, work = rows["start_s"].to_numpy(), 8 * rows["bytes"].to_numpy() / PLAN.capacity
     arrived = np.concatenate([[0.0], np.cumsum(work)])
@@ -108,7 +108,7 @@ def share_of_flows(run, window):
 
 
 def tagged(figure):
-    """A flow of each printed size every second under the load of figure 7, by law."""
+    """Completions by law of tagged flows, one of each printed size per second, under the load of figure 7."""
     rcp, tcp, xcp = (
         completions.select(result.completions, window=settled(tag_duration(figure)))
         for result in figure.runs([with_tags(figure, law) for law in LAWS.values()])

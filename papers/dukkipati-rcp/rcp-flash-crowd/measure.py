@@ -26,7 +26,7 @@ def scenario(seed):
 
 
 def recovery(run):
-    """Round trips from the end of the burst until its queue is gone and stays away for ``QUIET`` more."""
+    """Round trips from the end of the burst until its queue is empty and stays so for ``QUIET`` round trips."""
     t, queue = over_bdp(run, (BURST + SPREAD + PLAN.rtpd, DURATION))
     full = t[queue > EMPTY]
     quiet = np.flatnonzero(np.diff(full) > QUIET * PLAN.rtpd)

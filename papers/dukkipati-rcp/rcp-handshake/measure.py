@@ -6,7 +6,7 @@ from levelflow.measure import rates, series
 from levelflow.reproduce import Against
 
 START, RTPD = 0.5, 0.1  # s
-ON_THE_WAY = {"A->B": 0.0, "B->C": 0.02}  # how long the SYN takes to each router, s
+ON_THE_WAY = {"A->B": 0.0, "B->C": 0.02}  # delay of the SYN to each router, s
 PACKET, CONTROL = 1000, 40  # bytes
 SAMPLE = 1e-4  # s
 

@@ -29,7 +29,7 @@ def finite_differences(link):
 
 
 def jacobian_error():
-    """Largest distance of the finite differences from eq 8, relative; relative to alpha/d0 where eq 8 has a 0."""
+    """Largest error of the finite differences, relative to eq 8, or to alpha/d0 where eq 8 has a 0."""
     slopes = rcp.slopes(ALPHA, BETA, LINK)
     expected = np.array([[slopes.queue_by_rate, slopes.rate_by_rate], [0, 0], [0, slopes.rate_by_queue]])
     scale = np.where(expected != 0, np.abs(expected), abs(slopes.rate_by_rate))
@@ -37,14 +37,14 @@ def jacobian_error():
 
 
 def transfer(x, link):
-    """G at w d0 = x, put together from the slopes of the model in real units."""
+    """G at w d0 = x, computed from the slopes of the model in real units."""
     s = 1j * x / link.d0
     delayed, _, queue = finite_differences(link)
     return -np.exp(-1j * x) * (delayed[1] + queue[1] * delayed[0] / s) / s
 
 
 def unchanged(**other):
-    """Whether G is the same, as a function of w d0, for other links."""
+    """True if G, as a function of w d0, is the same for another link."""
     x = np.geomspace(0.01, 10, 200)
     return bool(np.allclose(transfer(x, rcp.Link(**other)), transfer(x, LINK), rtol=1e-6, atol=0))
 
@@ -69,7 +69,7 @@ def pade_loop_of_alpha(beta):
 
 
 def polynomial_error(denominator):
-    """Relative distance of G1 with a denominator from G1 with the approximation put in, at s d0 = j."""
+    """Relative difference, at s d0 = j, between G1 with this denominator and G1 with the approximated delay."""
     d = LINK.d0
     numerator = np.array([d**3 / 12, -(d**2) / 2, d, 0])
     approximated = pade_loop_of_alpha(BETA).response(np.array([1.0]))[0]
@@ -86,14 +86,14 @@ def corrected(d):
 
 
 def printed_rate_change():
-    """R' over R in equilibrium if it were f of eq 18."""
+    """R' over R in equilibrium, if R' were f of eq 18."""
     rate, queue = LINK.equilibrium
     load = rcp.arrivals(rate, LINK)
     return float((rate + rcp.rate_change(ALPHA, BETA, rate, load, queue, LINK)) / rate)
 
 
 def phase_peak(loop):
-    """Where the phase's slope, the real part of G'/G, is 0."""
+    """Frequency at which the slope of the phase, the real part of G'/G, is 0."""
     parts = [(part, part.derivative()) for part in (loop.numerator, loop.denominator)]
 
     def slope(x):

@@ -1,4 +1,4 @@
-"""RCP's fluid model with the queue's floor (Dukkipati 2005, eq 4-7): phase portraits and where it settles."""
+"""RCP's fluid model with a queue that is never negative (Dukkipati 2005, eq 4-7): phase portraits, stable region."""
 
 from itertools import chain
 
@@ -14,16 +14,16 @@ from levelflow.theory.stability.loops import Loop
 
 LINK = rcp.Link()
 PORTRAITS = {"rcp-fig41": (0.6, 0.2), "rcp-fig42": (0.6, 0.8), "rcp-fig43": (1.4, 0.8)}
-MOVING = [start != rcp.EQUILIBRIUM for start in rcp.STARTS]  # the start that is the equilibrium says nothing
+MOVING = [start != rcp.EQUILIBRIUM for start in rcp.STARTS]  # a start at the equilibrium tests nothing
 ROUND_TRIPS = 1000  # 200 s
-#: What is not settled after that many round trips is followed for so many, or in the quick tier for the last number.
+#: Round trips of the first run, of the run that follows if it did not settle, and of that one in the quick tier.
 SLOW, SLOWER, QUICK_SLOWER = 2000, 20_000, 6000
 ALPHAS = grid(0.1, 2.0, 0.1)
 BETAS = grid(0.1, 2.0, 0.1)
 QUICK_BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.6, 2.0)
 NAMED = (0.1, 0.4, 0.6, 0.8, 1.0, 1.6, 2.0)
 SHORT, LONG = 0.01, (0.5, 1.0, 2.0)  # round trips, s
-#: Other links by what differs, among the values that Dukkipati 2005 tried.
+#: Other links among those that Dukkipati 2005 tried, by the parameter that differs.
 OTHERS = {
     "RTT": [rcp.Link(d0=d0) for d0 in LONG],
     "C": [rcp.Link(capacity=c) for c in (5.6e3, 2.5e9, 10e9, 1000e9)],
@@ -40,7 +40,7 @@ def portraits():
 
 
 def farthest(rates, queues):
-    """The last state that is farthest from the equilibrium."""
+    """Final state that is farthest from the equilibrium."""
     ends = np.column_stack([rates[-1], queues[-1]])[MOVING]
     return ends[np.argmax(np.abs(ends - rcp.EQUILIBRIUM).max(axis=1))].tolist()
 
@@ -56,13 +56,16 @@ def last_stable(row):
 
 
 def settles_on(links, alphas, betas):
-    """Whether the model settles from every start, by link and pair of gains."""
+    """Returns True, per link and pair of gains, if the model settles from every start."""
     columns = [np.array([getattr(link, name) for link in links])[:, None] for name in vars(LINK)]
     return rcp.settles_from_anywhere(alphas, betas, rcp.Link(*columns))
 
 
 def beside_other_links(alphas, betas, *, at_once):
-    """What differs on links where gains are not as stable, and whether they are with the short round trip."""
+    """Compares the stability of gains on other links with that on ``LINK``.
+
+    Returns the parameters that change the result, and True if the short round trip does not change it.
+    """
     links = [LINK, rcp.Link(d0=SHORT), *chain(*OTHERS.values())]
     # The whole plane on all links at once would fill the memory.
     batches = [links] if at_once else [[link] for link in links]
@@ -73,12 +76,12 @@ def beside_other_links(alphas, betas, *, at_once):
 
 
 def settles(alphas, betas, duration=SLOW):
-    """Whether the model settles from every start, with no limit to its queue."""
+    """Returns True, per pair of gains, if the model with an unlimited queue settles from every start."""
     return rcp.settles_from_anywhere(alphas, betas, duration=duration, buffer=np.inf)
 
 
 def linear_unchanged(links):
-    """Whether the linear model, put together from eq 8, is as stable on each of some links just in and outside."""
+    """True if the linear model of eq 8 has the predicted stability 1 % inside and outside the range, on each link."""
     low, high = rcp.alpha_range(0.3)
     return all(
         linear(link, edge * factor) == (low < edge * factor < high)

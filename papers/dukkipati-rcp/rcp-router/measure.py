@@ -1,4 +1,4 @@
-"""The router's update of its rate and of its round-trip time, one interval or packet at a time."""
+"""Updates of the router's rate, per interval, and of its round-trip time, per packet."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ C = 100e6  # bit/s
 D0, T = 0.1, 0.01  # s
 GAIN = 0.02
 PACKET = 1000  # bytes
-TURN = [0.1, 0.1, 0.1, 0.3]  # round-trip times of the packets of two groups of flows, again and again, s
+TURN = [0.1, 0.1, 0.1, 0.3]  # round-trip times of the packets of two groups of flows, a repeating pattern, s
 
 
 def measure(figure):
@@ -34,7 +34,7 @@ def measure(figure):
 
 
 def step(arrived=0, queue=0, dropped=0, d0=D0, **params):
-    """R after one interval over R before; sizes in bytes. Beside the queue, a packet is in service."""
+    """R after one interval over R before; sizes in bytes. One packet is in service in addition to the queue."""
     router = Router("rcp", C, {"initial": 0.5, "initial_rtt": f"{d0} s", **params})
     before = router.signal
     router.arrive(arrived)
@@ -53,7 +53,7 @@ def rate_changes_between_intervals():
 
 
 def averages(rtts):
-    """d0 after each packet, from an update interval that only d0 limits."""
+    """d0 after each packet, with an update interval that d0 limits instead of the setting."""
     router = Router("rcp", C, {"interval": "100 s", "initial_rtt": f"{D0} s", "gain": GAIN})
     values = []
     for rtt in rtts:

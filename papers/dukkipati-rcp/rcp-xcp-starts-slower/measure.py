@@ -1,4 +1,4 @@
-"""What tagged flows send in their first round trips under the load of figure 7, with XCP and with slow start."""
+"""Packets that tagged flows send in their first round trips under the load of figure 7, with XCP and slow start."""
 
 import numpy as np
 

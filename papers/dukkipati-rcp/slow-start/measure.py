@@ -1,4 +1,4 @@
-"""TCP's slow-start curve beside processor sharing, and the TCP flows of figures 7 and 8 beside the curve."""
+"""TCP's slow-start curve against processor sharing, and the TCP flows of figures 7 and 8 against the curve."""
 
 import numpy as np
 

@@ -11,7 +11,7 @@ C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
 
 
 class Direction:
-    """What one direction of one run shows under one law, per seed."""
+    """Results of one direction of one run under one law, per seed."""
 
     def __init__(self, figure, run, law="RCP", flow=FLOWS):
         forward, reverse, printed, quick = LOADS[run]
@@ -28,12 +28,12 @@ class Direction:
         return [completions.afct_ratio_to_ps(rows, C, self.load, window=self.window) for rows in self.finished]
 
     def beside_sharing(self):
-        """The same, and beside them the ratios to processor sharing of the same arrivals."""
+        """Returns the ratios to the formula, with those to processor sharing of the same arrivals as a note."""
         shared = [completions.afct_ratio_to_sharing(rows, C, window=self.window) for rows in self.finished]
         return beside_sharing(Seeds(self.ratios_to_ps()), shared, "all sizes")
 
     def ratios(self, other):
-        """Completion times over those of another run with the same arrivals."""
+        """Ratios of completion times to those of another run with the same arrivals."""
         pairs = zip(self.finished, other.finished, strict=True)
         return [completions.afct_ratio(mine, others, window=self.window) for mine, others in pairs]
 
@@ -41,7 +41,7 @@ class Direction:
         return [completions.fct_cv(rows, window=self.window) for rows in self.finished]
 
     def active_stds(self):
-        """Standard deviation over time of active flows."""
+        """Standard deviations, over time, of the number of active flows."""
         series = [completions.active_series(result.flows, [self.flow], self.window) for result in self.results]
         return [float(np.std(active)) for _, active in series]
 
@@ -50,7 +50,7 @@ class Direction:
 
 
 def over(a, b):
-    """Ratios, one per seed."""
+    """Returns the ratios a/b, one per seed."""
     return Seeds([x / y for x, y in zip(a, b, strict=True)])
 
 

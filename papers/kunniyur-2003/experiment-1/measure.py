@@ -14,19 +14,19 @@ USERS = {"user0": (0.5, ["link1", "link2"]), "user1": (0.0, ["link1"]), "user2":
 
 
 def per_unit(bps):
-    """Packets per time unit."""
+    """Converts a rate to packets per time unit."""
     return bps * UNIT / BITS
 
 
 def program(weights=1.0):
-    """Optimal rates of (6) to (8), packets per time unit."""
+    """Returns the optimal rates of (6) to (8), packets per time unit."""
     routes = [[list(LINKS).index(link) for link in links] for _, links in USERS.values()]
     users = Users(weights=weights, exponents=[exponent for exponent, _ in USERS.values()])
     return best(routes, [per_unit(c) for c in LINKS.values()], users).rates
 
 
 def felt_weights(result):
-    """Weights `(d/T)^(nu+1)` with which users rest whose constants have `d` while their round trip is `T`."""
+    """Returns the effective weights `(d/T)^(nu+1)` of users with `d` in their constants and a round trip of `T`."""
     trips = [float(np.nanmean(column(result, user, "rtt_s")[1])) / UNIT for user in USERS]
     return [(d / trip) ** (nu + 1) for d, trip, (nu, _) in zip(DELAYS, trips, USERS.values(), strict=True)]
 
@@ -44,7 +44,7 @@ def errors(result, weights=1.0):
 
 
 def transient(result, user):
-    """When the window first lies in the band in which it stays for most of the run."""
+    """Returns the time at which the window first enters the band from its 5 % to its 95 % quantile."""
     low, high = np.quantile(column(result, user, "window_packets")[1], [0.05, 0.95])
     t, window = column(result, user, "window_packets", series.ALL)
     return float(t[(window >= low) & (window <= high)][0])
@@ -55,7 +55,7 @@ def total(rows, key, name, column):
 
 
 def share_lost(result, link):
-    """Of the packets that came to a link, the part that its queue dropped."""
+    """Returns the fraction of packets dropped by a link's queue."""
     arrivals = series.link_series(result.links, link, "arrival_bps", SETTLED)[1]
     return total(result.links, "link", link, "dropped") / (arrivals.sum() * UNIT / BITS)
 

@@ -28,7 +28,7 @@ def add_users(scenario):
 
 
 def level(result, link, window=series.ALL):
-    """Times, and marking level over capacity."""
+    """Returns times, and marking level over capacity."""
     t, bps = series.link_series(result.links, link, "signal", window)
     return t, bps / LINKS[link]
 
@@ -38,7 +38,7 @@ def second_half(result, link):
 
 
 def settled_at(result, link):
-    """When the level comes within 2 % of the capacity of its final mean for good."""
+    """Returns the time from which the marking level differs from its final mean by at most 2 % of the capacity."""
     t, values = level(result, link)
     far = t[np.abs(values - second_half(result, link).mean()) > 0.02]
     return float(far[-1]) if far.size else 0.0
@@ -54,12 +54,12 @@ def column(result, name, quantity, window=(HALF, END)):
 
 
 def rate(result, name):
-    """Packets per second and user."""
+    """Returns the rate per user, packets per second."""
     return series.mean(column(result, name, "sending_rate_bps")[1]) / USERS / BITS
 
 
 def window(result, name, span):
-    """Packets per user: rate times round trip."""
+    """Returns the window per user, packets: rate times round trip."""
     t, bps = column(result, name, "law_rate_bps", span)
     return t, bps * column(result, name, "rtt_s", span)[1] / USERS / BITS
 
@@ -89,7 +89,7 @@ def drops(results):
 
 
 def below_capacity(scenario):
-    """With a target of 0.98 C instead of C."""
+    """Adds the users and sets a target of 0.98 C instead of C."""
     add_users(scenario)
     for link in LINKS:
         for key in ("gamma", "level"):

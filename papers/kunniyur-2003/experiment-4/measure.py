@@ -13,7 +13,7 @@ HALF, END = 125.0, 250.0  # s
 
 
 def sizes():
-    """A hundred equally likely sizes."""
+    """Returns a hundred equally likely sizes."""
     scale = MEAN * (SHAPE - 1) / SHAPE
     quantiles = [scale * (1 - (i + 0.5) / 100) ** (-1 / SHAPE) for i in range(100)]
     return {"list": [f"{min(math.ceil(x), LONGEST)} packets" for x in quantiles]}
@@ -34,7 +34,7 @@ def settles(result, link):
 
 
 def marks(result, link):
-    """Whether the level of a link is below its bound on average over the second half, so that it marks."""
+    """Returns True if the mean level of a link in the second half is below its bound, so that the link marks."""
     return series.mean(series.link_series(result.links, link, "signal", (HALF, END))[1]) < 0.999 * GAMMA * LINKS[link]
 
 

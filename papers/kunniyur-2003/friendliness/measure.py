@@ -1,4 +1,4 @@
-"""Who takes more than TCP: utilities that belong to throughputs (section IV)."""
+"""TCP-friendliness of users by the utilities that correspond to their throughputs (section IV)."""
 
 from dataclasses import replace
 
@@ -13,13 +13,13 @@ CAPACITY, EACH = 300.0, 50
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
 LOSS = np.array([0.001, 0.003, 0.01, 0.02, 0.05])
 DELAY = 1.5
-TAKEN = 0.1  # of the window of rest, by a nack
+TAKEN = 0.1  # fraction of the equilibrium window that a nack removes
 ACKS = 40_000
 COPIES, QUICK_COPIES = 200, 100
 
 
 def beside_tcp(loss_exponent, weight=1.0):
-    """Rates of 50 users whose throughput goes as `p^-e`, and of 50 TCP users on the same link."""
+    """Returns the rates of 50 users with throughput proportional to `p^-e`, and of 50 TCP users on the same link."""
     exponents = [utility_exponent(loss_exponent)] * EACH + [utility_exponent(1 / 2)] * EACH
     users = Users(weights=[weight] * EACH + [1.0] * EACH, exponents=exponents)
     rates = best([[0]] * (2 * EACH), [CAPACITY], users).rates
@@ -27,7 +27,7 @@ def beside_tcp(loss_exponent, weight=1.0):
 
 
 def window_rates(copies):
-    """Mean rates of windows by exponent and loss."""
+    """Returns the mean rates of windows by exponent and loss."""
     users = Users(exponents=NU[..., None], delays=DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)
@@ -58,8 +58,8 @@ def plot(figure, canvas):
     for e in (1 / 3, 1.0):
         for number, rate in enumerate(beside_tcp(e)):
             right.plot(e, rate, "o", color=f"C{number}")
-    left.set(xlabel="share of packets lost, p", ylabel="rate", title="dots: windows that lose at random")
-    right.set(xlabel="e", ylabel="rate", title="beside TCP; dots: weights of 1")
+    left.set(xlabel="share of packets lost, p", ylabel="rate", title="dots: windows with random losses")
+    right.set(xlabel="e", ylabel="rate", title="compared with TCP; dots: weights of 1")
     left.legend()
     right.legend(right.lines[:2], ["users of rate 1/(d p^e)", "TCP users"])
     for check in ("ks-friendly-log[0]", "ks-friendly-log[1]"):

@@ -1,8 +1,8 @@
-"""Networks of the users of `theory.laws.ks` as fluids: over links with delays, short flows and moving marking levels.
+"""Fluid models of the users of `theory.laws.ks` in networks with delays, short flows and adaptive marking levels.
 
-Time is in the unit of the users' delays and rates are in packets per that unit. Without delays, a link tells what it
-loses or marks at once, as in the paper. With them, a user hears at `t` of what it sent at `t - d`, and of the load that
-this met at its links; a window also grows by ACKs only.
+Time is in the unit of the users' delays, and rates are in packets per unit. Without delays, users receive losses
+and marks immediately, as in the paper. With delays, the feedback at `t` is for the packets sent at `t - d` and the
+load at the links when these packets arrived there. Windows then grow only by ACKs.
 """
 
 from __future__ import annotations
@@ -25,28 +25,29 @@ from levelflow.theory.validate import explained, positive, read_numbers, share, 
 
 Control = Literal["rate", "window", "blind window"]
 
-#: Rates below this part of the least capacity, or of 1, are not reached: `x'` is above 0 there.
+#: Lower bound of rates, relative to the smaller of the smallest capacity and 1. No rate reaches it, because `x'` is
+#: above 0 there.
 LEAST = 1e-9
-#: Steps, over the time constant, up to which Heun's method is stable.
+#: Largest stable step of Heun's method, relative to the time constant.
 HEUN = 2.0
-#: A best reply is within `2^-HALVINGS` of the range in which it must lie, in logarithms.
+#: Bisection steps of a best reply, in logarithms.
 HALVINGS = 52
 MOST_ROUNDS = 10_000
-#: Smallest window, packets; the paper names none.
+#: Smallest window, packets; the paper defines none.
 FLOOR = 0.1
 
 
 @dataclass(frozen=True)
 class Network:
-    """Users over links; arrays with more axes in front describe a batch of networks of equal size.
+    """Users and links; arrays with additional leading axes describe a batch of networks of equal size.
 
     Attributes:
-        crossings: how often users cross links, of shape (..., links, users).
-        capacities: per link, where it begins to lose, or to mark; above 0.
-        users: who sends, one per column of the crossings.
-        beta: what a nack costs.
-        control: eq 9-10, eq 12-13 or eq 20-21.
-        marks: whether nacks are marks that arrive (eq 40-41), or all that is lost.
+        crossings: Number of times that users cross links, of shape (..., links, users).
+        capacities: For each link, the load above which it loses or marks packets; above 0.
+        users: Users, one per column of the crossings.
+        beta: Cost of a nack.
+        control: Controller of rates (eq 9-10), windows (eq 12-13) or windows that ignore delays (eq 20-21).
+        marks: True if nacks are received marks (eq 40-41), False if they are losses.
     """
 
     crossings: Floats
@@ -86,17 +87,17 @@ class Network:
 
     @property
     def batch(self) -> tuple[int, ...]:
-        """Shape of the axes in front."""
+        """Shape of the leading axes."""
         own = [getattr(self.users, field.name).shape[:-1] for field in fields(Users)]
         return np.broadcast_shapes(self.crossings.shape[:-2], self.capacities.shape[:-1], *own)
 
     @property
     def blind(self) -> bool:
-        """Whether windows ignore the delay."""
+        """True if windows ignore the delay."""
         return self.control == "blind window"
 
     def rest(self) -> Floats:
-        """Returns the rates at which users rest without delays (`theory.laws.ks.best`)."""
+        """Returns the equilibrium rates of users without delays (`theory.laws.ks.best`)."""
         links, users = self.crossings.shape[-2:]
         crossings = np.broadcast_to(self.crossings, (*self.batch, links, users))
         capacities = np.broadcast_to(self.capacities, (*self.batch, links))
@@ -109,20 +110,20 @@ class Network:
         return rates
 
     def loads(self, rates: Floats) -> Floats:
-        """Returns what comes to each link."""
+        """Returns the load of each link."""
         return _times(self.crossings, rates)
 
     def told(self, shares: Floats) -> Floats:
-        """Returns the sum of shares along each route."""
+        """Returns the sum of loss or marking rates along each route."""
         return _times(self.crossings.swapaxes(-1, -2), shares)
 
     def change(self, rates: Floats, foreign: Numbers = 0.0, levels: Numbers | None = None) -> Floats:
         """Returns `x'` without delays.
 
         Args:
-            rates: per user.
-            foreign: load per link of flows that do not answer (eq 31).
-            levels: where links begin to lose or mark now; the capacities by default.
+            rates: Rate of each user.
+            foreign: Load of unresponsive flows, per link (eq 31).
+            levels: Current loss or marking level of each link; the capacities by default.
         """
         shares = excess_share(self.capacities if levels is None else levels, self.loads(rates) + foreign)
         nacks = nack_rate(self.users, rates, self.told(shares), marks=self.marks)
@@ -131,8 +132,8 @@ class Network:
     def jacobian(self, rates: Floats, levels: Numbers | None = None) -> Floats:
         """Returns the derivatives of `x'` by the rates, of shape (..., users, users), without delays.
 
-        Its eigenvalues are real and below 0, except where links that are not full leave log users alone: it is a
-        symmetric matrix, of the curvature of `worth`, times what is above 0.
+        Its eigenvalues are real and below 0, except for log users without a full link. The matrix is the symmetric
+        curvature of `worth` times a positive diagonal matrix.
         """
         users, loads = self.users, self.loads(rates)
         level = np.broadcast_to(self.capacities if levels is None else levels, loads.shape)
@@ -145,10 +146,10 @@ class Network:
         return np.asarray(-(by_links + (speed * own)[..., None] * np.eye(rates.shape[-1])))
 
     def worth(self, rates: Floats) -> Floats:
-        """Returns what the optimum maximises (`theory.laws.ks.program`); axes in front make several cases.
+        """Returns the objective of the optimum (`theory.laws.ks.program`); leading axes are separate cases.
 
-        Without delays it only grows with time, since each `x'` is its slope times something above 0,
-        `kappa alpha x^(nu+1)` for rates: that proves that they converge (proposition 2).
+        Without delays the objective never decreases, because `x'` of each user is the slope times a positive factor,
+        `kappa alpha x^(nu+1)` for rates. This proves convergence (proposition 2).
         """
         wanted = program(self.users, self.beta, marks=self.marks, blind=self.blind)
         power = np.where(wanted.exponents > 0, wanted.exponents, 1.0)
@@ -168,19 +169,19 @@ def random_network(
     control: Control = "rate",
     marks: bool = False,
 ) -> Network:
-    """Returns networks of random routes and users, for experiments.
+    """Returns networks with random routes and users.
 
-    A user crosses each link with probability 1/2, and one of them at least; capacities are 0.5 to 2 per user, weights,
-    delays and gains 0.5 to 2, and 0.9 to 1 of the packets are kept; a nack costs 1.
+    A user crosses each link with probability 1/2, and at least one link. Capacities are 0.5 to 2 per user. Weights,
+    delays and gains are 0.5 to 2. A fraction of 0.9 to 1 of the packets is not lost at random. A nack costs 1.
 
     Args:
-        links: how many.
-        users: how many.
-        seed: of the random numbers.
-        batch: shape of the axes in front.
-        exponents: of which each user has one.
-        control: see `Network`.
-        marks: see `Network`.
+        links: Number of links.
+        users: Number of users.
+        seed: Seed of the random numbers.
+        batch: Shape of the leading axes.
+        exponents: Exponents of utility, from which each user draws one.
+        control: See `Network`.
+        marks: See `Network`.
     """
     whole(1, links=links, users=users)
     random = np.random.default_rng(seed)
@@ -214,22 +215,22 @@ def run(
     to_links: ArrayLike | None = None,
     every: int = 1,
 ) -> Trajectory:
-    """Returns how rates go, over time.
+    """Returns the trajectory of the rates.
 
     Args:
-        network: over which links.
-        start: rates at time 0 and before, above 0.
-        duration: in units of time.
-        step: a small part of the shortest delay and time constant.
-        foreign: per link, the load of flows that do not answer, by time; without delays.
-        to_links: delays from users to links, of shape (links, users), each at most the user's delay; without them,
-            there are no delays.
-        every: how many steps there are between two that are recorded.
+        network: Network.
+        start: Rates up to time 0, above 0.
+        duration: Duration, units of time.
+        step: Integration step, a small fraction of the shortest delay and time constant.
+        foreign: Load of unresponsive flows on each link, as a function of time; only without delays.
+        to_links: Delays from users to links, of shape (links, users), each at most the user's delay; None for no
+            delays.
+        every: Number of integration steps per recorded step.
 
     Raises:
-        FluidError: if a delay is longer than the user's, there are foreign loads and delays, or the step is too long
-            for the rates at the end.
-        ParameterError: if a rate, the duration or the step is not allowed.
+        FluidError: If a delay to a link is longer than the user's delay, there are foreign loads and delays, or the
+            step is too long for the rates at the end.
+        ParameterError: If a rate, the duration or the step is not allowed.
 
     >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
     >>> run(network, [1.0, 5.0], 99.0, step=0.1).states[-1].round(4).tolist()
@@ -247,18 +248,18 @@ def run(
         _check_step(step, network, went.states[-1], network.capacities)
         return went
     if foreign is not None:
-        raise FluidError("flows that do not answer are not allowed together with delays")
+        raise FluidError("unresponsive flows are not allowed together with delays")
     delayed = _Delayed(network, to_links)
     return integrate(delayed, rates, duration, step=step, bounds=(low, np.inf), every=every, longest=delayed.longest)
 
 
 class Marked(NamedTuple):
-    """How rates and marking levels went.
+    """Trajectory of rates and marking levels; the first axis is time.
 
     Attributes:
-        times: in units of time.
-        rates: per user; the first axis is time.
-        levels: per link.
+        times: Times, units of time.
+        rates: Rate of each user.
+        levels: Marking level of each link.
     """
 
     times: Floats
@@ -277,23 +278,23 @@ def run_adaptive(
     target: Numbers = 1.0,
     levels: ArrayLike | None = None,
 ) -> Marked:
-    """Returns how rates and levels go where each link moves its own (section V-D), without delays.
+    """Returns the trajectory of rates and adaptive marking levels (section V-D), without delays.
 
-    In equilibria with levels above 0, rates are those of largest utility with the hard capacities `gamma C`,
-    as `beta` times the share that a link marks is its price.
+    Equilibria with levels above 0 maximise utility under the hard capacities `gamma C`, because the price of a link is
+    `beta` times its marking rate.
 
     Args:
-        network: its capacities are those that links have.
-        start: rates at time 0.
-        duration: in units of time.
-        step: a small part of the shortest time constant.
-        gain: `a`, of all links or of each.
-        target: `gamma`, of the capacities.
-        levels: at time 0; the targets by default.
+        network: Network with the actual capacities.
+        start: Rates at time 0.
+        duration: Duration, units of time.
+        step: Integration step, a small fraction of the shortest time constant.
+        gain: `a`, one for all links or one per link.
+        target: `gamma`, the target load relative to the capacities.
+        levels: Marking levels at time 0; by default the targets.
 
     Raises:
-        FluidError: if a level is not allowed, or the step too long for the rates at the end.
-        ParameterError: if a rate, the gain, the target, the duration or the step is not allowed.
+        FluidError: If a level is not allowed, or the step is too long for the rates at the end.
+        ParameterError: If a rate, the gain, the target, the duration or the step is not allowed.
     """
     rates = _read_start(network, start)
     users = rates.shape[-1]
@@ -317,7 +318,7 @@ def run_adaptive(
 
 
 class _Delayed:
-    """`x'` of users who hear late."""
+    """Derivative `x'` of users with delayed feedback."""
 
     def __init__(self, network: Network, to_links: ArrayLike) -> None:
         links, users = network.crossings.shape[-2:]
@@ -332,7 +333,7 @@ class _Delayed:
         there = np.where(network.crossings > 0, there, 0.0)
         self.network = network
         self.delays = delays
-        #: How long ago what user r hears of link l was sent by user s, of shape (r, l, s).
+        #: Age, at user r, of the packets of user s for which link l gives feedback, of shape (r, l, s).
         self.lags = (delays[:, None] - there.T)[:, :, None] + there[None, :, :]
         self.longest = float(max(self.lags.max(), delays.max()))
 
@@ -348,19 +349,19 @@ class _Delayed:
 
 @explained
 def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
-    """Returns rates at which each user's rate is its best reply to those of the others.
+    """Returns rates at which each user's rate is the best reply to the rates of the other users (Nash equilibrium).
 
-    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`, where `z(u)` is what arrives of `u` while the
-    others keep their rates. They reply in turn until no rate changes by more than `tolerance` of itself.
+    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`. Here `z(u)` is the received part of a rate `u` if
+    the other users keep their rates. Users reply in turn until no rate changes by more than the relative `tolerance`.
 
     Args:
-        network: over which links.
-        start: rates at first, above 0; axes in front make several games.
-        tolerance: share of 1.
+        network: Network.
+        start: Initial rates, above 0; leading axes are separate games.
+        tolerance: Relative tolerance.
 
     Raises:
-        ParameterError: if a rate is not allowed.
-        ConvergenceError: if the users do not agree within 10 000 rounds.
+        ParameterError: If a rate is not allowed.
+        ConvergenceError: If the rates do not converge within 10 000 rounds.
 
     >>> nash(Network.of_routes([[0], [0]], [8.0], Users(), 1.0), [1.0, 5.0]).round(6).tolist()
     [5.0, 5.0]
@@ -377,7 +378,7 @@ def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floa
 
 
 def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
-    """Returns where a user's utility grows as fast as its losses, by bisection in logarithms."""
+    """Returns the rate at which a user's marginal utility equals the marginal loss, by bisection in logarithms."""
     own = network.crossings[..., user]
     others = network.loads(rates) - own * rates[..., user, None]
     kept, power, wanted = (
@@ -395,7 +396,7 @@ def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
         told = (own * excess_share(network.capacities, others + own * rate[..., None])).sum(axis=-1)
         return np.asarray(nack_rate(alone, rate, told, marks=network.marks) * rate**power > wanted)
 
-    # Every nack at most: the share told is at most the number of links. And a link loses half at twice its capacity.
+    # Bounds: the sum of loss rates is at most the number of crossed links; a link at twice its capacity loses half.
     low = np.log((wanted / np.maximum(own.sum(axis=-1), 1.0)) ** (1 / order))
     low = np.broadcast_to(low, rates.shape[:-1]).copy()
     high = np.log(np.maximum((2 * wanted / kept) ** (1 / order), 2 * network.capacities.max(axis=-1)))
@@ -418,21 +419,21 @@ def random_windows(
     seed: int,
     blind: bool = False,
 ) -> Floats:
-    """Returns the mean rate of windows whose packets are lost independently of each other, one ACK after the other.
+    """Returns the mean rates of window-based users with independent packet losses, simulated ACK by ACK.
 
-    Each ACK takes `d/W` of time; the first half of the ACKs does not count.
+    The time between ACKs is `d/W`. The first half of the ACKs is ignored.
 
     Args:
-        users: who sends.
-        beta: what a loss costs.
-        losses: share of the packets of each that is lost.
-        start: windows at first, packets.
-        acks: how many ACKs, lost ones included.
-        seed: of the random numbers.
-        blind: whether constants ignore the delay.
+        users: Users.
+        beta: Cost of a loss.
+        losses: Loss rate of each user.
+        start: Initial windows, packets.
+        acks: Number of ACKs, including lost packets.
+        seed: Seed of the random numbers.
+        blind: True if the constants of the controller ignore the delay.
 
     Raises:
-        ParameterError: if a window, a share or the number of ACKs is not allowed.
+        ParameterError: If a window, a loss rate or the number of ACKs is not allowed.
     """
     positive(beta=beta)
     random = np.random.default_rng(seed)
@@ -453,9 +454,10 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
 
 
 def _check_step(step: float, network: Network, rates: Floats, levels: Floats) -> None:
-    """Refuses steps with which Heun's method does not fall to rest where the equations do.
+    """Rejects steps with which Heun's method does not converge to the equilibrium of the equations.
 
-    It may then rest elsewhere: just below a level, with a half step above it. So links count as full.
+    Such steps may have a false equilibrium just below a marking level, with Heun's half step above the level. Therefore
+    all links count as full.
     """
     jacobian = network.jacobian(rates, np.minimum(levels, network.loads(rates)))
     fastest = float(np.abs(np.linalg.eigvals(jacobian)).max()) if np.isfinite(jacobian).all() else np.inf

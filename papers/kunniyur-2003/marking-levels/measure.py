@@ -1,4 +1,4 @@
-"""Levels at which links mark so that nothing is lost (section V)."""
+"""Marking levels of links without loss (section V)."""
 
 from dataclasses import fields, replace
 from functools import cache
@@ -13,12 +13,12 @@ from levelflow.theory.queues.marking import LevelError, alone_on_a_link, excess_
 
 N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, short flows
 PERIOD = 200.0
-NETWORKS, QUICK_NETWORKS = 1200, 400  # drawn for proposition 3, of which 105 and 34 have levels
+NETWORKS, QUICK_NETWORKS = 1200, 400  # number drawn for proposition 3; 105 and 34 of these networks have levels
 #: Propositions 5 and V-D: users of log x and -1/x over two links.
 ROUTES = [[0]] * 8 + [[1]] * 6 + [[0, 1]] * 6 + [[0]] * 5 + [[1]] * 5
 EXPONENTS = [0.0] * 20 + [1.0] * 10
 LINKS, BETA = np.array([60.0, 40.0]), 2.0
-ARRIVALS = 4.0  # short flows in 1 unit of time, for which each stays on average
+ARRIVALS = 4.0  # short flows per unit of time, each with a mean duration of 1
 
 
 def single_link():
@@ -34,7 +34,7 @@ def single_link():
 
 
 def levels_of(network, case):
-    """Levels of proposition 3 with equality, for one network of a batch; None where a link has none."""
+    """Returns the levels of proposition 3 with equality, for one network of a batch; None if a link has none."""
     routes = [np.flatnonzero(column).tolist() for column in network.crossings[case].T]
     weights, exponents = network.users.weights[case], network.users.exponents[case]
     try:
@@ -44,7 +44,7 @@ def levels_of(network, case):
 
 
 def no_loss(drawn):
-    """Largest loads over capacities in the random networks that have levels: with equality in (27), and below it."""
+    """Returns the largest load over capacity in random networks: with equality in (27), and with lower levels."""
     networks = random_network(5, 8, seed=4, batch=(drawn,), marks=True)
     levels = {case: found for case in range(drawn) if (found := levels_of(networks, case)) is not None}
     cases, highest = list(levels), np.array(list(levels.values()))
@@ -56,7 +56,7 @@ def no_loss(drawn):
 
 
 def bound():
-    """Lemma 1: how often a perturbed network carries more over a link than the link alone would."""
+    """Lemma 1: counts the times at which a link in a perturbed network carries more than in isolation."""
     networks = random_network(4, 6, seed=5, batch=(20,), exponents=(0.0,), marks=True)
     random = np.random.default_rng(5)
     networks = replace(networks, users=replace(networks.users, kept=1.0, gains=1.0))
@@ -76,13 +76,13 @@ def bound():
 
 @cache
 def with_short_flows(beta):
-    """Ten log users and short flows on a link.
+    """Simulates ten log users and short flows on a link.
 
     Returns:
-        times; load over capacity, just after a jump if there is one, by time, level (printed or corrected), and short
-        flows (constant or in a square wave).
+        Times, and load over capacity by time, level (printed or corrected) and short flows (constant or square wave).
+        At a jump of the short flows, the load is the value just after the jump.
     """
-    # Eq 35 as it is printed: without beta, and with the share that is marked at the capacity.
+    # Eq 35 as printed: without beta, and with the marking rate at the capacity.
     printed = CAPACITY * (1 - N / (CAPACITY - SHORT))
     corrected = marking_levels([[0]] * N, [CAPACITY], beta=beta, unresponsive=SHORT)[0]
     levels = np.broadcast_to(np.reshape([printed, corrected], (2, 1, 1)), (2, 2, 1))
@@ -112,7 +112,7 @@ def short_flows():
 
 
 def poisson_flows():
-    """Mean load of each link over its capacity, with short flows that come at random and levels for their mean."""
+    """Returns the mean load of each link over its capacity, with random short flows and levels for their mean load."""
     levels = marking_levels(ROUTES, LINKS, beta=BETA, exponents=EXPONENTS, unresponsive=ARRIVALS)
     network = Network.of_routes(ROUTES, levels, Users(exponents=EXPONENTS, gains=0.1), BETA, marks=True)
     random = np.random.default_rng(6)
@@ -134,20 +134,20 @@ def networks_of_marks(control):
 
 
 def settled(networks, *optima):
-    """Largest distance of users from each of some optima, where they settle."""
+    """Returns, for each optimum, the largest relative error of the users' steady-state rates."""
     start = np.random.default_rng(7).uniform(0.1, 5.0, (20, 6))
     rates = run(networks, start, 200.0, step=0.05, every=100).states[-1]
     return [np.abs(rates / optimum - 1).max() for optimum in optima]
 
 
 def only_marks(control):
-    """Distances of users who respond to marks from the optimum of (42), or (43): with C~, and as printed, with C."""
+    """Returns the errors of mark-responsive users against the optimum of (42) or (43), with C~ and, as printed, C."""
     networks = networks_of_marks(control)
     return settled(networks, networks.rest(), replace(networks, capacities=1 / 0.9 * networks.capacities).rest())
 
 
 def received():
-    """Distance from the optimum of (42), with C~, if `z` are the unmarked packets that are received."""
+    """Returns the error against the optimum of (42) with C~, if `z` is the rate of received unmarked packets."""
     networks = networks_of_marks("rate")
     # Then alpha (x - z) = alpha (1 - alpha + alpha share) x: (9) and (10) with w/alpha, losses included.
     users = networks.users
@@ -163,7 +163,7 @@ def change_by_losses():
 
 
 def adaptive(network, gain, gamma=1.0, step=0.03):
-    """Loads over capacities, and levels, at the end."""
+    """Returns the final loads, relative to the capacities, and the final marking levels."""
     users = network.crossings.shape[-1]
     went = run_adaptive(network, np.ones(users), 200.0, step=step, gain=gain, target=gamma)
     return network.loads(went.rates[-1]) / network.capacities, went.levels[-1]

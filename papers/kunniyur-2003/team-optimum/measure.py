@@ -1,4 +1,4 @@
-"""Users who each weigh utility against losses come to the optimum of all (propositions 1 and 2, corollary 1)."""
+"""Convergence of users that weigh utility against losses to the team optimum (propositions 1 and 2, corollary 1)."""
 
 from dataclasses import replace
 
@@ -16,13 +16,13 @@ ROUTES, CAPACITIES = [[0, 1], [0], [1]], np.array([156.25, 78.125])
 USERS = Users(exponents=[0.5, 0.0, 1.0])
 BETA = 0.5
 LARGE = 5e3, 5e4
-DIGITS = 9  # of limits, as far as solver and series know them
+DIGITS = 9  # accuracy of limits by solver and series
 LINKS, NUMBER = 4, 6  # of the random networks
 STARTS = 0.1, 5.0
 
 
 def equilibrium():
-    """Proposition 1: best replies from random starts, against the program."""
+    """Proposition 1: compares best replies from random starts with the program."""
     games = random_network(LINKS, NUMBER, seed=1, batch=(10, 1))
     starts = np.random.default_rng(1).uniform(*STARTS, (10, 100, NUMBER))
     away = np.abs(nash(games, starts) / games.rest() - 1).max(axis=-1)
@@ -30,7 +30,7 @@ def equilibrium():
 
 
 def buffers():
-    """Section II: a large M/M/1/B queue loses what exceeds the capacity."""
+    """Section II: a large M/M/1/B queue loses the load that exceeds the capacity."""
     loads = np.array([0.5, 0.9, 1.1, 2.0])
     scaled = np.array([1.1, 0.9])
     above, below = np.abs(mm1b_loss(scaled, 10 * 10) - excess_share(1.0, scaled))
@@ -49,7 +49,7 @@ def excess(beta):
 
 
 def hard():
-    """Corollary 1: a large price makes capacities hard; log users share proportionally, -1/x users by delay."""
+    """Corollary 1: a large beta makes capacities hard; log users are proportionally fair, -1/x users minimise delay."""
     first, second = (excess(beta) for beta in LARGE)
     limit = second - (first - second) / (LARGE[1] / LARGE[0] - 1)
     return {
@@ -61,21 +61,21 @@ def hard():
 
 
 def shares(exponent):
-    """Rates of equal users with hard capacities on a random network."""
+    """Returns the rates of equal users with hard capacities on a random network."""
     network = random_network(LINKS, NUMBER, seed=2)
     routes = [np.flatnonzero(column).tolist() for column in network.crossings.T]
     return network, best(routes, network.capacities, Users(exponents=exponent)).rates
 
 
 def proportional(exponent):
-    """Whether no feasible rates have a larger sum of relative differences."""
+    """Returns True if no feasible rates have a larger sum of relative differences."""
     network, rates = shares(exponent)
     other = linprog(-1 / rates, A_ub=network.crossings, b_ub=network.capacities)
     return bool(-other.fun <= NUMBER * (1 + 1e-6))
 
 
 def least_delay(exponent):
-    """Whether no feasible rates have a smaller sum of 1/x."""
+    """Returns True if no feasible rates have a smaller sum of 1/x."""
     network, rates = shares(exponent)
     room = {"type": "ineq", "fun": lambda x: network.capacities - network.crossings @ x}
     other = minimize(lambda x: (1 / x).sum(), rates / 2, constraints=room, bounds=[(1e-3, None)] * NUMBER, tol=1e-12)
@@ -83,7 +83,7 @@ def least_delay(exponent):
 
 
 def controllers():
-    """Proposition 2: random networks from two starts each; a climb that never goes back."""
+    """Proposition 2: random networks from two starts each; verifies that the objective never decreases."""
     networks = random_network(LINKS, NUMBER, seed=3, batch=(20, 2))
     gains = 10 ** np.random.default_rng(3).uniform(-1.0, 1.0, (20, 1, NUMBER))
     kept = np.where(np.arange(NUMBER) % 2, 0.95, 1.0)

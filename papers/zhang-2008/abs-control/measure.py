@@ -1,4 +1,4 @@
-"""The equations of ABS and of adaptive DropTail in the engine, and ABS beside a link that is never full."""
+"""The equations of ABS and of adaptive DropTail in the engine, and ABS on a link that is never full."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def at_rest(target=0.02):
 
 
 def combined(steps=1000):
-    """How the engine joins two controllers, in intervals of any load."""
+    """Combination of two controllers in the engine, over intervals of random load."""
     rng = np.random.default_rng(1)
     both, use, loss = (
         BufferAlgorithm("abs", C, {"utilisation": u, "loss": p}) for u, p in ((0.95, 0.02), (0.95, 0), (0, 0.02))
@@ -43,7 +43,7 @@ def combined(steps=1000):
 
 
 def half_full(damping, gaps):
-    """A link of which half is used, by packets at equal or at random times."""
+    """A half-used link, with packets at equal or at random intervals."""
     words = {"damping": damping, "loss": 0, "largest": f"{LARGEST} packets"}
     network = single_bottleneck(C / 1e6, {"abs": words}, END, "200 ms")
     if gaps == "equal":
@@ -58,7 +58,7 @@ def buffers(result):
 
 
 def steps(admitted, dropped):
-    """What one interval does to b_u by eq 163 and to b_p by eq 162, in the engine's algorithm."""
+    """Changes of b_u by eq 163 and of b_p by eq 162 in one interval of the engine's algorithm."""
     wide = {"initial": "1000 packets"}
     use = BufferAlgorithm("abs", C, {"utilisation": 0.5, "loss": 0, "damping": "none", **wide})
     loss = BufferAlgorithm("abs", C, {"utilisation": 0, "loss": 0.5, **wide})
@@ -66,24 +66,24 @@ def steps(admitted, dropped):
 
 
 def loss_seen(admitted, dropped):
-    """The loss that the algorithm took from its counters, by what it did to b_p."""
+    """Loss that the algorithm computed from its counters, inferred from the change of b_p."""
     return steps(admitted, dropped)[1] / (GAIN * INTERVAL) + 0.5
 
 
 def overloaded():
-    """A link to which twice its rate comes, and whose buffer follows u alone, by eq 163."""
+    """A link with twice its rate as load, and a buffer that follows u alone, by eq 163."""
     words = {"utilisation": 0.99, "loss": 0, "damping": "none", "initial": "5000 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 100, "200 ms").flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
 
 
 def use_seen(result):
-    """The mean utilisation that the algorithm took from its counters, by what it did to b_u."""
+    """Mean utilisation that the algorithm computed from its counters, inferred from the change of b_u."""
     t, b = buffers(result)
     return float(0.99 + (5000 - b[-1]) / (GAIN * t[-1]))
 
 
 class Counted(float):
-    """A number that counts what is done with such numbers."""
+    """A number that counts the operations on such numbers."""
 
     done = 0
 
@@ -97,15 +97,15 @@ for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"
 
 
 def watched():
-    """A link whose algorithm drops packets, sampled so often that no sample holds two of them."""
+    """A link whose algorithm drops packets, with a sampling period that never contains two of them."""
     words = {"damping": "none", "initial": "30 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
 
 
 def additions(result):
-    """Additions with which counters of admitted and of dropped packets come to the buffers of the engine's algorithm.
+    """Additions per admitted and per dropped packet, in a transcription of the engine's algorithm with equal buffers.
 
-    Counted in a transcription that goes from packet to packet; what the queue grew by is read as an interval ends.
+    The transcription processes each packet; it reads the growth of the queue at the end of an interval.
     """
     rows = series.select(result.links, "link", LINK)
     columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "backlog_bytes", "buffer_packets"))
@@ -130,7 +130,7 @@ def additions(result):
 def operations():
     """Arithmetic and comparisons of eq. 162, 164, 165, 170, 171 and the two measurements in an interval.
 
-    Counted in a transcription, which must give what the engine's algorithm gives.
+    They are counted in a transcription, whose result must be that of the engine's algorithm.
     """
     n = [Counted(x) for x in (228_000, 12_000, 0.9, GAIN, GAIN, 100, 100, 0.98, 0.02, INTERVAL, C / 8, 1.0)]
     s1, s2, before, gain_u, gain_p, b_u, b_p, u_target, p_target, time, capacity, step = n
@@ -150,7 +150,7 @@ def operations():
 
 
 def comes_to_rest(part):
-    """Whether ADT converges on a plant, with a part of the largest gain at its steepest point."""
+    """True if ADT converges on a plant, with this part of the largest gain at the steepest point."""
     plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
     steepest = 0.5 / 40
     target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end
@@ -163,7 +163,7 @@ def comes_to_rest(part):
 
 
 def same_as_undamped(steps=500):
-    """Whether ADT with K = I_u T does what eq. 163 does."""
+    """Compares ADT with K = I_u T and eq. 163, in words."""
     rng = np.random.default_rng(2)
     adt = BufferAlgorithm("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
     abs_u = BufferAlgorithm("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})

@@ -25,14 +25,14 @@ def plant(noise):
 
 
 def mean_buffer(damping):
-    """Over the second half of runs from each start."""
+    """Mean buffer over the second half of runs, per start."""
     settings = Settings(utilisation=TARGET, damping=damping)
     went = run(settings, plant(0.02), np.repeat(STARTS, COPIES), STEPS).buffers
     return went[STEPS // 2 :].mean(axis=0).reshape(-1, COPIES).mean(axis=1).tolist()
 
 
 def change_at_rest():
-    """Largest change of a buffer, whatever it is, when the utilisation has no noise."""
+    """Largest change of any of several buffers when the utilisation has no noise."""
     went = run(Settings(utilisation=TARGET), plant(0.0), [1.0, 10.0, 50.0, 500.0, 5000.0], 1000).buffers
     return float(np.abs(went - went[0]).max())
 
@@ -42,7 +42,7 @@ def quotient(error, gain, step=1.0):
 
 
 def gradients(draws=100):
-    """Whether eq 171 and eq 169 are the derivatives of F, the output for another target less the output itself."""
+    """Compares eq 171 and eq 169 with the derivatives of F, the output for another target less the output itself."""
     rng = np.random.default_rng(1)
     p, p_after, p_target, u, u_before, u_after, u_target = rng.uniform(0, 1, (7, draws))
     b = rng.uniform(1, 1000, draws)
@@ -70,7 +70,7 @@ def gradients(draws=100):
 
 
 def gain_stays_positive():
-    """Whether gains stay above 0 where the utilisation stays above its target and the loss below."""
+    """True, per gain, if it stays above 0 while the utilisation stays above its target and the loss below."""
     settings = Settings(utilisation=0.7, loss=0.05, damping="none", training="percent", gain=100.0)
     went = run(settings, Plant(), 1000.0, 1000)
     return [bool((gains > 0).all()) for gains in (went.gains_u, went.gains_p)]

@@ -36,7 +36,7 @@ def runs(figure, seed):
 
 
 def slowly(result):
-    """What the buffer does with the interval that the text states, in words; of the first seed."""
+    """Describes the buffer with the interval that section VII.3.1 states, from one run."""
     window = (SLOW_END / 2, SLOW_END)
     b = buffers(result, window)[1]
     cv = utilisation.variation(result.links, LINK, window)
@@ -52,14 +52,14 @@ def buffers(result, window=series.ALL):
 
 
 def settling(result):
-    """When the buffer comes for good within 15 % of its mean over the last quarter, s; infinite if never."""
+    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite if never."""
     t, b = buffers(result)
     final = b[t > 0.75 * END].mean()
     return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)
 
 
 def gains(result, targets):
-    """Gains over time, by the equations from what the link did in each interval: samples are intervals."""
+    """Gains over time, computed by the equations from the link's loss and utilisation in each interval."""
     settings = Settings(*targets, training="percent")
     rows = series.select(result.links, "link", LINK)
     used = np.minimum(rows["throughput_bps"].to_numpy() / C, 1.0)
@@ -72,7 +72,7 @@ def gains(result, targets):
 
 
 def converge(result, targets):
-    """Whether each gain moves less than a tenth of what it moved before, in the last quarter of the run."""
+    """True if the range of each gain in the last quarter of the run is at most a tenth of its range before."""
     went = gains(result, targets)
     cut = len(went) * 3 // 4
     late, early = np.ptp(went[cut:], axis=0), np.ptp(went[:cut], axis=0)
@@ -80,7 +80,7 @@ def converge(result, targets):
 
 
 def cycles(result):
-    """Least and largest buffers of each 20 s of the second half, packets: a cycle takes less."""
+    """Smallest and largest buffers of each 20 s of the second half, packets; a cycle is shorter."""
     t, b = buffers(result)
     parts = [b[(t > a) & (t <= a + 20)] for a in range(100, 200, 20)]
     return [float(part.min()) for part in parts], [float(part.max()) for part in parts]
@@ -113,7 +113,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """With training; how long the buffer takes to settle is over how long without, or over the run."""
+    """Metrics with training; the settling time is relative to that without training, or to the duration of the run."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

@@ -8,13 +8,13 @@ from zhang_models.linux import OBJECT, SESSION
 
 LINKS = {"A->B": 50e6, "B->C": 20e6}
 TARGETS = {"A->B": (0.95, 0.01), "B->C": (0.75, 0.05)}
-#: Packets with which a link comes to its target of use while the other one is sized.
+#: Fixed buffer with which a link reaches its target utilisation while the algorithm sizes the other link, packets.
 SMALL = {"A->B": 30, "B->C": 5}
 SETS = {"one": ("A", "B", 1), "two": ("B", "C", 1), "both": ("A", "C", 2)}
 
 
 def network(algorithm, end, fixed=None):
-    """The parking lot; links named in `fixed` have that buffer instead."""
+    """The parking lot; links in `fixed` have a fixed buffer instead of the algorithm."""
     scenario = Scenario("two-buffers", f"{end} s", sample="200 ms")
     for name, capacity in LINKS.items():
         u, p = TARGETS[name]
@@ -69,7 +69,7 @@ def measure(figure):
 
 
 def remark(sized, small):
-    """What the algorithm came to beside a small fixed buffer, in words."""
+    """Compares the buffer of the algorithm with a small fixed one, in words."""
     return (
         f"{sized.buffer:.0f} packets lose {100 * sized.loss:.1f} %; with {small.buffer:.0f}, and the other link sized, "
         f"it uses {100 * small.utilisation:.1f} % and loses {100 * small.loss:.1f} %"

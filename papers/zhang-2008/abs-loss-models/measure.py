@@ -1,4 +1,4 @@
-"""What queues lose: models solved exactly, their simulations, and packets."""
+"""Loss of queues: models solved exactly, their simulations, and packet runs."""
 
 import itertools
 
@@ -30,7 +30,7 @@ PIPE = PER_FLOW * 0.06 / 8000  # packets per flow
 SETTLED = (30, 100)  # s
 TEXT = (0, 16, 128, 512, 1024)
 LITERAL = (0, 16, 128, 1024)
-#: Trains of three packets, mostly a slot apart, or with a long pause between them: two states bring nothing.
+#: Trains of three packets, mostly one slot apart, sometimes after a long pause; two states have no arrivals.
 TRAINS = Arrivals(np.array([[0.9, 0.0, 0.1], [0.0, 0.0, 1.0], [0.25, 0.75, 0.0]]), np.array([0, 0, 3]))
 
 
@@ -39,7 +39,7 @@ def falls(values):
 
 
 def mm1b(figure):
-    """The closed form, where it is one, beside the sum; and packets."""
+    """Compares the closed form, where it is defined, with the sum and with packet runs."""
     u, b = np.meshgrid(np.delete(np.linspace(0.5, 1.5, 101), 50), np.arange(51))
     ratio = (1 - u) * u**b / (1 - u ** (b + 1))
     total = np.array([1 / (x ** -np.arange(n + 1.0)).sum() for x, n in zip(u.ravel(), b.ravel(), strict=True)])
@@ -61,7 +61,7 @@ def poisson(figure, load, places):
 
 
 def forgets(capacity, steps=2000):
-    """Theorem 18: how far apart the laws are in the end from small and large windows, and an empty and a full queue."""
+    """Theorem 18: largest final distance of laws that start from small or large windows, an empty or a full queue."""
     apart = []
     for buffer in (0, 4, 16):
         moves = matrix(Windows(2, capacity, buffer, largest=12))
@@ -73,7 +73,7 @@ def forgets(capacity, steps=2000):
 
 
 def half(windows):
-    """Half the window, rounded up, as the footnote to eq 154 has it."""
+    """Half the window, rounded up, as in the footnote to eq 154."""
     return -(-windows // 2)
 
 
@@ -104,7 +104,7 @@ def theorem_19(copies):
 
 
 def with_silence(packets, draws):
-    """Random chains whose states bring so many packets; the first two are the ones that they mostly go to."""
+    """Random chains with these numbers of packets per state; most transitions lead to the first two states."""
     rng = np.random.default_rng(1)
     for _ in range(draws):
         moves = rng.random((len(packets), len(packets))) ** 3
@@ -138,7 +138,7 @@ def equation_158(draws):
 
 
 def reno(figure):
-    """Losses of Reno beside eq 159, for flows (rows) and buffers."""
+    """Compares losses of Reno with eq 159, for flows (rows) and buffers."""
     flows, parts = np.array([10, 30, 100]), np.array([1 / 3, 1, 2])
     grid = [(n, round(n * PIPE * part)) for n in flows for part in parts]
     runs = figure.runs([tcp(figure, n, buffer) for n, buffer in grid])
@@ -167,10 +167,10 @@ def lost(run, flows):
 
 
 def as_printed(places):
-    """Eq 153 with the mean number of cells held below the line."""
+    """Eq 153 as printed, divided by the mean number of cells held."""
     sources = interrupted_bernoulli(4, 0.02, 0.08)
     held = queue(sources, places - 1)
-    # What is held as cells come is what was left a slot before.
+    # The queue at an arrival is the one that the slot before has left.
     return held.loss * sources.mean / float(np.arange(places) @ held.law.sum(axis=1))
 
 

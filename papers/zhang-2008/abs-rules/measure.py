@@ -1,4 +1,4 @@
-"""Published buffer rules, and one run by the oldest."""
+"""Published buffer rules, and one run with the oldest of them."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def ordering():
 
 
 def growth():
-    """Whether each doubling of many flows doubles the buffer, to 1 %."""
+    """Growth of the buffer with many flows, in words: linear if each doubling doubles it, to 1 %."""
     flows = 2.0 ** np.arange(14, 21)
     doubled = bscl(400.0, flows[1:], TARGET) / bscl(400.0, flows[:-1], TARGET)
     return "linear in N" if (np.abs(doubled / 2 - 1) < 0.01).all() else "other"
@@ -68,7 +68,7 @@ def plot(figure, canvas):
 
 
 def draw_rules(left, right):
-    """The buffers that rules ask for, against flows and capacities; round trips grow with the flows."""
+    """Draws the buffers of the rules against flows and capacities; round trips grow with the flows."""
     many, few = np.geomspace(2, 1024, 60), 16
     fast = np.geomspace(1e6, 1e10, 60)
     for axes, x, flows, capacities in ((left, many, many, CAPACITY), (right, fast / 1e6, few, fast)):

@@ -1,4 +1,4 @@
-"""REM with a buffer above and one below its target, for the senders of table I."""
+"""REM with a buffer above its target and with a buffer below it, for the senders of table I."""
 
 from levelflow.measure import utilisation
 from levelflow.reproduce.verdict import Noted
@@ -6,7 +6,7 @@ from levelflow.topology.bottleneck import LINK
 from zhang_models.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
 from zhang_models.linux import marking
 
-#: What the text does not give, otherwise: for Reno with 10 packets of buffer.
+#: Alternatives to our choices where the text states nothing, for Reno with 10 packets of buffer.
 OTHERWISE = {
     "with an answer to each packet": {"law": marking({"newreno": {}})},
     "with round trips of 80 to 120 ms": {"rtt": {"uniform": ["80 ms", "120 ms"]}},
@@ -23,7 +23,7 @@ def table(figure):
 
 
 def remark(reno, otherwise):
-    """What Reno uses and how long its queue is where we choose otherwise, in words."""
+    """Describes Reno's utilisation and queue under the alternatives."""
     rows = {"as set up": reno, **otherwise}
     each = (f"{100 * used.utilisation:.0f} % and {used.queue:.1f} packets {name}" for name, used in rows.items())
     return f"Reno's use and queue: {', '.join(each)}"

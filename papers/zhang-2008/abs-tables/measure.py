@@ -1,4 +1,4 @@
-"""Tables II and III, which the text lacks: buffer rules against the number of flows, and against capacity."""
+"""Tables II and III, whose values the text lacks: buffer rules against the number of flows, and against capacity."""
 
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation
@@ -15,12 +15,12 @@ SLOWEST = {(256, CAPACITY), (512, CAPACITY), (FLOWS, 512), (FLOWS, 1024)}  # row
 
 
 def rows(figure, table):
-    """The rows of a table that are run in the tier of a figure."""
+    """Returns the rows of a table that the tier of a figure includes."""
     return [row for row in table if figure.full or (row.flows, row.capacity) not in SLOWEST]
 
 
 def tables(figure):
-    """Tables II and III: lines by name, by the value that a row has of its own."""
+    """Tables II and III: lines by name, per row; the key of a row is its number of flows or its capacity."""
     if not hasattr(figure, "tables"):
         seeds = figure.seeds(5 if figure.full else 1)
         names = (*NAMES, BEST) if figure.full else NAMES
@@ -35,7 +35,7 @@ def tables(figure):
 
 
 def of(table, names, keys, what):
-    """Use, loss or buffer of some lines, where they were run: one list per seed, or the list of the only one."""
+    """Utilisation, loss or buffer of the lines that were run: one list per seed, or the list of the single seed."""
     lines = [table[key][name] for name in names for key in keys if key in table]
     runs = [[getattr(used, what) for used in run] for run in zip(*(item.each for item in lines), strict=True)]
     return Seeds(runs) if len(runs) > 1 else runs[0]
@@ -57,7 +57,7 @@ def rules(count, capacity):
 
 
 def mean_of_ratios(figure, row):
-    """What ABS as printed regulates: its loss in an interval, each of which counts alike; one share per seed."""
+    """Quantity that ABS as printed regulates: the unweighted mean of its loss per interval; one share per seed."""
     _, algorithms = buffer_rows.ways()
     network = buffer_rows.network(row, row.algorithms)
     scenarios = [
@@ -74,7 +74,7 @@ def mean_of_intervals(links, row):
 
 
 def rising(figure, row):
-    """How the loss of Stanford's rule goes on, in words."""
+    """Describes the loss of Stanford's rule over a longer run."""
     rules, _ = buffer_rows.ways()
     links = figure.runs([with_buffer(buffer_rows.network(row, row.rules), LINK, rules[STANFORD], 1)])[0].links
     windows = ((200, 400), (400, 600), (600, 1000), (1000, row.rules))

@@ -1,4 +1,4 @@
-"""ABS under changing loads, web users, datagrams and a mix of TCP variants, beside ABS in logarithms."""
+"""ABS, and ABS in logarithms, under changing loads, web users, datagrams and a mix of TCP variants."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, for comparison
 
 
 def buffer(algorithm, utilisation, loss):
-    """A buffer-sizing algorithm with these targets, or a number of packets."""
+    """Returns a buffer-sizing algorithm with these targets, or a fixed number of packets."""
     return (
         f"{algorithm} packets"
         if isinstance(algorithm, int)
@@ -26,7 +26,7 @@ def buffer(algorithm, utilisation, loss):
 
 
 def changing(algorithm):
-    """Fig 48: sixty flows, of which a third leaves at 48 s and comes back at 144 s, another at 96 and 192 s."""
+    """Fig 48: sixty flows. A third leaves at 48 s and returns at 144 s. Another leaves at 96 s and returns at 192 s."""
     network = single_bottleneck(C / 1e6, buffer(algorithm, 0.9, 0.02), END_48, "200 ms")
     identical_flows(network, 20, (30, 150), name="stay")
     for name, leaves, back in (("first", 48, 144), ("second", 96, 192)):
@@ -36,7 +36,7 @@ def changing(algorithm):
 
 
 def web(algorithm, end):
-    """Fig 49: twenty long flows and twenty users, who read a thousand pages each and so stay."""
+    """Fig 49: twenty long flows, and twenty users with a thousand pages each, so that they stay until the end."""
     network = identical_flows(
         single_bottleneck(C / 1e6, buffer(algorithm, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp"
     )
@@ -52,7 +52,7 @@ def users(network, count):
 
 
 def mixed(algorithm):
-    """Fig 50: twenty of each."""
+    """Fig 50: twenty long flows, twenty web users, and twenty constant streams."""
     network = identical_flows(
         single_bottleneck(C / 1e6, buffer(algorithm, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp"
     )
@@ -113,7 +113,7 @@ def fig49(result, end, webs):
 
 
 def bound(used):
-    """The utilisation, once for what is printed and once for what holds instead."""
+    """Utilisation for two checks: the printed value, and the corrected one."""
     return dict.fromkeys(("utilisation[second half]", "utilisation[second half, the loss binds]"), used.utilisation)
 
 
@@ -138,7 +138,7 @@ def fig50(result):
 
 
 def fixed(packets, result, capacity, end):
-    """What this traffic uses and loses with a buffer that stays, in words."""
+    """Describes utilisation and loss of this traffic with a fixed buffer."""
     used = utilisation.use(result.links, LINK, capacity, (end / 2, end))
     return f"with a buffer of {packets} it uses {100 * used.utilisation:.0f} % and loses {100 * used.loss:.1f} %"
 

@@ -9,7 +9,7 @@ ALL = [*FAST, "x100"]
 JOIN, RCP_END, EMKC_END = 5.0, 150.0, 300.0  # s
 SHARE = 0.1e6  # bit/s
 EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # alpha, Mb/s: C/N + alpha/beta, bit/s
-PACKETS = {0.2: "200 B", 0.02: "56 B"}  # as many in an interval of a flow
+PACKETS = {0.2: "200 B", 0.02: "56 B"}  # the same number of packets per interval of a flow
 
 
 def scenario(figure, law, packet="200 B", **params):
@@ -30,7 +30,7 @@ def stable(result, share):
 
 
 def sent(result, flow, window):
-    """What a flow sent in each 100 ms, bit/s: a rate read every 100 ms would be read in step with the routers."""
+    """Mean sending rate in each 100 ms, bit/s: an instantaneous sample would be in step with the routers' intervals."""
     return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 
@@ -61,12 +61,12 @@ def run(figure):
 
 
 def xcp_stable(result):
-    """Whether the sum of all rates swings by no more than 20 %."""
+    """True if the sum of all rates swings by at most 20 %."""
     return series.amplitude_pct(rates.aggregate(result.flows, ALL, series.steady(JOIN, RCP_END))[1]) <= 20.0
 
 
 def emkc_stable(results):
-    """Whether the mean of x1..x99 settles, for each alpha."""
+    """True, for each alpha, if the mean of x1..x99 settles."""
 
     def settles(result, share):
         curves = [sent(result, x, (JOIN, EMKC_END)) for x in FAST]

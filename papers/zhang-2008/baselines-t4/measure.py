@@ -1,4 +1,4 @@
-"""RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, ACKs beside the data."""
+"""RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, where ACKs share links with data."""
 
 from levelflow.measure import rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates

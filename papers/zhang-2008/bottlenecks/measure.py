@@ -1,4 +1,4 @@
-"""Bottlenecks in networks: those of max-min rates, who waits for whom, and what that makes of stability."""
+"""Bottlenecks in networks: at max-min rates, the dependencies between flows, and the effect on stability."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from zhang_models import jetmax_choice, mkc_network
 
 RANDOM = 1
 NETWORKS, QUICK_NETWORKS, FLOWS, LINKS = 500, 100, 50, 10
-SMALL = 10, 5  # flows and links of networks of which some settle by theorem 16's equations alone
+SMALL = 10, 5  # flows and links; some such networks settle by theorem 16's equations alone
 LOOKS = 1000
 
 
@@ -33,7 +33,7 @@ def networks(count, flows=FLOWS, links=LINKS, longest=5):
 
 
 def definition_6(count):
-    """Every flow has a bottleneck at max-min rates, and only there."""
+    """Definition 6: every flow has a bottleneck at max-min rates, and only at these."""
     fair, others = [], []
     for random, routes, capacities in networks(count):
         rates = maxmin(routes, capacities)
@@ -68,7 +68,7 @@ def lemmas_17_and_18(count):
 
 
 def theorem_14(count, flows=12, links=5):
-    """The spectrum of the whole is that of its links, and the whole is stable if they are, whatever the delays."""
+    """Theorem 14: the spectrum of a network is that of its links, and it is stable under any delays if they are."""
     same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # as many stable ones as others
     random = np.random.default_rng(RANDOM)
     while len(agree) < count:
@@ -104,14 +104,14 @@ def theorem_14(count, flows=12, links=5):
 
 
 def comes_back(assignment, network, rates, capacities, gains, longest):
-    """Whether 120 round trips bring a small deviation down to a tenth."""
+    """True if 120 round trips reduce a small deviation to a tenth."""
     start = rates * (1 + 1e-6 * np.cos(np.arange(rates.size)))
     end = mkc_network.iterate(network, assignment, start, 120 * longest, capacities, gains).rates[-1]
     return bool(np.abs(end / rates - 1).max() < 1e-7)
 
 
 def signals(oscillating, duration=120.0, step=0.01):
-    """Prices of two links: solutions of differential equations."""
+    """Prices of two links over time: solutions of differential equations."""
     if not oscillating:
         final = np.array([0.1, 0.15])
         return integrate(lambda _, p, __: (final - p) / 5, [0.0, -0.15], duration, step=step)
@@ -129,7 +129,7 @@ PERIOD = 6.0
 
 
 def looks(went):
-    """When the flows look, s, and the assignment after each time: the second looks half a period after the first."""
+    """Times at which the first flow reads the prices, s, and the assignments; the second reads half a period later."""
     first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
     seen = [
         [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first
@@ -138,7 +138,7 @@ def looks(went):
 
 
 def drawn_looks(went):
-    """Share of the pairs of flows that disagree in the end, if both look at moments drawn from the last period."""
+    """Share of pairs of flows that disagree in the end, if both read the prices at random times of the last period."""
     random = np.random.default_rng(RANDOM)
     moments = np.searchsorted(went.times, went.times[-1] - PERIOD * random.random((LOOKS, 2)))
     pairs = [by_price([[0, 1], [0, 1]], went.states[pair]) for pair in moments]
@@ -160,7 +160,7 @@ def corollary_7():
 
 
 def settled(count, **words):
-    """Of networks, the steps until they rest, or -1, and the largest error of a rate."""
+    """Number of steps of each network to equilibrium, or -1, and the largest relative error of a rate."""
     found = []
     for random, routes, targets in networks(count):
         result = jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, FLOWS), **words)
@@ -169,7 +169,7 @@ def settled(count, **words):
 
 
 def plainly(count, most=3000):
-    """Where networks converge without the additions to the law, in words."""
+    """Describes the convergence of networks without the additions to the law."""
     steps, errors = settled(count, ready=1.0, zero=1e-12, most=most)
     rest, other = errors[steps > 0], errors[steps < 0]
     return (
@@ -180,14 +180,14 @@ def plainly(count, most=3000):
 
 
 def in_step(count, flows, links):
-    """Networks whose flows move all at once."""
+    """Networks whose flows all move at once."""
     drawn = [(routes, targets) for _, routes, targets in networks(count, flows, links)]
     routes, targets = zip(*drawn, strict=True)
     return Batch(routes, np.array(targets), np.ones(flows, dtype=np.int64))
 
 
 def printed(batch, **rules):
-    """Which networks settle by eq 133-136 as printed, and how far from max-min rates."""
+    """Returns, per network under eq 133-136 as printed, True if it settles, and its distance from max-min rates."""
     found = rest(replace(EQUATIONS, **rules), batch, rounds=400, longest=60)
     return ~found.moves & (found.period == 1), found.distance
 
@@ -236,7 +236,7 @@ def plot(figure, canvas):
                 went.states[np.searchsorted(went.times, t), a.bottlenecks[flow]]
                 for t, a in zip(at, found, strict=False)
             ]
-            axes.plot(at, heard, marker, color="black", fillstyle="none", label=f"what flow {flow + 1} goes by")
-        axes.set(xlabel="time (s)", title="flows agree in the end" if not oscillating else "the circle stays")
+            axes.plot(at, heard, marker, color="black", fillstyle="none", label=f"read by flow {flow + 1}")
+        axes.set(xlabel="time (s)", title="flows agree in the end" if not oscillating else "the cycle persists")
     axes.legend()
-    canvas.suptitle("Fig 31: two flows that look at different times")
+    canvas.suptitle("Fig 31: two flows that read prices at different times")

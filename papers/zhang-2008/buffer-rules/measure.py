@@ -1,4 +1,4 @@
-"""Three buffer rules on traffic that their papers speak of."""
+"""Three buffer rules on the traffic that their papers assume."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def capped(paced, capacity=CAP_C, rtt_ms=RTT):
 
 
 def window(capacity, rtt_ms):
-    """The cap, a whole number of packets."""
+    """Window limit, a whole number of packets."""
     return max(int(OFFERED * capacity / HUNDRED * mean(rtt_ms) / 12_000), 1)
 
 
@@ -39,7 +39,7 @@ def mean(rtt_ms):
 
 
 def offered(capacity=CAP_C, rtt_ms=RTT):
-    """What the windows offer when nothing is lost, of the link."""
+    """Load that the windows offer without loss, relative to the capacity."""
     return HUNDRED * window(capacity, rtt_ms) * 12_000 / mean(rtt_ms) / capacity
 
 
@@ -50,7 +50,7 @@ def eun_wang_range():
 
 
 def marked():
-    """Reno flows that understand marks, REM whose target is half the buffer, and buffers across the range."""
+    """Reno flows with ECN, REM with a target of half the buffer, and buffers across the range."""
     low, high = eun_wang_range()
     sizes = [int(b) for b in np.geomspace(low, min(high, 5000), 4)]
     return sizes, [

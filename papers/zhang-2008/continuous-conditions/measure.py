@@ -1,4 +1,4 @@
-"""Conditions of others that chapter II quotes: Kelly's for unlike delays, MaxNet's, Vinnicombe's, Ying's and XCP's."""
+"""Stability conditions that chapter II quotes: Kelly's for unlike delays, MaxNet's, Vinnicombe's, Ying's and XCP's."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,11 +13,11 @@ from zhang_models import vinnicombe, ying
 
 DELAYS = (0.01, 0.1, 1.0, 5.0, 20.0)  # s
 ALL = [[delay] for delay in DELAYS] + [list(DELAYS)]  # each alone, and one flow of each on a link
-DIES_OUT = 0.1  # of a deviation, what may be left at the end of a run
+DIES_OUT = 0.1  # largest part of a deviation that may remain at the end of a run
 
 
 def critical_gain():
-    """Gain at which `x' = -k x(t-1)` neither grows nor decays: from the sizes of two waves, and by Nyquist."""
+    """Gain at which `x' = -k x(t-1)` neither grows nor decays: from the amplitudes of two waves, and by Nyquist."""
     gains = np.linspace(1.55, 1.59, 21)
     run = integrate(lambda _t, _x, past: -gains * past(1.0), np.ones(gains.size), 160.0, step=0.02, longest=1.0)
     early, late = (np.abs(run.states[(run.times >= a) & (run.times < a + 40)]).max(axis=0) for a in (40, 120))
@@ -44,12 +44,12 @@ def loads_at_rest():
 
 
 def stable(loop):
-    """By Nyquist's criterion and by the rightmost root."""
+    """True if the loop is stable by Nyquist's criterion and by its rightmost root."""
     return loop.stable and loop.roots[0].value.real < 0
 
 
 def dies_out(law, link, delays, rest, speed):
-    """Whether rates that start 20 % off come back, in the equations themselves."""
+    """True if rates that start 20 % off return to equilibrium in the nonlinear equations."""
     step = min(min(delays) / 4, 0.1 / speed)
     duration = 30 * max(*delays, 1 / speed)
     start = rest * np.linspace(0.8, 1.2, len(delays) + 2)[1:-1] if len(delays) > 1 else rest * 1.2
@@ -70,7 +70,7 @@ def ying_stable():
 
 
 def runs_die_out():
-    """The equations themselves, one delay at a time."""
+    """Runs of the nonlinear equations, one delay at a time."""
     quick = []
     for delay in DELAYS:
         rest, _ = vinnicombe.rest(100.0, [delay])

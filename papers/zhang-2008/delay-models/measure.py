@@ -17,7 +17,7 @@ def linear(a, lags, start):
 
 
 def obeys_31(x, a, delays):
-    """Whether x_i(n) = sum_j a_ij x_j(n - D_i) for every n, eq 31."""
+    """True if x_i(n) = sum_j a_ij x_j(n - D_i) for every n, eq 31."""
     past = delays.max()
     terms = [x[past - d : len(x) - d] @ row for d, row in zip(delays, a, strict=True)]
     return bool(np.allclose(x[past:], np.column_stack(terms), rtol=1e-9, atol=1e-15))
@@ -30,7 +30,7 @@ def seen_by_router(x, forward):
 
 
 def structures(draws=20):
-    """Whether the three delay structures are what each other says they are."""
+    """True if eq 31 holds for round-trip delays and, at the router, for directional ones, but for no arbitrary ones."""
     rng = np.random.default_rng(RANDOM)
     holds = []
     for flows in range(2, 2 + draws):
@@ -50,7 +50,7 @@ def structures(draws=20):
 
 
 def directions(result, link):
-    """Forward and backward delay, s: of the first packet to a router, and of what a router offers to the sender."""
+    """Forward and backward delay, s: of the first packet to a router, and of the router's feedback to the sender."""
     t, sent = series.flow_series(result.flows, "x1", "sending_rate_bps")
     _, load = series.link_series(result.links, link, "arrival_bps")
     _, offer = series.link_series(result.links, link, "signal")

@@ -1,4 +1,4 @@
-"""Figure 2: a stream that sees neither its queue nor its capacity."""
+"""Figure 2: a stream whose sender observes neither its queue nor its capacity."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def measure(figure):
 
 
 def per_second(run):
-    """Of each second, as the sender sees it: time in s, rate sent in bit/s, round trip in s, whether it backs off."""
+    """Sender's values per second: time in s, sending rate in bit/s, round trip in s, and True if it backs off."""
     t, sent = series.flow_series(run.flows, "stream", "sending_rate_bps")
     _, rtt = series.flow_series(run.flows, "stream", "rtt_s")
     _, rate = series.flow_series(run.flows, "stream", "law_rate_bps")

@@ -24,7 +24,7 @@ def t2(figure, seed):
 
 
 def users(figure, seed):
-    """As on T1, half of the users have the short path and start first."""
+    """Many users with the paths of T1: half of them have the short path and start first."""
     scenario = figure.scenario(seed=seed, name="users.toml")
     for i in range(USERS):
         start, rtt = (0, "220 ms") if i < USERS / 2 else (5, "2020 ms")
@@ -49,14 +49,14 @@ def virtual_capacity(result):
 
 
 def overload(result):
-    """Seconds of the longest time for which the arrival rate stays above 1.05 C."""
+    """Longest time for which the arrival rate stays above 1.05 C, s."""
     t, load = series.link_series(result.links, LINK, "arrival_bps")
     fits = np.concatenate(([t[0]], t[load <= 1.05 * C], [t[-1]]))
     return float(np.diff(fits).max())
 
 
 def sent(result, x, window):
-    """What a flow sent in each 100 ms, bit/s: a rate read every 100 ms would be read in step with the routers."""
+    """Mean sending rate in each 100 ms, bit/s: an instantaneous sample would be in step with the routers' intervals."""
     return series.flow_series(result.flows, x, "sending_rate_bps", window)
 
 

@@ -21,7 +21,7 @@ def by_emkc(x, capacity, alpha):
 
 
 def by_aimd(x, capacity, alpha):
-    """The decrease in the RTT of a loss takes the place of the increase, as eq 120 counts."""
+    """One step of AIMD; in the RTT of a loss the decrease replaces the increase, as eq 120 counts."""
     return aimd.step(x, capacity, alpha, BETA, pause=True)
 
 
@@ -39,7 +39,7 @@ def ratio(capacity, flows, alpha=ALPHA, eps=1e-9):
 
 
 def ratio_of_decays(load, count=100_000):
-    """What `ratio` tends to for ever smaller eps, where N alpha / C is `load`: differences shrink at losses alone."""
+    """Limit of `ratio` for eps to 0, where N alpha / C is `load`: AIMD's differences shrink only at losses."""
     total, losses = 1.0, 0
     for _ in range(count):
         losses += total > 1.0
@@ -48,7 +48,7 @@ def ratio_of_decays(load, count=100_000):
 
 
 def ratio_of_cycles(load):
-    """The same in closed form, for one increase per cycle: so many losses take the rates below the capacity again."""
+    """Limit of `ratio` for eps to 0 in closed form, for cycles of one increase and `losses` decreases."""
     losses = math.ceil(math.log(1 + load) / -math.log1p(-BETA))
     return losses / (losses + 1) * math.log1p(-BETA) / math.log1p(-load / (1 + load / BETA))
 

@@ -48,7 +48,7 @@ def local():
         return emkc.iterate(network, start, STEPS, [capacity], (alpha, beta)).rates / fixed
 
     def stable(beta):
-        """Whether a small deviation dies out under every one of some delays, equal ones among them."""
+        """True if a small deviation dies out under each of several delays, equal ones included."""
         several = [paths(routes, 1, 3, 1), *(scattered(routes, 1, LONGEST_DELAY, rng) for _ in range(2))]
         return all(np.abs(ends(beta, 1e-4, network)[-LONGEST_DELAY:] - 1).max() < 1e-5 for network in several)
 

@@ -10,7 +10,7 @@ FIELDS = ">IIffI"  # fig 18: id, seq, p, Delta, usr
 
 
 def loaded(capacity, load, router_id):
-    """A router that has seen one interval of that load, bit/s."""
+    """A router after one interval of that load, bit/s."""
     router = Router("emkc", capacity, id=router_id)
     router.arrive(round(load * DELTA / 8), None)
     router.close(DELTA)
@@ -40,7 +40,7 @@ def feedback_ages(intervals=5, packets=10):
 
 
 def additions_per_packet():
-    """By how many packet sizes the counter of an interval grows with one more packet, marked or not."""
+    """Growth of an interval's counter by one more packet, in packet sizes, after 1, 2 and 100 packets."""
 
     def counted(packets):
         router = Router("emkc", C)
@@ -53,7 +53,7 @@ def additions_per_packet():
 
 
 def variables_of_traffic():
-    """In how many of their variables two routers differ, after as many intervals, that saw different traffic."""
+    """Number of variables in which two routers differ after the same number of intervals with different traffic."""
 
     def variables(load):
         router = loaded(C, load, 1)

@@ -11,7 +11,7 @@ PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in
 X1 = (191.1, 161.1, 113.9, 108.0, 113.9, 161.1, 191.1)  # fixed points of x1, Mb/s
 LIVES = {"x1": range(7), "x2": range(1, 6), "x3": range(2, 5), "x4": range(3, 4)}  # phases
 RTT = 0.61  # of x1, s
-ACK_RATE = 1e5  # what a receiver passes on, 1/s
+ACK_RATE = 1e5  # ACK rate of a receiver, 1/s
 
 
 def phase(k):
@@ -19,19 +19,19 @@ def phase(k):
 
 
 def steady(result, name, phases=range(PHASES)):
-    """Steady rate in Mb/s by phase, of those phases in which the flow lives."""
+    """Steady rate in Mb/s by phase, for the phases in which the flow is active."""
     return {k: rates.steady_rate(result.flows, name, *phase(k)) / 1e6 for k in LIVES[name] if k in phases}
 
 
 def overshoots(result):
-    """Per cent of x1 above the larger of the fixed points before and after each event."""
+    """Overshoot of x1 over the larger of its fixed points before and after each event, per cent."""
     targets = [max(pair) for pair in zip(X1, (0.0, *X1[:-1]), strict=True)]
     peaks = [rates.peak_rate(result.flows, "x1", phase(k)) / 1e6 for k in range(PHASES)]
     return [100 * (peak / target - 1) for peak, target in zip(peaks, targets, strict=True)]
 
 
 def amplitudes(result):
-    """Per cent, of every flow in the steady window of every phase."""
+    """Oscillation of every flow in the steady window of every phase, per cent."""
     windows = [(name, series.steady(*phase(k))) for name, phases in LIVES.items() for k in phases]
     return [rates.osc_amplitude_pct(result.flows, *window) for window in windows]
 
@@ -50,7 +50,7 @@ def naive(result):
 
 
 def oscillation(result):
-    """First and last time in the fourth phase at which x1 is more than a tenth off, s; infinite if it ends so."""
+    """First and last time in the fourth phase at which x1 is more than 10 % off, s; infinite if the phase ends so."""
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
     if not wild.size:

@@ -1,4 +1,4 @@
-"""Who is bottlenecked where: dependency graphs, and the Jacobian of JetMax under an assignment."""
+"""Assignments of bottlenecks: dependency graphs, and the Jacobian of JetMax."""
 
 from itertools import combinations, product
 
@@ -27,7 +27,7 @@ EXAMPLE = assign([[0, 1], [1], [1, 2], [2]], BOTTLENECKS)
 
 
 def acyclic_by_max_min(draws=40):
-    """Whether all routes over three links whose max-min rates have these bottlenecks make a graph without a cycle."""
+    """True if all routes over three links with these bottlenecks at max-min rates give a graph without a cycle."""
     random = np.random.default_rng(RANDOM)
     ways = [[way for n in (1, 2, 3) for way in combinations(range(3), n) if b in way] for b in BOTTLENECKS]
     wanted, found = [[b] for b in BOTTLENECKS], []

@@ -32,7 +32,7 @@ def listed(times):
 
 
 def crossed(figure):
-    """Runs at 10 and 100 Mb/s with the other mode of settling."""
+    """Runs at 10 and 100 Mb/s with the settling mode "per-switch"."""
 
     def per_switch(capacity):
         return [scenario.set("law.jetmax.settle", "per-switch") for scenario in one_link(figure, capacity)]
@@ -41,7 +41,7 @@ def crossed(figure):
 
 
 def one_link(figure, capacity):
-    """The scenario at a capacity, for several phases of the router; the dearest runs show one in the quick tier."""
+    """The scenario at a capacity, for several phases of the router; the longest runs have one in the quick tier."""
     phases = 1 if capacity > 1e9 and not figure.full else 5
     changes = {"link.1.capacity": f"{capacity:.0f} b/s"}
     if capacity == CAPACITIES[0]:
@@ -99,7 +99,7 @@ def over_numbers(groups):
 
 
 def medians(groups):
-    """Per column of the groups, which are tables of several phases, the medians of the groups."""
+    """Median of each group, per column; a group is a table with one row per phase."""
     return zip(*([median(column) for column in zip(*phases, strict=True)] for phases in groups), strict=True)
 
 
@@ -113,7 +113,7 @@ def settling_together(flows, share):
 
 
 def steps_to_shrink(rate, share):
-    """Changes of a rate until its distance from the share is a hundredth of the first one."""
+    """Number of rate changes until the distance from the share is a hundredth of the initial distance."""
     off = np.abs(rate - share)
     until = np.argmax(off <= 0.01 * off[0])
     return int(np.count_nonzero(np.diff(rate[: until + 1])))

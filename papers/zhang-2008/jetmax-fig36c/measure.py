@@ -9,7 +9,7 @@ RTT = 2.0  # s, of x1 and x3
 
 
 def phases(flows):
-    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 beside them, all four; the farthest of those that are equal."""
+    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 with them, all four; for equal flows the most distant one."""
     rate = {
         (flow, start): rates.steady_rate(flows, flow, start, end) / 1e6
         for flow, (start, end) in [("x1", (0.0, 30.0)), *SHARED.items(), ("x3", (60.0, 90.0)), *ALL.items()]

@@ -19,14 +19,14 @@ def population(result, window):
 
 
 def short_rate(result, window):
-    """Times and the mean sending rate of active mice, bit/s; those with mice only."""
+    """Times with active mice, and the mean sending rate of the mice, bit/s."""
     t, total = rates.aggregate(result.flows, MICE, window)
     _, active = population(result, window)
     return t[active > 0], total[active > 0] / active[active > 0]
 
 
 def fair_rate(result, window):
-    """What max-min fairness gives each flow when the mice of one window share with two long flows, bit/s."""
+    """Max-min fair rate of a flow while the mice of a window share the link with two long flows, bit/s."""
     return C / (2 + population(result, window)[1])
 
 

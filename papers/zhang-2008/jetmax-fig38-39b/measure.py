@@ -7,7 +7,7 @@ from levelflow.reproduce.drawing import draw_expected
 END = 260.0
 RTT = 0.1  # s, of the long flow
 LONELY = (230.0, END)  # all mice are gone
-SETTLED = (5.0, END)  # before, the first ACKs name the first router, which has measured nothing
+SETTLED = (5.0, END)  # earlier ACKs name the first router, which has no measurement yet
 LOSS = {  # 10 % before each router, and half of the ACKs
     "link.access1.loss": 0.1,
     "link.access1.reverse": {"loss": 0.5},

@@ -18,7 +18,7 @@ def by_rtt(full):
 
 
 def after(rtt):
-    """When observation begins: start-up takes three round trips and six steps more, at least one each."""
+    """Start of the observation, s: start-up takes three round trips and six more steps of at least one each."""
     return max(DISCARD, 12 * rtt)
 
 
@@ -43,7 +43,7 @@ def utilisation(result, capacity, begin):
 
 
 def measured(figure):
-    """Per seed the pairs of capacity and result, and of round trip and result; round trips and starts are random."""
+    """Pairs of capacity and result, and of round trip and result, per seed; round trips and starts are random."""
     points = [(of_capacity, c) for c in by_capacity(figure.full)] + [(of_rtt, d) for d in by_rtt(figure.full)]
     seeds = figure.seeds(5 if figure.full else 3, quick=1)
     results = iter(figure.runs([of(figure, value, seed) for seed in seeds for of, value in points]))

@@ -26,7 +26,7 @@ def steps_until(ok):
 
 
 def resting():
-    """Lemma 19 on a link that a flow of another bottleneck crosses: (gamma C - u) / N each, gamma C together."""
+    """Lemma 19 on a link with a flow of another bottleneck: (gamma C - u) / N each, gamma C in total."""
     capacity, gamma, unresponsive = 1e7, 0.95, 2e6
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])
     targets = [gamma * capacity, unresponsive]
@@ -38,7 +38,7 @@ def resting():
 
 
 def deviation(rng, tau, steps):
-    """Distance from rest, by step, in a network whose flows keep a consistent assignment, under random delays."""
+    """Distance from equilibrium, by step, in a network with a constant consistent assignment, under random delays."""
     routes = random_routes(rng, 30, LINKS, 1, 4)
     bottlenecks = random_consistent(rng, routes).bottlenecks
     network = scattered(routes, LINKS, LONGEST, rng)
@@ -98,7 +98,7 @@ def fairness():
 
 
 def loss():
-    """Eq 151-152: with N counted by what arrives, senders rest at a rate inflated by the mean survival."""
+    """Eq 151-152: a router counts N from arrivals, so the equilibrium rate is inflated by the mean survival."""
     capacity, gamma, unresponsive, survival = 1e10, 0.95, 1e9, np.array([0.9, 0.8, 0.7])
     target = gamma * capacity - unresponsive
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])

@@ -8,7 +8,7 @@ TWO_LINKS = {"R1->R2": 0.9, "R2->R3": 0.8}
 
 
 def one_link(gamma):
-    """Leaves the first link and the flow that crosses no other."""
+    """Removes all but the first link and the flow that crosses only this link."""
 
     def edit(scenario):
         scenario.raw["link"] = scenario.raw["link"][:1]

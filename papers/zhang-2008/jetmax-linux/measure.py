@@ -25,7 +25,7 @@ def measure(figure):
 
 
 def crossed(value, other):
-    """A time with that of the mode of ns-2 beside it."""
+    """Returns a time, with that of the ns-2 mode as a note."""
     others = ", ".join(f"{time:.1f}" for time in (other if isinstance(other, list) else [other]))
     return Noted(value, f"with settle = per-adjustment, as in figure 41: {others} s")
 
@@ -90,7 +90,7 @@ def in_mbps(flows):
 
 
 def routers(flows):
-    """The routers that x1 takes for its bottleneck: those at which its links begin."""
+    """Routers that x1 selects as its bottleneck, one after another: those at which the links begin."""
     return [link.split("->")[0] for link in rates.bottleneck_sequence(flows, "x1", RTT)]
 
 

@@ -11,7 +11,7 @@ FLOWS = ("x1", "x2")
 JOIN, END = 30.0, 70.0  # of lossy ACKs
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
-SURVIVE = (0.9, 0.8)  # shares of packets
+SURVIVE = (0.9, 0.8)  # fractions of packets that survive
 SHIFT = 1.01  # s, half the round trip of x2
 
 
@@ -28,7 +28,7 @@ def measure(figure):
 
 
 def difference(free, lossy, flow):
-    """Largest distance of the rates of a flow from those of the other run up to SHIFT away, in percent of the capacity.
+    """Largest difference between a flow's rates in two runs shifted by up to SHIFT, in per cent of the capacity.
 
     A curve lies between its extremes; either run is compared with the other.
     """

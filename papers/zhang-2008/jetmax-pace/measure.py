@@ -41,7 +41,7 @@ def flat_time(flows):
 
 
 def flat_rates(flows):
-    """Smallest and largest rate before that."""
+    """Smallest and largest rate until the rate leaves its initial value."""
     _, rate = rates.rate_series(flows, "x", (0.0, flat_time(flows) - 1e-3))
     return [float(rate.min()), float(rate.max())]
 

@@ -20,11 +20,11 @@ LARGEST = float(np.finfo(np.float32).max)
 XCP_WIRE = ">BBBBffff"  # protocol, length, version and format, unused, gap, round-trip time, reverse feedback, change
 TCP_HEADER = 20  # bytes
 HOPS = 100
-TURNS = 3  # the fastest of which counts
+TURNS = 3  # the fastest one counts
 
 
 def default(name):
-    """Default of a number that JetMax has for a parameter."""
+    """Default of a numeric parameter of JetMax."""
     law = next(law for law in json.loads(_core.laws()) if law["name"] == "jetmax")
     return next(float(param["default"]) for param in law["params"] if param["name"] == name)
 
@@ -45,7 +45,7 @@ def fields(header):
 
 
 def interval(packets, elapsed=DELTA, capacity=C):
-    """What a router reports after an interval with these packets: load in bit/s, and fair share in bit/s."""
+    """Load and fair share that a router reports after an interval with these packets, bit/s."""
     router = Router("jetmax", capacity)
     for header in packets:
         router.arrive(1000, header)
@@ -90,7 +90,7 @@ def n_estimation():
 
 
 def sums_changed(bottleneck):
-    """How many sums a packet adds to: its hop count, and those of the load and of the gaps."""
+    """Number of sums to which a packet adds: its hop count, and those of the load and of the gaps."""
     other = packet(1, 5000.0, 0.01)
     base, bigger, wider = (
         interval([other, packet(bottleneck, *numbers)]) for numbers in ((1000.0, 0.01), (2000.0, 0.01), (1000.0, 0.02))
@@ -105,7 +105,7 @@ def resident():
 
 
 def growth(flows):
-    """By how many bytes this process grows while a router sees a packet of each of so many flows."""
+    """Memory growth of this process while a router processes one packet of each flow, bytes."""
     router = Router("jetmax", C)
 
     def see(numbers):
@@ -120,7 +120,7 @@ def growth(flows):
 
 
 def state_per_flow(flows=1_000_000):
-    """Whole bytes per flow, measured in a process of its own: other figures would hide a growth of this one."""
+    """Whole bytes per flow, measured in a separate process, since other figures' memory could hide the growth."""
     done = subprocess.run([sys.executable, __file__, str(flows)], capture_output=True, text=True, check=True)
     return round(int(done.stdout) / flows)
 
@@ -131,7 +131,7 @@ def xcp_packet(gap=0.01, rtt=0.1, change=1e9):
 
 
 def xcp_router(load=0.99):
-    """A router that grants and takes back in the interval that begins: it was nearly full in the last one."""
+    """A router with positive and negative feedback in the current interval: it was nearly full in the last one."""
     router = Router("xcp", C)
     for _ in range(10):
         router.arrive(round(load * C * DELTA / 80), xcp_packet())
@@ -148,9 +148,9 @@ def changed(before, after):
 
 
 def xcp_operations():
-    """Multiplications and additions that a packet of XCP costs a router.
+    """Multiplications and additions of an XCP router per packet.
 
-    A sum that grows, or a pool that shrinks, is an addition, and so is each term but the first of what is granted.
+    A sum that grows or a pool that shrinks is an addition. So is each term of the granted feedback but the first.
     """
     router = xcp_router()
     router.arrive(1000, xcp_packet())
@@ -176,7 +176,7 @@ def xcp_operations():
 
 
 def seconds(law, routers):
-    """CPU time of a flow over a chain of links, so many of whose routers run its law."""
+    """CPU time of a flow over a chain of links, where this number of routers runs its law, s."""
     scenario = Scenario("chain", "3 s", sample="3 s")
     for hop in range(HOPS):
         capacity = "100 Mb/s" if hop == 0 else "1 Gb/s"
@@ -189,7 +189,7 @@ def seconds(law, routers):
 
 
 def cost_ratios(runs):
-    """Times that a router of JetMax takes for a packet over those of XCP, which takes turns with it."""
+    """Time per packet of a JetMax router over that of an XCP router, per run; the two are measured alternately."""
     chains = [(law, routers) for law in ("jetmax", "xcp") for routers in (HOPS, 1)]
     times = np.array([[[seconds(*chain) for chain in chains] for _ in range(TURNS)] for _ in range(runs)]).min(axis=1)
     return Seeds([float((many - one) / (other - single)) for many, one, other, single in times])
@@ -228,7 +228,7 @@ def membership():
 
 
 def names_its_tightest(rng, band, zero):
-    """Whether a random path names its largest price or, if that counts as zero, the smallest share among zeros.
+    """True if a random path names its largest price or, if that counts as zero, the smallest share among zeros.
 
     Prices up to `band` are zero for the law, those up to `zero` for the rule.
     """
@@ -284,14 +284,14 @@ def xcp_bytes_used():
 
 
 def uses(plain, other, at):
-    """Whether a router did something else, or wrote something else, for a header whose word at an offset is another."""
+    """True if a change of the header's word at an offset changes the router's state or the words that it writes."""
     rest = [slice(0, at), slice(at + 4, None)]
     wrote = other[1][at : at + 4] != other[2][at : at + 4]
     return wrote or plain[0] != other[0] or any(plain[1][part] != other[1][part] for part in rest)
 
 
 def refuses_nan(wire, at):
-    """Whether a router takes the four bytes at an offset for a number of 32 bits."""
+    """True if a router reads the four bytes at an offset as a float and rejects NaN."""
     try:
         Router("jetmax", C).arrive(1000, wire[:at] + struct.pack(">f", float("nan")) + wire[at + 4 :])
     except ValueError:

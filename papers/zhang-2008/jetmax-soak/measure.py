@@ -18,7 +18,7 @@ RANDOM_ACK_DELAY = {
 
 
 def network(seed):
-    """A chain with shortcuts, all data in one direction, so that no ACK shares a link with data."""
+    """A chain with shortcuts; all data has one direction, so that no ACK shares a link with data."""
     draw = random.Random(seed)
     nodes = draw.randint(3, 7)
     pairs = [(a, a + 1) for a in range(nodes - 1)]

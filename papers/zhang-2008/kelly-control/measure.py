@@ -10,7 +10,7 @@ LAST = 18.0  # of 20 s
 
 
 def converges(result):
-    """Near C + omega, and nearer to it than to C in the mean: omega is less than the bound."""
+    """True if the rate is near C + omega, and in the mean nearer to it than to C, as omega is below the tolerance."""
     t, rate = rates.rate_series(result.flows, "x1")
     return series.is_stable(t, rate, FIXED, within=0.02) and series.mean(rate[t >= LAST]) > (C + FIXED) / 2
 

@@ -15,7 +15,7 @@ STEPS = 600
 
 
 def equations():
-    """Eq 1-2 by hand for two users; one of them alone on its link rests at C + omega."""
+    """Eq 1-2 by hand for two users; a single user on a link has its equilibrium at C + omega."""
     rng = np.random.default_rng(RANDOM)
     kappa, omega, capacity = np.array([0.1, 0.05]), np.array([3.0, 5.0]), np.array([10.0, 40.0])
     network = paths([[0, 1], [1]], 2, [4, 3], [[1, 3], [0, 2]])
@@ -24,8 +24,8 @@ def equations():
 
     x = [start] * 10
     for n in range(10, 60):
-        first = 1 - capacity[0] / x[n - 4][0]  # said 3 steps ago of what was sent 1 step before
-        second = 1 - capacity[1] / (x[n - 4][0] + x[n - 3][1])  # said 1 step ago of 3 and 2 steps before
+        first = 1 - capacity[0] / x[n - 4][0]  # price from 3 steps ago, for data sent 1 step earlier
+        second = 1 - capacity[1] / (x[n - 4][0] + x[n - 3][1])  # price from 1 step ago, 3 and 2 steps earlier
         paid = np.array([x[n - 4][0] * (first + second), x[n - 3][1] * second])
         x.append(x[n - 1] + kappa * (omega - paid))
     alone = kelly.iterate(paths([[0]], 1, 3, 1), [500.0], STEPS, lambda load: emkc.price(load, C), (KAPPA, OMEGA))
@@ -47,7 +47,7 @@ def one_flow():
 
 
 def network(rng):
-    """Users and links, all of which are used."""
+    """Random users and links; each link has a user."""
     while True:
         users, links = rng.integers(1, 41, 2)
         routes = rng.random((users, links)) < rng.uniform(0.1, 0.9)
@@ -56,7 +56,7 @@ def network(rng):
 
 
 def lemma_13():
-    """Equilibria by Newton's method, which a residual certifies, in random networks and in two links in series."""
+    """Equilibria by Newton's method, certified by a residual, in random networks and on two links in series."""
     rng = np.random.default_rng(RANDOM)
     errors = []
     for _ in range(NETWORKS):

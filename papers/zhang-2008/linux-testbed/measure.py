@@ -1,4 +1,4 @@
-"""The module in Linux, as its successor does it: `levelflow-net router --dev` in network namespaces."""
+"""Figures of the Linux module, measured on its successor: `levelflow-net router --dev` in network namespaces."""
 
 import json
 import statistics

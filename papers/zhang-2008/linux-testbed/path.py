@@ -1,6 +1,6 @@
 """Three namespaces in a row, a router of JetMax in the middle: `path.py LEVELFLOW_NET` prints what it measures as JSON.
 
-The namespaces have no names: they end with this process, whatever ends it.
+The namespaces have no names, so they end with this process, however it ends.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ NEWNET = 0x40000000
 UDP_SEGMENT, UDP_GRO, RCVBUFFORCE = 103, 104, 33
 HERE, THERE = "10.77.1.1", "10.77.2.1"
 TURNS, TICKING, INTERVAL = 5, "500 ms", "5 ms"
-#: Packets of 1500 B on the wire in each send, as a card would cut them; 44 fit a datagram of 64 kB.
+#: Payload and number of the packets per send, cut as by a network card; 1500 B each on the wire, 44 per 64 kB.
 SEGMENT, SEGMENTS = 1458, 44
 SENDING, LOST = 2.0, 0.5  # s; an ACK that takes longer is lost
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -53,7 +53,7 @@ def checked(status):
 
 
 def build(here, router, there):
-    """Two pairs of devices, and routes over them; what leaves the router for `there` is the bottleneck."""
+    """Creates two pairs of devices and routes over them; the router's device towards `there` is the bottleneck."""
     enter(router)
     for device, far, near in (("lf0", here, 1), ("lf1", there, 2)):
         ip(f"link add {device} type veth peer name lf netns /proc/{os.getpid()}/fd/{far}")
@@ -75,7 +75,7 @@ def ip(words):
 
 @contextlib.contextmanager
 def running(program, *options):
-    """A router at the bottleneck, from its first reading on; gives the process and its first reading."""
+    """Runs a router at the bottleneck; yields its process after the first reading."""
     command = [program, "router", "--dev", "lf1", "--capacity", "10 Gb/s", "--json", "--realtime", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -87,14 +87,14 @@ def running(program, *options):
 
 
 def ticking(program):
-    """By how much the latest of some hundred ends of intervals is late, us."""
+    """Largest delay of the end of an interval, us."""
     with running(program, "--set", f"interval={INTERVAL}", "--duration", TICKING, "--every", "100 ms") as process:
         last = process.stdout.readlines()[-1]
     return json.loads(last)["worst_late_ns"] / 1e3
 
 
 def load_and_unload(program, here, router, there):
-    """Whether packets pass with a router, and after it was asked to stop."""
+    """True if packets pass while a router runs, and after its detach command."""
     sender, receiver = sockets(here, there)
     enter(router)
     with running(program, "--every", "20 ms", "--duration", "10 s") as process:
@@ -105,7 +105,7 @@ def load_and_unload(program, here, router, there):
 
 
 def forwarded(program, here, router, there):
-    """Mb/s that pass the router, headers of JetMax in each packet; 0 if one packet is lost."""
+    """Throughput of the router with JetMax headers in each packet, Mb/s; 0 if a packet is lost."""
     sender, receiver = sockets(here, there)
     enter(router)
     count = 0
@@ -136,7 +136,7 @@ def sockets(here, there):
 
 
 def exchange(sender, receiver):
-    """Sends a burst and waits until all of it has come; a packet that is lost never comes."""
+    """Sends a burst and waits for all its packets; returns False if one is lost."""
     sender.send(BURST)
     missing = len(BURST)
     while missing > 0:

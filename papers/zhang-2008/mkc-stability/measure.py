@@ -13,7 +13,7 @@ RANDOM = 1
 SYSTEMS, QUICK_SYSTEMS, DRAWS, LONGEST = 200, 100, 3, 50
 ITERATED = 4
 C = 10.0
-#: Of EMKC with C = 10, alpha/beta = 5 and beta = 2.1: rates, gain, price and slope.
+#: Rates, gain, price and slope of EMKC with C = 10, alpha/beta = 5 and beta = 2.1.
 TWO_FLOWS = np.array([10.0, 10.0]), 2.1, 0.5, 10.0 / 20.0**2
 
 #: Prices of a load, with their derivatives.
@@ -25,14 +25,14 @@ PRICES = (
 
 
 def at_rest(kind, flows, ratio):
-    """Rates, price and slope where flows with these alpha/beta rest."""
+    """Rates, price and slope at the equilibrium of flows with these alpha/beta."""
     price, slope = PRICES[kind]
     rates = mkc.fixed_point(price, ratio, flows)
     return rates, float(price(rates.sum())), float(slope(rates.sum()))
 
 
 def equal_flows(rng):
-    """Flows with one gain, drawn so that the conditions of theorem 7 hold or fail about as often."""
+    """Random flows with one gain; the conditions of theorem 7 hold about as often as they fail."""
     kind, flows = rng.integers(len(PRICES)), int(rng.integers(2, 21))
     ratio = C / flows * rng.uniform(0.1, 5)
     rates, price, slope = at_rest(kind, flows, ratio)
@@ -40,7 +40,7 @@ def equal_flows(rng):
 
 
 def theorem_7():
-    """The Jacobian of eq 65 by differences, and where its iteration ends, against the closed forms."""
+    """Jacobian of eq 65 by differences, and final rates of its iteration, against the closed forms."""
     rng = np.random.default_rng(RANDOM)
     flows, ratio, beta, symmetric, eigenvalues, ends = 5, 1.3, 0.3, [], [], []
     for kind, (price, _) in enumerate(PRICES):
@@ -64,7 +64,7 @@ def theorem_7():
 
 
 def iteration_returns(rng, kind, ratio, delays, system):
-    """Whether a small deviation from rest is smaller in the end, by eq 61 itself."""
+    """True if a small deviation from equilibrium has shrunk at the end of the iteration of eq 61."""
     rates, beta, *_ = system
     forward = rng.integers(0, delays[:, None])
     start = rates * (1 + 1e-6 * rng.uniform(-1, 1, rates.size))
@@ -74,9 +74,9 @@ def iteration_returns(rng, kind, ratio, delays, system):
 
 
 def systems():
-    """Of systems away from the bounds by 1 %: the condition, and whether they are stable under each of some delays.
+    """Yields random systems at least 1 % away from the bounds: the condition, and the stability under several delays.
 
-    The first delays are none. Of the first systems that are away by 10 %, the equations are iterated, too.
+    The first delays are one step for all flows. The equations of the first systems 10 % away are iterated, too.
     """
     rng, iterated = np.random.default_rng(RANDOM), 0
     while True:
@@ -98,7 +98,7 @@ def systems():
 def corollary_3(found):
     """Shares of delays, and of systems under all of their delays, that are stable if and only if the condition holds.
 
-    The first delays of a system are none, which are not heterogeneous.
+    The share of delays omits the first ones of each system, which are equal.
     """
     single = [verdict == condition.holds for condition, stable in found for verdict in stable[1:]]
     enough = np.mean([all(stable) for condition, stable in found if condition.holds])
@@ -110,7 +110,7 @@ def corollary_3(found):
 
 
 def theorem_8(count):
-    """Gains of their own: both orders of the scaling, and systems that the condition admits but that are unstable."""
+    """Theorem 8, one gain per flow: both orders of the scaling, and unstable systems that meet the condition."""
     rng = np.random.default_rng(RANDOM)
     symmetric, counterexamples, admitted = [], 0, 0
     while admitted < count:

@@ -1,4 +1,4 @@
-"""What senders lose when they overshoot a full link: closed forms beside the equations that they solve."""
+"""Losses of senders that overshoot a full link: closed forms against the equations that they solve."""
 
 import itertools
 
@@ -19,18 +19,18 @@ LINK = 1000.0  # kb/s
 
 
 def slope(times, values):
-    """Of a straight line through the logarithms."""
+    """Slope of a straight line through the logarithms."""
     return np.polyfit(np.log(times), np.log(values), 1)[0]
 
 
 def lost(law, duration, step, every=100):
-    """What the equation of motion loses by some times, and what the closed form says."""
+    """Losses over time by the equation of motion, against the closed form."""
     went = integrate_excess(law, duration, step=step, every=every)
     return Against(went.states[1:, -1], law.excess(went.times[1:]))
 
 
 def windows():
-    """Lemma 1: the recurrence per ACK beside eq 14."""
+    """Lemma 1: the recurrence per ACK against eq 14."""
     errors = []
     for start in (10.0, PIPE, 100.0):
         law = WindowAimd(CAPACITY, start)
@@ -44,7 +44,7 @@ def windows():
 
 
 def scalable():
-    """Lemma 4, with what is sent counted in ACKs: each brings itself and the growth of the window."""
+    """Lemma 4, with packets counted per ACK: each ACK permits one packet, plus the growth of the window."""
     law = ScalableTcp(CAPACITY, PIPE)
     seconds = 20
     after = law.windows_per_ack(round(CAPACITY * seconds))
@@ -78,12 +78,12 @@ def map_of(omega):
 
 
 def quotient(law, h=1e-4):
-    """Slope of the map at its rest by differences."""
+    """Slope of the map at its equilibrium, by differences."""
     return float(law.update(law.rest + h) - law.update(law.rest - h)) / (2 * h)
 
 
 def marked():
-    """Lemma 6, with rest, slope and boundary from the map itself."""
+    """Lemma 6, with equilibrium, slope and boundary from the map itself."""
     rests, slopes = [], []
     for omega in (300.0, 800.0, 1200.0):
         law = map_of(omega)
@@ -100,7 +100,7 @@ def marked():
 
 
 def settles():
-    """Figure 8(a): the orbit from 1 % away changes sides at each step and comes nearer."""
+    """Figure 8(a): the orbit from 1 % away changes sides at each step and converges."""
     law = map_of(MTU / TRIPS[0])
     away = law.orbit(1.01 * law.rest, 1000) - law.rest
     decays = (away[1:] * away[:-1] < 0).all() and (np.diff(np.abs(away)[::2]) < 0).all() and abs(away[-1]) < 0.1
@@ -148,7 +148,7 @@ def measure(figure):
 
 
 def follows(law):
-    """Slope of what the equation of TFRC loses."""
+    """Slope of the losses by the equation of TFRC."""
     went = integrate_excess(law, 100.0, step=0.01, every=100)
     late = went.times >= 10
     return slope(went.times[late], went.states[late, -1])
@@ -163,7 +163,7 @@ def plot(figure, canvas):
         orbit = law.orbit(off * law.rest, 300)
         axes.plot(orbit, linewidth=0.7)
         axes.axhline(LINK, color="grey", linestyle=":", linewidth=1)
-        reach = 1.2 * np.abs(orbit[orbit < 2 * law.rest] - law.rest).max()  # but for what leaves the domain
+        reach = 1.2 * np.abs(orbit[orbit < 2 * law.rest] - law.rest).max()  # without rates that leave the domain
         axes.set(xlabel="step", ylabel="rate (kb/s)", xlim=(0, 300), ylim=(law.rest - reach, law.rest + reach))
         axes.set_title(f"RTT {1e3 * trip:g} ms: rest at {law.rest:.0f} kb/s, loss {1 - LINK / law.rest:.1%}")
     for axes, check in zip(below, ("tfrc-fig8a[0]", "tfrc-fig8b[0]"), strict=True):
@@ -171,7 +171,7 @@ def plot(figure, canvas):
 
 
 def draw_excess(left, right):
-    """What senders send beyond the capacity until they hear of it, and all that they send until then."""
+    """Draws the packets sent beyond the capacity until the first feedback, and the sending rates until then."""
     laws = {
         "TCP": WindowAimd(CAPACITY, PIPE),
         "Scalable TCP": ScalableTcp(CAPACITY, PIPE),
@@ -183,8 +183,8 @@ def draw_excess(left, right):
         left.plot(late, law.excess(late), label=name)
         right.plot(soon, law.rates(soon) / CAPACITY)
     tracked = integrate_excess(TrackedAimd(CAPACITY, ONE_A_TRIP, RTT), soon[-1], step=0.005)
-    right.plot(tracked.times, tracked.states[:, 0] / CAPACITY, "--", label="rate AIMD that sees its RTT grow")
-    left.set(xscale="log", yscale="log", xlabel="until the sender hears (s)", ylabel="packets lost")
+    right.plot(tracked.times, tracked.states[:, 0] / CAPACITY, "--", label="rate AIMD that measures its RTT")
+    left.set(xscale="log", yscale="log", xlabel="time until feedback (s)", ylabel="packets lost")
     left.set_title("self-clocked windows overshoot least")
     right.set(xlabel="time from when the link is full (s)", ylabel="rate / capacity", ylim=(0.9, 3))
     right.set_title("rates grow without bound")

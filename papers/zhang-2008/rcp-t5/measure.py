@@ -8,11 +8,11 @@ from levelflow.reproduce.verdict import Noted, Seeds
 
 LINK = "R1->R2"
 BURST = (30.0, 35.0)  # s
-BATCHES = [(10.0 * k, 10.0 * k + 10.0) for k in range(1, 10)]  # the first batch finds an empty link
+BATCHES = [(10.0 * k, 10.0 * k + 10.0) for k in range(1, 10)]  # without the first batch, which arrives at an empty link
 
 
 def losses(links):
-    """Largest loss of each batch."""
+    """Largest loss rate in each batch of arrivals."""
     return [queues.loss_rate_max(links, LINK, batch) for batch in BATCHES]
 
 

@@ -1,4 +1,4 @@
-"""Lemmas 8 to 12 and theorems 5 and 6: classes of matrices that need no more than rho(A) < 1."""
+"""Lemmas 8 to 12 and theorems 5 and 6: classes of matrices that are stable if rho(A) < 1."""
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def members(name, rng, count):
 
 
 def iff(name, rng, count):
-    """Whether all members are stable under all draws if rho(A) < 1, and not otherwise."""
+    """True if each member is stable under all draws exactly if rho(A) < 1."""
     outcomes = []
     for matrices, below in members(name, rng, count):
         delays = rng.integers(1, 31, (len(matrices), 21, matrices.shape[-1]))
@@ -43,7 +43,7 @@ def radial(rng, count):
 
 
 def included(rng, count):
-    """Whether each sample that is of a class is of those that include it; general matrices are samples, too."""
+    """True, per inclusion, if each sample of the inner class belongs to the outer one; general matrices included."""
     samples = [random_member(name, size, rng) for name in CLASSES for size in SIZES for _ in range(count)]
     samples += [rng.normal(size=(2, 2)) for _ in range(20)]
     found = [{name for name, member in classify(sample).items() if member.holds} for sample in samples]
@@ -51,7 +51,7 @@ def included(rng, count):
 
 
 def all_included(matrix):
-    """Whether a matrix is of every class that includes one of its own."""
+    """True if a matrix belongs to every class that includes one of its classes."""
     own = {name for name, member in classify(matrix).items() if member.holds}
     return all(inner not in own or outer in own for inner, outer in INCLUSIONS)
 

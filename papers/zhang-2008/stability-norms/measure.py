@@ -1,4 +1,4 @@
-"""Chapter IV: norms that prove stability under delay, tried on random matrices and delays."""
+"""Chapter IV: norms that prove stability under delay, tested on random matrices and delays."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def matrices(rng, size, count):
 
 
 def counterexamples(rng, batches):
-    """How many of the matrices some of 20 draws of delays make unstable."""
+    """Number of matrices that at least one of 20 draws of delays makes unstable."""
     count = 0
     for batch in batches:
         delays = rng.integers(1, LONGEST + 1, (len(batch), DRAWS, batch.shape[-1]))
@@ -44,7 +44,7 @@ def ways_and_trips(rng, count):
 
 
 def asynchronous(rng, count):
-    """Section IV.2.2: delays that change all the time; eq 37; what diagonal delays allow beyond."""
+    """Section IV.2.2: delays that change in each step; eq 37; a matrix that is stable under diagonal delays only."""
     drawn = [rng.normal(size=(size, size)) for size in rng.integers(2, 11, count)]
     drawn = [matrix * rng.uniform(0.5, 0.95) / absolute_radius(matrix).upper for matrix in drawn]
     bounds = [absolute_radius(matrix) for matrix in drawn]
@@ -61,7 +61,7 @@ def asynchronous(rng, count):
 
 
 def dies_out(rng, drawn, bounds, longest=8, steps=2000):
-    """Whether each system converges while its delays D_ij(n) are drawn anew in each step."""
+    """True if each system converges while its delays D_ij(n) are drawn anew in each step."""
     padded, weights = np.zeros((len(drawn), 10, 10)), np.zeros((len(drawn), 10))
     for k, (matrix, bound) in enumerate(zip(drawn, bounds, strict=True)):
         padded[k, : len(matrix), : len(matrix)] = matrix
@@ -77,7 +77,7 @@ def dies_out(rng, drawn, bounds, longest=8, steps=2000):
 
 
 def symmetric(rng, every):
-    """Theorem 1: the largest root of so many matrices of all sizes with 50 draws each."""
+    """Theorem 1: the largest root of `every` matrices of all sizes, with 50 draws of delays each."""
     largest = []
     for size, part in zip(SIZES, np.array_split(np.arange(every), len(SIZES)), strict=True):
         count = part.size
@@ -93,7 +93,7 @@ def norm_2(batch):
 
 
 def monotonic(rng, each):
-    """Theorem 2: counterexamples for four norms, and whether rho(A) is below each."""
+    """Theorem 2: counterexamples for four norms, and, per norm, True if rho(A) is below it."""
     count, below = 0, []
     for order in (1, 2, np.inf, "weighted"):
         for size in SIZES:

@@ -1,4 +1,4 @@
-"""Figures 3 to 7: how TCP overshoots."""
+"""Figures 3 to 7: overshoot of TCP."""
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def two(figure):
 
 
 def immediate():
-    """Two users who hear at once, from an unfair start; rates by user and step."""
+    """Two users with immediate feedback, from an unfair start; rates by user and step."""
     return immediate_aimd([0.1 * SLOW, 0.8 * SLOW], SLOW, 0.01 * SLOW, 999).T
 
 
@@ -70,7 +70,7 @@ def rates(result):
 
 
 def unfairness(x):
-    """Median over the last nine tenths of the larger over the smaller rate, where anything is sent."""
+    """Median of the larger over the smaller rate in the last nine tenths of the run, at times with traffic."""
     x = x[:, x.shape[1] // 10 :]
     x = x[:, x.max(axis=0) > 0]
     with np.errstate(divide="ignore"):

@@ -13,7 +13,7 @@ JOIN, END = 5.0, 150.0  # s
 FAIR = {"T1": 5e6, "T2": 0.1e6, "T4": 10e6}  # bit/s
 CALM = (30.0, 60.0)  # s: x2 of T1 has joined, the link is full
 JOINED, T4_END = 90.0, 400.0  # s: x4 joins
-LAST = 300.0  # s: rates from here on have the means that they settle at, if they do
+LAST = 300.0  # s: start of the window for the means at which the rates settle
 GAMMA = 0.1
 LIMIT = "law.xcp.longest_interval", "1 s"  # of the other XCP
 # Links of the flows of T4 that cross two of them, with the flow they share the first with.
@@ -28,7 +28,7 @@ def t2(figure, seed):
 
 
 def calm(result):
-    """Whether the sum of all rates on T2 swings by no more than 20 %."""
+    """True if the sum of all rates on T2 swings by at most 20 %."""
     return series.amplitude_pct(rates.aggregate(result.flows, [*FAST, "x100"], series.steady(JOIN, END))[1]) <= 20.0
 
 
@@ -48,7 +48,7 @@ def oscillates_for(flows):
 
 
 def change(result, link, own, other):
-    """By how much a link changes the rate of a flow in an interval, bit/s, by section 3.5 of the XCP paper."""
+    """Change of a flow's rate by a link in an interval, bit/s, by section 3.5 of the XCP paper."""
     window = (JOINED, T4_END)
     sharing = [x for x in (own, other) if x]
     delay = sum(np.nan_to_num(series.flow_series(result.flows, x, "rtt_s", window)[1]) for x in sharing) / len(sharing)
@@ -61,7 +61,7 @@ def change(result, link, own, other):
 
 
 def switches(result, flow):
-    """How often per minute another one of its two links grants a flow less."""
+    """Number of times per minute at which the link that grants a flow less changes."""
     first, second, other = CROSSED[flow]
     tighter = change(result, first, flow, other) < change(result, second, flow, None)
     return float(60.0 * np.count_nonzero(np.diff(tighter)) / (T4_END - JOINED))
@@ -91,7 +91,7 @@ def measure(figure):
 
 
 def beside(value, other):
-    """A value with that of the other XCP."""
+    """Returns a value, with the value under the other XCP variant as a note."""
     single = other.values[0] if isinstance(other, Seeds) else other
     return Noted(value, f"with intervals of at most 1 s: {single}")
 

@@ -1,6 +1,6 @@
-"""Adaptive Buffer Sizing (Zhang 2008, chapter VII.2): controllers, their training, and a plant to try them on.
+"""Adaptive Buffer Sizing (Zhang 2008, chapter VII.2): controllers, their training, and a plant for tests.
 
-Every `T` seconds the router measures loss `p` and utilisation `u` and sets its buffer `b`, in packets:
+Every `T` seconds the router measures the loss rate `p` and the utilisation `u`, and sets its buffer `b`, in packets:
 
     b_p += I_p T (p - p*)                            eq. 162
     b_u -= I_u T (u - u*)                            eq. 163
@@ -8,13 +8,13 @@ Every `T` seconds the router measures loss `p` and utilisation `u` and sets its 
     b = max(b_u, b_p)                                eq. 165
     I_u -= step T (u - u*),  I_p -= step T (p* - p)  eq. 170, 171: training
 
-All functions work on numbers and, element by element, on arrays. `p` and `u` are shares of 1.
+All functions accept numbers and, element by element, arrays. `p` and `u` are fractions.
 
-What is printed is doubtful in three places. Eq. 164 does not regulate: any buffer at which `u` does not change is at
-rest, below the target a falling `u` shrinks the buffer, and noise of variance `s^2` in `u` moves it by `-I_u T s^2` per
-step, as `E (w_n - w_{n-1}) w_n = s^2`; `damping="absolute"` takes `|u - u_before|`. Eq. 169, the gradient of eq. 170,
-lacks the factor `u - u_before` that eq. 164 gives it; `gradient="full"` has it. And training descends on an error, not
-its square, which has no least value: gains are held above a floor.
+The text is doubtful in three places. Eq. 164 does not regulate: any buffer with a constant `u` is an equilibrium. Below
+the target a falling `u` shrinks the buffer, and noise of variance `s^2` in `u` moves it by `-I_u T s^2` per step, as
+`E (w_n - w_{n-1}) w_n = s^2`. `damping="absolute"` uses `|u - u_before|`. Eq. 169, the gradient of eq. 170, lacks the
+factor `u - u_before` that follows from eq. 164; `gradient="full"` includes it. Training descends on the error instead
+of its square. The error has no minimum, so gains have a lower bound.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ Gradient = Literal["printed", "full"]
 
 @explained
 def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval: float) -> tuple[Floats, Floats]:
-    """Returns loss and utilisation from two counters of an interval, `S_2 / (S_1 + S_2)` and `S_1 / (C T)`.
+    """Returns the loss rate `S_2 / (S_1 + S_2)` and the utilisation `S_1 / (C T)` of a control interval.
 
-    The text prints `S_1 / (S_1 + S_2)` and `(S_1 + S_2) / (C T)`, the shares that were admitted and offered.
+    The text prints `S_1 / (S_1 + S_2)` and `(S_1 + S_2) / (C T)`, the admitted fraction and the offered load.
 
     Args:
-        admitted: `S_1`, bytes.
-        dropped: `S_2`, bytes.
-        capacity: bit/s.
+        admitted: `S_1`, admitted bytes.
+        dropped: `S_2`, dropped bytes.
+        capacity: capacity of the link, bit/s.
         interval: s.
 
     Raises:
-        ParameterError: if a counter is negative, capacity or interval not positive, or one not finite.
+        ParameterError: if a counter is negative, the capacity or interval is not positive, or a number is not finite.
 
     >>> [float(value) for value in measured(9000, 1000, 360e3, 0.2)]
     [0.1, 1.0]
@@ -89,7 +89,7 @@ def utilisation_controller(
 
 @explained
 def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) -> Floats:
-    """Returns `u - u_before`, its modulus, or 1, by the way of damping.
+    """Returns `u - u_before`, its absolute value, or 1, depending on the damping.
 
     >>> [float(damping_factor(0.5, 0.75, way)) for way in ("signed", "absolute", "none")]
     [-0.25, 0.25, 1.0]
@@ -100,29 +100,29 @@ def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) 
 
 @explained
 def utilisation_gradient(after: ArrayLike, target: float, interval: float, factor: ArrayLike = 1.0) -> Floats:
-    """Returns `dF_u/dI_u`: eq. 169 as printed, or what eq. 164 implies, with the factor that the controller had.
+    """Returns `dF_u/dI_u`: eq. 169 as printed or, with the damping factor, the derivative for eq. 164.
 
-    `F_u` is how far the buffer that was set is from the one that would have been set for the target `u(n+1)`, which
-    came of it: `I T factor (u(n+1) - u*)`.
+    `F_u` is the distance of the buffer that was set from the buffer for a target of `u(n+1)`, the utilisation that
+    resulted: `I T factor (u(n+1) - u*)`.
 
     Args:
-        after: `u(n+1)`, what came of the buffer.
+        after: `u(n+1)`, the utilisation with the buffer.
         target: `u*`.
         interval: s.
-        factor: of the controller when it set the buffer.
+        factor: damping factor with which the controller set the buffer.
     """
     return interval * np.asarray(factor) * (np.asarray(after) - target)
 
 
 @explained
 def loss_gradient(after: ArrayLike, target: float, interval: float) -> Floats:
-    """Returns `dF_p/dI_p` of eq. 171 in the same way."""
+    """Returns `dF_p/dI_p` of eq. 171, from the loss rate `p(n+1)` with the buffer."""
     return interval * (target - np.asarray(after))
 
 
 @explained
 def trained(gain: ArrayLike, gradient: ArrayLike, step: float = 1.0, least: float = 1.0) -> Floats:
-    """Returns the next gain, eq. 168, held above a floor.
+    """Returns the next gain, eq. 168; at least `least`.
 
     >>> trained([3000.0, 2.0], [10.0, 10.0]).tolist()
     [2990.0, 1.0]
@@ -132,19 +132,19 @@ def trained(gain: ArrayLike, gradient: ArrayLike, step: float = 1.0, least: floa
 
 @dataclass(frozen=True)
 class Settings:
-    """What an ABS router is set to.
+    """Settings of an ABS router.
 
     Attributes:
         utilisation: `u*`; without it, there is no `b_u`.
         loss: `p*`; without it, there is no `b_p`.
         interval: `T`, s.
-        gain: `I_u` and `I_p` at first, packets/s.
-        damping: of the controller of utilisation.
-        training: of the gains, and whether in it `p` and `u` are shares of 1 or per cent: with shares, a step moves a
-            gain by at most `T`, which is nothing beside 3000.
-        gradient: of training.
-        step: of training, gamma.
-        largest: buffer, packets; the least is 1. Each of `b_u` and `b_p` is held between them and does not wind up.
+        gain: initial `I_u` and `I_p`, packets/s.
+        damping: damping of the utilisation controller.
+        training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step moves a
+            gain by at most `T`, which is negligible against 3000.
+        gradient: gradient used in training.
+        step: step size of training, gamma.
+        largest: upper limit on buffers, packets; the lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
 
     Raises:
         ParameterError: if there is no target, or a number or word is not allowed.
@@ -178,15 +178,15 @@ class Settings:
 
 
 class State(NamedTuple):
-    """What an ABS router remembers; numbers or arrays of one shape.
+    """State of an ABS router; numbers or arrays of one shape.
 
     Attributes:
         buffer_u: `b_u`, packets.
         buffer_p: `b_p`, packets.
         gain_u: `I_u`, packets/s.
         gain_p: `I_p`, packets/s.
-        utilisation: of the last interval; NaN before the first.
-        factor: by which the controller of utilisation was damped then.
+        utilisation: utilisation in the last interval; NaN before the first.
+        factor: damping factor of the utilisation controller in the last interval.
     """
 
     buffer_u: Floats
@@ -198,10 +198,10 @@ class State(NamedTuple):
 
 
 def start(settings: Settings, buffer: ArrayLike) -> State:
-    """Returns the state of a router that begins with a buffer, in packets.
+    """Returns the initial state of a router with this buffer, in packets.
 
     Raises:
-        ParameterError: if a buffer is not from 1 to the largest.
+        ParameterError: if a buffer is below 1 or above the upper limit.
     """
     b = read_numbers("buffer", buffer, 1, settings.largest, closed=True)
     gains = np.full_like(b, settings.gain)
@@ -210,7 +210,7 @@ def start(settings: Settings, buffer: ArrayLike) -> State:
 
 
 def size(settings: Settings, state: State) -> Floats:
-    """Returns the buffer that a router has, eq. 165, packets."""
+    """Returns the buffer of a router, eq. 165, packets."""
     if settings.loss is None:
         return state.buffer_u
     return state.buffer_p if settings.utilisation is None else np.maximum(state.buffer_u, state.buffer_p)
@@ -218,15 +218,15 @@ def size(settings: Settings, state: State) -> Floats:
 
 @explained
 def update(settings: Settings, state: State, utilisation: ArrayLike, loss: ArrayLike) -> State:
-    """Returns the state after an interval: gains are trained on what came of the last buffer, then the next is set.
+    """Returns the state after an interval: trains the gains on the effect of the last buffer, then sets the next one.
 
-    In the first interval there is nothing to train on, and a damped controller, which knows no change, stays.
+    In the first interval there is no last buffer, so gains are not trained. A damped controller then keeps its buffer.
 
     Args:
-        settings: of the router.
-        state: before.
-        utilisation: measured, `u(n)`.
-        loss: measured, `p(n)`.
+        settings: settings of the router.
+        state: state before the interval.
+        utilisation: measured utilisation, `u(n)`.
+        loss: measured loss rate, `p(n)`.
     """
     finite(utilisation=utilisation, loss=loss)
     u, p = np.asarray(utilisation, dtype=np.float64), np.asarray(loss, dtype=np.float64)
@@ -262,13 +262,14 @@ def _unit(settings: Settings) -> float:
 
 @dataclass(frozen=True)
 class Plant:
-    """Traffic as ABS sees it: utilisation and loss that follow the buffer.
+    """Model of the traffic at an ABS router: utilisation and loss follow the buffer.
 
     Attributes:
-        utilisation: in equilibrium with a buffer, packets.
-        loss: in equilibrium with a buffer, packets.
-        lag: part of the way that both go in an interval; above 0 and at most 1.
-        noise: standard deviation of what is measured beside the utilisation.
+        utilisation: equilibrium utilisation as a function of the buffer in packets.
+        loss: equilibrium loss rate as a function of the buffer in packets.
+        lag: fraction of the distance to equilibrium by which utilisation and loss rate move per interval; above 0 and
+            at most 1.
+        noise: standard deviation of the noise that is added to the measured utilisation.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -286,14 +287,14 @@ class Plant:
 
 
 class Run(NamedTuple):
-    """What a router did; axes are intervals and then those of the buffers at the start.
+    """History of a router; the first axis is the interval, the others are those of the initial buffers.
 
     Attributes:
-        buffers: set in each interval, the first before any, packets.
-        utilisations: measured.
-        losses: measured.
-        gains_u: packets/s.
-        gains_p: packets/s.
+        buffers: the initial buffer, then the one set in each interval, packets.
+        utilisations: measured utilisations.
+        losses: measured loss rates.
+        gains_u: `I_u`, packets/s.
+        gains_p: `I_p`, packets/s.
     """
 
     buffers: Floats
@@ -305,17 +306,17 @@ class Run(NamedTuple):
 
 @explained
 def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: int = 1) -> Run:
-    """Lets a router size its buffer for some intervals, from the plant's rest at the first.
+    """Runs a router that sizes its buffer for some intervals; the plant starts at equilibrium with the initial buffer.
 
     Args:
-        settings: of the router.
-        plant: what it meets.
-        buffer: at first, packets; several are so many independent runs.
-        steps: how many intervals.
+        settings: settings of the router.
+        plant: model of the traffic.
+        buffer: initial buffer, packets; an array gives one independent run per element.
+        steps: number of intervals.
         seed: of the noise.
 
     Raises:
-        ParameterError: if a buffer is not from 1 to the largest, or there is no step.
+        ParameterError: if a buffer is below 1 or above the upper limit, or there is no interval.
 
     >>> plant = Plant(loss=lambda b: 1 / (b + 1))
     >>> run(Settings(loss=0.02), plant, 20.0, 300).buffers[-1].round(3)

@@ -1,4 +1,4 @@
-"""Buffer rules beside each other, and what three chains of windows lose (Zhang 2008, chapters II.2 and VII)."""
+"""Comparison of buffer rules, and the loss of three chains of windows (Zhang 2008, chapters II.2 and VII)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from zhang_models.windows import READINGS, Windows, simulate
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-#: The comparison of section VII.3.2: bit/s, and the share that may be lost.
+#: Comparison of section VII.3.2: capacity in bit/s, and the target loss rate.
 CAPACITY, LOSS = 10e6, 0.02
 FLOWS = np.geomspace(2, 1024, 60)
 CAPACITIES = np.geomspace(1e6, 1e10, 60)
 FEW = 16
-#: Theorem 19: buffers, packets, and the chance of loss of windows that do not hear.
+#: Theorem 19: buffers in packets, and the loss probability of windows that do not react to losses.
 BUFFERS, CHANCE = (0, 1, 4, 16, 32, 64, 128, 256, 512, 1024), 0.003
 
 WAYS: tuple[tuple[Damping, str], ...] = (
@@ -31,10 +31,10 @@ WAYS: tuple[tuple[Damping, str], ...] = (
 
 @explained
 def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws what AIMD windows lose in the three chains of theorem 19, simulated.
+    """Draws the simulated loss rate of AIMD windows in the three chains of theorem 19.
 
     Args:
-        flows: how many.
+        flows: number of flows.
         capacity: packets per round.
         canvas: an empty figure to draw on; a new one by default.
 
@@ -54,7 +54,7 @@ def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase
 
 
 def damping(canvas: FigureBase | None = None) -> FigureBase:
-    """Draws how ABS's controller of utilisation fares with each way of damping, eq. 163 and 164, on a noisy plant.
+    """Draws the buffer of ABS's utilisation controller on a noisy plant for each damping (eq. 163 and 164).
 
     Args:
         canvas: an empty figure to draw on; a new one by default.
@@ -76,7 +76,7 @@ def damping(canvas: FigureBase | None = None) -> FigureBase:
 
 
 def training(canvas: FigureBase | None = None) -> FigureBase:
-    """Draws what training does to the gains of ABS, eq. 168 to 171, in both units.
+    """Draws the gains of ABS in training (eq. 168 to 171), with loss and utilisation as fractions and in per cent.
 
     Args:
         canvas: an empty figure to draw on; a new one by default.

@@ -1,7 +1,7 @@
-"""Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: their rows, and what sizes the buffers.
+"""Tables I, II and III of Zhang 2008, chapter VII, whose values the text lacks: rows and buffer-sizing algorithms.
 
-`python -m tools.buffer_tables` prints them; by the same runs the entries abs-table1-b100 to
-abs-table3 judge what the prose says of them.
+`python -m tools.buffer_tables` prints them. The entries abs-table1-b100 to abs-table3 use the same runs to check the
+statements of the text about the tables.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ if TYPE_CHECKING:
     from levelflow.measure.utilisation import Use
     from levelflow.scenario import Scenario
 
-#: Of tables II and III.
+#: Targets of tables II and III.
 TARGETS = Targets(0.98, 0.02)
-#: Of table III, and of table II in Mb/s.
+#: Number of flows of table III; capacity of table II, Mb/s.
 FLOWS, CAPACITY = 16, 10
-#: Seconds of runs with a fixed buffer, and of those with a buffer-sizing algorithm, which has to find its buffer first.
+#: Duration of runs with a fixed buffer, and with a buffer-sizing algorithm, which first has to converge, s.
 SECONDS = (400, 1000)
-#: From so many flows on, round trips with the queue last up to 10 s, and so runs last longer.
+#: Number of flows from which runs are longer, since queueing extends round trips to up to 10 s. Then the longer
+#: durations, s.
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
-#: Of table III, on slow links and from so many Mb/s on.
+#: Durations of table III, s: on slow links, and on links of at least `FAST` Mb/s.
 SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
 
-#: Table I: 20 flows at 10 Mb/s whose REM aims at 50 packets, in buffers above and below.
+#: Table I: 20 flows at 10 Mb/s, REM with a target of 50 packets, and buffers above and below that target.
 REM_FLOWS, REM_CAPACITY, REM_TARGET, REM_BUFFERS = 20, 10, 50, (100, 10)
 REM_SECONDS = 200.0
 REM_PACKET, REM_RTT = "1000 B", {"uniform": ["40 ms", "60 ms"]}
@@ -39,13 +40,13 @@ REM_VARIANTS = tuple(name for name in LINUX_2_6_16 if name != "TCP-LP")
 
 
 class Row(NamedTuple):
-    """What a row of a table runs.
+    """Runs of one row of a table.
 
     Attributes:
-        flows: NewReno, with round trips uniform from 30 to 30 + 2 `flows` ms.
-        capacity: Mb/s.
-        rules: seconds of runs with a fixed buffer.
-        algorithms: seconds of runs with a buffer-sizing algorithm.
+        flows: number of NewReno flows, with round trips uniform from 30 to 30 + 2 `flows` ms.
+        capacity: capacity of the link, Mb/s.
+        rules: durations of runs with a fixed buffer, s.
+        algorithms: durations of runs with a buffer-sizing algorithm, s.
     """
 
     flows: int
@@ -66,7 +67,7 @@ def third() -> list[Row]:
 
 
 def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
-    """Rules and algorithms by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
+    """Returns buffer rules and algorithms by name, as values of a link's `buffer`; `gain` is the gain of `abs_log`."""
     bscl = {"loss": TARGETS.loss}
     parts = {
         "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},
@@ -80,14 +81,14 @@ def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object
 
 
 def network(row: Row, seconds: float) -> Scenario:
-    """The traffic of a row."""
+    """Returns the scenario of a row."""
     return identical_flows(single_bottleneck(row.capacity, "1 BDP", seconds), row.flows, (30, 30 + 2 * row.flows))
 
 
 def measure(
     row: Row, runs: Runs, seeds: Sequence[int], names: Collection[str] = (), gain: float | None = None
 ) -> dict[str, Line]:
-    """Every way to size the buffer of a row, or those of these names, by name; the best of fixed size is the last."""
+    """Measures every buffer of a row, or only the named ones, by name; the best fixed buffer is last."""
 
     def chosen(buffers: Mapping[str, object]) -> dict[str, object]:
         return {name: buffer for name, buffer in buffers.items() if not names or name in names}
@@ -101,7 +102,7 @@ def measure(
 
 
 def meets(used: Use, targets: Targets = TARGETS) -> bool:
-    """Whether use is within a point and loss within a tenth of a target, neither falls short, and one of both binds.
+    """True if utilisation and loss both meet their targets with tolerance, and at least one of them binds.
 
     >>> from levelflow.measure.utilisation import Use
     >>> [meets(Use(u, p, 0, 0, 0)) for u, p in ((0.975, 0.004), (1.0, 0.021), (1.0, 0.01), (0.96, 0.02))]
@@ -111,7 +112,7 @@ def meets(used: Use, targets: Targets = TARGETS) -> bool:
 
 
 def rem(buffer: int, variant: str, **words: Any) -> Scenario:
-    """A run of table I; `words` are keys of its flow that are to be otherwise, such as `law` and `packet`."""
+    """Returns a run of table I; `words` override keys of its flow, such as `law` and `packet`."""
     network = single_bottleneck(REM_CAPACITY, f"{buffer} packets", REM_SECONDS, "20 ms")
     network.set("link.1.queue", {"rem": {"target": f"{REM_TARGET} packets"}})
     law = marking(LINUX_2_6_16[variant], delayed_ack=True)

@@ -1,16 +1,16 @@
-"""JetMax in a network whose flows choose their bottlenecks (Zhang 2008, sections VI.5.1, 5.3 and 6.4).
+"""JetMax in a network whose flows select their bottlenecks (Zhang 2008, sections VI.5.1, 5.3 and 6.4).
 
     g+ = (gamma C - u+) / N        p+ = 1 - gamma C / y+            (150)
     wanted = (1 - tau) x + tau g+ of the bottleneck                 (134)
 
-Senders decrease at once. An increase is a proposal: loads `u+` and `y+` are those of the proposals, and the rate
-follows when no link of the path has `p+` above 0. A flow moves to the link of the largest `p+` on its path or, among
-those that are about 0, to that of the smallest `g+` if it is near equilibrium (135, 136); in both cases only if `g+`
-is less there than at its own link. Of a link to which no flow responds, `g+` is what this flow would have there.
-Feedback is immediate, but flows do not move all at once: in each step one half of them, drawn at random, may.
+Senders decrease at once. An increase is first proposed: the loads `u+` and `y+` include proposed rates. The rate
+increases when no link of the path has `p+` above 0. A flow moves to the link with the largest `p+` on its path. Among
+links with `p+` near 0, a flow near equilibrium moves to the one with the smallest `g+` (135, 136). In both cases it
+moves only if the new link has a smaller `g+` than its bottleneck. For a link without responsive flows, `g+` is the rate
+that this flow would get. Feedback is immediate. In each step only a random half of the flows may move.
 
-Without proposals rates follow a `g` that others are about to take back, and flows move in circles. If all move at once,
-those of one or two networks in 1000 of 50 flows over 10 links do so still.
+Without proposals, rates follow a `g` that is already about to change, and flows move in circles. If all flows may move
+at once, one or two networks in 1000 of 50 flows over 10 links still do not converge.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from levelflow.theory.laws import emkc
 from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities
 from levelflow.theory.validate import explained, read_each, read_number
 
-#: Prices up to this size count as 0. They let proposals pass, or loads on their way down would hold up all others; and
-#: a flow whose proposal does not pass hears of a price that does not count as 0, or it might wait for ever.
+#: Largest price that counts as 0. Such a price approves proposals. Otherwise, loads that still decrease would block all
+#: increases. A flow whose proposal is rejected receives a price that does not count as 0, so it cannot wait for ever.
 ZERO = 1e-3
-#: Largest change of a rate in equilibrium.
+#: Largest relative change of a rate in equilibrium.
 STILL = 1e-13
-#: Rates stay above this part of the smallest target.
+#: Smallest rate, relative to the smallest target.
 LEAST = 1e-9
-#: Part of the flows that may move in a step.
+#: Fraction of the flows that may move in a step.
 READY = 0.5
 
 
 class Settled(NamedTuple):
-    """Where rates went.
+    """Rates and bottlenecks at the end of an iteration.
 
     Attributes:
-        rates: per flow.
-        bottlenecks: per flow.
-        steps: after how many steps nothing changed any more; -1 if that did not happen.
+        rates: rate of each flow.
+        bottlenecks: bottleneck of each flow.
+        steps: number of steps until nothing changes; -1 if changes continue.
     """
 
     rates: Floats
@@ -70,12 +70,12 @@ def settle(
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         targets: `gamma C`, per link, above 0.
         start: rates, per flow, above 0.
-        tau: gain, at most 1, so that no rate falls below 0 on its way.
-        near: largest distance from `g`, as a share, that counts as equilibrium.
+        tau: gain, at most 1, so that no rate becomes negative.
+        near: largest relative distance of a rate from `g` that counts as equilibrium.
         zero: prices up to this size count as 0.
-        ready: part of the flows that may move in a step, at most 1.
-        most: steps.
-        seed: of who may move when.
+        ready: fraction of the flows that may move in a step, at most 1.
+        most: limit on the number of steps.
+        seed: seed of the random choice of flows that may move.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -114,7 +114,7 @@ def settle(
 
 
 def _shares(crossings: Floats, proposed: Floats, load: Floats, target: Floats, chosen: Ints) -> Floats:
-    """Returns `g`, flows by links."""
+    """Returns `g` for each flow (rows) and link (columns)."""
     times = crossings[np.arange(chosen.size), chosen]
     own = np.bincount(chosen, times * proposed, target.size)
     number = np.bincount(chosen, times, target.size)

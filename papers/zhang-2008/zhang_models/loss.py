@@ -1,11 +1,11 @@
-"""What queues of limited length lose (Zhang 2008, chapter VII.1).
+"""Loss of queues with a limited buffer (Zhang 2008, chapter VII.1).
 
     a Markov chain feeds a queue  E Z / E X,  Z = (q + X - c - b)^+,  q' = min((q + X - c)^+, b)
     interrupted Bernoulli         the same, of sources that are on and off                 eq. 153
     the same, from an unlimited   (1 - rho) P{q' > b, X = 0} / (rho P{q' <= b, X = 0})     eq. 158
     TCP                           8 N^2 / (3 (C R + b)^2), 128 N^2 / (27 (C R + b)^2)      eq. 159, 160
 
-The windows of TCP as a chain that hears of its losses are in `zhang_models.windows`.
+`zhang_models.windows` has the windows of TCP as a chain that reacts to its losses.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, not_negative, positive, share, whole
 from zhang_models.markov import read_moves, stationary
 
-#: An unlimited queue is cut where it is longer with less than this probability, but not beyond so many states.
+#: Limits on the model of an unlimited queue: probability of queues longer than the model, and number of states.
 CUT, MOST_STATES = 1e-14, 400_000
 
 
 def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
-    """Returns the share of packets that TCP flows lose, eq. 159: each loses one per `3 W^2 / 8`, `W = (C R + b) / N`.
+    """Returns the loss rate of TCP flows, eq. 159: one packet per `3 W^2 / 8` of each flow, `W = (C R + b) / N`.
 
     Args:
         flows: `N`.
@@ -37,7 +37,7 @@ def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
         buffer: `b`, packets.
 
     Raises:
-        ParameterError: if a pipe or number of flows is not positive, a buffer negative, or one not finite.
+        ParameterError: if a pipe or number of flows is not positive, a buffer is negative, or a value is not finite.
 
     >>> tcp_loss(10, 100, 100).round(6).tolist()
     0.006667
@@ -49,21 +49,21 @@ def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
 
 
 def satellite_tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
-    """Returns the same for geostationary satellites, eq. 160: 16/9 of eq. 159."""
+    """Returns the loss rate of TCP flows over geostationary satellites, eq. 160: 16/9 of eq. 159."""
     return 16 / 9 * tcp_loss(flows, pipe, buffer)
 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Packets per slot that a Markov chain brings, a discrete batch Markovian arrival process.
+    """Arrivals per slot from a Markov chain, a discrete batch Markovian arrival process.
 
     Attributes:
-        moves: probabilities of its transitions, from row to column.
-        packets: that come in a slot in each state; random numbers of packets are more states.
+        moves: transition probabilities of the chain, from row to column.
+        packets: number of arrivals per slot in each state. Random numbers of arrivals need additional states.
 
     Raises:
-        ChainError: if the probabilities are none.
-        ParameterError: if the numbers of packets are not whole and at least 0, one per state, or all 0.
+        ChainError: if the probabilities are not valid.
+        ParameterError: if a number of packets is not whole or is negative, there is not one per state, or all are 0.
     """
 
     moves: csr_array
@@ -87,15 +87,15 @@ class Arrivals:
 
 @explained
 def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
-    """Returns arrivals from equal sources, each of which brings a packet per slot while it is on.
+    """Returns arrivals from equal sources that send one packet per slot while they are on.
 
     Args:
-        sources: how many.
-        on: probability to go on for one that is off.
-        off: probability to go off for one that is on.
+        sources: number of sources.
+        on: probability that an off source turns on.
+        off: probability that an on source turns off.
 
     Raises:
-        ParameterError: if there is no source, or one cannot go on or off.
+        ParameterError: if there is no source, or a probability is 0.
 
     >>> round(interrupted_bernoulli(4, 0.02, 0.08).mean, 6)
     0.8
@@ -103,7 +103,7 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     whole(1, sources=sources)
     positive(on=on, off=off)
     share(on=on, off=off)
-    # Of n that are on, some stay, and of the others some go on: coefficients of a generating function.
+    # Generating function of the sources that are on in the next slot: n are on and may turn off, others may turn on.
     moves = np.zeros((sources + 1, sources + 1))
     for n, row in enumerate(moves):
         chances = polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n))
@@ -112,12 +112,13 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
 
 
 class Queue(NamedTuple):
-    """A queue that a chain feeds, in its stationary law.
+    """A queue with arrivals from a chain, in its stationary distribution.
 
     Attributes:
-        law: probability of each length after a slot (rows, 0 to the buffer) and state of the chain in it (columns).
-        loss: share of packets that are lost.
-        residual: of the law.
+        law: probability of a queue length after a slot (rows, 0 to the buffer) and a state of the chain in the slot
+            (columns).
+        loss: fraction of packets lost.
+        residual: error of the distribution, as in `Stationary`.
     """
 
     law: Floats
@@ -127,18 +128,18 @@ class Queue(NamedTuple):
 
 @explained
 def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
-    """Returns the stationary law of a queue and what it loses.
+    """Returns the stationary distribution and the loss rate of a queue.
 
-    In each slot, packets arrive, `service` leave, and of what is left more than the buffer holds is lost: eq. 155.
+    In each slot, packets arrive and `service` of them leave. Of the rest, the excess over the buffer is lost: eq. 155.
 
     Args:
-        arrivals: what comes.
-        buffer: `b`, packets: room beside those that leave in the slot.
+        arrivals: the arrival process.
+        buffer: `b`, packets: room in addition to those that leave in the slot.
         service: packets per slot.
 
     Raises:
-        ParameterError: if the buffer is not whole or negative, or the service not at least 1.
-        ChainError: if the arrivals' stationary law is not unique.
+        ParameterError: if the buffer is not whole or is negative, or the service is below 1.
+        ChainError: if the arrivals' stationary distribution is not unique.
 
     >>> at_four_places = queue(interrupted_bernoulli(4, 0.02, 0.08), buffer=3)
     >>> round(at_four_places.loss, 4)
@@ -163,13 +164,13 @@ def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
 
 @explained
 def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int) -> float:
-    """Returns the share of cells lost, eq. 153 with the mean number of arrivals, not of cells held, below the line.
+    """Returns the fraction of cells lost: eq. 153, divided by the mean number of arrivals instead of queued cells.
 
     Args:
-        sources: how many.
-        on: probability to go on for one that is off.
-        off: probability to go off for one that is on.
-        places: `b`, cells, with the one that leaves at the end of the slot.
+        sources: number of sources.
+        on: probability that an off source turns on.
+        off: probability that an on source turns off.
+        places: `b`, cells, including the one that leaves at the end of the slot.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -183,17 +184,17 @@ def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int)
 
 @explained
 def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
-    """Returns what a queue loses from how long it were without a limit, eq. 158, with one packet sent per slot.
+    """Returns the loss rate of a queue from the length distribution of an unlimited queue, eq. 158.
 
-    It is exact if nothing arrives in one state only, or in several that go on alike, as with sources that are on and
-    off, and near otherwise.
+    One packet leaves per slot. The result is exact if only one state has no arrivals, or if all such states have the
+    same transitions, as with on-off sources. It is approximate otherwise.
 
     Args:
-        arrivals: what comes, less than one packet per slot in the mean.
+        arrivals: the arrival process, with a mean below one packet per slot.
         buffer: `b`, packets.
 
     Raises:
-        ParameterError: if the load is not below 1, or packets come in every state, so that the formula divides by 0.
+        ParameterError: if the load is not below 1, or packets arrive in every state, so that the formula divides by 0.
 
     >>> arrivals = interrupted_bernoulli(4, 0.02, 0.2)
     >>> abs(loss_from_unlimited(arrivals, 8) / queue(arrivals, 8).loss - 1) < 1e-9
@@ -204,14 +205,14 @@ def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
     if not load < 1:
         raise ParameterError(f"a load of {load} is not allowed; needs less than one packet per slot")
     if not silent.any():
-        raise ParameterError("packets come in every state; needs one in which nothing arrives")
+        raise ParameterError("packets come in every state; needs one without arrivals")
     law = _unlimited(arrivals, buffer)
     idle = law @ arrivals.moves[:, silent].sum(axis=1)
     return float((1 - load) * idle[buffer + 1 :].sum() / (load * idle[: buffer + 1].sum()))
 
 
 def _unlimited(arrivals: Arrivals, buffer: int) -> Floats:
-    """Returns the law of a queue so long that it is hardly ever full."""
+    """Returns the distribution of a queue whose limit is so large that the queue is hardly ever full."""
     longest = 2 * (buffer + int(arrivals.packets.max()) + 10)
     while longest * arrivals.packets.size < MOST_STATES:
         law = queue(arrivals, longest).law

@@ -1,4 +1,4 @@
-"""Finite Markov chains: the stationary law, solved, not iterated."""
+"""Finite Markov chains: direct solution for the stationary distribution."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, whole
 
-#: What the probabilities of a row may add up to beside 1.
+#: Tolerance of a row's sum of probabilities, which should be 1.
 ROUNDING = 1e-9
-#: Up to so many states, a step with all probabilities is faster than a sparse one.
+#: Number of states up to which a step with a dense matrix is faster than with a sparse one.
 DENSE = 250
-#: Steps after which the likeliest state is not a rare one.
+#: Number of steps after which the most probable state is not a rare one.
 WARM_UP = 100
 
 
 class ChainError(TheoryError):
-    """Probabilities that are none, or a chain whose stationary law is not unique or too large to be solved for."""
+    """Invalid probabilities, or a chain whose stationary law is not unique or too large for a solution."""
 
 
 class Stationary(NamedTuple):
-    """A law that a step of the chain leaves as it is.
+    """A distribution that a step of the chain does not change.
 
     Attributes:
         law: probability of each state.
-        residual: the sum of what a step changes, `|law P - law|`.
+        residual: sum of the changes in a step, `|law P - law|`.
     """
 
     law: Floats
@@ -60,7 +60,7 @@ def read_moves(moves: ArrayLike | csr_array) -> csr_array:
 
 @explained
 def closed_classes(moves: ArrayLike | csr_array) -> list[Ints]:
-    """Returns the states of each set that the chain cannot leave and has no smaller one within.
+    """Returns the states of each closed class: a smallest set that the chain cannot leave.
 
     Raises:
         ChainError: as `read_moves`.
@@ -78,7 +78,7 @@ def closed_classes(moves: ArrayLike | csr_array) -> list[Ints]:
 
 @explained
 def stationary(moves: ArrayLike | csr_array) -> Stationary:
-    """Returns the law in which the chain ends, wherever it starts.
+    """Returns the stationary distribution, to which the mean over time converges from any start.
 
     Raises:
         ChainError: as `read_moves`, or if there are several sets that the chain cannot leave.
@@ -93,7 +93,7 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     states = classes[0]
     inner = matrix if states.size == matrix.shape[0] else matrix[states][:, states]
     law = np.zeros(matrix.shape[0])
-    # A state that is not rare is given the weight 1, and the others follow from what enters and leaves them.
+    # A frequent state has the weight 1. Balance of flow into and out of the other states gives the other weights.
     given = int(np.argmax(evolve(inner, np.full(states.size, 1 / states.size), WARM_UP)))
     others = np.delete(np.arange(states.size), given)
     law[states[given]] = 1.0
@@ -106,10 +106,10 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
 
 @explained
 def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
-    """Returns the law after some steps.
+    """Returns the distribution of the chain's state after some steps.
 
     Raises:
-        ChainError: as `read_moves`, or if the law does not fit the chain or is none.
+        ChainError: as `read_moves`, or if the law does not fit the chain or is not a distribution.
         ParameterError: if a number of steps is not whole, or below 0.
 
     >>> evolve([[0.0, 1.0], [1.0, 0.0]], [1.0, 0.0], 3).tolist()
@@ -125,7 +125,7 @@ def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
         for _ in range(steps):
             now = now @ dense
         return now
-    transposed = matrix.T  # once: a product from the left would do it again in each step
+    transposed = matrix.T  # transposed once; a product from the left would transpose in each step
     for _ in range(steps):
         now = transposed @ now
     return now

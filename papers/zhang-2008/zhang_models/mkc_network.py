@@ -4,8 +4,8 @@
     p_r(n) = p(sum of x_s(n - forward delay) over all s that cross b_r)     (132)
 
 with the price `p = 1 - C/y` of EMKC. By theorem 14, a network with a consistent assignment of bottlenecks is stable
-under any delays if and only if each link with its responsive flows is, beside a constant load. Rates and capacities
-are in any one unit; so is `alpha`, per step.
+under any delays if and only if each link is stable with its responsive flows and a constant load of other flows.
+Rates and capacities are in the same unit, of any size; `alpha` is in this unit per step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from levelflow.theory.validate import explained, read_each
 
 
 def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> Floats:
-    """Returns the rates at which flows rest, link after link.
+    """Returns the equilibrium rates of flows, computed link by link.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -46,7 +46,7 @@ def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLi
 
 @explained
 def jacobian(assignment: Assignment, capacities: ArrayLike, rates: ArrayLike, beta: ArrayLike) -> Floats:
-    """Returns the Jacobian without delay at such rates, flows by flows.
+    """Returns the undelayed Jacobian at these rates, of shape (flows, flows).
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -74,11 +74,11 @@ def iterate(
 
     Args:
         network: paths and delays.
-        assignment: who listens where.
-        start: rates at step 0 and before, per flow.
-        steps: how many.
-        capacities: per link.
-        gains: `alpha` and `beta`, each for all flows or per flow.
+        assignment: bottleneck of each flow.
+        start: rates of flows up to step 0.
+        steps: number of steps.
+        capacities: capacity of each link.
+        gains: `alpha` and `beta`, either as one number for all flows or as one per flow.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.

@@ -1,8 +1,8 @@
-"""How far senders overshoot a link before they hear of it (Zhang 2008, chapter III).
+"""Overshoot of a full link before the first feedback about a loss (Zhang 2008, chapter III).
 
-One sender has the link to itself. At time 0 it is full; every packet beyond its capacity waits, and is lost if there is
-no room. The sender goes on growing for the `D` seconds until it hears of the first loss. All delay is in the queue.
-Until then a law does
+A single sender uses the link, which is full at time 0. Packets beyond its capacity are queued, or dropped if the buffer
+is full. The sender continues to increase for the `D` seconds until the first loss signal arrives. All delay is queueing
+delay. Until the signal, the laws are
 
     window AIMD          W += 1/W per ACK          excess  sqrt(2 C D + W0^2) - W0         eq. 12 to 18
     Scalable TCP         W += 0.01 per ACK                 0.01 C D                        eq. 22
@@ -10,9 +10,9 @@ Until then a law does
     rate AIMD, true RTT  r' = alpha / RTT(t - lag)            ~ D sqrt(log D)                 eq. 20
     TFRC                 r = omega sqrt(T / M)                omega^2 D^2 / (4 M)             eq. 23 to 26
 
-because ACKs to windows come back at the capacity, however long the queue. Each law has its equation of motion,
-`change`, for a state whose last component is the excess, and the closed form of it where there is one;
-`integrate_excess` follows the equation. Packets and seconds throughout.
+because ACKs arrive at the rate of the capacity, whatever the queue. Each law has its equation of motion,
+`change`, for a state whose last component is the excess, and the closed form, if there is one.
+`integrate_excess` integrates the equation. Units are packets and seconds throughout.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from levelflow.theory.validate import explained, not_negative, positive, share
 
 @dataclass(frozen=True)
 class Law(ABC):
-    """What all laws of this module have.
+    """Base of all laws of this module.
 
     Attributes:
         capacity: packets/s.
@@ -46,22 +46,22 @@ class Law(ABC):
 
     @abstractmethod
     def start(self) -> Floats:
-        """The state at time 0; its last component is the excess."""
+        """Returns the state at time 0; its last component is the excess."""
 
     @abstractmethod
     def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """The derivative of the state."""
+        """Returns the derivative of the state."""
 
 
 def integrate_excess(law: Law, duration: float, *, step: float, longest: float = 0.0, every: int = 1) -> Trajectory:
-    """Follows a law's equation of motion from time 0.
+    """Integrates a law's equation of motion from time 0.
 
     Args:
         law: one of this module.
         duration: s.
         step: s.
-        longest: lag that the law asks for, s.
-        every: how many steps there are between two that are recorded.
+        longest: largest delay with which the law uses past states, s.
+        every: number of steps per recorded state.
 
     Returns:
         Times and states; the excess, in packets, is `states[:, -1]`.
@@ -79,32 +79,32 @@ def integrate_excess(law: Law, duration: float, *, step: float, longest: float =
 
 @dataclass(frozen=True)
 class Windows(Law):
-    """A law that opens a window by each ACK.
+    """A law that increases a window with each ACK.
 
     Attributes:
-        window: when the link is full, packets.
+        window: window at which the link is full, packets.
     """
 
     window: float
 
     @abstractmethod
     def per_ack(self, windows: Floats) -> Floats:
-        """What an ACK adds to each window, packets."""
+        """Returns the increase of each window per ACK, packets."""
 
     @abstractmethod
     def windows(self, times: ArrayLike) -> Floats:
         """The window, packets."""
 
     def windows_per_ack(self, acks: int) -> Floats:
-        """The window after each ACK, the first one before any: the recurrence that `windows` makes a fluid of."""
+        """Returns the window before the first ACK and after each one: the recurrence that `windows` approximates."""
         return iterate(lambda _n, past: past(1) + self.per_ack(past(1)), self.window, acks, longest=1).states
 
     def rates(self, times: ArrayLike) -> Floats:
-        """What is sent, packets/s: a packet for each that leaves, and what ACKs add."""
+        """Sending rate, packets/s: one packet per ACK, plus the increase of the window."""
         return self.capacity * (1 + self.per_ack(self.windows(times)))
 
     def excess(self, times: ArrayLike) -> Floats:
-        """What was sent beyond the capacity, packets: by how much the window grew."""
+        """Packets sent beyond the capacity: the growth of the window."""
         return self.windows(times) - self.window
 
     def start(self) -> Floats:
@@ -112,7 +112,7 @@ class Windows(Law):
         return np.array([self.window, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """Eq. 13, 16 and 22, at ACKs that come at the capacity."""
+        """Eq. 13, 16 and 22, with ACKs at the rate of the capacity."""
         return np.full(2, self.capacity * self.per_ack(state[0]))
 
 
@@ -139,11 +139,11 @@ class ScalableTcp(Windows):
     step: float = 0.01
 
     def per_ack(self, windows: Floats) -> Floats:
-        """Always the same."""
+        """Returns the constant step."""
         return np.full_like(windows, self.step)
 
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets: grown by `step C t`, lemma 4."""
+        """The window, packets: `W0 + step C t`, lemma 4."""
         return self.window + self.step * self.capacity * _times(times)
 
 
@@ -153,7 +153,7 @@ class Rates(Law):
 
     Attributes:
         gain: packets/s per round trip.
-        rtt: of an empty queue, s.
+        rtt: round trip with an empty queue, s.
     """
 
     gain: float
@@ -165,14 +165,14 @@ class Rates(Law):
 
 
 class RateAimd(Rates):
-    """AIMD on a rate, by a sender who does not see its round trip grow."""
+    """Rate-based AIMD of a sender that assumes a constant round trip."""
 
     def rates(self, times: ArrayLike) -> Floats:
-        """What is sent, packets/s."""
+        """Sending rate, packets/s."""
         return self.capacity + self.gain * _times(times) / self.rtt
 
     def excess(self, times: ArrayLike) -> Floats:
-        """What was sent beyond the capacity, packets: `gain t^2 / (2 rtt)`, lemma 3."""
+        """Packets sent beyond the capacity: `gain t^2 / (2 rtt)`, lemma 3."""
         return self.gain * _times(times) ** 2 / (2 * self.rtt)
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
@@ -182,12 +182,12 @@ class RateAimd(Rates):
 
 @dataclass(frozen=True)
 class TrackedAimd(Rates):
-    """AIMD on a rate, by a sender who sees its round trip grow, perhaps later: eq. 20.
+    """Rate-based AIMD of a sender that measures its growing round trip, possibly with a lag (eq. 20).
 
-    The round trip is `rtt + q / C`; the text leaves out `rtt` and would divide by 0 at first.
+    The round trip is `rtt + q / C`; the text omits `rtt` and would divide by 0 at time 0.
 
     Attributes:
-        lag: after which the sender knows it, s; it may be 0.
+        lag: age of the measured round trip, s; may be 0.
     """
 
     lag: float = 0.0
@@ -197,51 +197,51 @@ class TrackedAimd(Rates):
         not_negative(lag=self.lag)
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """Eq. 20, and the queue."""
+        """Eq. 20, and the growth of the queue."""
         queue = past(self.lag)[1] if self.lag else state[1]
         return np.array([self.gain / (self.rtt + queue / self.capacity), state[0] - self.capacity])
 
 
 @dataclass(frozen=True)
 class Tfrc(Law):
-    """TFRC until it hears of another loss: `r = omega / sqrt(p)`, where `p` is `lost / T` and `T` what was sent.
+    """TFRC until the next loss signal: `r = omega / sqrt(p)`, where `p = lost / T`; `T` is the number of packets sent.
 
     Attributes:
-        omega: packets/s: one over the round trip, which the sender takes for constant.
-        lost: packets that were lost before time 0, `M` of eq. 24.
+        omega: packets/s: one over the round trip, which the sender assumes to be constant.
+        lost: number of packets lost before time 0, `M` of eq. 24.
     """
 
     omega: float
     lost: float
 
     def sent(self, times: ArrayLike) -> Floats:
-        """All that was sent, packets; the square root of it grows linearly, eq. 26."""
+        """All packets sent; their square root grows linearly, eq. 26."""
         return self.lost * (self.rates(times) / self.omega) ** 2
 
     def rates(self, times: ArrayLike) -> Floats:
-        """What is sent, packets/s: `C + omega^2 t / (2 lost)`."""
+        """Sending rate, packets/s: `C + omega^2 t / (2 lost)`."""
         return self.capacity + self.omega**2 * _times(times) / (2 * self.lost)
 
     def excess(self, times: ArrayLike) -> Floats:
-        """What was sent beyond the capacity, packets: `omega^2 t^2 / (4 lost)`, lemma 5."""
+        """Packets sent beyond the capacity: `omega^2 t^2 / (4 lost)`, lemma 5."""
         return self.omega**2 * _times(times) ** 2 / (4 * self.lost)
 
     def start(self) -> Floats:
-        """What was sent, and the excess, at time 0, when the rate is the capacity."""
+        """Packets sent and the excess at time 0, when the rate is the capacity."""
         return np.array([self.lost * (self.capacity / self.omega) ** 2, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """Eq. 26, and the excess."""
+        """Eq. 26, and the growth of the excess."""
         rate = self.omega * np.sqrt(state[0] / self.lost)
         return np.array([rate, rate - self.capacity])
 
 
 @dataclass(frozen=True)
 class MarkedTfrc:
-    """TFRC that routers tell the loss rate `(r - C) / r` of its last rate, eq. 27; any unit of rate.
+    """TFRC whose routers signal the loss rate `(r - C) / r` at the sender's last rate, eq. 27. Rates are in any unit.
 
     Attributes:
-        capacity: of the link.
+        capacity: capacity of the link.
         omega: packet size over round trip.
 
     Raises:
@@ -255,13 +255,13 @@ class MarkedTfrc:
         positive(capacity=self.capacity, omega=self.omega)
 
     def update(self, rates: ArrayLike) -> Floats:
-        """The next rate, eq. 27: NaN where a rate is below the capacity, as there is no loss then."""
+        """Returns the next rate, eq. 27. It is NaN if the rate is below the capacity, as there is no loss then."""
         r = np.asarray(rates, dtype=np.float64)
         with np.errstate(all="ignore"):
             return self.omega * np.sqrt(r) / np.sqrt(r - self.capacity)
 
     def orbit(self, start: float, steps: int) -> Floats:
-        """The rates, from the first: NaN from where the next one is not defined.
+        """Returns the rate of each step, from `start` on; NaN after a rate for which the next rate is not defined.
 
         Raises:
             ParameterError: if the start is not finite or not above 0.
@@ -271,32 +271,32 @@ class MarkedTfrc:
 
     @property
     def rest(self) -> float:
-        """The rate that stays, eq. 28."""
+        """Equilibrium rate, eq. 28."""
         capacity, omega = astuple(self)
         return float(capacity + np.sqrt(capacity**2 + 4 * omega**2)) / 2
 
     @property
     def loss(self) -> float:
-        """Share of packets that are lost there."""
+        """Loss rate at equilibrium."""
         return 1 - self.capacity / self.rest
 
 
 @explained
 def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, keep: float = 0.5) -> Floats:
-    """AIMD of users who hear of an overload at once and together, figure 4(b): they approach equal rates.
+    """AIMD of users that all receive each overload signal at once (figure 4(b)), so that their rates become equal.
 
     Args:
         start: rate of each user, in any unit of rate.
-        capacity: of the link.
-        step: what each adds per round while they fit.
-        rounds: how many.
-        keep: the part of its rate that each keeps when they do not.
+        capacity: capacity of the link.
+        step: increase of each rate per round without overload.
+        rounds: number of rounds.
+        keep: factor by which each rate is multiplied at an overload.
 
     Returns:
-        Rates by round and user; the first are those of the start.
+        Rates by round and user, beginning with the start.
 
     Raises:
-        ParameterError: if a rate is negative, another number not positive, one not finite, or `keep` above 1.
+        ParameterError: if a rate is negative, another number is not positive, one is not finite, or `keep` exceeds 1.
 
     >>> immediate_aimd([1.0, 5.0], 8.0, 1.0, 4).tolist()
     [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [1.5, 3.5], [2.5, 4.5]]

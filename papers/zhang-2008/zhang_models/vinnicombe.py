@@ -4,13 +4,13 @@ Kelly's primal law, `x_i' = kappa_i (omega_i - x_i(t-D_i) mu_i(t))`, is stable i
 
     kappa_i sum_j (p_j + p_j' y_j) < pi/(2 D_i)                                                  (4)
 
-and on one link with one delay only then. Vinnicombe's controller makes delays vanish from such a condition,
+On one link with one delay the condition is also necessary. Vinnicombe's controller removes delays from such a condition
 
     x_i' = x_i(t-D_i)/D_i (alpha_i - (alpha_i + beta_i) eta_i)      alpha_i = a (x_i D_i)^n      (6)
     eta_i = sum_j p_j     p_j = (y_j/C_j)^B                          beta_i = b (x_i D_i)^m
 
-by dividing by them: it is locally stable if `a (x_i* D_i)^n < 1/B` (7), for `n = 0` whatever the delays. Rates are in
-packets/s, delays in s, `x_i D_i` in packets.
+by a division by the delays. It is locally stable if `a (x_i* D_i)^n < 1/B` (7), for `n = 0` under any delays. Rates
+are in packets/s, delays in s, `x_i D_i` in packets.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from levelflow.theory.validate import explained, positive, read_each, read_numbe
 
 @dataclass(frozen=True)
 class Parameters:
-    """Vinnicombe's controller and the link's price; the values tried here by default.
+    """Vinnicombe's controller and the link's price; defaults are the values used here.
 
     Attributes:
-        a: what a packet that arrives adds to the window is `a (x D)^n`.
-        b: what a mark takes from it is `b (x D)^m`.
-        n: how `a` grows with the window; 0 makes stability independent of delay.
-        m: how `b` does; above `n`.
-        buffer: `B`, the exponent of the price, an approximation of loss at a buffer of so many packets.
+        a: an arriving packet adds `a (x D)^n` to the window.
+        b: a mark reduces the window by `b (x D)^m`.
+        n: exponent of the increase; 0 makes stability independent of delay.
+        m: exponent of the decrease; above `n`.
+        buffer: `B`, the exponent of the price, which approximates loss with a buffer of `B` packets.
 
     Raises:
-        ParameterError: if one is out of its range.
+        ParameterError: if a parameter is out of range.
     """
 
     a: float = 0.05
@@ -70,14 +70,14 @@ def price(load: Numbers, capacity: Numbers, buffer: float) -> Numbers:
 
 @explained
 def change(rate: Numbers, before: Numbers, feedback: Numbers, delay: Numbers, law: Parameters = DEFAULTS) -> Numbers:
-    """Returns `x'` from the rate now and one delay ago and the feedback, eq 6, packets/s^2."""
+    """Returns `x'` (eq 6) from the current rate, the rate one delay ago and the feedback, in packets/s^2."""
     positive(delay=delay)
     up, down = law.a * (rate * delay) ** law.n, law.b * (rate * delay) ** law.m
     return before / delay * (up - (up + down) * feedback)
 
 
 def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tuple[Floats, float]:
-    """Returns rates and feedback at the equilibrium of one link, packets/s; windows are equal.
+    """Returns the rates, in packets/s, and the feedback at equilibrium on one link; windows are equal.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -116,7 +116,7 @@ def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) ->
 def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop:
     """Returns the open loop of one link at equilibrium: the sum of `(x_i/y) (alpha_i B/D_i) e^(-s D_i)/(s + c_i/D_i)`.
 
-    Here `c = (m - n) alpha beta/(alpha + beta)`, from what a flow's own rate changes without delay.
+    Here `c = (m - n) alpha beta/(alpha + beta)`, from the undelayed effect of a flow's own rate.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -145,18 +145,18 @@ def follow(
     duration: float,
     step: float,
 ) -> Trajectory:
-    """Returns the rates of flows on one link over time; all delay lies on the way back.
+    """Returns the rates of flows on one link over time; all delay is on the return path.
 
     Args:
-        law: `x'` from rates now and one delay ago, feedback and delays.
+        law: function that returns `x'` from current rates, rates one delay ago, feedback and delays.
         link: capacity, packets/s, and the exponent of its price.
         delays: round-trip times, s, per flow.
-        start: rates at time 0 and before, packets/s, per flow.
+        start: rates of flows up to time 0, packets/s.
         duration: s.
-        step: s, a small part of the shortest delay and time constant.
+        step: integration step, a small fraction of the shortest delay and time constant, s.
 
     Raises:
-        ParameterError: if a delay, a rate or the step is not finite or not above 0, or there are not as many.
+        ParameterError: if a delay, a rate or the step is not finite or not above 0, or their numbers differ.
     """
     rates = read_numbers("rate", np.atleast_1d(start))
     delay = read_each("delay", delays, rates.size)

@@ -1,16 +1,16 @@
 """Windows that share a queue, as a Markov chain: three readings of eq. 154 and 155 (Zhang 2008, chapter VII.1.4).
 
-In round `n`, `X = sum W_i` packets come to a queue that sends `C` per round and holds `b`. Of them `Z` are lost; each
-flow sees no loss with probability `(1 - v)^W_i` and then takes its window from `W` to `rise(W)`, else to `fall(W)`.
+In round `n`, `X = sum W_i` packets arrive at a queue that sends `C` per round and holds `b`; it drops `Z` of them. Each
+flow has no loss with probability `(1 - v)^W_i`. Its window `W` becomes `rise(W)` without a loss, `fall(W)` with one.
 
     literal        Z = (q + X - C - b)^+,  q' = min((q + X - C)^+, b),  v = Z / X
-    self-clocked   Z = (X - C - b)^+, v = Z / X: the queue is what the windows hold beyond the pipe, `X - C`
-    exogenous      the queue of the literal chain, but `v` is a constant: windows that do not hear of its losses
+    self-clocked   Z = (X - C - b)^+, v = Z / X: the queue is the part of the windows beyond the pipe, `X - C`
+    exogenous      the queue of the literal chain, but `v` is a constant: windows do not react to its losses
 
-Theorem 19 says that the loss `E Z / E X` falls as the buffer grows. Its proof takes the law of the arrivals as given,
-which holds for the exogenous chain. In the literal one that law changes with the buffer, and the loss rises: a round
-lasts as long whatever the queue, so that windows cannot rest in it. Once it is never empty, the windows exceed the
-capacity in the mean, and all of the excess is lost: `1 - C / E X`.
+Theorem 19 states that the loss `E Z / E X` falls as the buffer grows. Its proof assumes that the distribution of the
+arrivals is given, which holds for the exogenous chain. In the literal chain that distribution changes with the buffer,
+and the loss rises. The duration of a round does not depend on the queue, so the queue does not slow the windows down.
+Once it is never empty, the mean window exceeds the capacity, and all of the excess is lost: `1 - C / E X`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 Reading = Literal["literal", "self-clocked", "exogenous"]
 READINGS: tuple[Reading, ...] = ("literal", "self-clocked", "exogenous")
-#: More transitions than these are not solved for.
+#: Largest number of transitions for an exact solution.
 MOST_MOVES = 4_000_000
-#: Part of a simulation that is left out, while it forgets its start.
+#: Initial fraction of a simulation that is not counted, since it depends on the start.
 FORGET = 0.25
 
 
@@ -61,14 +61,14 @@ class Windows:
         flows: `N`.
         capacity: `C`, packets per round.
         buffer: `b`, packets.
-        reading: which chain.
-        largest: largest window; the least is 1.
+        reading: reading of the equations, one of the three above.
+        largest: upper limit on windows, packets; the lower limit is 1.
         chance: `v` of the exogenous chain.
-        rise: a window after a round without loss, `W + alpha(W)`.
-        fall: a window after one with loss, `W - beta(W)`.
+        rise: function that returns the window after a round without loss, `W + alpha(W)`.
+        fall: function that returns the window after a round with loss, `W - beta(W)`.
 
     Raises:
-        ParameterError: if a number is not allowed, or the reading none of the three.
+        ParameterError: if a number or the reading is not allowed.
     """
 
     flows: int
@@ -96,8 +96,8 @@ class Windows:
         """Returns packets lost in a round, the queue after it, and each packet's chance of loss.
 
         Args:
-            total: packets that come, `X`.
-            queue: before them.
+            total: arriving packets, `X`.
+            queue: queue length before these packets arrive.
         """
         held = total - self.capacity + (0.0 if self.reading == "self-clocked" else queue)
         lost = np.maximum(held - self.buffer, 0.0)
@@ -105,18 +105,18 @@ class Windows:
         return lost, np.clip(held, 0.0, self.buffer), chance
 
     def next(self, windows: Ints, *, lossless: bool) -> Ints:
-        """Returns windows after a round."""
+        """Returns the windows after a round."""
         moved = self.rise(windows) if lossless else self.fall(windows)
-        return np.minimum(np.maximum(moved, 1), self.largest)  # what `clip` does, which is slower
+        return np.minimum(np.maximum(moved, 1), self.largest)  # faster than `clip`
 
 
 class Exact(NamedTuple):
-    """Windows in their stationary law.
+    """Windows in their stationary distribution.
 
     Attributes:
-        loss: share of packets lost.
-        law: probability of each state: axes for the window of each flow, from 1, and then the queue, from 0.
-        residual: of the law.
+        loss: fraction of packets lost.
+        law: probability of each state. The first axes are the flows' windows, from 1; the last is the queue, from 0.
+        residual: error of the distribution, as in `Stationary`.
     """
 
     loss: float
@@ -128,8 +128,8 @@ class Estimate(NamedTuple):
     """A mean over independent copies.
 
     Attributes:
-        loss: share of packets lost.
-        error: its standard error.
+        loss: fraction of packets lost.
+        error: standard error of the loss.
     """
 
     loss: float
@@ -139,7 +139,7 @@ class Estimate(NamedTuple):
 def matrix(windows: Windows) -> csr_array:
     """Returns the transition probabilities of the chain, whose state is `(W_1, ..., W_N, q)` in lexical order.
 
-    The text leaves out `q`, without which the next state is not determined. The self-clocked chain has no memory of it.
+    The text omits `q`, without which the next state is not determined. The self-clocked chain does not depend on it.
 
     Raises:
         ChainError: if there are too many states.
@@ -148,10 +148,10 @@ def matrix(windows: Windows) -> csr_array:
 
 
 def exact(windows: Windows) -> Exact:
-    """Solves for the stationary law.
+    """Solves for the stationary distribution.
 
     Raises:
-        ChainError: if there are too many states, or the law is not unique.
+        ChainError: if there are too many states, or the distribution is not unique.
 
     >>> chains = [Windows(2, 8, buffer, largest=12) for buffer in (0, 16)]
     >>> [round(100 * exact(chain).loss, 2) for chain in chains]  # per cent: it rises
@@ -164,7 +164,7 @@ def exact(windows: Windows) -> Exact:
 
 
 def _states(windows: Windows) -> tuple[csr_array, Floats, Floats]:
-    """Returns the transition probabilities, and packets that come and that are lost in each state."""
+    """Returns the transition probabilities, and the numbers of arriving and of lost packets in each state."""
     queues = 1 if windows.reading == "self-clocked" else windows.buffer + 1
     if (2 * windows.largest) ** windows.flows * queues > MOST_MOVES:
         raise ChainError(
@@ -193,14 +193,14 @@ def _states(windows: Windows) -> tuple[csr_array, Floats, Floats]:
 
 @explained
 def simulate(windows: Windows, rounds: int = 2000, copies: int = 200, seed: int = 1) -> Estimate:
-    """Simulates independent copies; the first quarter of the rounds does not count.
+    """Simulates independent copies; the first quarter of the rounds is not counted.
 
-    Equal seeds give exogenous windows of equal sizes, whatever the buffer.
+    Exogenous windows depend on the seed only, not on the buffer.
 
     Args:
         windows: the chain.
-        rounds: how many.
-        copies: how many.
+        rounds: number of rounds.
+        copies: number of copies.
         seed: of the random numbers.
 
     Raises:

@@ -2,8 +2,8 @@
 
     x_i' = kappa_i x_i(t-D_i) (1/x_i^n - x_i^m eta_i)      eta_i = sum_j p_j      p_j = (y_j/C_j)^B
 
-is globally stable for `m + n > B`: then what a flow's own rate does without delay outweighs what all do with it. Rates
-are in packets/s, delays in s.
+is globally stable for `m + n > B`: then the undelayed effect of a flow's rate exceeds the delayed effect of all rates.
+Rates are in packets/s, delays in s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zhang_models.vinnicombe import lags_in_parallel
 
 @dataclass(frozen=True)
 class Parameters:
-    """The controller and the link's price; the values tried here by default.
+    """The controller and the link's price; defaults are the values used here.
 
     Attributes:
         kappa: gain.
@@ -30,7 +30,7 @@ class Parameters:
         buffer: `B`, the exponent of the price.
 
     Raises:
-        ParameterError: if one is out of its range.
+        ParameterError: if a parameter is out of range.
     """
 
     kappa: float = 0.05
@@ -46,7 +46,7 @@ class Parameters:
 
     @property
     def delay_independent(self) -> bool:
-        """Whether `m + n > B`: stable in any network under any delays."""
+        """True if the controller is stable in any network under any delays, `m + n > B`."""
         return self.m + self.n > self.buffer
 
 
@@ -55,13 +55,13 @@ DEFAULTS = Parameters()
 
 @explained
 def change(rate: Numbers, before: Numbers, feedback: Numbers, law: Parameters = DEFAULTS) -> Numbers:
-    """Returns `x'` from the rate now and one delay ago and the feedback, eq 8, packets/s^2."""
+    """Returns `x'` (eq 8) from the current rate, the rate one delay ago and the feedback, in packets/s^2."""
     positive(rate=rate)
     return law.kappa * before * (rate**-law.n - rate**law.m * feedback)
 
 
 def rest(capacity: float, flows: int, law: Parameters = DEFAULTS) -> float:
-    """Returns the rate of each of some flows in equilibrium on one link, `((C/N)^B)^(1/(m+n+B))`, packets/s.
+    """Returns the rate of each flow at equilibrium on one link, `((C/N)^B)^(1/(m+n+B))`, in packets/s.
 
     Raises:
         ParameterError: if the capacity or the number of flows is not finite or not above 0.
