@@ -199,7 +199,7 @@ def test_abs_log_hears_the_round_trip_that_is_given_or_else_that_of_the_flows():
 
 
 def test_abs_log_that_hears_too_short_a_round_trip_stays_within_its_bound():
-    """The bound holds if the line is full for the rest of a sawtooth, which adds one packet per round trip."""
+    """The bound holds even if the line stays full until the sawtooth ends."""
     heard, true, packet = 0.1, 0.6, 12_000 / 10e6
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
     at_most = (math.sqrt(true**2 + 2 * packet * stays) - true) / packet

@@ -1,4 +1,4 @@
-"""Metrics of the claims on tables with results known by construction."""
+"""Tests the metrics that claims use, on tables whose results are known by construction."""
 
 import math
 

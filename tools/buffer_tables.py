@@ -139,7 +139,7 @@ def show_rem(bar: Bar, workers: Workers, seeds: Sequence[int]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs and prints the tables; 1 if `abs_log` missed targets or none can be met, 130 if interrupted."""
+    """Runs and prints the tables. Returns 1 if `abs_log` missed targets or no target can be met, 130 if interrupted."""
     options = _options(arguments)
     seeds = range(1, (options.seeds or (FULL_SEEDS if options.full else QUICK_SEEDS)) + 1)
     wanted = options.table or ["I", "II", "III"]

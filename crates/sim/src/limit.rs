@@ -66,7 +66,7 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
     Ok(())
 }
 
-/// Least number of simultaneous flows of an entry, and the packets that they send at once.
+/// Lower bound on the concurrent flows of an entry, and the number of packets that they send simultaneously.
 fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
     let Arrivals::Once { count } = spec.arrivals else {
         return (0, 0);

@@ -179,7 +179,7 @@ struct Differs {
     replayed: String,
 }
 
-/// Result of a call: an error in its input, or a possible difference.
+/// Result of a call. The outer error is an invalid input; the inner error is a difference of the replay.
 type Outcome = Result<Result<(), Differs>, String>;
 
 impl Instance {

@@ -36,7 +36,7 @@ def runs(figure, seed):
 
 
 def slowly(result):
-    """Describes the buffer with the interval that section VII.3.1 states, from one run."""
+    """Describes the buffer of one run that uses the update interval stated in section VII.3.1."""
     window = (SLOW_END / 2, SLOW_END)
     b = buffers(result, window)[1]
     cv = utilisation.variation(result.links, LINK, window)

@@ -28,7 +28,8 @@ SHAPED = 0.95
 SMALL = 0.1
 #: Discipline of the first table, which compares buffers.
 TAIL = "drop_tail"
-#: Disciplines that act only on a full buffer. Their queue depends on the buffer, so they run with the scenario's own.
+#: Disciplines that act only on a full buffer. Their queue depends on the buffer size, so they run with the buffer of
+#: the scenario.
 FULL = ("drop_front",)
 
 

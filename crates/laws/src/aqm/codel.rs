@@ -52,7 +52,7 @@ pub struct Codel {
     dropping: bool,
     /// Due time of the next drop; kept after the dropping state ends.
     next_drop: Time,
-    /// True if the drop at `next_drop` has happened; the next late packet then sets a new due time.
+    /// True if the drop due at `next_drop` was made. The next packet delayed beyond the target then sets a new time.
     taken: bool,
     count: u32,
     /// `count` when dropping began.

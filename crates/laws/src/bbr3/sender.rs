@@ -52,7 +52,7 @@ pub struct Sender {
     pub(super) idle_restart: bool,
     /// Packets in flight.
     pub(super) in_flight: f64,
-    /// True if the congestion window was fully used: in the current round trip, and in the previous one.
+    /// True if the congestion window was fully used, for the current and for the previous round trip.
     full_window: [bool; 2],
     /// Number of the next packet to be sent.
     pub(super) next: u32,

@@ -148,7 +148,7 @@ class Level(Law):
         return self.sent
 
     def _levels(self, heard: Heard) -> Floats:
-        """Returns the levels that senders receive. Transitions between levels are left out, as no packet has them."""
+        """Returns the levels that senders receive. Values between two levels are left out: no packet carries them."""
         now, path = heard.signals[0], heard.path
         if not self.known.size:
             self.known, self.before = now.copy(), now

@@ -222,7 +222,7 @@ class Dctcp(NewReno):
         slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the window after a signal: `1 - alpha/2` of it for marks, half for losses, weighted by rates."""
+        """Returns the old window times `1 - alpha/2` for marks and 1/2 for losses, averaged by their rates."""
         signalled = self.signalled(heard)
         marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
         return state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)

@@ -124,7 +124,7 @@ def iterate(
     """Iterates levels and thresholds of a network. Rates follow levels immediately; proposals are not modelled.
 
     Args:
-        network: paths and delays; only the round trips are used.
+        network: paths and delays; of the delays, only the round-trip times are used.
         targets: target `C` of each link.
         steps: number of updates of all links.
         levels: levels at step 0 and before, for all links or per link.

@@ -116,7 +116,7 @@ def _shown(alpha: Floats, eta: Floats) -> tuple[Floats, Floats]:
 
 
 def _loop(gains: dict[str, float], delays: list[float], *, averaged: bool = False) -> Loop:
-    """Returns the loop of a link whose flows use equal parts of its target and have one round-trip time each."""
+    """Returns the control loop of a link whose flows share its target equally, each with its own round-trip time."""
     compensator = Compensator(gains["eta"], read_number("alpha", gains["alpha"]) * read_number("scale", gains["scale"]))
     shares = [read_number("mu", gains["mu"], high=1.0) / len(delays)] * len(delays)
     return link_loop(delays, shares, compensator, gains["alpha"], averaged=averaged)
