@@ -33,6 +33,7 @@ demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottlenec
 	@echo "  (after: source $(VENV)/bin/activate)"
 
 quick: $(VENV)/created ## rebuild the engine after an edit of Rust code, incrementally
+	@[ -x $(BIN)/maturin ] || $(MAKE) --no-print-directory $(VENV)/installed
 	$(BIN)/maturin develop --profile quick --skip-install --quiet
 
 fast: $(VENV)/installed ## build the engine fully optimised, as in a wheel; takes minutes
