@@ -16,6 +16,9 @@ from tools.check_commit import complaints
         "Merge branch 'x'; y\n",
         f"Add {'x' * 68}\n",
         "Fix a typo\n# a comment; of git.\n",
+        "fixup! Fix a typo\n",
+        "\nPass a value\n",
+        f"Fix a typo\n\n# {'-' * 24} >8 {'-' * 24}\ndiff --git a; b\n{'+word ' * 30}\n",
         f"Add a link\n\nhttps://{'x' * 100}\n",
     ],
 )
@@ -36,6 +39,7 @@ def test_orders_pass(message):
         ("Added a queue\n", "order"),
         ("Adding a queue\n", "order"),
         ("Lab: two scripts\n", "order"),
+        ("Merges two tools\n", "order"),
         ("Add a queue\nand a test\n", "second line"),
         (f"Add a queue\n\n{'word ' * 17}\n", "line 3 has"),
     ],

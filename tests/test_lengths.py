@@ -1,4 +1,4 @@
-"""No Python function is longer than 60 lines; clippy checks Rust functions (`clippy.toml`)."""
+"""Lengths of files and functions, and widths of comments of Rust; clippy checks functions of Rust (`clippy.toml`)."""
 
 import ast
 import subprocess
@@ -29,3 +29,32 @@ def test_functions_are_short(folder):
 def test_a_long_function_is_found():
     body = "    pass\n" * LONGEST
     assert long_functions(f"def f():\n{body}\nclass A:\n    def g(self):\n        pass\n") == [("f", LONGEST + 1)]
+
+
+LONGEST_FILE = 600
+WIDEST_COMMENT = 120
+
+
+def sources(*patterns):
+    """Yields the names and lines of tracked files."""
+    command = ["git", "ls-files", "-z", *patterns]
+    listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if not (CHECKOUT / name).is_symlink():
+            yield name, (CHECKOUT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_files_are_short():
+    found = {name: len(lines) for name, lines in sources("*.rs", "*.py", "apps/lab/*.js", "apps/lab/*.mjs")}
+    assert len(found) > 500
+    assert {name: length for name, length in found.items() if length > LONGEST_FILE} == {}
+
+
+def test_comments_of_rust_fit_the_width():
+    wide = [
+        f"{name}:{number}"
+        for name, lines in sources("*.rs")
+        for number, line in enumerate(lines, 1)
+        if len(line) > WIDEST_COMMENT and line.lstrip().startswith("//") and not line.lstrip().startswith("//#")
+    ]
+    assert wide == []

@@ -7,17 +7,19 @@ from pathlib import Path
 MAX_SUBJECT = 72
 MAX_BODY = 80
 #: First words that end like a third person or a past tense, but are orders.
-ORDERS = {"address", "bypass", "compress", "discuss", "embed", "express", "feed", "focus", "need", "pass", "press"}
-ORDERS |= {"process", "seed", "shed", "speed", "suppress", "bring"}
+ORDERS = {"bring", "embed", "exceed", "feed", "focus", "need", "ping", "proceed", "seed", "shed", "speed", "string"}
+#: Beginnings of subjects that git writes.
+OF_GIT = ("Merge branch ", "Merge remote-tracking ", "Merge tag ", 'Revert "', "fixup! ", "squash! ", "amend! ")
 
 
 def complaints(message):
-    """Yields one line per breach of a rule. Comment lines do not count."""
+    """Yields one line per breach of a rule. Comment lines and the diff of `git commit -v` do not count."""
+    message = re.split(r"^# -+ >8 -+$", message, maxsplit=1, flags=re.MULTILINE)[0].lstrip("\n")
     lines = [line.rstrip() for line in message.splitlines() if not line.startswith("#")]
     subject = lines[0] if lines else ""
     if not subject:
         yield "the subject is empty"
-    elif not subject.startswith(("Merge ", "Revert ")):
+    elif not subject.startswith(OF_GIT):
         yield from _of_subject(subject)
         yield from _of_body(lines[1:])
 
@@ -32,7 +34,7 @@ def _of_subject(subject):
         yield "the subject ends with a full stop"
     if not first[0].isupper():
         yield f"the subject begins with {first!r}; begin with a capital"
-    if first.endswith(":") or (re.search(r"(?:s|ed|ing)$", first) and first.lower() not in ORDERS):
+    if first.endswith(":") or (re.search(r"(?:(?<!s)s|ed|ing)$", first) and first.lower() not in ORDERS):
         yield f"the subject begins with {first!r}; begin with an order, such as Add, Fix or Measure"
 
 

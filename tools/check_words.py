@@ -40,6 +40,7 @@ WORDS = {
     r"\bcomes? along\b|\bships? with us\b": "is included",
     r"\b(?:comes?|came|coming) to rest\b|\brest points?\b|\bat rest\b": "equilibrium",
     r"\bin charge\b": "active, configured",
+    r"\bstands? for\b": "is, means, represents, selects",
     r"\bwhat it costs\b": "overhead",
     r"\b(?:sent|sends?) again\b": "retransmitted",
     r"\boff max-min\b": "distance from max-min",
@@ -73,7 +74,7 @@ TOKENS |= {".c": TOKENS[".rs"], ".h": TOKENS[".rs"], ".cc": TOKENS[".rs"], ".mjs
 OPENING, CLOSING = set("([{"), set(")]}")
 #: Names of values within a string.
 INSERTED = re.compile(r"\$?\{[^{}]*\}")
-DOC = re.compile(r"^(?://[/!](?![/#])|/\*\*|#:)\s*")
+DOC = re.compile(r"^(?://[/!](?![/#])|/\*\*|#:)\s*(?:\*\s+)?")
 
 
 def tracked(under=()):

@@ -43,7 +43,7 @@ TRAFFIC = Path(__file__).with_name("live_traffic.py")
 
 @dataclass(frozen=True)
 class Phase:
-    """Kind of traffic; `{seconds}` in its lines stands for its duration."""
+    """Kind of traffic; `{seconds}` in its lines is its duration."""
 
     name: str
     #: Number of packets that roughly meets the targets, near the final limit of sized queues.

@@ -1,9 +1,7 @@
 """Traffic of the kernel's own TCP and UDP, for experiments in network namespaces; needs only Python.
 
-    python live_traffic.py sink PORT
-    python live_traffic.py flows HOST PORT LAW COUNT SECONDS
-    python live_traffic.py short HOST PORT LAW PER_SECOND BYTES SECONDS
-    python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
+    python live_traffic.py sink PORT python live_traffic.py flows HOST PORT LAW COUNT SECONDS python live_traffic.py
+    short HOST PORT LAW PER_SECOND BYTES SECONDS python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
 
 ``short`` prints the duration of each transfer, in seconds, a line each.
 """

@@ -1,4 +1,4 @@
-# The dumbbell of `levelflow bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
+# The dumbbell of `make bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
 # s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte packets, every one acknowledged.
 # Prints the packet-hops (data over three links, acknowledgements over three), the packets that left the bottleneck,
 # the packets dropped there, and its mean queue in bytes.

@@ -14,7 +14,7 @@ const FILE: &str = r#"{"origin":{"boot":"5b57965d-2ff4-4dae-baa2-6459282616cb","
 "index":2,"queues":[{"handle":"1:","kind":"pfifo","options":[50,0,0,0],"ours":[50,9]},
 {"handle":"10:","kind":"tbf","options":[40,0,1,0,0,1,0,0,0,0,0,0,64,31,0,0,0,0,0,0,0,0,0,0,0,0,0,0,40,35,0,0,9,61,0,0,0,0,0,0],"ours":[1,2]}]}"#;
 
-/// Decodes options of each kind of queue. Verifies that they are rejected, or that changing their limit changes only it.
+/// Decodes options of each kind of queue. Verifies that they are rejected, or that their limit can be changed alone.
 ///
 /// # Panics
 /// When this property does not hold.

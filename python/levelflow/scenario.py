@@ -161,7 +161,7 @@ class Scenario:
         if star:
             entries = self.raw.get(head)
             if not isinstance(entries, list):
-                raise ScenarioError(f"{path}: * stands for all entries of a list, as in flow.*.law or link.*.capacity")
+                raise ScenarioError(f"{path}: * selects all entries of a list, as in flow.*.law or link.*.capacity")
             for number in range(1, len(entries) + 1):
                 self.set(f"{head}.{number}.{rest}", value)
             return self

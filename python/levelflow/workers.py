@@ -68,7 +68,7 @@ class Workers:
         self._stopped = True
 
     def expect(self, work: float) -> None:
-        """Sets the expected total work; 0 stands for the work requested up to now."""
+        """Sets the expected total work; 0 means the work requested up to now."""
         with self._lock:
             self._expected = work
             self._show()

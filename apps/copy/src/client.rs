@@ -201,9 +201,9 @@ impl Session {
                 return Err(error);
             }
             // If the server aborted the transfer, its reply has the reason.
-            let told = answer(&mut answers).await;
-            return Err(match told {
-                Err(said @ (CopyError::Busy(_) | CopyError::Remote(_))) => said,
+            let reply = answer(&mut answers).await;
+            return Err(match reply {
+                Err(reason @ (CopyError::Busy(_) | CopyError::Remote(_))) => reason,
                 _ => error,
             });
         }

@@ -11,13 +11,13 @@ import { PRESETS, preset } from "./presets.js";
 import { catalogue, lineOf, run } from "./runner.js";
 import { lawOf, nodes, place, setLaw, toToml, withLaw } from "./scenario.js";
 import { ended, flows as flowSeries, sampleAt } from "./series.js";
+import { SAVES } from "./saves.js";
 import { decode, encode } from "./share.js";
 import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange, Stage } from "./stage.js";
 import { fetchResult, offered, sum } from "./stored.js";
 import { Theory } from "./theory.js";
 import { format, parse as quantityOf, short } from "./units.js";
-import { csv, png, save, svg } from "./vector.js";
 
 const $ = (id) => document.getElementById(id);
 const SETTLE_MS = 120; // time from the last change to the next request for packets
@@ -454,18 +454,6 @@ async function share() {
   }
 }
 
-function fileName() {
-  return String(lab.scenario.name || "scenario").replace(/[^\w.-]+/g, "-").slice(0, 80);
-}
-
-const SAVES = {
-  "save-toml": () => save(`${fileName()}.toml`, toToml(lab.scenario), "text/plain"),
-  "save-svg": () => save(`${fileName()}.svg`, svg(sides.a.result, lab.scenario.name), "image/svg+xml"),
-  "save-png": async () => save(`${fileName()}.png`, await png(svg(sides.a.result, lab.scenario.name))),
-  "save-flows": () => save(`${fileName()}-flows.csv`, csv(sides.a.result, "flows"), "text/csv"),
-  "save-links": () => save(`${fileName()}-links.csv`, csv(sides.a.result, "links"), "text/csv"),
-};
-
 /** Opens the lesson or network that the page's address names, or else the first network. */
 async function openAddress() {
   const lesson = LESSONS.find(({ id }) => location.hash === `#lesson=${id}`);
@@ -535,7 +523,7 @@ function listen() {
   for (const [id, call] of Object.entries(SAVES)) {
     $(id).addEventListener("click", () => {
       $("files").open = false;
-      if (id === "save-toml" || sides.a.result?.done) call();
+      if (id === "save-toml" || sides.a.result?.done) call(lab.scenario, sides.a.result);
       else notice("The run is not finished; try again in a moment.");
     });
   }

@@ -308,15 +308,15 @@ fn signals() -> Result<Arc<AtomicBool>, Error> {
 
 /// Reads lines of standard input in a thread, which ends with the process.
 fn read_lines() -> mpsc::Receiver<String> {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
-            if !line.trim().is_empty() && tell.send(line).is_err() {
+            if !line.trim().is_empty() && sender.send(line).is_err() {
                 return;
             }
         }
     });
-    told
+    receiver
 }
 
 /// Status line of a running link, on a terminal.

@@ -92,7 +92,7 @@ impl Home {
 }
 
 /// Returns true if a command succeeded, and the text that it printed.
-fn told(output: &Output) -> (bool, String) {
+fn result_of(output: &Output) -> (bool, String) {
     let text = [&output.stdout[..], &output.stderr[..]].concat();
     (output.status.success(), String::from_utf8_lossy(&text).into_owned())
 }
@@ -159,7 +159,7 @@ fn a_copy_goes_on_after_either_side_was_killed() {
 
     let listen = serving.address.clone();
     let _serving = Serving::start(home.0.path(), &listen, &["--upload"]);
-    let (good, text) = told(&home.copy(&arguments).output().unwrap());
+    let (good, text) = result_of(&home.copy(&arguments).output().unwrap());
     assert!(good, "{text}");
     assert!(fs::read(&source).unwrap() == fs::read(home.path("served/big")).unwrap());
     let outcome: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -179,21 +179,21 @@ fn a_server_must_be_known_and_stay_the_same() {
     let here = home.path("f");
     let arguments = [source.as_str(), here.to_str().unwrap()];
     let first = home.copy(&arguments).output().unwrap();
-    let (_, text) = told(&first);
+    let (_, text) = result_of(&first);
     assert_eq!(first.status.code(), Some(2), "{text}");
     assert!(
         text.contains(&serving.key) && text.contains("--trust-new") && !here.exists(),
         "{text}"
     );
     let trusting = [&arguments[..], &["--trust-new"]].concat();
-    assert!(told(&home.copy(&trusting).output().unwrap()).0);
+    assert!(result_of(&home.copy(&trusting).output().unwrap()).0);
     fs::remove_file(&here).unwrap();
     assert!(
-        told(&home.copy(&arguments).output().unwrap()).0,
+        result_of(&home.copy(&arguments).output().unwrap()).0,
         "its key is stored now"
     );
     assert_eq!(fs::read(&here).unwrap(), b"text");
-    let (good, text) = told(
+    let (good, text) = result_of(
         &home
             .copy(&[here.to_str().unwrap(), &format!("{}/g", serving.address)])
             .output()
@@ -210,7 +210,7 @@ fn a_server_must_be_known_and_stay_the_same() {
     let _other = Serving::start(home.0.path(), &listen, &[]);
     fs::remove_file(&here).unwrap();
     let changed = home.copy(&trusting).output().unwrap();
-    let (_, text) = told(&changed);
+    let (_, text) = result_of(&changed);
     assert!(
         changed.status.code() == Some(2) && text.contains("does not have the key"),
         "{text}"
@@ -235,7 +235,7 @@ fn bad_input_is_one_line_and_exit_status_2() {
         vec!["127.0.0.1:1/a", ".", "--max-rate", "fast"],
     ] {
         let output = home.copy(&arguments).output().unwrap();
-        let (_, text) = told(&output);
+        let (_, text) = result_of(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(!text.contains("panicked"), "{text}");
     }
@@ -256,7 +256,7 @@ fn a_lost_connection_is_made_again_and_what_arrived_is_used() {
     assert!(arrived < BIG as u64, "ended too late to show anything");
     let _serving = Serving::start(home.0.path(), &listen, &["--upload"]);
     let output = client.wait_with_output().unwrap();
-    let (good, text) = told(&output);
+    let (good, text) = result_of(&output);
     assert!(
         good && text.contains("connection is lost") && text.contains("connected again"),
         "{text}"
@@ -291,7 +291,7 @@ async fn a_connection_lost_while_we_plan_is_made_again() {
     let (source, here) = (format!("{at}/f"), home.path("f"));
     let mut command = home.copy(&[&source, here.to_str().unwrap(), "--key", &key.to_string()]);
     let output = tokio::task::block_in_place(|| command.output().unwrap());
-    let (good, text) = told(&output);
+    let (good, text) = result_of(&output);
     assert!(good && text.contains("connected again"), "{text}");
     assert_eq!(fs::read(here).unwrap(), b"text");
 }
@@ -314,7 +314,7 @@ fn without_retries_a_lost_connection_is_the_end() {
     under_way(&home.path("served/.big.part"));
     serving.terminate();
     let output = client.wait_with_output().unwrap();
-    let (_, text) = told(&output);
+    let (_, text) = result_of(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("big: connection: "), "{text}");
 }
@@ -332,7 +332,7 @@ fn an_interrupted_copy_lets_go_of_its_part_at_once() {
     under_way(&part);
     interrupt(&client);
     let output = client.wait_with_output().unwrap();
-    let (_, text) = told(&output);
+    let (_, text) = result_of(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(
         text.contains("repeat the command to resume") && text.lines().count() == 1,
@@ -361,7 +361,7 @@ fn logs_of_both_ends_can_be_done_again() {
     let (here, there) = (home.path("f"), format!("{}/f", serving.address));
     let here = here.to_str().unwrap();
     let down = home.copy(&[&there, here, "--key", &serving.key]).output().unwrap();
-    assert!(told(&down).0, "{}", told(&down).1);
+    assert!(result_of(&down).0, "{}", result_of(&down).1);
     let up = [
         here,
         &format!("{there}2"),
@@ -375,7 +375,7 @@ fn logs_of_both_ends_can_be_done_again() {
         .copy(&[&up[..], &[client.to_str().unwrap()]].concat())
         .output()
         .unwrap();
-    assert!(told(&up).0, "{}", told(&up).1);
+    assert!(result_of(&up).0, "{}", result_of(&up).1);
     serving.terminate();
     for log in [server, client] {
         let done = levelflow_sim::replay::replay(&fs::read(&log).unwrap()).unwrap();
@@ -398,12 +398,12 @@ fn both_families_of_addresses_are_served() {
             .copy(&[&format!("{at}/f"), here, "--key", &serving.key])
             .output()
             .unwrap();
-        assert!(told(&down).0, "{listen} from {host}: {}", told(&down).1);
+        assert!(result_of(&down).0, "{listen} from {host}: {}", result_of(&down).1);
         let up = home
             .copy(&[here, &format!("{at}/g"), "--key", &serving.key])
             .output()
             .unwrap();
-        assert!(told(&up).0, "{listen} from {host}: {}", told(&up).1);
+        assert!(result_of(&up).0, "{listen} from {host}: {}", result_of(&up).1);
         assert_eq!(fs::read(home.path("served/g")).unwrap(), b"text");
     }
 }
@@ -463,11 +463,11 @@ fn garbage_does_not_disturb_a_server() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    let (good, text) = told(&client.wait_with_output().unwrap());
+    let (good, text) = result_of(&client.wait_with_output().unwrap());
     assert!(good, "{text}");
     assert!(fs::read(&here).unwrap() == fs::read(home.path("served/big")).unwrap());
     fs::remove_file(&here).unwrap();
-    let (good, text) = told(
+    let (good, text) = result_of(
         &home
             .copy(&[&source, here.to_str().unwrap(), "--key", &serving.key])
             .output()

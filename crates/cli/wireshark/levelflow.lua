@@ -137,7 +137,7 @@ local laws = {
             { name = "flags", doc = "as below", bytes = 1, writer = "router", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
                 { name = "refused", mask = 64, doc = "the proposals of an interval exceeded the capacity of a link" },
-                { name = "interval", mask = 63, doc = "longest interval so far; n stands for 100 ms times 2 to the power of (n - 34)/2, or less" },
+                { name = "interval", mask = 63, doc = "code n of the longest control interval of the routers passed, which is at most 100 ms times 2^((n - 34)/2)" },
             } },
             { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
             { name = "limit", doc = "hop of lowest", bytes = 1, writer = "sender" },

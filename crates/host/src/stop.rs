@@ -13,8 +13,8 @@ use crate::{Error, clock};
 /// Descriptor that becomes readable, and remains so, when the program must stop.
 #[derive(Debug)]
 pub struct Stop {
-    told: UnixStream,
-    tell: UnixStream,
+    read_end: UnixStream,
+    write_end: UnixStream,
 }
 
 impl Stop {
@@ -26,7 +26,7 @@ impl Stop {
         let cannot = |e| Error::failed(format!("cannot install signal handlers: {e}"));
         let stop = Self::new()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            let end = stop.tell.try_clone().map_err(cannot)?;
+            let end = stop.write_end.try_clone().map_err(cannot)?;
             signal_hook::low_level::pipe::register(signal, end).map_err(cannot)?;
         }
         Ok(stop)
@@ -37,19 +37,19 @@ impl Stop {
     /// # Errors
     /// When the system has no descriptors left.
     pub fn new() -> Result<Self, Error> {
-        let (told, tell) = UnixStream::pair().map_err(Error::failed)?;
-        Ok(Self { told, tell })
+        let (read_end, write_end) = UnixStream::pair().map_err(Error::failed)?;
+        Ok(Self { read_end, write_end })
     }
 
     /// Requests a stop.
     pub fn now(&self) {
-        let _ = (&self.tell).write(&[0]); // a full pipe already contains a request
+        let _ = (&self.write_end).write(&[0]); // a full pipe already contains a request
     }
 
     /// Waits for `time`, or until a stop is requested; returns true if one was requested.
     #[must_use]
     pub fn within(&self, time: Span) -> bool {
-        let mut watched = [PollFd::new(&self.told, PollFlags::IN)];
+        let mut watched = [PollFd::new(&self.read_end, PollFlags::IN)];
         let _ = clock::ready(&mut watched, time); // an error counts as no request
         !watched[0].revents().is_empty()
     }
@@ -57,6 +57,6 @@ impl Stop {
 
 impl AsFd for Stop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.told.as_fd()
+        self.read_end.as_fd()
     }
 }

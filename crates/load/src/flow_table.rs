@@ -54,7 +54,7 @@ pub struct Arriving {
     pub nearest: i64,
     /// Receiver of the flow.
     pub receiver: Receiver,
-    heard: Time,
+    last_packet_at: Time,
 }
 
 /// Flows at the receiver.
@@ -97,12 +97,12 @@ impl FlowTable {
                 last_came: stamp,
                 nearest: i64::MAX,
                 receiver,
-                heard: now,
+                last_packet_at: now,
             };
             self.flows.insert(key, flow);
         }
         let flow = self.flows.get_mut(&key)?;
-        flow.heard = now;
+        flow.last_packet_at = now;
         flow.last_came = stamp;
         Some(flow)
     }
@@ -129,7 +129,10 @@ impl FlowTable {
 
     /// Ends flows that received no packet for [`IDLE`], or all flows if `all`.
     pub fn expire(&mut self, now: Time, all: bool) -> Vec<Arriving> {
-        let old = self.flows.values().filter(|f| all || now.since(f.heard) > IDLE);
+        let old = self
+            .flows
+            .values()
+            .filter(|f| all || now.since(f.last_packet_at) > IDLE);
         let old: Vec<_> = old.map(|f| (f.from, f.id)).collect();
         self.ended.retain(|_, at| now.since(*at) <= IDLE);
         old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()

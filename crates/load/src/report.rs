@@ -115,8 +115,8 @@ impl Report {
         for flow in progress.ended.iter().chain(cut) {
             self.end(flow, now);
         }
-        let heard = |f: &Flow| (f.index, (self.bytes(f), f.sender.counters().data.lost));
-        self.before = progress.active.iter().map(heard).collect();
+        let totals = |f: &Flow| (f.index, (self.bytes(f), f.sender.counters().data.lost));
+        self.before = progress.active.iter().map(totals).collect();
         self.at = now;
         self.summary.unreachable = progress.unreachable;
     }

@@ -15,9 +15,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 #[must_use]
 pub fn finish(child: Child) -> Output {
     let pid = Pid::from_child(&child);
-    let (tell, told) = mpsc::channel();
-    std::thread::spawn(move || tell.send(child.wait_with_output()));
-    if let Ok(output) = told.recv_timeout(TIMEOUT) {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    if let Ok(output) = receiver.recv_timeout(TIMEOUT) {
         output.unwrap()
     } else {
         let _ = kill_process(pid, Signal::KILL);

@@ -2,85 +2,81 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{Result, current, scope, sleep};
+use std::thread::{Result, scope, sleep};
 use std::time::{Duration, Instant};
 
 /// Smallest timer latency of a single wake-up that indicates a busy machine.
 const LATE: Duration = Duration::from_millis(10);
-/// Smallest timer latency of one wake-up in twenty that indicates a busy machine.
+/// Smallest timer latency of one wake-up in ten that indicates a busy machine.
 const OFTEN_LATE: Duration = Duration::from_micros(500);
+/// Smallest number of wake-ups of which a fraction means something.
+const MIN_WAKE_UPS: u32 = 100;
 /// Limit on the attempts at a measurement.
 const MAX_ATTEMPTS: usize = 5;
-/// Pause after an attempt on a busy machine. It is repeated, at most ten times, until no wake-up during the pause is
-/// late.
+/// Pause after an attempt on a busy machine. It is repeated, at most ten times, until the machine is not busy.
 const CALM: Duration = Duration::from_secs(1);
 
 /// Runs a measurement that asserts its results. If it fails while the machine is busy, it is repeated once the machine
-/// is calm. The machine counts as busy if a thread that only sleeps wakes 10 ms too late, or 0.5 ms too late at more than
-/// one wake-up in twenty. If all five attempts meet a busy machine, the test is [skipped](crate::skip), since it measured
-/// nothing.
+/// is calm. The machine counts as busy if a thread that only sleeps wakes 10 ms too late, or 0.5 ms too late at more
+/// than one wake-up in ten. The fifth attempt counts in any case.
 ///
 /// # Panics
-/// If the measurement fails on a machine that is not busy. Also as [`skip`](crate::skip) does, if `LEVELFLOW_REQUIRE`
-/// contains `time`.
+/// As the measurement does.
 pub fn on_time(measure: impl Fn()) {
     let calm = || {
         let begun = Instant::now();
-        while begun.elapsed() < 10 * CALM && watch(|| sleep(CALM)).1 >= LATE {}
+        while begun.elapsed() < 10 * CALM && watch(|| sleep(CALM)).1.is_busy() {}
     };
-    match repeat(|| watch(&measure), calm) {
-        Outcome::Ended(result) => result.unwrap_or_else(|fault| resume_unwind(fault)),
-        Outcome::Late(late) => {
-            let thread = current();
-            let why = format!(
-                "the machine was late in {MAX_ATTEMPTS} attempts, by {} ms",
-                late.as_millis()
-            );
-            crate::skip(thread.name().unwrap_or("a test"), "time", why);
-        }
-    }
+    repeat(|| watch(&measure), calm).unwrap_or_else(|fault| resume_unwind(fault));
 }
 
-enum Outcome {
-    Ended(Result<()>),
-    /// Every attempt failed while the machine was busy. The value is the timer latency of the last attempt.
-    Late(Duration),
+/// Timer latency of a thread that only sleeps.
+#[derive(Debug, Clone, Copy, Default)]
+struct Latency {
+    largest: Duration,
+    wake_ups: u32,
+    /// Wake-ups that were [`OFTEN_LATE`] or later.
+    late: u32,
+}
+
+impl Latency {
+    fn add(&mut self, latency: Duration) {
+        self.largest = self.largest.max(latency);
+        self.wake_ups += 1;
+        self.late += u32::from(latency >= OFTEN_LATE);
+    }
+
+    fn is_busy(&self) -> bool {
+        self.largest >= LATE || (self.wake_ups >= MIN_WAKE_UPS && 10 * self.late > self.wake_ups)
+    }
 }
 
 /// Repeats failed attempts while the machine is busy.
-fn repeat(mut attempt: impl FnMut() -> (Result<()>, Duration), calm: impl Fn()) -> Outcome {
-    let mut last = Duration::ZERO;
-    for number in 0..MAX_ATTEMPTS {
-        if number > 0 {
-            eprintln!("a thread woke {} ms late: measured again", last.as_millis());
-            calm();
+fn repeat(mut attempt: impl FnMut() -> (Result<()>, Latency), calm: impl Fn()) -> Result<()> {
+    for _ in 1..MAX_ATTEMPTS {
+        let (result, latency) = attempt();
+        if result.is_ok() || !latency.is_busy() {
+            return result;
         }
-        let (result, late) = attempt();
-        if result.is_ok() || late < LATE {
-            return Outcome::Ended(result);
-        }
-        last = late;
+        eprintln!("busy machine, measured again: {latency:?}");
+        calm();
     }
-    Outcome::Late(last)
+    attempt().0
 }
 
-/// Runs a measurement. Returns its outcome, and the timer latency of a concurrent thread that only sleeps: the largest,
-/// but at least [`LATE`] if the thread is often late.
-fn watch(measure: impl Fn()) -> (Result<()>, Duration) {
+/// Runs a measurement. Returns its outcome, and the timer latency of a concurrent thread.
+fn watch(measure: impl Fn()) -> (Result<()>, Latency) {
     let over = AtomicBool::new(false);
     scope(|s| {
         let watch = s.spawn(|| {
             let nap = Duration::from_millis(1);
-            let (mut wake_ups, mut often, mut late) = (0, 0, Duration::ZERO);
+            let mut latency = Latency::default();
             while !over.load(Ordering::Relaxed) {
                 let begun = Instant::now();
                 sleep(nap);
-                let latency = begun.elapsed().saturating_sub(nap);
-                late = late.max(latency);
-                wake_ups += 1;
-                often += u32::from(latency >= OFTEN_LATE);
+                latency.add(begun.elapsed().saturating_sub(nap));
             }
-            if 20 * often > wake_ups { late.max(LATE) } else { late }
+            latency
         });
         let outcome = catch_unwind(AssertUnwindSafe(measure));
         over.store(true, Ordering::Relaxed);
@@ -93,35 +89,45 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the result of `repeat`, `None` if every attempt met a busy machine, and the number of attempts. The last
-    /// entry of `attempts` is repeated.
-    fn repeated(attempts: &[(bool, Duration)]) -> (Option<bool>, usize) {
+    /// Returns whether the last attempt of `repeat` succeeded, and the number of attempts. Each attempt has an outcome
+    /// and the latency of one wake-up. The last entry of `attempts` is repeated.
+    fn repeated(attempts: &[(bool, Duration)]) -> (bool, usize) {
         let (mut made, calmed) = (0, Cell::new(0));
         let outcome = repeat(
             || {
                 let (holds, late) = attempts[made.min(attempts.len() - 1)];
                 made += 1;
-                (if holds { Ok(()) } else { Err(Box::new("no")) }, late)
+                let mut latency = Latency::default();
+                latency.add(late);
+                (if holds { Ok(()) } else { Err(Box::new("no")) }, latency)
             },
             || calmed.set(calmed.get() + 1),
         );
         assert_eq!(calmed.get(), made - 1, "between measurements");
-        let holds = match outcome {
-            Outcome::Ended(result) => Some(result.is_ok()),
-            Outcome::Late(_) => None,
-        };
-        (holds, made)
+        (outcome.is_ok(), made)
     }
 
     #[test]
     fn only_what_fails_while_the_machine_is_late_is_measured_again() {
         let prompt = LATE.saturating_sub(Duration::from_nanos(1));
-        assert_eq!(repeated(&[(true, prompt)]), (Some(true), 1));
-        assert_eq!(repeated(&[(true, LATE)]), (Some(true), 1));
-        assert_eq!(repeated(&[(false, prompt)]), (Some(false), 1));
-        assert_eq!(repeated(&[(false, LATE), (true, LATE)]), (Some(true), 2));
-        assert_eq!(repeated(&[(false, LATE), (false, prompt)]), (Some(false), 2));
-        assert_eq!(repeated(&[(false, LATE)]), (None, MAX_ATTEMPTS));
+        assert_eq!(repeated(&[(true, prompt)]), (true, 1));
+        assert_eq!(repeated(&[(true, LATE)]), (true, 1));
+        assert_eq!(repeated(&[(false, prompt)]), (false, 1));
+        assert_eq!(repeated(&[(false, LATE), (true, LATE)]), (true, 2));
+        assert_eq!(repeated(&[(false, LATE), (false, prompt)]), (false, 2));
+        assert_eq!(repeated(&[(false, LATE)]), (false, MAX_ATTEMPTS));
+    }
+
+    #[test]
+    fn a_machine_is_busy_if_more_than_a_tenth_of_many_wake_ups_are_late() {
+        let busy = |late: u32, wake_ups: u32| {
+            let mut latency = Latency::default();
+            (0..wake_ups).for_each(|i| latency.add(if i < late { OFTEN_LATE } else { Duration::ZERO }));
+            latency.is_busy()
+        };
+        assert!(!busy(MIN_WAKE_UPS - 1, MIN_WAKE_UPS - 1));
+        assert!(!busy(MIN_WAKE_UPS / 10, MIN_WAKE_UPS));
+        assert!(busy(MIN_WAKE_UPS / 10 + 1, MIN_WAKE_UPS));
     }
 
     #[test]

@@ -204,12 +204,12 @@ impl World {
 
     fn acked(&mut self, i: usize, wire: &[u8]) {
         if let Some(forged) = self.forge.as_mut().map(|forge| forge(wire)) {
-            self.heard(i, &forged);
+            self.deliver_ack(i, &forged);
         }
-        self.heard(i, wire);
+        self.deliver_ack(i, wire);
     }
 
-    fn heard(&mut self, i: usize, wire: &[u8]) {
+    fn deliver_ack(&mut self, i: usize, wire: &[u8]) {
         let Ok((shim, header, rest)) = Shim::decode(wire) else {
             return;
         };

@@ -117,7 +117,7 @@ fn wait(clock: &Clock, sockets: &[&UdpSocket], stop: &Stop, until: Time) -> Resu
         .collect();
     watched.push(PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN));
     ready(&mut watched, left)?;
-    Ok(watched.last().is_some_and(|told| !told.revents().is_empty()))
+    Ok(watched.last().is_some_and(|stop_fd| !stop_fd.revents().is_empty()))
 }
 
 /// Measures the line to a reflector. Calls `read` every 0.1 s for progress. Returns `None` if stopped.

@@ -113,7 +113,7 @@ pub struct Probe {
     next_pull: Time,
     pulls: u64,
     stops: u32,
-    heard: Time,
+    last_reply_at: Time,
     pings: Vec<Ping>,
     pongs: u64,
     sent: u64,
@@ -147,7 +147,7 @@ impl Probe {
             next_pull: now,
             pulls: 0,
             stops: 0,
-            heard: now,
+            last_reply_at: now,
             pings: Vec::new(),
             pongs: 0,
             sent: 0,
@@ -215,13 +215,13 @@ impl Probe {
                 Some(if self.busy { Failure::Busy } else { Failure::NoReply })
             }
             Phase::Handshake | Phase::Done => None,
-            _ if now >= self.heard + SESSION_TIMEOUT => Some(Failure::TimedOut),
+            _ if now >= self.last_reply_at + SESSION_TIMEOUT => Some(Failure::TimedOut),
             _ => None,
         };
         self.failure = self.failure.or(silent);
         match self.stage {
             Phase::Handshake if self.tokens.iter().all(Option::is_some) => {
-                (self.heard, self.next_ping) = (now, now);
+                (self.last_reply_at, self.next_ping) = (now, now);
                 self.enter(Phase::Idle, now);
             }
             Phase::Idle if now >= self.since + IDLE_PHASE => self.end_idle(now),
@@ -297,7 +297,7 @@ impl Probe {
                 .filter(|ping| ping.trip.is_some())
                 .count()
         });
-        newest.is_none() || after > 0 || now >= self.heard + HANDSHAKE_TIMEOUT
+        newest.is_none() || after > 0 || now >= self.last_reply_at + HANDSHAKE_TIMEOUT
     }
 
     fn drained(&self, now: Time) -> bool {
@@ -316,8 +316,8 @@ impl Probe {
     /// Round-trip times of a phase's pings, s. Pings whose replies may still arrive are left out.
     fn trips(&self, of: MeasuredPhase, now: Time) -> Vec<Option<f64>> {
         let longest = self.pings.iter().filter_map(|ping| ping.trip).max().unwrap_or_default();
-        let told = self.pings.iter().filter(|ping| ping.of == Some(of));
-        let over = told.filter(|ping| ping.trip.is_some() || now >= ping.sent + longest + PING_INTERVAL);
+        let measured = self.pings.iter().filter(|ping| ping.of == Some(of));
+        let over = measured.filter(|ping| ping.trip.is_some() || now >= ping.sent + longest + PING_INTERVAL);
         over.map(|ping| ping.trip.map(Duration::as_secs_f64)).collect()
     }
 
@@ -474,7 +474,7 @@ impl Probe {
         };
         let trip = now.since(ping.sent);
         ping.trip = Some(trip);
-        (self.heard, self.last_trip, self.pongs) = (now, trip, self.pongs + 1);
+        (self.last_reply_at, self.last_trip, self.pongs) = (now, trip, self.pongs + 1);
         let [up, down] = [
             signed(at.wrapping_sub(ping.sent.as_ps() / 1000)),
             signed((now.as_ps() / 1000).wrapping_sub(at)),

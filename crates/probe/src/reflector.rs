@@ -46,7 +46,7 @@ struct Session {
     ip: IpAddr,
     id: u64,
     until: Time,
-    heard: Time,
+    last_packet_at: Time,
     pings: u64,
     load: Tally,
     out: Option<Out>,
@@ -155,14 +155,14 @@ impl Reflector {
             ip: from.ip(),
             id,
             until: now + self.limits.time,
-            heard: now,
+            last_packet_at: now,
             pings: 0,
             load: Tally::default(),
             out: None,
             asked: None,
             sent: 0,
         });
-        session.heard = now;
+        session.last_packet_at = now;
         Some(session)
     }
 
@@ -171,7 +171,7 @@ impl Reflector {
         if self
             .session
             .as_ref()
-            .is_some_and(|one| now >= one.until || now >= one.heard + SESSION_TIMEOUT)
+            .is_some_and(|one| now >= one.until || now >= one.last_packet_at + SESSION_TIMEOUT)
         {
             self.session = None;
         }

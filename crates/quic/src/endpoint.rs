@@ -245,7 +245,7 @@ impl Endpoint {
         let incoming = self.inner.accept().await?;
         let server = self.server.clone()?;
         let address = incoming.remote_address();
-        let law_config = self.hub.heard(address).and_then(|law| self.config.ruling_for(law));
+        let law_config = self.hub.law_of(address).and_then(|law| self.config.ruling_for(law));
         Some(Arrival {
             incoming,
             server,

@@ -61,7 +61,7 @@ impl Hub {
     }
 
     /// Returns the law number in the latest shim of an unknown sender.
-    pub fn heard(&self, address: SocketAddr) -> Option<u8> {
+    pub fn law_of(&self, address: SocketAddr) -> Option<u8> {
         lock(&self.peers).strangers.get(&key(address)).copied()
     }
 

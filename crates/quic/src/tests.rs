@@ -56,7 +56,7 @@ async fn client(config: Config, place: (SocketAddr, Fingerprint)) -> Result<Conn
 /// Measured sending rates under a law, and rates of the law, in windows of half a second.
 struct Course {
     sent: Vec<f64>,
-    told: Vec<f64>,
+    signalled: Vec<f64>,
     control: Verdict,
 }
 
@@ -74,7 +74,7 @@ async fn blast(connection: Connection, windows: usize) -> Course {
         let block = vec![7; 1 << 14];
         while send.write_all(&block).await.is_ok() {}
     });
-    let (mut sent, mut told) = (Vec::new(), Vec::new());
+    let (mut sent, mut signalled) = (Vec::new(), Vec::new());
     for _ in 0..windows {
         let before = connection.status().unwrap().counters.bytes;
         let (begin, mut last, mut bits) = (Instant::now(), Instant::now(), 0.0);
@@ -87,11 +87,15 @@ async fn blast(connection: Connection, windows: usize) -> Course {
         let bytes = connection.status().unwrap().counters.bytes - before;
         let time = begin.elapsed().as_secs_f64();
         sent.push(bytes as f64 * 8.0 / time);
-        told.push(bits / time);
+        signalled.push(bits / time);
     }
     let control = connection.control();
     writer.abort();
-    Course { sent, told, control }
+    Course {
+        sent,
+        signalled,
+        control,
+    }
 }
 
 async fn echo_total(connection: &Connection, bytes: usize) -> u64 {
@@ -181,9 +185,17 @@ async fn share(law: &str, sets: &[&str], delay_ms: u64) -> ([f64; 2], Snapshot) 
     let mut rates = [0.0; 2];
     for (rate, task) in rates.iter_mut().zip(tasks) {
         let course = task.await.unwrap();
-        let Course { sent, told, control } = &course;
+        let Course {
+            sent,
+            signalled,
+            control,
+        } = &course;
         assert_eq!(control.control, Control::Law, "{law}");
-        let obeyed: Vec<f64> = sent.iter().zip(told).map(|(sent, told)| sent / told).collect();
+        let obeyed: Vec<f64> = sent
+            .iter()
+            .zip(signalled)
+            .map(|(sent, signalled)| sent / signalled)
+            .collect();
         assert!(
             (settled(&obeyed) - 1.0).abs() < 0.05,
             "{law}: {sent:.0?} b/s, shares of the law's rate: {obeyed:.2?}"

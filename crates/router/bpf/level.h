@@ -56,7 +56,7 @@ INLINE void level_foreign(const struct job *job, u64 bytes)
 	add_saturating(&job->state->kept[OTHER], bytes << 11);
 }
 
-/* Counts a flow for the time that its packet stands for. */
+/* Counts a flow for the time that its packet represents. */
 INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, const u32 *h, u32 elsewhere)
 {
 	u64 time = blur(s, f32_fixed(gap, 44));

@@ -166,7 +166,7 @@ fn describe_field(field: &Field) -> Value {
                 .collect();
         }
         Values::Only { value, .. } => row["only"] = json!(value),
-        // JSON has no infinity: null stands for no bound.
+        // JSON has no infinity: null means no bound.
         Values::Float { low, high, .. } => row["range"] = json!([low, high]),
     }
     row

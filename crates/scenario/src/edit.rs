@@ -1,7 +1,7 @@
 //! Assignment of one value of a scenario by its path, as in `--set flow.x1.start='3 s'`.
 //!
 //! A path consists of keys separated by dots. Entries of a list are named by name, by number from 1, or by their ends:
-//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` stands for every entry, as in
+//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` selects every entry, as in
 //! `flow.*.law`. A law given by name becomes a table once one of its parameters is set.
 
 use std::sync::LazyLock;
@@ -44,7 +44,7 @@ pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     let value = value_of(text.trim());
     if let Some((list, rest)) = path.trim().split_once(".*.") {
         let Some(entries) = scenario[list].as_array().map(Vec::len) else {
-            let problem = "* stands for all entries of a list, as in flow.*.law or link.*.capacity";
+            let problem = "* selects all entries of a list, as in flow.*.law or link.*.capacity";
             return Err(ScenarioError::at(path.trim(), problem));
         };
         return (1..=entries).try_for_each(|number| put(scenario, &format!("{list}.{number}.{rest}"), value.clone()));
@@ -268,7 +268,7 @@ mod tests {
             ("flow.x9.start=1 s", "flow.x9.start: no entry 'x9'; did you mean 'x1'?"),
             (
                 "law.*.tau=1",
-                "law.*.tau: * stands for all entries of a list, as in flow.*.law or link.*.capacity",
+                "law.*.tau: * selects all entries of a list, as in flow.*.law or link.*.capacity",
             ),
             ("flow.0.start=1 s", "flow.0.start: no entry '0'; allowed: x1, noise"),
             ("flow.x1=1", "flow.x1: needs an entry and a key, such as flow.1.from"),

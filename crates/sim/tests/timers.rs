@@ -107,9 +107,9 @@ fn timeouts_double_up_to_two_minutes() {
             let down = format!("buffer = '1 BDP', changes = [{{ at = '10 s', down = true }}]{reverse}");
             let found = traced(&line(&unmarked(law.name, ""), 900.0, &down, ""));
             // Until the first timeout, the sender still sends packets that the window allows.
-            let heard = found.last_ack_before(900.0);
-            let probes: Vec<f64> = found.sent().into_iter().filter(|t| *t > heard + 0.2).collect();
-            let first = probes[0] - heard;
+            let last_ack = found.last_ack_before(900.0);
+            let probes: Vec<f64> = found.sent().into_iter().filter(|t| *t > last_ack + 0.2).collect();
+            let first = probes[0] - last_ack;
             assert!((0.22..0.45).contains(&first), "{}: an RTO of {first} s", law.name);
             let (mut rto, mut at) = (first, probes[0]);
             for probe in &probes[1..] {
@@ -151,10 +151,10 @@ fn any_min_timeout_is_honoured() {
             let law = unmarked(law, &format!("min_timeout = '{text}', window_limit = 4"));
             let down = "changes = [{ at = '9.99999 s', down = true }], reverse = { changes = [] }";
             let found = traced(&line(&law, 80.0, down, ""));
-            let heard = found.last_ack_before(80.0);
-            let probe = *found.sent().iter().find(|t| **t > heard + 1e-7).unwrap();
+            let last_ack = found.last_ack_before(80.0);
+            let probe = *found.sent().iter().find(|t| **t > last_ack + 1e-7).unwrap();
             let expected = 0.0208 + 4e-5 * 8.0 / 10.0 + min;
-            assert_close(probe - heard, expected, 1e-4);
+            assert_close(probe - last_ack, expected, 1e-4);
         }
     }
 }
@@ -272,20 +272,20 @@ fn tfrc_on_a_dead_path_follows_its_nofeedback_timer() {
             let down = format!("buffer = '1 BDP', changes = [{{ at = '60 s', down = true }}]{reverse}");
             let text = line(law, 1000.0, &down, "").replacen("10 ms", &format!("{delay} ms"), 1);
             let found = traced(&text);
-            let (sent, heard) = (found.sent(), found.last_ack_before(1000.0));
-            let rate = sent.iter().filter(|t| (heard - 0.2..heard).contains(*t)).count() as f64 / 0.2;
+            let (sent, last_ack) = (found.sent(), found.last_ack_before(1000.0));
+            let rate = sent.iter().filter(|t| (last_ack - 0.2..last_ack).contains(*t)).count() as f64 / 0.2;
             let rtt: f64 = 2e-3 * delay + 0.5 * (2e-3 * delay); // the buffer is about half full
-            let (mut x, mut at, mut packets) = (rate, heard, Vec::new());
+            let (mut x, mut at, mut packets) = (rate, last_ack, Vec::new());
             while at < 1000.0 {
                 let timer = (4.0 * rtt).max(2.0 / x);
                 packets.push((at, timer * x));
                 (x, at) = ((x / 2.0).max(1.0 / 64.0), at + timer);
             }
-            for from in [heard, heard + 10.0, heard + 100.0] {
+            for from in [last_ack, last_ack + 10.0, last_ack + 100.0] {
                 let stages = packets.iter().filter(|(at, _)| *at >= from);
                 let expected: f64 = stages.map(|(_, packets)| packets).sum();
                 let count = sent.iter().filter(|t| **t > from).count() as f64;
-                let most = if from == heard { 0.5 * expected } else { 6.0 };
+                let most = if from == last_ack { 0.5 * expected } else { 6.0 };
                 assert!(
                     (count - expected).abs() < most,
                     "{law}, {delay} ms: {count} after {from}, expected {expected}"

@@ -33,12 +33,12 @@ impl Namespace {
     /// # Errors
     /// When this process lacks the permission to create namespaces.
     pub fn new(name: &str) -> Result<Self, Error> {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (jobs, work) = mpsc::channel::<Job>();
         let inside = move || {
             let made = enter();
             let failed = made.is_err();
-            if tell.send(made).is_err() || failed {
+            if sender.send(made).is_err() || failed {
                 return;
             }
             for job in work {
@@ -50,7 +50,7 @@ impl Namespace {
         let thread = thread
             .spawn(inside)
             .map_err(|e| Error::failed(format_args!("namespace {name}: {e}")))?;
-        let file = told
+        let file = receiver
             .recv()
             .map_err(|_| Error::failed(format_args!("namespace {name}: its thread died")))??;
         let namespace = Self {
@@ -81,12 +81,12 @@ impl Namespace {
     /// # Errors
     /// When the closure panics.
     pub fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let job: Job = Box::new(move || {
-            let _ = tell.send(work()); // fails if the caller is gone
+            let _ = sender.send(work()); // fails if the caller is gone
         });
         let sent = self.jobs.as_ref().is_some_and(|jobs| jobs.send(job).is_ok());
-        match told.recv() {
+        match receiver.recv() {
             Ok(result) if sent => Ok(result),
             _ => Err(Error::failed(format_args!("work in namespace {} panicked", self.name))),
         }

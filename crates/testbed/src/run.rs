@@ -146,14 +146,14 @@ impl Watch {
         stop: &Stop,
         tell: &mut impl FnMut(f64),
     ) -> Result<bool, Error> {
-        let (mut heard, mut flushed) = (Instant::now(), Instant::now());
+        let (mut last_sample, mut flushed) = (Instant::now(), Instant::now());
         while self.until < self.end {
             if stop.within(Span::ZERO) {
                 return Ok(false);
             }
             match parts.recv_timeout(Span::from_millis(50)) {
                 Ok((number, part)) => {
-                    heard = Instant::now();
+                    last_sample = Instant::now();
                     if let Some(t) = self.collector.add(number, part, &mut self.recorder) {
                         self.until = t;
                         tell(t);
@@ -161,7 +161,7 @@ impl Watch {
                     }
                 }
                 Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(false),
-                Err(mpsc::RecvTimeoutError::Timeout) if workers.any_over() || heard.elapsed() > self.patience => {
+                Err(mpsc::RecvTimeoutError::Timeout) if workers.any_over() || last_sample.elapsed() > self.patience => {
                     return Ok(false);
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}

@@ -40,7 +40,7 @@ pub(crate) struct Recovery<T> {
     pub armed: Time,
     /// Send time of the latest data packet.
     pub left: Option<Time>,
-    pub retransmits: RetransmitQueue,
+    pub retransmit_queue: RetransmitQueue,
     /// State of loss recovery without SACK; none if the flow uses SACK.
     pub cumulative: Option<Box<Cumulative>>,
 }
@@ -55,7 +55,7 @@ impl<T: Copy> Recovery<T> {
             rtt: RttEstimator::new(transport.min_timeout, transport.timeout_floor),
             armed: Time::ZERO,
             left: None,
-            retransmits: RetransmitQueue {
+            retransmit_queue: RetransmitQueue {
                 retransmits: retransmits || cumulative.is_some(),
                 ..RetransmitQueue::default()
             },
@@ -68,7 +68,7 @@ impl<T: Copy> Recovery<T> {
     pub fn outstanding(&self) -> u32 {
         match &self.cumulative {
             None => self.board.outstanding(),
-            Some(cumulative) => cumulative.outstanding(self.retransmits.queue.len()),
+            Some(cumulative) => cumulative.outstanding(self.retransmit_queue.queue.len()),
         }
     }
 
@@ -93,7 +93,7 @@ impl<T: Copy> Recovery<T> {
     /// Handles an expired timer: everything in flight is declared lost. With SACK and `goes_on`, nothing is declared
     /// lost.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
-        let retransmits = &mut self.retransmits;
+        let retransmits = &mut self.retransmit_queue;
         if let Some(cumulative) = &mut self.cumulative {
             self.board.on_timeout(|_| {});
             retransmits.queue.clear();
@@ -111,7 +111,7 @@ impl<T: Copy> Recovery<T> {
     /// True if a chunk must be retransmitted at once, regardless of the congestion window.
     pub fn must_resend(&self) -> bool {
         let recovers = self.cumulative.as_ref().is_some_and(|c| c.is_recovering());
-        recovers && !self.retransmits.queue.is_empty()
+        recovers && !self.retransmit_queue.queue.is_empty()
     }
 }
 

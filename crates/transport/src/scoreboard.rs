@@ -274,7 +274,8 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Declares lost every packet in flight sent [`REORDERING_THRESHOLD`] or more packets before the newest that arrived.
+    /// Declares lost every packet in flight that was sent at least [`REORDERING_THRESHOLD`] packets before the newest
+    /// one that arrived.
     fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
         let (newest, next) = (self.missing.newest(), self.next());
         while before(self.decided, next) {

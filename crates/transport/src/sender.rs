@@ -221,7 +221,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     pub fn totals(&self) -> Totals {
         self.recovery
             .as_ref()
-            .map_or(Totals::default(), |r| r.retransmits.totals)
+            .map_or(Totals::default(), |r| r.retransmit_queue.totals)
     }
 
     /// Returns the record of a packet: its kind, its tag, and true if its own ACK arrived.
@@ -254,7 +254,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     fn has_unsent(&self) -> bool {
-        self.position < self.written || self.recovery.as_ref().is_some_and(|r| !r.retransmits.queue.is_empty())
+        self.position < self.written
+            || self
+                .recovery
+                .as_ref()
+                .is_some_and(|r| !r.retransmit_queue.queue.is_empty())
     }
 
     /// True if the congestion window has room for a packet.
@@ -414,9 +418,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             return None;
         }
         if let Some(recovery) = &mut self.recovery
-            && let Some(chunk) = recovery.retransmits.queue.pop_front()
+            && let Some(chunk) = recovery.retransmit_queue.queue.pop_front()
         {
-            recovery.retransmits.totals.retransmitted += 1;
+            recovery.retransmit_queue.totals.retransmitted += 1;
             return Some(chunk);
         }
         let left = self.written - self.position;
@@ -477,7 +481,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);
             if let Some(change) = forgotten {
-                recovery.retransmits.take(change);
+                recovery.retransmit_queue.take(change);
                 Self::notify_loss(&mut self.law, rules, now, change, number);
             }
         }
@@ -512,7 +516,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             } else {
                 Self::recover_in_order(recovery, &mut self.law, rules, now, *ack, self.next_number)
             };
-            let spared = std::mem::take(&mut recovery.retransmits.spared);
+            let spared = std::mem::take(&mut recovery.retransmit_queue.spared);
             if ack.kind == Kind::Data {
                 // Packets that were neither in flight nor retransmitted do not count for the congestion window.
                 feedback.acked = acked.packets.saturating_sub(spared);

@@ -19,7 +19,7 @@ FIFO = 50
 
 
 class Command(NamedTuple):
-    """Shell commands that set one discipline; DEVICE stands for the interface.
+    """Shell commands that set one discipline; DEVICE is the interface.
 
     Attributes:
         name: Name of the discipline.

@@ -1,6 +1,6 @@
 """Metrics of flow rates (``flows`` table): steadiness, convergence, fairness and bottlenecks.
 
-A rate is the rate set by the law, as in the plots of the papers, in bit/s. An entry that stands for several flows is
+A rate is the rate set by the law, as in the plots of the papers, in bit/s. An entry that represents several flows is
 counted with the mean rate of its active flows.
 """
 

@@ -30,7 +30,7 @@ class Port:
         delays: round-trip time of each flow without queueing, s.
         sender: sender parameters of the law, as texts with units.
         router: router parameters of the law, as texts with units.
-        counts: number of flows that each entry of `rates` stands for; 1 by default.
+        counts: number of flows that each entry of `rates` represents; 1 by default.
         hops: number of links that each flow crosses, up to the first link that loses its excess load; later links see
         no change. 1 by default.
     """

@@ -122,7 +122,7 @@ def read(label: str) -> Reading:
         if found["more"] or not rate or not math.isfinite(rate):
             return Reading(None, True)
         (named if found["number"] is None else written).append(rate)
-    # A written number precedes a name, since the name stands for the nominal rate.
+    # A written number precedes a name, since the name is that of the nominal rate.
     rates = written + named
     if not rates:
         return Reading(None, False)

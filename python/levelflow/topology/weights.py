@@ -20,7 +20,7 @@ def whole(weights: Sequence[Fraction | None]) -> tuple[list[int | None], list[st
     `HEAVIEST` are rounded instead.
 
     Args:
-        weights: link weights; None stands for the default, 1.
+        weights: link weights; None means the default, 1.
 
     >>> whole([Fraction(19, 10), None, Fraction(1, 2)])
     ([19, 10, 5], ['weights are multiplied by 10, to be whole numbers'])

@@ -46,7 +46,7 @@ impl Path {
     /// Processes a delivery rate sample of at least one packet over a positive time. Returns true if the sample begins
     /// a round trip. A sample of an application-limited flow is used only if it is at least the current bandwidth
     /// (`BBRUpdateBtlBw`), so it never lowers the bandwidth.
-    pub fn on_delivery(&mut self, delivery: &Delivery, app_limited: bool) -> bool {
+    pub fn on_delivery(&mut self, delivery: &Delivery, limited: bool) -> bool {
         self.delivered = delivery.total;
         let round = !before(delivery.prior, self.round);
         if round {
@@ -55,7 +55,7 @@ impl Path {
         }
         let arrived = f64::from(delivery.total.wrapping_sub(delivery.prior));
         let rate = arrived / delivery.interval.as_secs_f64();
-        if !app_limited || rate >= self.bandwidth {
+        if !limited || rate >= self.bandwidth {
             self.count(rate);
         }
         round

@@ -76,7 +76,7 @@ struct Round {
     /// True if the ACK begins a round trip.
     begins: bool,
     /// True if the acknowledged packet was sent while the application or ProbeRTT limited the flow.
-    app_limited: bool,
+    limited: bool,
 }
 
 /// Loss recovery, which ends when a packet sent after the loss is delivered.
@@ -165,7 +165,7 @@ impl Sender {
                 self.mode = Mode::ProbeBw((phase + 1) % PROBE_BW_GAINS.len(), now);
             }
         }
-        if round.begins && !round.app_limited {
+        if round.begins && !round.limited {
             self.pipe.on_round(self.path.bandwidth);
         }
         if self.mode == Mode::Startup && self.pipe.is_full() {
@@ -312,8 +312,8 @@ impl SenderLaw for Sender {
         let usable = |delivery: &Delivery| delivery.interval > Duration::ZERO && delivery.total != delivery.prior;
         let mut round = Round::default();
         if let Some(delivery) = feedback.delivery.filter(usable) {
-            round.app_limited = self.probes.held(feedback.number, delivery.prior) || delivery.app_limited;
-            round.begins = self.path.on_delivery(&delivery, round.app_limited);
+            round.limited = self.probes.held(feedback.number, delivery.prior) || delivery.app_limited;
+            round.begins = self.path.on_delivery(&delivery, round.limited);
         }
         self.update_mode(params, now, feedback, round);
         self.update_recovery(feedback);

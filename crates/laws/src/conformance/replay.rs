@@ -198,13 +198,13 @@ pub fn sender_replay<L: Law>() {
         let sender = new_sender::<L>(&params);
         let mut whole = (sender, 0, Time::ZERO);
         let mut half = whole.clone();
-        let told = drive_flow::<L>(&mut whole, &params, &inputs);
+        let uninterrupted = drive_flow::<L>(&mut whole, &params, &inputs);
         let (first, second) = inputs.split_at(inputs.len() / 2);
         let mut again = drive_flow::<L>(&mut half, &params, first);
         let mut copy = half.clone();
         again.extend(drive_flow::<L>(&mut copy, &params, second));
         drive_flow::<L>(&mut half, &params, second);
-        assert_eq!(again, told);
+        assert_eq!(again, uninterrupted);
         assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
     });
 }

@@ -8,7 +8,7 @@ use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// Bottleneck router of a flow, and its latest feedback.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Heard {
+struct Report {
     id: u32,
     seq: u32,
     /// `z(n)`, the number of the first packet that carried this feedback. `None` if feedback of another router arrived
@@ -30,7 +30,7 @@ pub struct Sender {
     changed: Time,
     /// Number of the next packet in order. ACKs for earlier packets are out of date.
     pub(super) next: u32,
-    heard: Option<Heard>,
+    report: Option<Report>,
     /// Time until which the rate stays constant.
     hold: Time,
 }
@@ -76,18 +76,18 @@ impl SenderLaw for Sender {
             return;
         }
         self.next = feedback.number.wrapping_add(1);
-        match self.heard {
-            Some(heard) if heard.id == header.id || params.switch == Switch::None => {
-                self.on_own(params, now, feedback, heard);
+        match self.report {
+            Some(report) if report.id == header.id || params.switch == Switch::None => {
+                self.on_own(params, now, feedback, report);
             }
-            Some(heard) => self.on_other(params, now, feedback, heard),
+            Some(report) => self.on_other(params, now, feedback, report),
             None => self.on_first(params, now, feedback),
         }
     }
 
     fn bottleneck(&self) -> Bottleneck {
-        self.heard
-            .map_or(Bottleneck::Unknown, |heard| Bottleneck::Router(heard.id))
+        self.report
+            .map_or(Bottleneck::Unknown, |report| Bottleneck::Router(report.id))
     }
 }
 
@@ -103,28 +103,28 @@ impl Sender {
 
     /// Processes feedback of the current bottleneck router. Without switch handling, processes feedback of any router,
     /// as if all routers shared one interval counter. A counter that decreases has been restarted.
-    fn on_own(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, heard: Heard) {
-        let Some(intervals) = feedback.header.seq.checked_sub(heard.seq) else {
-            if feedback.header.id == heard.id {
+    fn on_own(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, report: Report) {
+        let Some(intervals) = feedback.header.seq.checked_sub(report.seq) else {
+            if feedback.header.id == report.id {
                 self.listen(now, feedback, Some(feedback.number));
             }
             return;
         };
         if intervals == 0 {
-            self.heard = Some(Heard {
+            self.report = Some(Report {
                 last: now,
                 interrupted: false,
-                ..heard
+                ..report
             });
             return;
         }
-        let first = (!heard.interrupted).then_some(feedback.number);
+        let first = (!report.interrupted).then_some(feedback.number);
         self.listen(now, feedback, first);
         if now < self.hold {
             return;
         }
         let counted = if params.switch == Switch::None { 1 } else { intervals };
-        let reference = match (params.sender, heard.first, first) {
+        let reference = match (params.sender, report.first, first) {
             (Reference::Naive, ..) => echoed(&feedback.header),
             (Reference::Proper, Some(since), Some(_)) => self.sent(feedback, since, counted),
             _ if self.steady(now, feedback) => self.rate.bps(),
@@ -134,24 +134,24 @@ impl Sender {
     }
 
     /// Processes feedback of a router other than the current bottleneck. This router had the largest price of the path.
-    fn on_other(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, heard: Heard) {
-        let silence = now.since(heard.last).as_secs_f64();
+    fn on_other(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, report: Report) {
+        let silence = now.since(report.last).as_secs_f64();
         let patience = 3.0 * f64::from(feedback.header.delta) + feedback.rtt.as_secs_f64();
-        let differs = (f64::from(feedback.header.price) - f64::from(heard.price)).abs() > params.delta;
+        let differs = (f64::from(feedback.header.price) - f64::from(report.price)).abs() > params.delta;
         if differs || silence > patience {
             self.listen(now, feedback, None);
             self.hold = self.changed.checked_add(feedback.rtt).unwrap_or(now);
         } else {
-            self.heard = Some(Heard {
+            self.report = Some(Report {
                 interrupted: true,
-                ..heard
+                ..report
             });
         }
     }
 
     fn listen(&mut self, now: Time, feedback: &Feedback<Header>, first: Option<u32>) {
         let Header { id, seq, price, .. } = feedback.header;
-        self.heard = Some(Heard {
+        self.report = Some(Report {
             id,
             seq,
             first,

@@ -14,7 +14,7 @@ pub struct Sender {
     /// Number of the next packet in order. ACKs for earlier packets are out of date.
     next: u32,
     /// Latest interval count received, and the number of the first packet that carried it.
-    heard: Option<(u32, u32)>,
+    last_report: Option<(u32, u32)>,
 }
 
 impl SenderLaw for Sender {
@@ -26,7 +26,7 @@ impl SenderLaw for Sender {
             packet_size: flow.packet_size,
             rate: params.initial_rate,
             next: 0,
-            heard: None,
+            last_report: None,
         }
     }
 
@@ -52,12 +52,12 @@ impl SenderLaw for Sender {
             return;
         }
         self.next = number.wrapping_add(1);
-        match self.heard {
+        match self.last_report {
             Some((last, since)) if seq > last => self.step(params, seq - last, number.wrapping_sub(since), price),
             Some((last, _)) if seq == last => return,
             _ => {}
         }
-        self.heard = Some((seq, number));
+        self.last_report = Some((seq, number));
     }
 }
 

@@ -269,12 +269,12 @@ fn each_signal_counts_only_where_it_is_asked_for() {
     for (signal, losses, marks) in [(0.0, true, false), (1.0, false, true), (2.0, true, true)] {
         let changes = [("signal", signal)];
         assert_eq!(Ks::transport(&params(&changes)).ecn, marks);
-        for (fate, heard) in [(Fate::IsLost, losses), (Fate::IsMarked, marks)] {
+        for (fate, reacts) in [(Fate::IsLost, losses), (Fate::IsMarked, marks)] {
             let mut flow = Flow::new(1.0, &changes);
             flow.sender.level = 10.0;
             flow.packet(fate);
-            assert_eq!(flow.sender.level < 10.0, heard);
-            close(flow.sender.level, if heard { 10.0 + 0.1 - 5.0 } else { 10.1 }, 1e-12);
+            assert_eq!(flow.sender.level < 10.0, reacts);
+            close(flow.sender.level, if reacts { 10.0 + 0.1 - 5.0 } else { 10.1 }, 1e-12);
         }
     }
 }

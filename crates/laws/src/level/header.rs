@@ -27,7 +27,7 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "interval",
         mask: INTERVAL as u32,
-        doc: "longest interval so far; n stands for 100 ms times 2 to the power of (n - 34)/2, or less",
+        doc: "code n of the longest control interval of the routers passed, which is at most 100 ms times 2^((n - 34)/2)",
     },
 ]);
 

@@ -90,9 +90,9 @@ pub struct Sender {
     first: u32,
     /// Hops updated in this round.
     updated: u8,
-    /// Hops whose update is not acknowledged; bit `i` stands for hop `i + 1`.
+    /// Hops whose update is not acknowledged. Bit `i` is hop `i + 1`.
     open: u16,
-    /// Hops whose last two reports were equal; bit `i` stands for hop `i + 1`.
+    /// Hops whose last two reports were equal. Bit `i` is hop `i + 1`.
     steady: u16,
     /// Time at which the current round began; [`Time::NEVER`] before the first round.
     began: Time,

@@ -294,10 +294,10 @@ fn an_interval_without_arrivals_grants_nothing() {
     assert!(granted.iter().flatten().all(|change| *change == 0.0));
 }
 
-fn interval_after(changes: &[(&str, f64)], told: &[(f64, f64)]) -> f64 {
+fn interval_after(changes: &[(&str, f64)], stamps: &[(f64, f64)]) -> f64 {
     let params = params(changes);
     let mut router = router(&params);
-    for (gap, rtt) in told {
+    for (gap, rtt) in stamps {
         let mut header = Header {
             gap: *gap as f32,
             rtt: *rtt as f32,
@@ -311,13 +311,13 @@ fn interval_after(changes: &[(&str, f64)], told: &[(f64, f64)]) -> f64 {
 
 #[test]
 fn the_interval_is_the_mean_or_the_largest_round_trip_time() {
-    let told = [(0.01, 0.22), (0.03, 2.02)];
-    close(interval_after(&[], &told), (0.01 * 0.22 + 0.03 * 1.0) / 0.04, 1e-7);
+    let stamps = [(0.01, 0.22), (0.03, 2.02)];
+    close(interval_after(&[], &stamps), (0.01 * 0.22 + 0.03 * 1.0) / 0.04, 1e-7);
     let mean = (0.01 * 0.22 + 0.03 * 2.02) / 0.04;
-    close(interval_after(&[("longest_interval", 100.0)], &told), mean, 1e-7);
+    close(interval_after(&[("longest_interval", 100.0)], &stamps), mean, 1e-7);
     let largest = [("longest_interval", 100.0), ("rtt", 1.0)];
-    close(interval_after(&largest, &told), 2.02, 1e-7);
-    close(interval_after(&[("rtt", 1.0)], &told), 1.0, 1e-9);
+    close(interval_after(&largest, &stamps), 2.02, 1e-7);
+    close(interval_after(&[("rtt", 1.0)], &stamps), 1.0, 1e-9);
     close(interval_after(&[], &[(1e-5, 1e-5)]), 0.001, 1e-9);
 }
 

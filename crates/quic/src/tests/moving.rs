@@ -25,11 +25,11 @@ impl Translator {
         std::thread::spawn(move || {
             let (mut buffer, mut client) = ([0; 2000], None);
             // The thread ends after the test, when the client sends no more datagrams.
-            let mut heard = Instant::now();
-            while heard.elapsed() < Duration::from_secs(20) {
+            let mut last_packet = Instant::now();
+            while last_packet.elapsed() < Duration::from_secs(20) {
                 let own = &outside[usize::from(has_moved.load(Ordering::Relaxed))];
                 while let Ok((length, from)) = front.recv_from(&mut buffer) {
-                    (client, heard) = (Some(from), Instant::now());
+                    (client, last_packet) = (Some(from), Instant::now());
                     let _ = own.send_to(&buffer[..length], server);
                 }
                 while let (Some(client), Ok(length)) = (client, own.recv(&mut buffer)) {

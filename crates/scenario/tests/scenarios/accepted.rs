@@ -183,7 +183,7 @@ fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_pa
 /// ms.
 #[test]
 fn an_interval_that_is_long_beside_round_trips_gets_the_value_that_fits() {
-    let told = |changes: &[(&str, Value)]| {
+    let warnings_of = |changes: &[(&str, Value)]| {
         let lines = resolve(changes).warnings();
         lines
             .into_iter()
@@ -191,18 +191,21 @@ fn an_interval_that_is_long_beside_round_trips_gets_the_value_that_fits() {
             .collect::<Vec<_>>()
     };
     let jetmax = |interval: &str| ("/flow/0/law", json!({ "jetmax": { "interval": interval } }));
-    assert_eq!(told(&[jetmax("100 ms")]), [""; 0]);
+    assert_eq!(warnings_of(&[jetmax("100 ms")]), [""; 0]);
     let interval = ("/law", json!({ "jetmax": { "interval": "1 s" } }));
-    let lines = told(&[interval]);
+    let lines = warnings_of(&[interval]);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("jetmax, 1 s, is "), "{lines:?}");
     let fits = lines[0].split('"').nth(1).unwrap().to_owned();
-    assert_eq!(told(&[("/law", json!({ "jetmax": { "interval": fits } }))]), [""; 0]);
+    assert_eq!(
+        warnings_of(&[("/law", json!({ "jetmax": { "interval": fits } }))]),
+        [""; 0]
+    );
 }
 
 #[test]
 fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
-    let told = |laws: [Value; 2], profile: &str| {
+    let warnings_of = |laws: [Value; 2], profile: &str| {
         let mut raw = good();
         let mut other = raw["flow"][0].clone();
         other["name"] = json!("y");
@@ -217,16 +220,16 @@ fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
             .collect::<Vec<_>>()
     };
     for law in ["cubic", "newreno", "bbr3", "vegas", "jetmax"] {
-        assert_eq!(told([json!(law), json!("bbr")], "linux"), [""; 0], "{law}");
+        assert_eq!(warnings_of([json!(law), json!("bbr")], "linux"), [""; 0], "{law}");
     }
     assert_eq!(
-        told([json!("cubic"), json!("bbr")], "paper"),
+        warnings_of([json!("cubic"), json!("bbr")], "paper"),
         [
             "flows differ in their first window: 10 packets for bbr, 2 packets for cubic; initial_window of each law sets it"
         ]
     );
     let own = json!({ "cubic": { "delayed_ack": false, "min_timeout": "1 ms" } });
-    let lines = told([own, json!("newreno")], "linux");
+    let lines = warnings_of([own, json!("newreno")], "linux");
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].contains("an ACK for each packet for cubic") && lines[1].contains("SRTT + 1 ms or more"));
 }

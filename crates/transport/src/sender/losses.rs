@@ -44,7 +44,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     ) -> Acked {
         recovery.rtt.on_sample(ack.rtt);
         recovery.armed = now;
-        let retransmits = &mut recovery.retransmits;
+        let retransmits = &mut recovery.retransmit_queue;
         let mut acked = recovery.board.on_ack(now, ack.number, ack.history, |change| {
             retransmits.take(change);
             Self::notify_loss(law, rules, now, change, next);
@@ -73,7 +73,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         next: u32,
     ) -> Acked {
         recovery.rtt.on_sample(ack.rtt);
-        let (board, retransmits) = (&mut recovery.board, &mut recovery.retransmits);
+        let (board, retransmits) = (&mut recovery.board, &mut recovery.retransmit_queue);
         let Some(cumulative) = &mut recovery.cumulative else {
             return Acked::default();
         };

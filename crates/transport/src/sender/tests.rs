@@ -217,11 +217,11 @@ fn without_sack(law: &str) -> AnyParams {
 
 /// Effect of an ACK, or of the timer: place of the acknowledged packet (`None` for the timer), congestion window in
 /// thousandths of a packet, and places of the packets sent.
-type Heard = (Option<u64>, u32, Vec<u64>);
+type Reaction = (Option<u64>, u32, Vec<u64>);
 
 /// Runs a flow without SACK over a path that keeps order. The congestion window is 8 packets from the start, above the
 /// slow-start threshold. The path loses one packet for each place in `lost`.
-fn last_ack_at(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Heard> {
+fn reactions(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Reaction> {
     let (mut t, mut path) = (Transfer::under(without_sack(law), 1000), VecDeque::new());
     let mut send = |t: &mut Transfer, path: &mut VecDeque<(u32, u64)>| {
         let sent: Vec<_> = std::iter::from_fn(|| t.sender.may_send().then(|| t.send().unwrap())).collect();
@@ -247,7 +247,7 @@ fn last_ack_at(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Heard> {
     (0..acks).map(ack).collect()
 }
 
-fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Heard> {
+fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Reaction> {
     let step = |&(place, window, sent): &(u64, u32, &[u64])| (Some(place), window, sent.to_vec());
     list.iter().map(step).collect()
 }
@@ -272,8 +272,8 @@ fn one_loss_without_selective_acks_is_a_fast_retransmit() {
         (2, 4367, &[15]),
         (12, 4596, &[16]),
     ]);
-    assert_eq!(last_ack_at("reno", vec![2], 13), by_hand);
-    assert_eq!(last_ack_at("newreno", vec![2], 13), by_hand);
+    assert_eq!(reactions("reno", vec![2], 13), by_hand);
+    assert_eq!(reactions("newreno", vec![2], 13), by_hand);
 }
 
 const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
@@ -302,7 +302,7 @@ fn a_second_hole_is_left_to_the_timer_by_reno() {
     ]));
     by_hand.push((None, 1000, vec![4]));
     by_hand.extend(steps(&[(4, 2000, &[14, 15]), (14, 2183, &[16])]));
-    assert_eq!(last_ack_at("reno", vec![2, 4], by_hand.len()), by_hand);
+    assert_eq!(reactions("reno", vec![2, 4], by_hand.len()), by_hand);
 }
 
 /// Computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial one. It acknowledges
@@ -317,5 +317,5 @@ fn a_partial_ack_has_newreno_send_the_next_hole() {
         (13, 4124, &[16]),
         (4, 4367, &[17]),
     ]));
-    assert_eq!(last_ack_at("newreno", vec![2, 4], by_hand.len()), by_hand);
+    assert_eq!(reactions("newreno", vec![2, 4], by_hand.len()), by_hand);
 }

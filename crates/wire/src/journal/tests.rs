@@ -255,7 +255,7 @@ fn a_digest_depends_on_values_and_not_on_names_of_fields() {
     struct Before {
         rate: f64,
         phase: Phase,
-        heard: Option<u32>,
+        last: Option<u32>,
     }
     #[derive(Debug)]
     #[allow(dead_code, reason = "read by `Debug` alone")]
@@ -264,7 +264,7 @@ fn a_digest_depends_on_values_and_not_on_names_of_fields() {
         state: Phase,
         newest: Option<u32>,
     }
-    let before = |rate, phase, heard| digest(&Before { rate, phase, heard });
+    let before = |rate, phase, last| digest(&Before { rate, phase, last });
     let after = |pace, state, newest| digest(&After { pace, state, newest });
     assert_eq!(before(0.1, Phase::Growing, None), after(0.1, Phase::Growing, None));
     assert_eq!(

@@ -37,7 +37,7 @@ def from_scenario(scenario: dict[str, Any]) -> Network:
 
 
 def _count(entry: dict[str, Any]) -> int:
-    """Returns the number of flows that an entry stands for."""
+    """Returns the number of flows that an entry represents."""
     name = f"flow {entry['name']}"
     if entry["count"] is None:
         raise FluidError(f"{name}: flows that arrive at random have no fluid model; needs a count")

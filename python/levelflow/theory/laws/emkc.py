@@ -216,7 +216,7 @@ def equilibrium(
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
         alpha_over_beta: for all flows or per route, bit/s.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
         thinned: True if data lost at a link is missing at the next link; in the equations of the paper, it is not.
 
     >>> equilibrium([[0]], [500.0], alpha_over_beta=10 / 0.9, counts=2).rates.round(1).tolist()

@@ -21,7 +21,7 @@ def equilibrium(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, c
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
         backlogs: bits that a flow keeps queued, for all flows or per route; for Vegas, a value between the thresholds.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
 
     >>> equilibrium([[0]], [8e6], backlogs=24e3, counts=2).queues.round(3).tolist()
     [48000.0]

@@ -100,7 +100,7 @@ def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, c
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         targets: `gamma C`, per link.
         survival: fraction of a flow's packets that reaches a link; one number, or flows by links.
-        counts: number of equal flows that each route stands for; may be fractional, as a mean.
+        counts: number of equal flows that each route represents; may be fractional, as a mean.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -183,7 +183,7 @@ def equilibrium(
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `gamma C`, per link.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
         survival: share of a flow's packets that reaches a link; one number, or routes by links. Loads are then arrival
             rates.
 

@@ -250,9 +250,8 @@ def best(
 def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool = False) -> Floats:
     """Returns the equilibrium rate of a user for which the fraction `nacked` of packets returns as nacks (eq 4).
 
-    It is `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, divided by `d` if blind. TCP's is `1/(d sqrt(beta nacked))`
-    (eq 18).
-    So a law whose throughput is proportional to `nacked^-e` has `nu = 1/e - 1` (section IV).
+    It is `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, divided by `d` if blind. TCP's is `1/(d sqrt(beta nacked))` (eq
+    18). So a law whose throughput is proportional to `nacked^-e` has `nu = 1/e - 1` (section IV).
 
     >>> equilibrium_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
     6.3246
@@ -319,7 +318,7 @@ def equilibrium(
         weights: `w/(beta_r beta)`, for all flows or per route, for rates in bit/s.
         exponents: `nu`, for all flows or per route.
         costs: additional cost per unit of rate: `(1 - alpha)/alpha` if random losses count.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
         capacities: per link, if `levels` are marking levels; the load above the capacity is lost.
 
     >>> equilibrium([[0]], [90.0], weights=2.0, exponents=0.0, counts=20).loads.round(6).tolist()

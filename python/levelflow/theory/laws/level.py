@@ -64,7 +64,7 @@ def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
 
 
 def census(others: Floats, threshold: Floats, link: Ints, counts: Floats) -> Census:
-    """Counts flows by the rates that their other links allow. Each crossing stands for `counts` flows."""
+    """Counts flows by the rates that their other links allow. Each crossing represents `counts` flows."""
     size = threshold.size
     below = others < threshold[link]
     largest, least = np.zeros(size), np.full(size, np.inf)
@@ -186,7 +186,7 @@ def equilibrium(
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `C`, per link.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
         survival: fraction of a flow's packets that reaches a link; one number, or routes by links. Loads are then
             arrival rates.
 

@@ -34,7 +34,7 @@ def equilibrium(
         rtts: round-trip time, s, for all flows or per route; base round-trip times leave queueing out.
         packets: packet size, bits, for all flows or per route.
         lost: fraction of packets lost on wires, for all flows or per route.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
 
     >>> equilibrium([[0], [0]], [9e6], rtts=[0.04, 0.08], packets=8000).rates.round().tolist()
     [6000000.0, 3000000.0]

@@ -1,6 +1,6 @@
 """Equilibrium of flows in a network, with its residual, and tools that laws use to find their equilibrium.
 
-A route stands for `counts` equal flows; `rates` are rates of a single flow. Rates, capacities and loads are in bit/s,
+A route represents `counts` equal flows; `rates` are rates of a single flow. Rates, capacities and loads are in bit/s,
 times in s, packets in bits. `residual` is the relative error in the law's own equations, evaluated from rates, loads
 and signals. `theory/laws/<law>.py` defines the equilibrium of each law, and the signal of the law's links.
 """
@@ -48,7 +48,7 @@ class Equilibrium:
 
 
 class RoutedFlows:
-    """Routes over links, and the number of flows that each route stands for."""
+    """Routes over links, and the number of flows that each route represents."""
 
     def __init__(self, routes: Routes, capacities: ArrayLike, counts: ArrayLike) -> None:
         self.routes = routes

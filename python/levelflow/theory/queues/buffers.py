@@ -1,15 +1,13 @@
 """Published rules for the size of a router's buffer (Zhang 2008, chapter II.2).
 
-    rule              packets                                                       reference there
-    thumb             C R                                                           Villamizar and Song
-    Stanford          C R / sqrt(N), or twice that                                  Appenzeller et al.
-    Avrachenkov       (C R)^2 / (32 N^3)                                            Avrachenkov et al.
-    Enachescu         10 to 20, for paced or Poisson traffic                        Enachescu et al.
-    BSCL, full link   (p C R_e - 2 S N (1 - p)) / (2 - p),  p = 1 - (1 - 1/N)^L     Dhamdhere et al., eq. 9
-    BSCL, loss        K N - C R_p,  K = 0.87 / sqrt(loss)                           eq. 10
-    BSCL              the larger of both
-    Eun and Wang      anything from C R / sqrt(N) to C R N
-    Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2                              Kellett et al., eq. 11
+    rule              packets                                                       reference there thumb             C
+    R                                                           Villamizar and Song Stanford          C R / sqrt(N), or
+    twice that                                  Appenzeller et al. Avrachenkov       (C R)^2 / (32 N^3)
+    Avrachenkov et al. Enachescu         10 to 20, for paced or Poisson traffic                        Enachescu et al.
+    BSCL, full link   (p C R_e - 2 S N (1 - p)) / (2 - p),  p = 1 - (1 - 1/N)^L     Dhamdhere et al., eq. 9 BSCL, loss
+    K N - C R_p,  K = 0.87 / sqrt(loss)                           eq. 10 BSCL              the larger of both Eun and
+    Wang      anything from C R / sqrt(N) to C R N Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2
+    Kellett et al., eq. 11
 
 `C R`, the bandwidth-delay product, is in packets. Controllers that adapt the buffer at run time are in
 `zhang_models.adaptive_buffer`.

@@ -199,7 +199,7 @@ def decouple(matrix: Matrix, parts: Sequence[Ints], weights: Floats, level: floa
         matrix: matrix to scale.
         parts: blocks of the matrix, in the order of `blocks`.
         weights: weights of each block on its own.
-        level: couplings become about a billionth of it, if floating point allows; 0 stands for the largest element.
+        level: couplings become about a billionth of it, if floating point allows; 0 means the largest element.
     """
     if not coupled(matrix, parts):
         return weights

@@ -48,7 +48,7 @@ fn a_link_spares_what_it_does_not_send() {
     let params = params(&[]);
     let mut router = router(&params, C);
     let ms = (C * 0.001 / 8.0) as u64;
-    let mut told = |queue: u64, dropped: u64, arrived: u64| {
+    let mut start_rate = |queue: u64, dropped: u64, arrived: u64| {
         for i in (0..10).rev() {
             let view = PortView {
                 queue: Bytes::new(queue + i * ms),
@@ -63,9 +63,9 @@ fn a_link_spares_what_it_does_not_send() {
         router.on_arrival(&params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
         params.demand(header::price(header.price)) / C
     };
-    told(10 * ms, 0, 100 * ms);
-    close(told(0, 0, 0), 0.0, 1e-9);
-    close(told(0, 99 * ms, 99 * ms), 0.925, 1e-5);
+    start_rate(10 * ms, 0, 100 * ms);
+    close(start_rate(0, 0, 0), 0.0, 1e-9);
+    close(start_rate(0, 99 * ms, 99 * ms), 0.925, 1e-5);
 }
 
 #[test]

@@ -138,7 +138,7 @@ def equilibrium(
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link, above 0.
-        counts: number of flows that each route stands for.
+        counts: number of flows that each route represents.
         mu: target utilisation, for all links or per link.
         x_max: demand at price 0, for all flows or per route. A link that limits no flow has the price `D^-1(C)` for
             the smallest `x_max`.
@@ -239,8 +239,8 @@ def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Pa
     """Returns `p'` of a link (3), dimensionless.
 
     The queue is counted as load, since windows admit no more arrivals than departures; without that limit, flows would
-    send `y + Q/tau`.
-    Figure 3 adds `Q/T_0` to the arrivals of an interval; it is read as `Q dt_p/T_0`, which is a volume, too.
+    send `y + Q/tau`. Figure 3 adds `Q/T_0` to the arrivals of an interval; it is read as `Q dt_p/T_0`, which is a
+    volume, too.
     """
     limit = read_numbers("capacity", capacity)
     return (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu

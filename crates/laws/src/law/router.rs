@@ -1,0 +1,134 @@
+//! Router half of a law, and the inputs that it receives.
+
+use core::fmt::Debug;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+/// Properties of an output port that its router law receives at the start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortInfo {
+    /// Port identifier on the wire, at least 1.
+    pub id: u32,
+    /// Line rate.
+    pub capacity: Rate,
+}
+
+/// A packet that arrives at an output port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arriving {
+    /// Arrival time.
+    pub now: Time,
+    /// Size on the wire.
+    pub size: Bytes,
+    /// Backlog that the packet finds, including the packet in service, in bytes.
+    pub queue: Bytes,
+    /// Backlog that the packet finds, including the packet in service, in packets.
+    pub packets: u32,
+}
+
+impl Arriving {
+    /// Returns a packet that arrives at an empty port at time zero.
+    #[must_use]
+    pub fn alone(size: Bytes) -> Self {
+        Self {
+            now: Time::ZERO,
+            size,
+            queue: Bytes::ZERO,
+            packets: 0,
+        }
+    }
+}
+
+/// State of an output port at the end of a control interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PortView {
+    /// Backlog including the packet in service, in bytes.
+    pub queue: Bytes,
+    /// Backlog including the packet in service, in packets.
+    pub packets: u32,
+    /// Size of the packet in service, included in `queue`; zero if `queue` excludes it.
+    pub in_service: Bytes,
+    /// Bytes dropped since the end of the last control interval.
+    pub dropped: Bytes,
+}
+
+impl PortView {
+    /// State of an idle port: empty queue, no drops.
+    pub const IDLE: Self = Self {
+        queue: Bytes::ZERO,
+        packets: 0,
+        in_service: Bytes::ZERO,
+        dropped: Bytes::ZERO,
+    };
+
+    /// Returns the backlog in bits, without the packet in service.
+    #[must_use]
+    pub fn waiting_bits(&self) -> f64 {
+        self.queue.as_bits_f64() - self.in_service.as_bits_f64()
+    }
+}
+
+/// Router half of a law, one instance per output port.
+pub trait RouterLaw: Clone + Debug + PartialEq {
+    /// See [`Protocol::Params`].
+    type Params;
+    /// See [`Protocol::Header`].
+    type Header;
+
+    /// Creates the state before the first packet.
+    fn new(params: &Self::Params, port: &PortInfo) -> Self;
+    /// Called when the line rate changes to `capacity`, above zero.
+    fn on_capacity(&mut self, params: &Self::Params, capacity: Rate);
+    /// Called when a packet arrives, before the queue accepts or drops it. `header` is `None` for packets of other laws
+    /// and for ACKs, which routers only count.
+    fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
+    /// Returns true if the law uses [`on_departure`](Self::on_departure).
+    fn stamps_departures(&self) -> bool {
+        false
+    }
+    /// Called when a packet of this law that is not an ACK leaves the queue.
+    fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
+    /// Returns the time between two calls of [`on_interval`](Self::on_interval).
+    fn interval(&self, params: &Self::Params) -> Duration;
+    /// Called at the end of a control interval of length `elapsed`.
+    fn on_interval(&mut self, params: &Self::Params, elapsed: Duration, port: &PortView);
+    /// Returns the target load of the link.
+    fn target(&self) -> Rate;
+    /// Returns the current feedback to senders; [`LawInfo::signal`] defines its kind.
+    fn signal(&self) -> f64;
+    /// Returns the fair share of one flow, if the law computes it.
+    fn share(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// Router half of a law that only hosts run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoRouter<P, H>(core::marker::PhantomData<(P, H)>);
+
+impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for NoRouter<P, H> {
+    type Params = P;
+    type Header = H;
+
+    fn new(_params: &P, _port: &PortInfo) -> Self {
+        Self(core::marker::PhantomData)
+    }
+
+    fn on_capacity(&mut self, _params: &P, _capacity: Rate) {}
+
+    fn on_arrival(&mut self, _params: &P, _packet: &Arriving, _header: Option<&mut H>) {}
+
+    fn interval(&self, _params: &P) -> Duration {
+        Duration::MAX
+    }
+
+    fn on_interval(&mut self, _params: &P, _elapsed: Duration, _port: &PortView) {}
+
+    fn target(&self) -> Rate {
+        Rate::clamped(f64::MAX)
+    }
+
+    fn signal(&self) -> f64 {
+        0.0
+    }
+}
