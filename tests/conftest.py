@@ -3,8 +3,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 
 # Set before numpy is loaded. The matrices are small: threads that wait for each other take longer than the sums.
@@ -40,69 +38,6 @@ def lack(names, why):
     if required := REQUIRED & set(names):
         pytest.fail(f"LEVELFLOW_REQUIRE has {', '.join(sorted(required))}, but {why}")
     pytest.skip(why)
-
-
-#: Smallest delay of a single wake-up that indicates a busy machine, s.
-LATE = 0.01
-#: Smallest delay of one wake-up in ten that indicates a busy machine, s.
-OFTEN_LATE = 0.0005
-#: Smallest number of wake-ups of which a fraction means something.
-MIN_WAKE_UPS = 100
-#: Limit on the attempts at a measurement in real time.
-MAX_ATTEMPTS = 5
-#: Pause after an attempt on a busy machine, s.
-CALM = 1.0
-
-
-class Clock(threading.Thread):
-    """Sleeps in steps of 1 ms, and counts wake-ups that are late; `largest` is the largest delay, in seconds."""
-
-    STEP = 0.001
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.largest, self.wake_ups, self.late, self.over = 0.0, 0, 0, False
-
-    def run(self):
-        while not self.over:
-            begun = time.monotonic()
-            time.sleep(self.STEP)
-            self.add(time.monotonic() - begun - self.STEP)
-
-    def add(self, delay):
-        self.largest = max(self.largest, delay)
-        self.wake_ups += 1
-        self.late += delay >= OFTEN_LATE
-
-    def is_busy(self):
-        return self.largest >= LATE or (self.wake_ups >= MIN_WAKE_UPS and 10 * self.late > self.wake_ups)
-
-    def __enter__(self):
-        self.start()
-        return self
-
-    def __exit__(self, *error):
-        self.over = True
-        self.join()
-
-
-def on_time(measure, clock=Clock):
-    """Runs a measurement with its assertions, and repeats it if it fails while the machine is busy.
-
-    The machine is busy if a thread that only sleeps wakes 10 ms too late, or 0.5 ms too late at more than one wake-up
-    in ten. The fifth attempt counts in any case.
-    """
-    for _ in range(1, MAX_ATTEMPTS):
-        try:
-            with clock() as watched:
-                measure()
-            return
-        except AssertionError:
-            if not watched.is_busy():
-                raise
-        print(f"measured again: {watched.late} of {watched.wake_ups} wake-ups late, by up to {watched.largest:g} s")
-        time.sleep(CALM)
-    measure()
 
 
 def pytest_configure():

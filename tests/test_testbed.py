@@ -4,7 +4,7 @@ import subprocess
 
 import polars as pl
 import pytest
-from conftest import lack, on_time
+from conftest import lack
 
 from levelflow import dataplane
 from levelflow.report import compare
@@ -52,15 +52,12 @@ def scenario():
 def test_jetmax_on_a_real_path_is_that_of_the_simulator(scenario, form, tmp_path):
     simulated = scenario.run()
 
-    def measure():
-        run = on_the_network(scenario, tmp_path, form)
-        nothing_is_dropped(run)
-        shares_are_max_min_fair(run)
-        for link in ("R1->R2", "R2->R3"):
-            queues_hold_a_packet_per_flow(run, link, flows=2)
-        throughput_is_that_of_the_simulator(simulated, run)
-
-    on_time(measure)
+    run = on_the_network(scenario, tmp_path, form)
+    nothing_is_dropped(run)
+    shares_are_max_min_fair(run)
+    for link in ("R1->R2", "R2->R3"):
+        queues_hold_a_packet_per_flow(run, link, flows=2)
+    throughput_is_that_of_the_simulator(simulated, run)
 
 
 def nothing_is_dropped(run):
@@ -97,17 +94,14 @@ def throughput_is_that_of_the_simulator(simulated, run):
 def test_over_ipv6_shares_are_the_same_and_acks_longer(scenario, form, tmp_path):
     short = scenario.set("duration", "8 s")
 
-    def measure():
-        result = on_the_network(short, tmp_path, form, "--ipv6")
-        assert result.manifest["network"]["ipv6"]
-        nothing_is_dropped(result)
-        for flow in result.summary["flows"]:
-            assert flow["law_rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
-        back = next(link for link in result.summary["links"] if link["name"] == "R2->R1")
-        ack = 14 + 40 + 8 + 24 + 28 + 16  # Ethernet, IPv6, UDP, shim, header of JetMax, ACK history
-        assert back["arrived_bytes"] / back["arrived_packets"] == pytest.approx(ack, abs=2)
-
-    on_time(measure)
+    result = on_the_network(short, tmp_path, form, "--ipv6")
+    assert result.manifest["network"]["ipv6"]
+    nothing_is_dropped(result)
+    for flow in result.summary["flows"]:
+        assert flow["law_rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
+    back = next(link for link in result.summary["links"] if link["name"] == "R2->R1")
+    ack = 14 + 40 + 8 + 24 + 28 + 16  # Ethernet, IPv6, UDP, shim, header of JetMax, ACK history
+    assert back["arrived_bytes"] / back["arrived_packets"] == pytest.approx(ack, abs=2)
 
 
 def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):
@@ -120,7 +114,7 @@ def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):
         assert [active[t] for t in (0.45, 0.55, 0.95, 1.0, 1.05)] == [0, 1, 1, 1, 0]
 
     is_in_it(scenario.run())
-    on_time(lambda: is_in_it(on_the_network(scenario, tmp_path)))
+    is_in_it(on_the_network(scenario, tmp_path))
 
 
 @pytest.mark.parametrize("law", ["newreno", "rcp"])
@@ -131,10 +125,7 @@ def test_a_transfer_on_a_real_path_takes_as_long_as_in_the_simulator(law, tmp_pa
     scenario.flow("x", law, "R1", "R2", rtt="60 ms", size="20 packets", arrivals={"times": times})
     simulated = scenario.run().transfers
 
-    def measure():
-        real = on_the_network(scenario, tmp_path).transfers
-        assert real["outcome"].to_list() == simulated["outcome"].to_list()
-        assert real["fct_s"].median() == pytest.approx(simulated["fct_s"].median(), abs=STALLS / 2)
-        assert real["ideal_s"].to_list() == pytest.approx(simulated["ideal_s"].to_list(), rel=0.01)
-
-    on_time(measure)
+    real = on_the_network(scenario, tmp_path).transfers
+    assert real["outcome"].to_list() == simulated["outcome"].to_list()
+    assert real["fct_s"].median() == pytest.approx(simulated["fct_s"].median(), abs=STALLS / 2)
+    assert real["ideal_s"].to_list() == pytest.approx(simulated["ideal_s"].to_list(), rel=0.01)

@@ -1,6 +1,5 @@
 //! Tests that commands of guides work when they are pasted.
 
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::{needs_full, needs_kernel, needs_root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,18 +64,16 @@ fn files_are_copied_over_a_router_as_pasted() {
 #[test]
 fn two_namespaces_and_a_router_work_as_pasted() {
     needs_kernel!("two_namespaces_and_a_router_work_as_pasted");
-    on_time(|| {
-        let (printed, all) = paste("two-namespaces.md");
-        let lost: Vec<u64> = printed
-            .lines()
-            .filter(|line| line.contains(" lost, "))
-            .filter_map(|line| line.split("packets, ").nth(1)?.split(' ').next()?.parse().ok())
-            .collect();
-        assert!(lost.len() >= 2, "{all}");
-        assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
-        // On an idle machine, jetmax loses no packets.
-        assert!(lost[1] * 50 < lost[0], "jetmax loses almost no packets: {all}");
-    });
+    let (printed, all) = paste("two-namespaces.md");
+    let lost: Vec<u64> = printed
+        .lines()
+        .filter(|line| line.contains(" lost, "))
+        .filter_map(|line| line.split("packets, ").nth(1)?.split(' ').next()?.parse().ok())
+        .collect();
+    assert!(lost.len() >= 2, "{all}");
+    assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
+    // On an idle machine, jetmax loses no packets.
+    assert!(lost[1] * 50 < lost[0], "jetmax loses almost no packets: {all}");
 }
 
 #[test]

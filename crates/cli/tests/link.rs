@@ -1,7 +1,6 @@
 //! Tests of emulated links, with measurements of the traffic through them.
 
 use levelflow_net_testing::hosts::address;
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_root;
 use std::net::UdpSocket;
@@ -107,54 +106,50 @@ fn median(mut times: Vec<Duration>) -> f64 {
 #[test]
 fn each_direction_has_its_delay() {
     needs_root!("each_direction_has_its_delay");
-    on_time(|| {
-        let pair = Pair::new();
-        let _running = pair.start(&[("delay", "10 ms"), ("rate", "8 Mb/s")], &[("delay", "3 ms")]);
-        let (a, b) = pair.sockets();
-        // 10 ms of propagation, and 1 ms to transmit 1000 bytes.
-        let there = median((0..15).map(|_| one_way(&a, &b, PAYLOAD)).collect());
-        let back = median((0..15).map(|_| one_way(&b, &a, PAYLOAD)).collect());
-        assert!((11.0..12.0).contains(&there), "{there} ms");
-        assert!((3.0..4.0).contains(&back), "{back} ms");
-    });
+    let pair = Pair::new();
+    let _running = pair.start(&[("delay", "10 ms"), ("rate", "8 Mb/s")], &[("delay", "3 ms")]);
+    let (a, b) = pair.sockets();
+    // 10 ms of propagation, and 1 ms to transmit 1000 bytes.
+    let there = median((0..15).map(|_| one_way(&a, &b, PAYLOAD)).collect());
+    let back = median((0..15).map(|_| one_way(&b, &a, PAYLOAD)).collect());
+    assert!((11.0..12.0).contains(&there), "{there} ms");
+    assert!((3.0..4.0).contains(&back), "{back} ms");
 }
 
 #[test]
 fn an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest() {
     needs_root!("an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest");
-    on_time(|| {
-        let pair = Pair::new();
-        let mut running = pair.start(&[("rate", "20 Mb/s"), ("buffer", "50 kB"), ("delay", "1 ms")], &[]);
-        let (a, b) = pair.sockets();
-        // Bursts of 10 packets every 3 ms: 26.7 Mb/s.
-        let start = Instant::now();
-        let sender = std::thread::spawn(move || {
-            for burst in 1..=333u32 {
-                for _ in 0..10 {
-                    a.send(&[0; PAYLOAD]).unwrap();
-                }
-                std::thread::sleep((burst * Duration::from_millis(3)).saturating_sub(start.elapsed()));
+    let pair = Pair::new();
+    let mut running = pair.start(&[("rate", "20 Mb/s"), ("buffer", "50 kB"), ("delay", "1 ms")], &[]);
+    let (a, b) = pair.sockets();
+    // Bursts of 10 packets every 3 ms: 26.7 Mb/s.
+    let start = Instant::now();
+    let sender = std::thread::spawn(move || {
+        for burst in 1..=333u32 {
+            for _ in 0..10 {
+                a.send(&[0; PAYLOAD]).unwrap();
             }
-        });
-        let (mut count, mut first, mut last) = (0, None, start);
-        while b.recv(&mut [0; 2000]).is_ok() {
-            last = Instant::now();
-            first.get_or_insert(last);
-            count += 1;
+            std::thread::sleep((burst * Duration::from_millis(3)).saturating_sub(start.elapsed()));
         }
-        sender.join().unwrap();
-        let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
-        assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
-        let report = forward(&mut running);
-        // The queue holds 50 packets. The last one waits for 49 transmissions of 0.4 ms.
-        assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
-        assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
-        assert_eq!(report.arrived, report.delivered + report.dropped);
-        assert!(
-            report.dropped > 500 && !report.input.any() && !report.output.any(),
-            "{report:?}"
-        );
     });
+    let (mut count, mut first, mut last) = (0, None, start);
+    while b.recv(&mut [0; 2000]).is_ok() {
+        last = Instant::now();
+        first.get_or_insert(last);
+        count += 1;
+    }
+    sender.join().unwrap();
+    let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
+    assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
+    let report = forward(&mut running);
+    // The queue holds 50 packets. The last one waits for 49 transmissions of 0.4 ms.
+    assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
+    assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
+    assert_eq!(report.arrived, report.delivered + report.dropped);
+    assert!(
+        report.dropped > 500 && !report.input.any() && !report.output.any(),
+        "{report:?}"
+    );
 }
 
 #[test]
@@ -188,51 +183,47 @@ fn packets_are_lost_as_often_as_asked_and_the_rest_keeps_its_order() {
 #[test]
 fn a_change_holds_at_once() {
     needs_root!("a_change_holds_at_once");
-    on_time(|| {
-        let pair = Pair::new();
-        let mut running = pair.start(&[("delay", "2 ms")], &[]);
-        let (a, b) = pair.sockets();
-        let before = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
-        running.change("forward delay 12 ms".parse().unwrap());
-        let after = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
-        assert!((9.0..11.0).contains(&(after - before)), "{before} ms, then {after} ms");
-    });
+    let pair = Pair::new();
+    let mut running = pair.start(&[("delay", "2 ms")], &[]);
+    let (a, b) = pair.sockets();
+    let before = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
+    running.change("forward delay 12 ms".parse().unwrap());
+    let after = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
+    assert!((9.0..11.0).contains(&(after - before)), "{before} ms, then {after} ms");
 }
 
 #[test]
 fn a_trace_is_replayed_on_time() {
     needs_root!("a_trace_is_replayed_on_time");
-    on_time(|| {
-        let pair = Pair::new();
-        let folder = std::env::temp_dir().join(format!("levelflow-trace-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("line.csv"), "t_s,delay_s\n0,0.002\n2,0.022\n3,0.002\n").unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-        command.args(["link", "wa", "wb", "--realtime", "--for", "20 s", "--trace"]);
-        command.arg(folder.join("line.csv"));
-        let mut link = pair.middle.spawn(command).unwrap();
-        std::thread::sleep(Duration::from_millis(300));
-        let (a, b) = pair.sockets();
-        // The line only carries a small packet every 20 ms.
-        let start = Instant::now();
-        let mut times = Vec::new();
-        while start.elapsed() < Duration::from_secs(4) {
-            times.push((start.elapsed(), one_way(&a, &b, 100)));
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        link.kill().unwrap();
-        link.wait().unwrap();
-        std::fs::remove_dir_all(folder).unwrap();
-        let slow: Vec<_> = times.iter().filter(|(_, took)| took.as_millis() >= 12).collect();
-        let (first, last) = (slow[0].0, slow[slow.len() - 1].0);
-        assert!(
-            (0.9..1.05).contains(&last.checked_sub(first).unwrap().as_secs_f64()),
-            "slow from {first:?} to {last:?}"
-        );
-        assert!(median(slow.iter().map(|(_, took)| *took).collect()) < 23.5);
-        let fast = times.iter().map(|(_, took)| *took).filter(|took| took.as_millis() < 12);
-        assert!((2.0..3.5).contains(&median(fast.collect())));
-    });
+    let pair = Pair::new();
+    let folder = std::env::temp_dir().join(format!("levelflow-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("line.csv"), "t_s,delay_s\n0,0.002\n2,0.022\n3,0.002\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command.args(["link", "wa", "wb", "--realtime", "--for", "20 s", "--trace"]);
+    command.arg(folder.join("line.csv"));
+    let mut link = pair.middle.spawn(command).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let (a, b) = pair.sockets();
+    // The line only carries a small packet every 20 ms.
+    let start = Instant::now();
+    let mut times = Vec::new();
+    while start.elapsed() < Duration::from_secs(4) {
+        times.push((start.elapsed(), one_way(&a, &b, 100)));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    link.kill().unwrap();
+    link.wait().unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+    let slow: Vec<_> = times.iter().filter(|(_, took)| took.as_millis() >= 12).collect();
+    let (first, last) = (slow[0].0, slow[slow.len() - 1].0);
+    assert!(
+        (0.9..1.05).contains(&last.checked_sub(first).unwrap().as_secs_f64()),
+        "slow from {first:?} to {last:?}"
+    );
+    assert!(median(slow.iter().map(|(_, took)| *took).collect()) < 23.5);
+    let fast = times.iter().map(|(_, took)| *took).filter(|took| took.as_millis() < 12);
+    assert!((2.0..3.5).contains(&median(fast.collect())));
 }
 
 #[test]
@@ -281,24 +272,20 @@ fn a_device_may_go_down_and_come_back_but_not_vanish() {
 #[test]
 fn kernel_tcp_fills_the_link_that_the_command_emulates() {
     needs_root!("kernel_tcp_fills_the_link_that_the_command_emulates");
-    on_time(|| {
-        let (share, there) = kernel_tcp_over(&["--buffer", "50 kB"]);
-        assert!((0.9..1.01).contains(&share), "{share}");
-        assert_eq!((&there["from"], &there["to"]), (&"wa".into(), &"wb".into()));
-        assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{there}");
-    });
+    let (share, there) = kernel_tcp_over(&["--buffer", "50 kB"]);
+    assert!((0.9..1.01).contains(&share), "{share}");
+    assert_eq!((&there["from"], &there["to"]), (&"wa".into(), &"wb".into()));
+    assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{there}");
 }
 
 /// CoDel's target is 5 ms. Without CoDel, a full queue of 1000 packets would delay by 600 ms.
 #[test]
 fn a_queue_discipline_keeps_the_queue_of_kernel_tcp_short() {
     needs_root!("a_queue_discipline_keeps_the_queue_of_kernel_tcp_short");
-    on_time(|| {
-        let (share, there) = kernel_tcp_over(&["--queue", "fq_codel"]);
-        assert!((0.85..1.01).contains(&share), "{share}");
-        assert!(there["queueing"]["p50"].as_f64().unwrap() < 0.015, "{there}");
-        assert!(there["dropped"].as_u64().unwrap() > 0, "{there}");
-    });
+    let (share, there) = kernel_tcp_over(&["--queue", "fq_codel"]);
+    assert!((0.85..1.01).contains(&share), "{share}");
+    assert!(there["queueing"]["p50"].as_f64().unwrap() < 0.015, "{there}");
+    assert!(there["dropped"].as_u64().unwrap() > 0, "{there}");
 }
 
 /// Runs kernel TCP for 3 s over `levelflow-net link` at 20 Mb/s and 5 ms in each direction. Returns the fraction of the

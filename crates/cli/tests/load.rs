@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use levelflow_laws::{LAWS, LawInfo, Signal};
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::program::Guard;
 use serde_json::Value;
 
@@ -95,12 +94,10 @@ fn number(value: &Value, key: &str) -> f64 {
 
 #[test]
 fn flows_share_what_the_router_says() {
-    on_time(|| {
-        std::thread::scope(|scope| {
-            let cases = [("jetmax", "127.0.0.1"), ("jetmax", "[::1]"), ("rcp", "127.0.0.1")];
-            let runs = cases.map(|(law, host)| scope.spawn(move || shared(law, host)));
-            runs.into_iter().for_each(|run| run.join().unwrap());
-        });
+    std::thread::scope(|scope| {
+        let cases = [("jetmax", "127.0.0.1"), ("jetmax", "[::1]"), ("rcp", "127.0.0.1")];
+        let runs = cases.map(|(law, host)| scope.spawn(move || shared(law, host)));
+        runs.into_iter().for_each(|run| run.join().unwrap());
     });
 }
 
@@ -122,63 +119,59 @@ fn shared(law: &str, host: &str) {
 /// A law with routers gets one on the path, and each of its flows must detect it. All laws run concurrently.
 #[test]
 fn transfers_of_any_law_complete_over_both_families() {
-    on_time(|| {
-        for host in ["127.0.0.1", "[::1]"] {
-            let (_recv, to, _out) = recv(host, &[]);
-            let transfer = &|law: &'static LawInfo| {
-                let relay = (law.number > 0).then(|| relay(host, &to, law.name, "20 Mb/s"));
-                let at = relay.as_ref().map_or(&to, |(_, at)| at);
-                let end = send(at, &["--law", law.name, "--bytes", "20 kB", "--flows", "2", "--quiet"]);
-                (end, relay.is_some())
-            };
-            std::thread::scope(|scope| {
-                let start = |law: &'static LawInfo| (law.name, scope.spawn(move || transfer(law)));
-                let acknowledged = LAWS.iter().filter(|law| law.signal != Signal::Nothing);
-                let runs: Vec<_> = acknowledged.map(start).collect();
-                for (law, run) in runs {
-                    let (end, routed) = run.join().unwrap();
-                    assert_eq!(number(&end, "completed"), 2.0, "{law} {host}: {end}");
-                    let delivered = number(&end, "delivered_bytes");
-                    assert!((40_000.0..45_000.0).contains(&delivered), "{law} {host}: {delivered}");
-                    let mut each = end["each"].as_array().unwrap().iter();
-                    assert!(
-                        !routed || each.all(|flow| flow["routed"] == true),
-                        "{law} {host}: {end}"
-                    );
-                }
-            });
-        }
-    });
+    for host in ["127.0.0.1", "[::1]"] {
+        let (_recv, to, _out) = recv(host, &[]);
+        let transfer = &|law: &'static LawInfo| {
+            let relay = (law.number > 0).then(|| relay(host, &to, law.name, "20 Mb/s"));
+            let at = relay.as_ref().map_or(&to, |(_, at)| at);
+            let end = send(at, &["--law", law.name, "--bytes", "20 kB", "--flows", "2", "--quiet"]);
+            (end, relay.is_some())
+        };
+        std::thread::scope(|scope| {
+            let start = |law: &'static LawInfo| (law.name, scope.spawn(move || transfer(law)));
+            let acknowledged = LAWS.iter().filter(|law| law.signal != Signal::Nothing);
+            let runs: Vec<_> = acknowledged.map(start).collect();
+            for (law, run) in runs {
+                let (end, routed) = run.join().unwrap();
+                assert_eq!(number(&end, "completed"), 2.0, "{law} {host}: {end}");
+                let delivered = number(&end, "delivered_bytes");
+                assert!((40_000.0..45_000.0).contains(&delivered), "{law} {host}: {delivered}");
+                let mut each = end["each"].as_array().unwrap().iter();
+                assert!(
+                    !routed || each.all(|flow| flow["routed"] == true),
+                    "{law} {host}: {end}"
+                );
+            }
+        });
+    }
 }
 
 #[test]
 fn short_flows_arrive_at_random_and_complete() {
-    on_time(|| {
-        let (_recv, at, _out) = recv("127.0.0.1", &[]);
-        let args = [
-            "--arrivals",
-            "50 /s",
-            "--bytes",
-            "10 kB",
-            "--time",
-            "2 s",
-            "--law",
-            "emkc",
-            "--set",
-            "initial_rate=10 Mb/s",
-        ];
-        let end = send(&at, &[&args[..], &["--quiet"]].concat());
-        let (flows, completed) = (number(&end, "flows"), number(&end, "completed"));
-        assert!(
-            (50.0..160.0).contains(&flows) && completed > flows - 10.0,
-            "{completed} of {flows}"
-        );
-        let mean = number(&end, "completion_mean");
-        assert!(
-            (0.006..0.1).contains(&mean),
-            "7 gaps of 1 ms and a round trip, not {mean} s"
-        );
-    });
+    let (_recv, at, _out) = recv("127.0.0.1", &[]);
+    let args = [
+        "--arrivals",
+        "50 /s",
+        "--bytes",
+        "10 kB",
+        "--time",
+        "2 s",
+        "--law",
+        "emkc",
+        "--set",
+        "initial_rate=10 Mb/s",
+    ];
+    let end = send(&at, &[&args[..], &["--quiet"]].concat());
+    let (flows, completed) = (number(&end, "flows"), number(&end, "completed"));
+    assert!(
+        (50.0..160.0).contains(&flows) && completed > flows - 10.0,
+        "{completed} of {flows}"
+    );
+    let mean = number(&end, "completion_mean");
+    assert!(
+        (0.006..0.1).contains(&mean),
+        "7 gaps of 1 ms and a round trip, not {mean} s"
+    );
 }
 
 #[test]
@@ -234,23 +227,21 @@ fn garbage_and_forged_acks_change_nothing() {
 /// A law without ACKs keeps its rate, even if there is no receiver. A law that needs ACKs would send 180 packets.
 #[test]
 fn a_sender_without_acks_sends_at_its_rate() {
-    on_time(|| {
-        let (_recv, at, _out) = recv("127.0.0.1", &[]);
-        let run = |to: &str, rate: &str, most: &str| {
-            let law = ["--law", "cbr", "--set", rate, "--max-rate", most];
-            let end = send(to, &[&law[..], &["--time", "8 s", "--quiet"]].concat());
-            let packets = number(&end, "packets");
-            assert!((300.0..=323.0).contains(&packets), "{to}, {rate}: {end}");
-            assert!(end["delivered_bytes"].is_null() && end["lost"].is_null() && end["rate"].is_null());
-            assert_eq!(number(&end["each"][0], "acks"), 0.0);
-        };
-        std::thread::scope(|scope| {
-            for to in [at.as_str(), "127.0.0.1:9"] {
-                for (rate, most) in [("rate=400 kb/s", "1 Gb/s"), ("rate=1 Gb/s", "400 kb/s")] {
-                    scope.spawn(move || run(to, rate, most));
-                }
+    let (_recv, at, _out) = recv("127.0.0.1", &[]);
+    let run = |to: &str, rate: &str, most: &str| {
+        let law = ["--law", "cbr", "--set", rate, "--max-rate", most];
+        let end = send(to, &[&law[..], &["--time", "8 s", "--quiet"]].concat());
+        let packets = number(&end, "packets");
+        assert!((300.0..=323.0).contains(&packets), "{to}, {rate}: {end}");
+        assert!(end["delivered_bytes"].is_null() && end["lost"].is_null() && end["rate"].is_null());
+        assert_eq!(number(&end["each"][0], "acks"), 0.0);
+    };
+    std::thread::scope(|scope| {
+        for to in [at.as_str(), "127.0.0.1:9"] {
+            for (rate, most) in [("rate=400 kb/s", "1 Gb/s"), ("rate=1 Gb/s", "400 kb/s")] {
+                scope.spawn(move || run(to, rate, most));
             }
-        });
+        }
     });
 }
 
@@ -270,43 +261,41 @@ fn a_sender_says_who_is_missing() {
 
 #[test]
 fn packets_leave_on_time() {
-    on_time(|| {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        let at = socket.local_addr().unwrap().to_string();
-        let args = [
-            "send",
-            &at,
-            "--law",
-            "cbr",
-            "--set",
-            "rate=4 Mb/s",
-            "--time",
-            "900 ms",
-            "--quiet",
-        ];
-        let _sender = start(&args);
-        let mut stamps = Vec::new();
-        let mut wire = [0; 2000];
-        while stamps.len() < 300 {
-            let length = socket.recv(&mut wire).unwrap();
-            assert_eq!(length, 1250 - 42);
-            stamps.push(u64::from_be_bytes(wire[16..24].try_into().unwrap()));
-        }
-        let gap = 2_500_000.0;
-        let mut errors: Vec<f64> = stamps
-            .windows(2)
-            .map(|w| ((w[1] - w[0]) as f64 / gap - 1.0).abs())
-            .collect();
-        errors.sort_by(f64::total_cmp);
-        let mean = (stamps[299] - stamps[0]) as f64 / 299.0 / gap;
-        assert!(
-            errors[errors.len() / 2] < 0.2,
-            "median error {} of the gap",
-            errors[errors.len() / 2]
-        );
-        assert!((0.99..1.2).contains(&mean), "mean gap {mean} of what it should be");
-    });
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let at = socket.local_addr().unwrap().to_string();
+    let args = [
+        "send",
+        &at,
+        "--law",
+        "cbr",
+        "--set",
+        "rate=4 Mb/s",
+        "--time",
+        "900 ms",
+        "--quiet",
+    ];
+    let _sender = start(&args);
+    let mut stamps = Vec::new();
+    let mut wire = [0; 2000];
+    while stamps.len() < 300 {
+        let length = socket.recv(&mut wire).unwrap();
+        assert_eq!(length, 1250 - 42);
+        stamps.push(u64::from_be_bytes(wire[16..24].try_into().unwrap()));
+    }
+    let gap = 2_500_000.0;
+    let mut errors: Vec<f64> = stamps
+        .windows(2)
+        .map(|w| ((w[1] - w[0]) as f64 / gap - 1.0).abs())
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    let mean = (stamps[299] - stamps[0]) as f64 / 299.0 / gap;
+    assert!(
+        errors[errors.len() / 2] < 0.2,
+        "median error {} of the gap",
+        errors[errors.len() / 2]
+    );
+    assert!((0.99..1.2).contains(&mean), "mean gap {mean} of what it should be");
 }
 
 #[test]

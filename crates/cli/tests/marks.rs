@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::program::{Guard, net};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
 use socket2::SockRef;
@@ -136,19 +135,17 @@ fn through(host: &str, law: &str, marks: bool) -> [u64; 3] {
 #[test]
 fn marks_of_queues_reach_the_laws_that_ask_for_them() {
     for host in ["127.0.0.1", "[::1]"] {
-        on_time(|| {
-            let [all, capable, marked] = through(host, "dctcp", false);
-            assert!(
-                all > 50 && capable == all && marked == 0,
-                "{host}: {all} {capable} {marked}"
-            );
-            let [fewer, capable, marked] = through(host, "dctcp", true);
-            assert!(
-                capable == fewer && marked + 5 >= fewer,
-                "{host}: {fewer} {capable} {marked}"
-            );
-            assert!(fewer * 2 < all, "{host}: {fewer} packets with marks, {all} without");
-        });
+        let [all, capable, marked] = through(host, "dctcp", false);
+        assert!(
+            all > 50 && capable == all && marked == 0,
+            "{host}: {all} {capable} {marked}"
+        );
+        let [fewer, capable, marked] = through(host, "dctcp", true);
+        assert!(
+            capable == fewer && marked + 5 >= fewer,
+            "{host}: {fewer} {capable} {marked}"
+        );
+        assert!(fewer * 2 < all, "{host}: {fewer} packets with marks, {all} without");
     }
     let [all, capable, _] = through("127.0.0.1", "aimd", false);
     assert!(all > 0 && capable == 0, "aimd packets are not ECN-capable");

@@ -1,7 +1,6 @@
 //! Tests of `levelflow-net probe` on emulated lines of known capacity, delay and buffer.
 
 use levelflow_net_testing::hosts::address;
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_root;
 use levelflow_net_testing::program::{Guard, net};
@@ -86,38 +85,36 @@ fn near(found: &Value, truth: f64, part: f64) {
 #[test]
 fn an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario() {
     needs_root!("an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario");
-    on_time(|| {
-        let line = Line::new(
-            &[("rate", "4 Mb/s"), ("delay", "10 ms"), ("buffer", "130 kB")],
-            &[("rate", "12 Mb/s"), ("delay", "10 ms"), ("buffer", "60 kB")],
-        );
-        let (_far, at) = serve(|command| line.net.spawn(command).unwrap(), "10.0.0.2:0", &[]);
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("line.toml");
-        let mut command = net(&["probe", &at, "--json", "--scenario", file.to_str().unwrap()]);
-        command.stderr(Stdio::inherit());
-        let output = line.home.spawn(command).unwrap().wait_with_output().unwrap();
-        assert!(output.status.success());
-        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-        near(&found["up"]["capacity_bps"], 4e6, 0.02);
-        near(&found["down"]["capacity_bps"], 12e6, 0.02);
-        near(&found["up"]["buffer_bytes"], 130e3, 0.05);
-        near(&found["down"]["buffer_bytes"], 60e3, 0.08);
-        near(&found["idle"]["median"], 0.0204, 0.05);
-        // The buffers add 260 ms up and 40 ms down.
-        near(&found["up"]["added_s"], 0.26, 0.05);
-        near(&found["down"]["added_s"], 0.04, 0.15);
-        assert_eq!(
-            (&found["up"]["queue"], &found["grade"]),
-            (&"drop_tail".into(), &"D".into()).clone()
-        );
-        let sentence = found["sentence"].as_str().unwrap();
-        assert!(sentence.starts_with("your buffers add "), "{sentence}");
-        let text = std::fs::read_to_string(&file).unwrap();
-        let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
-        assert!(text.contains(sentence), "{text}");
-        scenario.resolve().unwrap();
-    });
+    let line = Line::new(
+        &[("rate", "4 Mb/s"), ("delay", "10 ms"), ("buffer", "130 kB")],
+        &[("rate", "12 Mb/s"), ("delay", "10 ms"), ("buffer", "60 kB")],
+    );
+    let (_far, at) = serve(|command| line.net.spawn(command).unwrap(), "10.0.0.2:0", &[]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("line.toml");
+    let mut command = net(&["probe", &at, "--json", "--scenario", file.to_str().unwrap()]);
+    command.stderr(Stdio::inherit());
+    let output = line.home.spawn(command).unwrap().wait_with_output().unwrap();
+    assert!(output.status.success());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    near(&found["up"]["capacity_bps"], 4e6, 0.02);
+    near(&found["down"]["capacity_bps"], 12e6, 0.02);
+    near(&found["up"]["buffer_bytes"], 130e3, 0.05);
+    near(&found["down"]["buffer_bytes"], 60e3, 0.08);
+    near(&found["idle"]["median"], 0.0204, 0.05);
+    // The buffers add 260 ms up and 40 ms down.
+    near(&found["up"]["added_s"], 0.26, 0.05);
+    near(&found["down"]["added_s"], 0.04, 0.15);
+    assert_eq!(
+        (&found["up"]["queue"], &found["grade"]),
+        (&"drop_tail".into(), &"D".into()).clone()
+    );
+    let sentence = found["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("your buffers add "), "{sentence}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+    assert!(text.contains(sentence), "{text}");
+    scenario.resolve().unwrap();
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Tests of the command `levelflow-net testbed`: results, early ends and invalid input. Need root; skipped without it.
 
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::path::Path;
@@ -85,38 +84,36 @@ fn wait_for(what: &str, mut is: impl FnMut() -> bool) {
 fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     needs_root!("jetmax_on_a_real_path_shares_fairly_and_drops_nothing");
     let _alone = ALONE.lock();
-    on_time(|| {
-        let dir = tempfile::tempdir().unwrap();
-        // Spare capacity drains the queue that a stall of the machine causes.
-        let spare = ["--set", "law.jetmax.gamma=0.9", "--json"];
-        let output = testbed(dir.path(), &spare).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(counters, json(&dir.path().join("net/counters.json")));
-        let bottleneck = &counters["links"][0];
-        assert_eq!(
-            (&bottleneck["dropped_packets"], &bottleneck["lost_packets"]),
-            (&0.into(), &0.into())
-        );
-        assert!(
-            bottleneck["queueing_delay_s"]["p99"].as_f64().unwrap() < 0.008,
-            "{bottleneck}"
-        );
-        for (flow, base) in counters["flows"].as_array().unwrap().iter().zip([0.01, 0.04]) {
-            assert_eq!(flow["sent_packets"], flow["delivered_packets"], "{flow}");
-            let rtt = flow["rtt_s"]["p50"].as_f64().unwrap();
-            assert!((base..base + 0.005).contains(&rtt), "{flow}");
-            // The reverse path is idle, so the excess of the round-trip time is that of the forward path.
-            let excess = flow["one_way_excess_s"]["p50"].as_f64().unwrap();
-            assert!((excess - (rtt - base)).abs() < 1e-3, "{flow}");
-            // Both flows start at once, and send little until they have their shares.
-            let rate = flow["delivered_bytes"].as_f64().unwrap() * 8.0 / 6.0;
-            assert!((7e6..10.5e6).contains(&rate), "{rate}");
-        }
-        let manifest = json(&dir.path().join("net/manifest.json"));
-        assert_eq!(manifest["status"], "complete");
-        assert_eq!(manifest["network"]["form"], "user");
-    });
+    let dir = tempfile::tempdir().unwrap();
+    // Spare capacity drains the queue that a stall of the machine causes.
+    let spare = ["--set", "law.jetmax.gamma=0.9", "--json"];
+    let output = testbed(dir.path(), &spare).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(counters, json(&dir.path().join("net/counters.json")));
+    let bottleneck = &counters["links"][0];
+    assert_eq!(
+        (&bottleneck["dropped_packets"], &bottleneck["lost_packets"]),
+        (&0.into(), &0.into())
+    );
+    assert!(
+        bottleneck["queueing_delay_s"]["p99"].as_f64().unwrap() < 0.008,
+        "{bottleneck}"
+    );
+    for (flow, base) in counters["flows"].as_array().unwrap().iter().zip([0.01, 0.04]) {
+        assert_eq!(flow["sent_packets"], flow["delivered_packets"], "{flow}");
+        let rtt = flow["rtt_s"]["p50"].as_f64().unwrap();
+        assert!((base..base + 0.005).contains(&rtt), "{flow}");
+        // The reverse path is idle, so the excess of the round-trip time is that of the forward path.
+        let excess = flow["one_way_excess_s"]["p50"].as_f64().unwrap();
+        assert!((excess - (rtt - base)).abs() < 1e-3, "{flow}");
+        // Both flows start at once, and send little until they have their shares.
+        let rate = flow["delivered_bytes"].as_f64().unwrap() * 8.0 / 6.0;
+        assert!((7e6..10.5e6).contains(&rate), "{rate}");
+    }
+    let manifest = json(&dir.path().join("net/manifest.json"));
+    assert_eq!(manifest["status"], "complete");
+    assert_eq!(manifest["network"]["form"], "user");
 }
 
 /// Each law with routers runs on a separate path. Without its router, a flow would keep its initial rate, which is at
@@ -135,45 +132,43 @@ fn flows_of_every_law_of_hosts_get_what_they_get_in_the_simulator() {
 
 fn get_what_they_get_in_the_simulator(which: impl Fn(&LawInfo) -> bool) {
     let _alone = ALONE.lock();
-    on_time(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let mut text = "name = 'laws'\nduration = '4 s'\n".to_owned();
-        for law in LAWS.iter().filter(|law| which(law)) {
-            let queue = if law.signal == Signal::Mark {
-                "dualpi2"
-            } else {
-                "drop_tail"
-            };
-            let law = law.name;
-            let ends = format!("from = '{law}-1'\nto = '{law}-2'\n");
-            text += &format!("[[link]]\n{ends}capacity = '5 Mb/s'\ndelay = '5 ms'\nduplex = true\nqueue = '{queue}'\n");
-            text += &format!("[[flow]]\n{ends}name = '{law}'\nlaw = '{law}'\n");
-        }
-        fs::write(dir.path().join("laws.toml"), &text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-        command.current_dir(dir.path());
-        let output = command
-            .args(["testbed", "laws.toml", "--out", "net", "--json"])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = "name = 'laws'\nduration = '4 s'\n".to_owned();
+    for law in LAWS.iter().filter(|law| which(law)) {
+        let queue = if law.signal == Signal::Mark {
+            "dualpi2"
+        } else {
+            "drop_tail"
+        };
+        let law = law.name;
+        let ends = format!("from = '{law}-1'\nto = '{law}-2'\n");
+        text += &format!("[[link]]\n{ends}capacity = '5 Mb/s'\ndelay = '5 ms'\nduplex = true\nqueue = '{queue}'\n");
+        text += &format!("[[flow]]\n{ends}name = '{law}'\nlaw = '{law}'\n");
+    }
+    fs::write(dir.path().join("laws.toml"), &text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command.current_dir(dir.path());
+    let output = command
+        .args(["testbed", "laws.toml", "--out", "net", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
 
-        let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
-        let mut sim = Sim::new(scenario.resolve().unwrap().network);
-        while !sim.advance(scenario.end(), 1_000_000).unwrap() {}
-        let simulated = sim.summary().unwrap().flows;
-        let measured = counters["flows"].as_array().unwrap();
-        assert_eq!(measured.len(), simulated.len());
-        for (flow, simulated) in measured.iter().zip(simulated) {
-            let bytes = flow["delivered_bytes"].as_u64().unwrap();
-            assert!(
-                2 * bytes > simulated.delivered_bytes,
-                "{bytes}, not {}: {flow}",
-                simulated.delivered_bytes
-            );
-        }
-    });
+    let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+    let mut sim = Sim::new(scenario.resolve().unwrap().network);
+    while !sim.advance(scenario.end(), 1_000_000).unwrap() {}
+    let simulated = sim.summary().unwrap().flows;
+    let measured = counters["flows"].as_array().unwrap();
+    assert_eq!(measured.len(), simulated.len());
+    for (flow, simulated) in measured.iter().zip(simulated) {
+        let bytes = flow["delivered_bytes"].as_u64().unwrap();
+        assert!(
+            2 * bytes > simulated.delivered_bytes,
+            "{bytes}, not {}: {flow}",
+            simulated.delivered_bytes
+        );
+    }
 }
 
 /// The queue separates Prague's packets, which carry ECT(1), from other packets and marks them. The receiver returns
@@ -182,29 +177,27 @@ fn get_what_they_get_in_the_simulator(which: impl Fn(&LawInfo) -> bool) {
 fn dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping() {
     needs_root!("dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping");
     let _alone = ALONE.lock();
-    on_time(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let queue = [
-            "name=l4s",
-            "link.1.queue=dualpi2",
-            "flow.x1.law=prague",
-            "flow.x2.law=prague",
-        ];
-        let changes = queue.map(|change| ["--set", change]).concat();
-        let output = testbed(dir.path(), &[&changes[..], &["--json"]].concat())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let link = &counters["links"][0];
-        let number = |key: &str| link[key].as_f64().unwrap();
-        assert!(number("utilisation") > 0.8, "{link}");
-        assert!(
-            number("marked_packets") > 100.0 && number("dropped_packets") == 0.0,
-            "{link}"
-        );
-        assert!(link["queueing_delay_s"]["p50"].as_f64().unwrap() < 0.003, "{link}");
-    });
+    let dir = tempfile::tempdir().unwrap();
+    let queue = [
+        "name=l4s",
+        "link.1.queue=dualpi2",
+        "flow.x1.law=prague",
+        "flow.x2.law=prague",
+    ];
+    let changes = queue.map(|change| ["--set", change]).concat();
+    let output = testbed(dir.path(), &[&changes[..], &["--json"]].concat())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let link = &counters["links"][0];
+    let number = |key: &str| link[key].as_f64().unwrap();
+    assert!(number("utilisation") > 0.8, "{link}");
+    assert!(
+        number("marked_packets") > 100.0 && number("dropped_packets") == 0.0,
+        "{link}"
+    );
+    assert!(link["queueing_delay_s"]["p50"].as_f64().unwrap() < 0.003, "{link}");
 }
 
 #[test]
@@ -246,49 +239,45 @@ fn killed_it_leaves_parts_and_no_namespace() {
 fn kernel_tcp_fills_the_same_path() {
     needs_root!("kernel_tcp_fills_the_same_path");
     let _alone = ALONE.lock();
-    on_time(|| {
-        let dir = tempfile::tempdir().unwrap();
-        let changes = ["--set", "flow.x1.law=cubic", "--set", "flow.x2.law=reno", "--json"];
-        let output = testbed(dir.path(), &changes).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert!(
-            counters["links"][0]["utilisation"].as_f64().unwrap() > 0.85,
-            "{counters}"
-        );
-        assert!(counters["flows"][0]["rtt_s"]["p50"].as_f64().unwrap() > 0.01);
-    });
+    let dir = tempfile::tempdir().unwrap();
+    let changes = ["--set", "flow.x1.law=cubic", "--set", "flow.x2.law=reno", "--json"];
+    let output = testbed(dir.path(), &changes).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        counters["links"][0]["utilisation"].as_f64().unwrap() > 0.85,
+        "{counters}"
+    );
+    assert!(counters["flows"][0]["rtt_s"]["p50"].as_f64().unwrap() > 0.01);
 }
 
 #[test]
 fn each_law_has_a_row_and_a_result_of_its_own() {
     needs_root!("each_law_has_a_row_and_a_result_of_its_own");
     let _alone = ALONE.lock();
-    on_time(|| {
-        let dir = tempfile::tempdir().unwrap();
-        // Spare capacity drains the queue that a stall of the machine causes.
-        let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
-        let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
-        let output = testbed(dir.path(), &more).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
-        for (row, law) in rows.as_array().unwrap().iter().zip(["jetmax", "cubic"]) {
-            let number = |key: &str| row[key].as_f64().unwrap();
-            assert_eq!(row["law"], law);
-            assert!(
-                number("throughput_bps") > 12e6 && number("throughput_bps") < 22e6,
-                "{row}"
-            );
-            assert!(number("jain") >= 0.5 && number("jain") <= 1.0, "{row}");
-            let flow = &json(&dir.path().join("net").join(law).join("manifest.json"))["scenario"]["flows"][1];
-            assert_eq!(flow["law"], law, "{flow}");
-        }
-        let delay = |row: usize| rows[row]["queueing_delay_s"]["p50"].as_f64().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    // Spare capacity drains the queue that a stall of the machine causes.
+    let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
+    let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
+    let output = testbed(dir.path(), &more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (row, law) in rows.as_array().unwrap().iter().zip(["jetmax", "cubic"]) {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        assert_eq!(row["law"], law);
         assert!(
-            delay(1) > 2.0 * delay(0),
-            "cubic fills the buffer, jetmax does not: {rows}"
+            number("throughput_bps") > 12e6 && number("throughput_bps") < 22e6,
+            "{row}"
         );
-    });
+        assert!(number("jain") >= 0.5 && number("jain") <= 1.0, "{row}");
+        let flow = &json(&dir.path().join("net").join(law).join("manifest.json"))["scenario"]["flows"][1];
+        assert_eq!(flow["law"], law, "{flow}");
+    }
+    let delay = |row: usize| rows[row]["queueing_delay_s"]["p50"].as_f64().unwrap();
+    assert!(
+        delay(1) > 2.0 * delay(0),
+        "cubic fills the buffer, jetmax does not: {rows}"
+    );
 }
 
 #[test]

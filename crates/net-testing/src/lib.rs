@@ -15,7 +15,6 @@ pub mod finish;
 pub mod flows;
 pub mod guard;
 pub mod hosts;
-pub mod late;
 pub mod link;
 pub mod program;
 pub mod relay;

@@ -11,7 +11,6 @@ use super::*;
 use levelflow_host::Error;
 use levelflow_host::journal::Journal;
 use levelflow_host::law::of_routers;
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
 
@@ -232,13 +231,11 @@ fn under_rcp_two_connections_share_equally() {
 
 /// Runs a measurement, and repeats it while the machine is too busy to keep time.
 fn in_time(measure: impl AsyncFn()) {
-    on_time(|| {
-        let mut threads = tokio::runtime::Builder::new_multi_thread();
-        threads
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap()
-            .block_on(measure());
-    });
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(measure());
 }

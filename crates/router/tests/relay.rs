@@ -13,7 +13,6 @@ use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw, on_the_wire,
 };
 use levelflow_net_testing::flows::{acks, flow};
-use levelflow_net_testing::late::on_time;
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
@@ -183,73 +182,69 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
 
 #[test]
 fn a_full_line_sends_its_capacity_and_no_more() {
-    on_time(|| {
-        let server = socket();
-        let relay = Setup {
-            mbps: 20.0,
-            ..Setup::law("rcp")
-        }
-        .start(local(&server));
-        let to = relay.address;
-        // Twice the line rate for 1.2 s, in bursts of 2 ms.
-        let blaster = thread::spawn(move || {
-            let client = socket();
-            let (begun, mut sent) = (Instant::now(), 0_u64);
-            while begun.elapsed() < Span::from_millis(1200) {
-                while sent < begun.elapsed().as_micros() as u64 * 40 / 8000 {
-                    client.send_to(&[1; 958], to).unwrap();
-                    sent += 1;
-                }
-                thread::sleep(Span::from_millis(2));
+    let server = socket();
+    let relay = Setup {
+        mbps: 20.0,
+        ..Setup::law("rcp")
+    }
+    .start(local(&server));
+    let to = relay.address;
+    // Twice the line rate for 1.2 s, in bursts of 2 ms.
+    let blaster = thread::spawn(move || {
+        let client = socket();
+        let (begun, mut sent) = (Instant::now(), 0_u64);
+        while begun.elapsed() < Span::from_millis(1200) {
+            while sent < begun.elapsed().as_micros() as u64 * 40 / 8000 {
+                client.send_to(&[1; 958], to).unwrap();
+                sent += 1;
             }
-        });
-        let mut room = [0; 2000];
-        let (mut first, mut last, mut got) = (None, Instant::now(), 0_u64);
-        while let Ok(length) = server.recv(&mut room) {
-            assert_eq!(length, 958);
-            last = Instant::now();
-            first.get_or_insert(last);
-            got += 1;
-            if blaster.is_finished() {
-                server.set_read_timeout(Some(Span::from_millis(200))).unwrap();
-            }
+            thread::sleep(Span::from_millis(2));
         }
-        let rate = (got - 1) as f64 * 8000.0 / (last - first.unwrap()).as_secs_f64();
-        blaster.join().unwrap();
-        let seen = relay.end();
-        assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
-        assert!(seen.counters.dropped > 0 && seen.counters.foreign == seen.counters.packets);
-        assert_eq!(seen.queue_peak, 100 * 1000);
-        assert_eq!(seen.counters.packets, got + seen.counters.dropped);
     });
+    let mut room = [0; 2000];
+    let (mut first, mut last, mut got) = (None, Instant::now(), 0_u64);
+    while let Ok(length) = server.recv(&mut room) {
+        assert_eq!(length, 958);
+        last = Instant::now();
+        first.get_or_insert(last);
+        got += 1;
+        if blaster.is_finished() {
+            server.set_read_timeout(Some(Span::from_millis(200))).unwrap();
+        }
+    }
+    let rate = (got - 1) as f64 * 8000.0 / (last - first.unwrap()).as_secs_f64();
+    blaster.join().unwrap();
+    let seen = relay.end();
+    assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
+    assert!(seen.counters.dropped > 0 && seen.counters.foreign == seen.counters.packets);
+    assert_eq!(seen.queue_peak, 100 * 1000);
+    assert_eq!(seen.counters.packets, got + seen.counters.dropped);
 }
 
 #[test]
 fn a_relay_delays_both_directions() {
-    on_time(|| {
-        let server = socket();
-        let delay = Duration::from_ms(20);
-        let relay = Setup {
-            delay,
-            both: true,
-            ..Setup::law("emkc")
-        }
-        .start(local(&server));
-        let client = socket();
-        let mut room = [0; 100];
-        let mut trips: Vec<f64> = (0..15)
-            .map(|_| {
-                let begun = Instant::now();
-                client.send_to(&[1; 80], relay.address).unwrap();
-                let (_, from) = server.recv_from(&mut room).unwrap();
-                server.send_to(&[2; 80], from).unwrap();
-                client.recv(&mut room).unwrap();
-                begun.elapsed().as_secs_f64() * 1e3
-            })
-            .collect();
-        trips.sort_by(f64::total_cmp);
-        assert!(trips[0] >= 40.0 && trips[7] < 44.0, "{trips:?} ms");
-    });
+    let server = socket();
+    let delay = Duration::from_ms(20);
+    let relay = Setup {
+        delay,
+        both: true,
+        ..Setup::law("emkc")
+    }
+    .start(local(&server));
+    let client = socket();
+    let mut room = [0; 100];
+    let mut trips: Vec<f64> = (0..15)
+        .map(|_| {
+            let begun = Instant::now();
+            client.send_to(&[1; 80], relay.address).unwrap();
+            let (_, from) = server.recv_from(&mut room).unwrap();
+            server.send_to(&[2; 80], from).unwrap();
+            client.recv(&mut room).unwrap();
+            begun.elapsed().as_secs_f64() * 1e3
+        })
+        .collect();
+    trips.sort_by(f64::total_cmp);
+    assert!(trips[0] >= 40.0 && trips[7] < 44.0, "{trips:?} ms");
 }
 
 /// Packets without a header of the law arrive unchanged and in order, and are counted.
@@ -380,29 +375,25 @@ fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
 
 #[test]
 fn jetmax_shares_a_relay_fairly_and_drops_nothing() {
-    on_time(|| {
-        let (seen, rates) = share("jetmax", &["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"]);
-        assert!(
-            rates.iter().all(|rate| (rate / 3.8e6 - 1.0).abs() < 0.05),
-            "{rates:?} b/s, not 3.8 Mb/s; {seen:?}"
-        );
-        assert_eq!(
-            (seen.counters.dropped, seen.counters.foreign, seen.counters.refused),
-            (0, 0, 0),
-            "{seen:?}"
-        );
-    });
+    let (seen, rates) = share("jetmax", &["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"]);
+    assert!(
+        rates.iter().all(|rate| (rate / 3.8e6 - 1.0).abs() < 0.05),
+        "{rates:?} b/s, not 3.8 Mb/s; {seen:?}"
+    );
+    assert_eq!(
+        (seen.counters.dropped, seen.counters.foreign, seen.counters.refused),
+        (0, 0, 0),
+        "{seen:?}"
+    );
 }
 
 #[test]
 fn rcp_shares_a_relay_fairly() {
-    on_time(|| {
-        let (seen, rates) = share("rcp", &[]);
-        let sum: f64 = rates.iter().sum();
-        assert!(
-            rates.iter().all(|rate| (3.0 * rate / sum - 1.0).abs() < 0.05),
-            "{rates:?} b/s; {seen:?}"
-        );
-        assert!((0.7..1.0).contains(&(sum / 12e6)), "{rates:?} b/s; {seen:?}");
-    });
+    let (seen, rates) = share("rcp", &[]);
+    let sum: f64 = rates.iter().sum();
+    assert!(
+        rates.iter().all(|rate| (3.0 * rate / sum - 1.0).abs() < 0.05),
+        "{rates:?} b/s; {seen:?}"
+    );
+    assert!((0.7..1.0).contains(&(sum / 12e6)), "{rates:?} b/s; {seen:?}");
 }

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
 use levelflow_net_testing::hosts::address;
-use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::needs_root;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -106,33 +105,31 @@ fn a_router_forwards_and_namespaces_see_only_their_own_devices() {
 #[test]
 fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     needs_root!("a_token_bucket_holds_its_rate_and_drops_what_does_not_fit");
-    on_time(|| {
-        let (a, b) = joined();
-        let left = End {
-            namespace: &a,
-            device: "left",
-        };
-        // IPv6 packets that the device sends when it comes up would occupy the queue.
-        a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
-        let rate = Rate::new(8e6).unwrap();
-        left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
-            .unwrap();
-        let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
-        let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
-        sender.connect("10.0.0.2:7000").unwrap();
-        for _ in 0..100 {
-            let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; the socket may report drops of the queue
-        }
-        receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-        let start = Instant::now();
-        let (mut count, mut last) = (0, start);
-        while receiver.recv(&mut [0; 1000]).is_ok() {
-            (count, last) = (count + 1, Instant::now());
-        }
-        // 3 packets of the burst, 20 of the queue, and those that left while the sender ran, one per millisecond.
-        assert!((22..40).contains(&count), "{count} packets");
-        assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
-    });
+    let (a, b) = joined();
+    let left = End {
+        namespace: &a,
+        device: "left",
+    };
+    // IPv6 packets that the device sends when it comes up would occupy the queue.
+    a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
+    let rate = Rate::new(8e6).unwrap();
+    left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
+        .unwrap();
+    let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
+    let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    sender.connect("10.0.0.2:7000").unwrap();
+    for _ in 0..100 {
+        let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; the socket may report drops of the queue
+    }
+    receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let start = Instant::now();
+    let (mut count, mut last) = (0, start);
+    while receiver.recv(&mut [0; 1000]).is_ok() {
+        (count, last) = (count + 1, Instant::now());
+    }
+    // 3 packets of the burst, 20 of the queue, and those that left while the sender ran, one per millisecond.
+    assert!((22..40).contains(&count), "{count} packets");
+    assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
 }
 
 #[test]

@@ -1,0 +1,153 @@
+"""Runs tests that read clocks. Those that fail next to other work are repeated once the machine is calm.
+
+python tools/real_time.py first COMMAND...   run a test program; note each test that fails
+python tools/real_time.py again              repeat what was noted; fail if a test fails on a calm machine
+
+COMMAND is a program of `cargo test` or `python -m pytest`. Notes are in `deferred.jsonl` in CARGO_TARGET_DIR.
+
+The machine is busy if a thread of normal priority that only sleeps wakes 10 ms too late once, or 0.5 ms too late at
+more than one wake-up in ten. A failure then says nothing about the code. `again` makes up to five attempts per test. If
+all fail and the machine was busy during each, the test is reported as inconclusive, and does not fail.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+#: Smallest delay of a single wake-up that indicates a busy machine, s.
+LATE = 0.01
+#: Smallest delay of one wake-up in ten that indicates a busy machine, s.
+OFTEN_LATE = 0.0005
+#: Smallest number of wake-ups of which a fraction means something.
+MIN_WAKE_UPS = 100
+#: Limit on the attempts at a test.
+MAX_ATTEMPTS = 5
+#: Limit on the wait for a calm machine before an attempt, s.
+MAX_WAIT = 10.0
+
+PROMPT = Path(__file__).with_name("prompt")
+NOTES = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "deferred.jsonl"
+
+
+class Clock(threading.Thread):
+    """Sleeps in steps of 1 ms, and counts wake-ups that are late; `largest` is the largest delay, in seconds."""
+
+    STEP = 0.001
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.largest, self.wake_ups, self.late, self.over = 0.0, 0, 0, False
+
+    def run(self) -> None:
+        """Sleeps until `over`."""
+        while not self.over:
+            begun = time.monotonic()
+            time.sleep(self.STEP)
+            self.add(time.monotonic() - begun - self.STEP)
+
+    def add(self, delay: float) -> None:
+        """Counts a wake-up that is late by `delay`, in seconds."""
+        self.largest = max(self.largest, delay)
+        self.wake_ups += 1
+        self.late += delay >= OFTEN_LATE
+
+    def is_busy(self) -> bool:
+        """Returns whether failures may be due to the machine."""
+        return self.largest >= LATE or (self.wake_ups >= MIN_WAKE_UPS and 10 * self.late > self.wake_ups)
+
+    def __enter__(self) -> "Clock":
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.over = True
+        self.join()
+
+
+def wait_for_calm() -> None:
+    """Returns when the machine is calm, or after MAX_WAIT."""
+    begun = time.monotonic()
+    while time.monotonic() - begun < MAX_WAIT:
+        with Clock() as clock:
+            time.sleep(1.0)
+        if not clock.is_busy():
+            return
+
+
+def failed_tests(output: str) -> list[str]:
+    """Returns the names of the tests that failed, as `cargo test` or pytest prints them at its end."""
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+::\S+)", output, re.MULTILINE)
+    if not names and (tables := re.findall(r"^failures:\n((?:    \S+\n)+)", output, re.MULTILINE)):
+        names = tables[-1].split()
+    return names
+
+
+def first(command: Sequence[str]) -> int:
+    """Runs a test program, and notes the tests that fail. Returns 0 unless the program failed for another reason."""
+    with subprocess.Popen([PROMPT, *command], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        output = b""
+        while part := os.read(process.stdout.fileno(), 65536):
+            os.write(sys.stdout.fileno(), part)
+            output += part
+    names = failed_tests(output.decode(errors="replace"))
+    if not process.returncode or not names:
+        return process.returncode
+    kept = {name: value for name, value in os.environ.items() if re.match("CARGO|RUST|LEVELFLOW|LD_", name)}
+    with NOTES.open("a", encoding="utf-8") as notes:
+        for name in names:
+            alone = [*command, name] if "pytest" in command else [*command, "--exact", name]
+            notes.write(json.dumps({"name": name, "command": alone, "in": os.getcwd(), "environment": kept}) + "\n")
+            print(f"to be repeated when the machine is calm: {name}", flush=True)
+    return 0
+
+
+def repeat(attempt: Callable[[], tuple[bool, bool]]) -> bool | None:
+    """Returns whether a test passes on a calm machine; None if the machine was busy at each attempt.
+
+    An attempt returns whether the test passed, and whether the machine was busy.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        passed, busy = attempt()
+        if passed or not busy:
+            return passed
+    return None
+
+
+def again() -> int:
+    """Repeats the noted tests. Returns 1 if a test fails on a calm machine."""
+    if not NOTES.exists():
+        return 0
+
+    def run(note: dict[str, Any]) -> tuple[bool, bool]:
+        wait_for_calm()
+        with Clock() as clock:
+            done = subprocess.run(
+                [PROMPT, *note["command"]], cwd=note["in"], env=os.environ | note["environment"], check=False
+            )
+        return not done.returncode, clock.is_busy()
+
+    noted = [json.loads(line) for line in NOTES.read_text(encoding="utf-8").splitlines()]
+    outcomes = {note["name"]: repeat(lambda note=note: run(note)) for note in noted}
+    NOTES.unlink()
+    words = {True: "passed when repeated", False: "FAILED on a calm machine", None: "inconclusive, busy machine"}
+    for name, outcome in outcomes.items():
+        print(f"{words[outcome]}: {name}")
+    return int(False in outcomes.values())
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["first", *command] if command:
+            sys.exit(first(command))
+        case ["again"]:
+            sys.exit(again())
+        case _:
+            sys.exit(__doc__)
