@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from levelflow import Scenario
 from levelflow.theory.competition import competition, listed
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.laws import emkc, emkc_avq, fast, jetmax, kelly, ks, rcp, reno, supporting, xcp
+from levelflow.theory.laws import emkc, emkc_avq, fast, jetmax, kelly, ks, rcp, rcp_weighted, reno, supporting, xcp
 from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.assignment import bottleneck_sets, random_routes
 from levelflow.theory.networks.maxmin import maxmin
@@ -36,6 +36,7 @@ def options(law, random, flows):
         "emkc": {"alpha_over_beta": each},
         "emkc_avq": {"alpha_over_beta": each},
         "kelly": {"omega": each},
+        "rcp_weighted": {"weights": 1 + each},
         "ks": {"weights": each, "exponents": random.choice([0.0, 0.5, 1.0], flows), "costs": 0.01 * each},
         "reno": {"rtts": each, "packets": 8.0, "lost": 0.001 * each},
         "fast": {"backlogs": each},
@@ -197,3 +198,18 @@ def test_what_cannot_rest_is_refused(ask):
         ask()
     assert "\n" not in str(refused.value)
     assert "needs" in str(refused.value) or "limits" in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_weighted_rcp_has_a_full_link_where_no_flow_has_more_per_weight(seed):
+    rng = np.random.default_rng(seed)
+    capacities = rng.uniform(1, 10, 4)
+    routes = [sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist()) for _ in range(6)]
+    weights, counts = rng.uniform(1, 5, 6), rng.integers(1, 4, 6)
+    found = rcp_weighted.equilibrium(routes, capacities, weights=weights, counts=counts)
+    assert (found.loads <= capacities * (1 + 1e-9)).all()
+    share = found.rates / weights
+    for flow, route in enumerate(routes):
+        full = [link for link in route if found.loads[link] > capacities[link] * (1 - 1e-9)]
+        largest = [max(share[other] for other, path in enumerate(routes) if link in path) for link in full]
+        assert any(share[flow] > each * (1 - 1e-9) for each in largest)

@@ -1,4 +1,7 @@
-"""A law is added to a copy of the checkout by the steps of CONTRIBUTING.md; then the checks of CI pass."""
+"""Laws are added to a copy of the checkout by the steps of CONTRIBUTING.md; then the checks of CI pass.
+
+One law brings its own signalling, the other reacts to an existing one.
+"""
 
 import os
 import shutil
@@ -11,6 +14,8 @@ from tools import CHECKOUT, reference
 
 #: Model of the new law, and the name of the new law.
 MODEL, NEW = "kelly", "novel"
+#: Model of a new law on the signalling of its model, and the name of the new law.
+SHARING_MODEL, SHARING = "rcp_weighted", "sharing"
 PAGE = """# Novel
 
 A law for a test only.
@@ -33,15 +38,26 @@ levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
 <!-- Written by `make gen` from here, -->
 <!-- to here. -->
 """
+#: Three laws on one signalling. Prints the signallings of the routers of each direction of the link.
+ONE_ROUTER = """
+from levelflow import Scenario
+scenario = Scenario("three", "1 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
+for law in ("rcp", "rcp_weighted", "sharing"):
+    scenario = scenario.flow(law, law, "A", "B")
+print([sorted(link["laws"]) for link in scenario.resolve()["links"]])
+"""
 PAGES = {
     "docs/laws/novel.md",
+    "docs/laws/sharing.md",
     "docs/laws/README.md",
     "docs/reference/wire-format.md",
     "python/levelflow/keywords.py",
 }
 #: Python tests that read the list of laws: those about the new law or about files.
 ASKED = ("docs", "theory_records", "references", "replay", "fluid", "crates", "wireshark")
-CHOSEN = "novel or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
+CHOSEN = (
+    "novel or sharing or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
+)
 #: Optimising these would take longer than their tests.
 CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")
 PLAIN = [word for crate in CRATES for word in ("--config", f"profile.dev.package.levelflow-{crate}.opt-level=0")]
@@ -56,8 +72,8 @@ def copy_checkout(to):
         shutil.copy2(CHECKOUT / name, to / name, follow_symlinks=False)
 
 
-def add_law(checkout):
-    """Adds the folder, the two lines and the page."""
+def add_laws(checkout):
+    """Adds the folders, the lines of registration and the pages."""
     laws = checkout / "crates" / "laws" / "src"
     numbers = {law["name"]: law["number"] for law in reference.on_the_wire()}
     shutil.copytree(laws / MODEL, laws / NEW)
@@ -68,18 +84,29 @@ def add_law(checkout):
         )
     registry = (laws / "lib.rs").read_text(encoding="utf-8")
     registry = registry.replace("pub mod offload;\n", "pub mod novel;\npub mod offload;\n")
-    registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n")
+    registry = registry.replace("pub mod sperc;\n", "pub mod sharing;\npub mod sperc;\n")
+    registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n    sharing => Sharing,\n")
+    registry = registry.replace(
+        "    Abc => abc::Signals,\n", "    Abc => abc::Signals,\n    Novel => novel::Signals,\n"
+    )
     (laws / "lib.rs").write_text(registry, encoding="utf-8")
+    (checkout / "docs" / "laws" / "sharing.md").write_text(
+        PAGE.replace("novel", SHARING).replace("Novel", "Sharing"), encoding="utf-8"
+    )
+    shutil.copytree(laws / SHARING_MODEL, laws / SHARING)
+    for path in (laws / SHARING).iterdir():
+        text = path.read_text(encoding="utf-8").replace(SHARING_MODEL, SHARING).replace("RcpWeighted", "Sharing")
+        path.write_text(text, encoding="utf-8")
     (checkout / "docs" / "laws" / "novel.md").write_text(PAGE, encoding="utf-8")
 
 
 @pytest.mark.needs("cargo")
 @pytest.mark.full
-def test_a_law_is_a_folder_two_lines_and_a_page():
+def test_a_law_is_a_folder_a_few_lines_and_a_page():
     target = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target"))
     copy = target / "new-law"
     copy_checkout(copy)
-    add_law(copy)
+    add_laws(copy)
     environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYTHONPATH": str(copy / "python")}
 
     def run(*command):
@@ -95,9 +122,12 @@ def test_a_law_is_a_folder_two_lines_and_a_page():
     run("cargo", "clippy", *PLAIN, "-p", "levelflow-laws", "--all-targets", "--", "-D", "warnings")
     tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", NEW)
     assert "laws_conform::novel::headers_survive_the_wire ... ok" in tested
+    tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", SHARING)
+    assert "laws_conform::sharing::a_replayed_sender_ends_in_the_same_state ... ok" in tested
     run("cargo", "build", *PLAIN, "-p", "levelflow-py", "--features", "extension-module")
     built = target / "debug" / ("lib_core.dylib" if sys.platform == "darwin" else "lib_core.so")
     shutil.copy(built, copy / "python" / "levelflow" / "_core.abi3.so")
+    assert run(sys.executable, "-c", ONE_ROUTER) == "[['rcp'], []]\n"
     run(sys.executable, "-m", "tools.reference")
     written = set(run("git", "diff", "--name-only").split())
     assert written == {*PAGES, str(reference.DISSECTOR.relative_to(CHECKOUT))}

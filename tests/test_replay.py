@@ -34,7 +34,8 @@ def test_a_log_of_any_law_comes_out_the_same(law, levelflow, tmp_path):
     done = json.loads(levelflow("replay", "router", "--json").stdout)
     assert done["difference"] is None
     (own,) = done["instances"]
-    assert (own["law"], own["role"], own["calls"], own["headers"], own["states"]) == (law, "router", 63, 60, 3)
+    assert (own["role"], own["calls"], own["headers"], own["states"]) == ("router", 63, 60, 3)
+    assert own["law"] == next(entry["signalling"] for entry in laws() if entry["name"] == law)
     assert own["state"] == repr(router)
     done = json.loads(levelflow("replay", "sender", "--json").stdout)
     sends, answers = done["instances"]
@@ -54,7 +55,7 @@ def test_the_table_says_what_it_was(levelflow, tmp_path):
     done = levelflow("replay", "log")
     assert done.returncode == 0
     assert re.search(r"^0 router +jetmax +port 2 of 10 Mb/s +63 ", done.stdout, re.MULTILINE)
-    assert "tau 0.6" in done.stdout
+    assert "jetmax: clamp_n false, eps_p 0.05, gamma 1, hysteresis false, interval 100 ms" in done.stdout
     assert "Every header and every state came out as logged." in done.stdout
 
 

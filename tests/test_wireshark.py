@@ -55,7 +55,7 @@ def test_fields_are_those_that_the_simulator_sent(law, tmp_path):
     scenario.run(capture=Capture(path))
     number, form = LAWS[law]["number"], layout(LAWS[law])
     own = [f"levelflow.{law}.{row['name']}" for row in LAWS[law]["header"]]
-    shim = [f"levelflow.{name}" for name in ("version", "kind", "law", "header", "flow", "number", "time")]
+    shim = [f"levelflow.{name}" for name in ("version", "kind", "signalling", "header", "flow", "number", "time")]
     fields = [option for name in shim + own for option in ("-e", name)]
     lines = tshark(path, "-T", "fields", *fields)
     sent = [data for *_, data in frames(path)]
@@ -83,9 +83,9 @@ def write(path, payloads):
     path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + b"".join(map(wrap, payloads)))
 
 
-def shim(law=0, header=b"", kind=0, flags=0, version=1, length=None):
+def shim(signalling=0, header=b"", kind=0, flags=0, version=1, length=None):
     length = len(header) if length is None else length
-    return SHIM.pack(b"LVF", version, kind, flags, law, length, 7, 8, 9) + header
+    return SHIM.pack(b"LVF", version, kind, flags, signalling, length, 7, 8, 9) + header
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def shim(law=0, header=b"", kind=0, flags=0, version=1, length=None):
         (shim()[:10], "levelflow.cut"),
         (shim(version=2), "levelflow.version.unknown"),
         (shim(kind=4), "levelflow.kind.refused"),
-        (shim(99, bytes(5)), "levelflow.law.unknown"),
+        (shim(99, bytes(5)), "levelflow.signalling.unknown"),
         (shim(3, bytes(9)), "levelflow.header.refused"),
         (shim(3, struct.pack(">ff", 0, 1)), "levelflow.field.refused"),
         (shim(3, struct.pack(">ff", 1, 101)), "levelflow.field.refused"),

@@ -204,20 +204,22 @@ def _opening(page: str, title: str) -> str:
 
 
 def _law(law: dict[str, Any]) -> Iterator[str]:
-    yield f"Listens to: {law['signal']}. Header: {law['header_bytes']} bytes."
+    shared = law["number"] and law["signalling"] != law["name"]
+    whose = f", that of [{law['signalling']}]({law['signalling']}.md)" if shared else ""
+    yield f"Listens to: {law['signal']}. Header: {law['header_bytes']} bytes{whose}."
     yield f"A router's work per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
     yield f"Source: {law['source']}.\n"
     yield from _parameters(law["params"])
 
 
 def on_the_wire() -> list[dict[str, Any]]:
-    """Returns the laws that run on routers, in the order of their numbers."""
-    return sorted((law for law in laws() if law["number"]), key=lambda law: int(law["number"]))
+    """Returns the laws that have their own signalling, in the order of its number."""
+    return sorted((law for law in laws() if law["signalling"] == law["name"]), key=lambda law: int(law["number"]))
 
 
 def _headers() -> Iterator[str]:
     for law in on_the_wire():
-        yield f"## {law['title'].split(':')[0]}: law {law['number']}, {law['header_bytes']} bytes"
+        yield f"## {law['title'].split(':')[0]}: signalling {law['number']}, {law['header_bytes']} bytes"
         about = f"{law['header_doc']} Source of [the law](../laws/{law['name']}.md): {law['source']}."
         yield textwrap.fill(about, 110, break_on_hyphens=False) + "\n"
         rows, at = [], 0
@@ -371,7 +373,11 @@ def _module(module: ModuleType) -> Iterator[list[str]]:
 
 def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
     rows = [[f"`{row['name']}`", _defaults(row), allowed(row), row["doc"], row["source"]] for row in table]
-    yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
+    head = ["parameter", "default", "allowed", "meaning", "source of the default"]
+    if any("routers" in row.get("read_by", "") for row in table):
+        head.append("read by")
+        rows = [[*row, own["read_by"]] for row, own in zip(rows, table, strict=True)]
+    yield from _table(head, rows)
 
 
 def _commands() -> Iterator[str]:

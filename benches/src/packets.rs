@@ -1,6 +1,7 @@
 //! Packets of the measurements, and clocks of CPU time.
 
-use levelflow_laws::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
+use levelflow_host::{Error, law};
+use levelflow_laws::{AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
 use levelflow_units::{Bytes, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use rustix::time::{ClockId, clock_gettime};
@@ -30,21 +31,25 @@ pub fn foreign() -> Vec<u8> {
 }
 
 /// Returns the first datagram of a flow of the law.
-pub fn ours(params: &AnyParams) -> Vec<u8> {
-    let mut sender = AnySender::new(params, &FlowInfo::of(SIZE));
+///
+/// # Errors
+/// When there is no such law.
+pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
+    let params = law::params(law, &[])?;
+    let mut sender = AnySender::new(&params, &FlowInfo::of(SIZE));
     let outgoing = Outgoing {
         number: 0,
         size: SIZE,
         kind: Kind::Data,
     };
-    let info = params.law();
+    let signalling = params.law().signalling;
     let shim = Shim {
         kind: Kind::Data,
         marked: false,
         more: false,
         unacknowledged: false,
-        law: info.number,
-        header: info.header_bytes() as u8,
+        signalling: signalling.number,
+        header: signalling.header_bytes() as u8,
         flow: 1,
         number: 0,
         time: 0,
@@ -52,9 +57,9 @@ pub fn ours(params: &AnyParams) -> Vec<u8> {
     let mut packet = foreign();
     shim.encode(&mut packet);
     sender
-        .on_send(params, Time::ZERO, &outgoing)
+        .on_send(&params, Time::ZERO, &outgoing)
         .encode(&mut packet[SHIM_BYTES..]);
-    packet
+    Ok(packet)
 }
 
 /// Returns the CPU time of this thread, ns.

@@ -28,8 +28,8 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 /// counted.
 fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
-    let params = law::params(law, &[])?;
-    let packet = if known { ours(&params) } else { foreign() };
+    let (params, _) = law::router_params(law, &[])?;
+    let packet = if known { ours(law)? } else { foreign() };
     let forward = Bottleneck {
         params,
         capacity: Rate::clamped(100e9),

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use levelflow_laws::header::Values;
-use levelflow_laws::{Counting, LAWS, LawInfo};
+use levelflow_laws::{Counting, SIGNALLINGS, SignallingInfo};
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(kernel_router)");
@@ -16,7 +16,8 @@ fn main() {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let out = env::var("OUT_DIR").expect("cargo sets it");
     let out = Path::new(&out);
-    fs::write(out.join("laws.h"), laws().expect("a string has room")).expect("cargo's folder takes a file");
+    fs::write(out.join("signallings.h"), signallings().expect("a string has room"))
+        .expect("cargo's folder takes a file");
     let endian = env::var("CARGO_CFG_TARGET_ENDIAN").expect("cargo sets it");
     let target = if endian == "big" { "bpfeb" } else { "bpfel" };
     let mut compile = Command::new(&clang);
@@ -36,30 +37,35 @@ fn main() {
     }
 }
 
-/// Generates the C header with the laws that have a kernel form.
-fn laws() -> Result<String, fmt::Error> {
-    let laws: Vec<&LawInfo> = LAWS.iter().filter(|law| law.routers.kernel.is_some()).collect();
+/// Generates the C header with the signallings that have a kernel form.
+fn signallings() -> Result<String, fmt::Error> {
+    let all: Vec<&SignallingInfo> = SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()).collect();
     let mut text = String::new();
-    let longest = laws.iter().map(|law| law.header_bytes()).max().unwrap_or(0);
+    let longest = all.iter().map(|own| own.header_bytes()).max().unwrap_or(0);
     writeln!(text, "enum {{ LONGEST = {} }};", longest.next_multiple_of(4))?;
-    for law in &laws {
-        writeln!(text, "#include \"{}.h\"", law.name)?;
+    for own in &all {
+        text += &structure(own)?;
+        writeln!(text, "#include \"{}.h\"", own.name)?;
     }
-    text += &switch(&laws, "u32 header_bytes(void)", |law| {
-        format!("return {};", law.header_bytes())
+    text += &switch(&all, "u32 header_bytes(void)", |own| {
+        format!("return {};", own.header_bytes())
     })?;
-    text += &switch(&laws, "int is_header(const u32 *h)", |law| {
-        format!("return {};", checks(law).join(" && "))
+    text += &switch(&all, "int is_header(const void *header)", |own| {
+        let name = own.name;
+        format!(
+            "{{ const struct {name}_header *h = header; return {}; }}",
+            checks(own).join(" && ")
+        )
     })?;
     for (arguments, call) in [
         ("u64 bytes", "foreign(job, bytes)"),
-        ("u32 size, u32 *h", "own(job, size, h)"),
+        ("u32 size, u32 *h", "own(job, size, (void *)h)"),
     ] {
         let (verb, _) = call.split_once('(').expect("a call");
-        let head = format!("void law_{verb}(const struct job *job, {arguments})");
-        text += &switch(&laws, &head, |law| {
-            let name = law.name;
-            match law.routers.kernel {
+        let head = format!("void router_{verb}(const struct job *job, {arguments})");
+        text += &switch(&all, &head, |own| {
+            let name = own.name;
+            match own.routers.kernel {
                 Some(Counting::Locked) => {
                     let turn = format!("{name}_turn(job); job->state->serial = job->input->serial;");
                     format!("if (lock(job)) {{ {turn} }} {name}_{call}; unlock(job); break;")
@@ -71,10 +77,23 @@ fn laws() -> Result<String, fmt::Error> {
     Ok(text)
 }
 
-fn switch(laws: &[&LawInfo], head: &str, case: impl Fn(&LawInfo) -> String) -> Result<String, fmt::Error> {
-    let mut text = format!("INLINE {head}\n{{\n\tswitch (LAW) {{\n");
-    for law in laws {
-        writeln!(text, "\tcase {}: {}", law.number, case(law))?;
+/// Returns the C type of the header, `struct NAME_header`. Numbers of two and four bytes are big-endian.
+fn structure(own: &SignallingInfo) -> Result<String, fmt::Error> {
+    let mut text = format!("struct {}_header {{\n", own.name);
+    for field in own.header.fields {
+        match field.bytes {
+            3 => writeln!(text, "\tu8 {}[3];", field.name)?,
+            bytes => writeln!(text, "\tu{} {};", 8 * bytes, field.name)?,
+        }
+    }
+    text += "} __attribute__((packed, aligned(4)));\n";
+    Ok(text)
+}
+
+fn switch(all: &[&SignallingInfo], head: &str, case: impl Fn(&SignallingInfo) -> String) -> Result<String, fmt::Error> {
+    let mut text = format!("INLINE {head}\n{{\n\tswitch (SIGNALLING) {{\n");
+    for own in all {
+        writeln!(text, "\tcase {}: {}", own.number, case(own))?;
     }
     text += if head.starts_with("void") {
         "\t}\n}\n"
@@ -84,20 +103,18 @@ fn switch(laws: &[&LawInfo], head: &str, case: impl Fn(&LawInfo) -> String) -> R
     Ok(text)
 }
 
-/// Returns the C conditions for a valid header of the law.
-fn checks(law: &LawInfo) -> Vec<String> {
+/// Returns the C conditions for a valid header.
+fn checks(own: &SignallingInfo) -> Vec<String> {
     let mut checks = Vec::new();
-    let mut at = 0;
-    for field in law.header.fields {
+    for field in own.header.fields {
         match field.values {
             Values::Number | Values::Bits(_) => {}
-            Values::Only { value, .. } => checks.push(format!("((const u8 *)h)[{at}] == {value}")),
-            Values::Float { low, high, .. } => checks.push(range(&word(law, field.name), low, high)),
+            Values::Only { value, .. } => checks.push(format!("h->{} == {value}", field.name)),
+            Values::Float { low, high, .. } => checks.push(range(&word(field.name), low, high)),
         }
-        at += field.bytes;
     }
-    if let Some((a, b)) = law.header.zero_together {
-        checks.push(format!("!({} << 1) == !({} << 1)", word(law, a), word(law, b)));
+    if let Some((a, b)) = own.header.zero_together {
+        checks.push(format!("!({} << 1) == !({} << 1)", word(a), word(b)));
     }
     if checks.is_empty() {
         checks.push("1".to_owned());
@@ -106,15 +123,8 @@ fn checks(law: &LawInfo) -> Vec<String> {
 }
 
 /// Returns the C expression of a four-byte field.
-fn word(law: &LawInfo, name: &str) -> String {
-    let before = law.header.fields.iter().take_while(|field| field.name != name);
-    let at: usize = before.map(|field| field.bytes).sum();
-    assert!(
-        at.is_multiple_of(4),
-        "{}: the kernel reads floats at multiples of 4 bytes",
-        law.name
-    );
-    format!("BE32(h[{}])", at / 4)
+fn word(name: &str) -> String {
+    format!("BE32(h->{name})")
 }
 
 fn range(word: &str, low: f32, high: f32) -> String {

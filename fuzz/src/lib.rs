@@ -5,36 +5,27 @@ pub mod logs;
 pub mod queues;
 pub mod scenarios;
 
-use levelflow_laws::{AnyHeader, AnyParams, LAWS, params};
+use levelflow_laws::{AnyHeader, SIGNALLINGS, on_the_wire};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
-/// Decodes bytes as a header of every law: they are rejected, or re-encoding them gives the same header.
+/// Decodes bytes as a header of every signalling: they are rejected, or re-encoding them gives the same header.
 ///
 /// # Panics
 /// When this property does not hold.
 pub fn headers(bytes: &[u8]) {
-    for law in LAWS {
-        let defaults: Vec<f64> = law.params.iter().map(|p| p.default).collect();
-        let params = params(law.name, &defaults).expect("defaults are allowed");
-        let Ok(header) = AnyHeader::decode(&params, bytes) else {
+    for own in SIGNALLINGS {
+        let Ok(header) = AnyHeader::decode(own, bytes) else {
             continue;
         };
         let mut wire = [0; 64];
         let length = header.encode(&mut wire);
-        assert_eq!(length, law.header_bytes());
-        assert_eq!(AnyHeader::decode(&params, &wire[..length]), Ok(header), "{}", law.name);
+        assert_eq!(length, own.header_bytes());
+        assert_eq!(AnyHeader::decode(own, &wire[..length]), Ok(header), "{}", own.name);
         if let Some(shorter) = length.checked_sub(1) {
-            assert!(AnyHeader::decode(&params, &wire[..shorter]).is_err(), "{}", law.name);
+            assert!(AnyHeader::decode(own, &wire[..shorter]).is_err(), "{}", own.name);
         }
     }
-}
-
-/// Default parameters of the law with this number on the wire.
-fn numbered(number: u8) -> Option<AnyParams> {
-    let law = LAWS.iter().find(|law| law.number == number && number > 0)?;
-    let defaults: Vec<f64> = law.params.iter().map(|p| p.default).collect();
-    params(law.name, &defaults).ok()
 }
 
 /// Decodes a datagram: it is rejected, or is a chain of shims and headers that can be re-encoded in at most their
@@ -55,7 +46,8 @@ pub fn datagrams(bytes: &[u8]) {
         let mut without_reserved = rest[..SHIM_BYTES].to_vec();
         without_reserved[5] &= 0x83;
         assert_eq!(wire[..], without_reserved[..]);
-        if let Some(header) = numbered(shim.law).and_then(|params| AnyHeader::decode(&params, own).ok()) {
+        let signalling = on_the_wire().find(|known| known.number == shim.signalling);
+        if let Some(header) = signalling.and_then(|signalling| AnyHeader::decode(signalling, own).ok()) {
             let mut wire = [0; MAX_PREFIX_BYTES];
             let length = header.encode(&mut wire);
             assert!(length <= own.len());
@@ -73,7 +65,7 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
     let mut choices = bytes::Choices::new(bytes);
     let mut wire = Vec::new();
     for more in [true, choices.below(2) == 0, false] {
-        let law = LAWS[choices.below(LAWS.len())];
+        let own = SIGNALLINGS[choices.below(SIGNALLINGS.len())];
         let shim = Shim {
             kind: *choices.of(&[
                 levelflow_laws::Kind::Data,
@@ -83,14 +75,14 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
             marked: choices.below(2) == 0,
             more,
             unacknowledged: choices.below(2) == 0,
-            law: law.number,
-            header: law.header_bytes() as u8,
+            signalling: own.number,
+            header: own.header_bytes() as u8,
             flow: choices.below(9) as u32,
             number: choices.below(9) as u32,
             time: choices.below(9) as u64,
         };
         let start = wire.len();
-        wire.resize(start + SHIM_BYTES + law.header_bytes(), choices.below(256) as u8);
+        wire.resize(start + SHIM_BYTES + own.header_bytes(), choices.below(256) as u8);
         shim.encode(&mut wire[start..]);
     }
     while choices.are_left() {

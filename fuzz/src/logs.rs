@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::{
-    AnyHeader, AnyParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
-    PortInfo, PortView, params,
+    AnyHeader, AnyParams, AnyRouterParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss,
+    Outgoing, ParamSpec, PortInfo, PortView, SignallingInfo, params, router_params,
 };
 use levelflow_random::Stream;
 use levelflow_sim::replay::replay;
@@ -99,8 +99,9 @@ const KINDS: &[Kind] = &[Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack];
 
 /// Sender, router and receiver of a law, which receive any input that the log decoder accepts.
 struct Desk {
-    law: &'static LawInfo,
+    signalling: &'static SignallingInfo,
     params: AnyParams,
+    routers: AnyRouterParams,
     sender: LoggedSender<Page>,
     router: LoggedRouter<Page>,
     receiver: LoggedReceiver<Page>,
@@ -119,32 +120,44 @@ fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     page.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Creates sender, router and receiver of a law. At most one parameter has its smallest or largest value, the others
-/// their defaults.
+/// Returns the values of a table. At most one has its smallest or largest value, the others their defaults.
+fn values(table: &[ParamSpec], choices: &mut Choices<'_>) -> Vec<f64> {
+    let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
+    let changed = choices.below(30);
+    if let Some(row) = table.get(changed) {
+        values[changed] = *choices.of(&[row.range.0, row.range.1]);
+    }
+    values
+}
+
+/// Creates sender, router and receiver of a law.
 fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
     let law: &'static LawInfo = choices.of(LAWS);
-    let defaults: Vec<f64> = law.params.iter().map(|row| row.default).collect();
-    let mut values = defaults.clone();
-    if let Some(row) = law.params.get(choices.below(30)) {
-        let own = law.params.iter().position(|other| other.name == row.name);
-        values[own.unwrap_or_default()] = *choices.of(&[row.range.0, row.range.1]);
-    }
-    let params = params(law.name, &values).unwrap_or_else(|_| {
-        values.clone_from(&defaults);
-        params(law.name, &defaults).expect("defaults fit together")
+    let signalling = law.signalling;
+    let defaults = |table: &[ParamSpec]| -> Vec<f64> { table.iter().map(|row| row.default).collect() };
+    let mut own = values(law.params, choices);
+    let params = params(law.name, &own).unwrap_or_else(|_| {
+        own = defaults(law.params);
+        params(law.name, &own).expect("defaults fit together")
+    });
+    let mut of_routers = values(signalling.params, choices);
+    let routers = router_params(signalling.name, &of_routers).unwrap_or_else(|_| {
+        of_routers = defaults(signalling.params);
+        router_params(signalling.name, &of_routers).expect("defaults fit together")
     });
     let flow = FlowInfo::of(Bytes::new(*choices.of(&[1, 40, 1000, 65_535])));
     let port = PortInfo {
         id: *choices.of(WORDS),
         capacity: Rate::clamped(*choices.of(&[1.0, 1e6, 1e18])),
     };
-    let log = |instance, role| Some(Log::start(page.clone(), instance, &Start::new(law, role, &values), 3));
+    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values), 3));
     Desk {
-        law,
-        sender: LoggedSender::new(&params, &flow, log(0, Role::Sender(flow))),
-        router: LoggedRouter::new(&params, &port, log(1, Role::Router(port))),
-        receiver: LoggedReceiver::new(log(2, Role::Receiver)),
+        signalling,
+        sender: LoggedSender::new(&params, &flow, log(0, Role::Sender(law, flow), &own)),
+        router: LoggedRouter::new(&routers, &port, log(1, Role::Router(signalling, port), &of_routers)),
+        receiver: LoggedReceiver::new(log(2, Role::Receiver(signalling), &[])),
         params,
+        routers,
     }
 }
 
@@ -157,14 +170,14 @@ impl Desk {
             kind: *choices.of(KINDS),
         };
         let own = self.sender.on_send(&self.params, now, &packet);
-        let mut wire = vec![0; self.law.header_bytes()];
+        let mut wire = vec![0; self.signalling.header_bytes()];
         own.encode(&mut wire);
         for word in wire.chunks_exact_mut(4) {
             if choices.below(2) == 1 {
                 word.copy_from_slice(&choices.of(FLOATS).to_be_bytes());
             }
         }
-        AnyHeader::decode(&self.params, &wire).unwrap_or(own)
+        AnyHeader::decode(self.signalling, &wire).unwrap_or(own)
     }
 
     fn call(&mut self, now: Time, choices: &mut Choices<'_>) {
@@ -192,9 +205,9 @@ impl Desk {
                 };
                 let own = choices.below(3) > 0;
                 self.router
-                    .on_arrival(&self.params, &packet, own.then_some(&mut header));
+                    .on_arrival(&self.routers, &packet, own.then_some(&mut header));
             }
-            4 => self.router.on_departure(&self.params, size, &mut header),
+            4 => self.router.on_departure(&self.routers, size, &mut header),
             5 => {
                 let port = PortView {
                     queue: size,
@@ -203,15 +216,15 @@ impl Desk {
                     dropped: Bytes::new(*choices.of(SIZES)),
                 };
                 self.router
-                    .on_interval(&self.params, time.max(Duration::from_ps(1)), &port);
+                    .on_interval(&self.routers, time.max(Duration::from_ps(1)), &port);
             }
             6 => {
                 let sums = [0; 19].map(|_: u64| *choices.of(&[0, 1, 1000, 1 << 40, u64::MAX - 1, u64::MAX]));
-                self.router.absorb(&self.params, &sums);
+                self.router.absorb(&self.routers, &sums);
             }
             _ => {
                 let arrived = Arrived { now, kind, size };
-                self.receiver.reflect(&self.params, &arrived, &header);
+                self.receiver.reflect(&arrived, &header);
             }
         }
     }

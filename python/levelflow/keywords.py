@@ -19,6 +19,7 @@ Law = Literal[
     "emkc_avq",
     "kelly",
     "rcp",
+    "rcp_weighted",
     "maxnet",
     "xcp",
     "abc",
@@ -121,8 +122,8 @@ class LinkKeys(TypedDict, total=False):
     jitter: str
     """Upper bound of the random extra delay per packet, which is drawn uniformly from 0 to this value."""
     law: Law | Literal["none"] | Table
-    """"none" for a queue without routers of laws, or parameters of laws at this link. By default, the router half
-    of each law whose data crosses the link runs there."""
+    """"none" for a queue without routers, or parameters of routers at this link, by signalling. By default, a link
+    has one router for each signalling of the data that crosses it."""
     loss: Number | str | Table
     """Packet loss on the wire: a probability, or a model of bursts."""
     measured: bool

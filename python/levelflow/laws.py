@@ -29,17 +29,17 @@ def Router(  # noqa: N802 - named as the class that it returns
     id: int = 1,  # noqa: A002
     logged: bool = False,
 ) -> _core.Router:
-    """Returns the router of a law at an output port.
+    """Returns the router of a signalling at an output port.
 
     Args:
-        law: Name of the law.
+        law: Name of a signalling, or of a law with router feedback.
         capacity_bps: Line rate of the port, bit/s.
         params: Parameters that differ from the defaults, as in scenarios.
         id: Identity of the router on the wire.
         logged: True to record the inputs in `journal`, for `levelflow replay`.
 
     Raises:
-        ScenarioError: If the law or a parameter is unknown, or a value is out of range.
+        ScenarioError: If the law has no routers, the law or a parameter is unknown, or a value is out of range.
     """
     return _core.Router(law, capacity_bps, json.dumps(dict(params or {})), id, logged)
 

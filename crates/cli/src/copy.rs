@@ -96,7 +96,7 @@ pub struct Copy {
 fn laws() -> String {
     format!(
         "Law with routers, or none for plain QUIC: {}",
-        law::names(|law| law.number > 0)
+        law::names(|law| law.signalling.is_explicit())
     )
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration as Span, Instant};
 
 use clap::{Args, Subcommand};
-use levelflow_laws::{AnyParams, LawInfo, PortInfo, Unit};
+use levelflow_laws::{AnyRouterParams, PortInfo, SignallingInfo, Unit, on_the_wire};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use super::options::{self, address};
@@ -95,12 +95,13 @@ struct RouterRun {
     capacity_from: Option<PathBuf>,
     #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
-    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` lists all.
+    /// Sets a parameter of the routers, e.g. gamma=0.95 or "interval=50 ms"; may be repeated. `levelflow list laws`
+    /// lists all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    #[arg(long, value_name = "SHARE", help = called("Share of the capacity to use", |law| law.routers.utilisation))]
+    #[arg(long, value_name = "SHARE", help = called("Share of the capacity to use", |own| own.routers.utilisation))]
     gamma: Option<f64>,
-    #[arg(long, value_name = "TIME", help = called("Time between two updates", |law| law.routers.interval))]
+    #[arg(long, value_name = "TIME", help = called("Time between two updates", |own| own.routers.interval))]
     interval: Option<Duration>,
     /// Queue limit of a relay, such as "64 kB" or "100 packets" [default: bytes sent in 100 ms at the line rate].
     #[arg(long, value_name = "SIZE", requires = "relay")]
@@ -179,7 +180,7 @@ impl RouterRun {
         }
     }
 
-    fn relay(&self, relay: &str, params: AnyParams) -> Result<(), Error> {
+    fn relay(&self, relay: &str, params: AnyRouterParams) -> Result<(), Error> {
         let listen = address("--relay", relay)?;
         let to = address("--to", self.to.as_deref().unwrap_or_default())?;
         let config = self.config(listen, to, params)?;
@@ -192,7 +193,7 @@ impl RouterRun {
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
-    fn device(&self, name: &str, params: AnyParams) -> Result<(), Error> {
+    fn device(&self, name: &str, params: AnyRouterParams) -> Result<(), Error> {
         let mut device = Device::open(name)?;
         let mut follows = match &self.capacity_from {
             Some(file) => Capacity::File(CapacityFile::new(file)),
@@ -251,7 +252,7 @@ impl RouterRun {
         Ok(())
     }
 
-    fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyParams) -> Result<Config, Error> {
+    fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyRouterParams) -> Result<Config, Error> {
         let mut file = self.capacity_from.as_deref().map(CapacityFile::new);
         let first = file.as_mut().and_then(CapacityFile::poll).or(self.capacity);
         let Some(capacity) = first.filter(|c| c.bps() > 0.0) else {
@@ -285,30 +286,30 @@ impl RouterRun {
         Logging::begin(self.journal.as_deref(), 1, &self.law, &self.sets()?)
     }
 
-    fn params(&self) -> Result<AnyParams, Error> {
-        law::params(&self.law, &self.sets()?)
+    fn params(&self) -> Result<AnyRouterParams, Error> {
+        Ok(law::router_params(&self.law, &self.sets()?)?.0)
     }
 
-    /// Combines `--set`, `--gamma` and `--interval` into settings with the law's parameter names.
+    /// Combines `--set`, `--gamma` and `--interval` into settings with the parameter names of the routers.
     fn sets(&self) -> Result<Vec<String>, Error> {
-        let law = law::for_router(&self.law)?;
+        let signalling = law::router_params(&self.law, &[])?.0.signalling();
         let mut sets = self.set.clone();
         if let Some(gamma) = self.gamma {
-            let name = law.routers.utilisation.ok_or_else(|| {
+            let name = signalling.routers.utilisation.ok_or_else(|| {
                 Error::input(format!(
                     "--gamma: {} fills its link; to leave some of it free, lower --capacity",
-                    law.name
+                    signalling.name
                 ))
             })?;
             sets.push(format!("{name}={gamma}"));
         }
         if let Some(interval) = self.interval {
-            let name = law.routers.interval.ok_or_else(|| {
-                let times = law.params.iter().filter(|row| row.unit == Unit::Duration);
+            let name = signalling.routers.interval.ok_or_else(|| {
+                let times = signalling.params.iter().filter(|row| row.unit == Unit::Duration);
                 let names: Vec<_> = times.map(|row| row.name).collect();
                 Error::input(format!(
                     "--interval: {} derives it from round-trip times; see --set for {}",
-                    law.name,
+                    signalling.name,
                     names.join(", ")
                 ))
             })?;
@@ -320,15 +321,15 @@ impl RouterRun {
 
 /// Help text of `--law`.
 fn laws() -> String {
-    let of_relays = law::names(|law| law.number > 0 && law.routers.kernel.is_none());
-    let of_both = law::names(|law| law.routers.kernel.is_some());
+    let of_relays = law::names(|law| law.signalling.is_explicit() && law.signalling.routers.kernel.is_none());
+    let of_both = law::names(|law| law.signalling.routers.kernel.is_some());
     format!("Law of the router: {of_both}; only in a relay: {of_relays}")
 }
 
-/// Help text of an option that sets a parameter: the effect, and the parameter's name in each law.
-fn called(does: &str, name: fn(&LawInfo) -> Option<&'static str>) -> String {
-    let names: Vec<_> = law::of_routers()
-        .filter_map(|law| Some(format!("{} of {}", name(law)?, law.name)))
+/// Help text of an option that sets a parameter: the effect, and the parameter's name in each signalling.
+fn called(does: &str, name: fn(&SignallingInfo) -> Option<&'static str>) -> String {
+    let names: Vec<_> = on_the_wire()
+        .filter_map(|own| Some(format!("{} of {}", name(own)?, own.name)))
         .collect();
     format!("{does}: {}", names.join(", "))
 }

@@ -87,7 +87,10 @@ pub struct Send {
 }
 
 fn laws() -> String {
-    let (with, without) = (law::names(|law| law.number > 0), law::names(|law| law.number == 0));
+    let (with, without) = (
+        law::names(|law| law.signalling.is_explicit()),
+        law::names(|law| !law.signalling.is_explicit()),
+    );
     format!("Law of the flows; with routers: {with}; without: {without}")
 }
 
@@ -133,7 +136,7 @@ impl Send {
         let to = address("TO", &self.to)?;
         let params = law::params(&self.law, &self.set)?;
         options::every(self.every)?;
-        let least = overhead(&to) + levelflow_wire::shim::SHIM_BYTES + params.law().header_bytes();
+        let least = overhead(&to) + levelflow_wire::shim::SHIM_BYTES + params.law().signalling.header_bytes();
         let allowed = Bytes::new(least as u64 + 16)..=Bytes::new(9014);
         if !allowed.contains(&self.packet) {
             let (low, high) = allowed.into_inner();

@@ -73,7 +73,7 @@ fn a_kernel_router_lets_what_is_broken_pass_untouched() {
     let mut refused = 0;
     for _ in 0..3000 {
         let bytes = noise.broken(&good);
-        refused += u64::from(port::header(&params(), &bytes) == Err(PacketClass::Refused));
+        refused += u64::from(port::header(params().law().signalling, &bytes) == Err(PacketClass::Refused));
         assert_eq!(cross(&bytes), bytes);
     }
     // Field values with which no router could compute, and a fragmented datagram.

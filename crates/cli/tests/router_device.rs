@@ -1,5 +1,6 @@
 //! Tests of `levelflow-net router --dev` between two namespaces. Need root and a build with clang; skipped otherwise.
 
+use levelflow_laws::LAWS;
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -200,8 +201,9 @@ fn a_device_has_one_router_which_is_seen_and_detached() {
         code == Some(2) && complaint.contains("jetmax") && complaint.lines().count() == 1,
         "{complaint}"
     );
-    for law in law::of_routers()
-        .filter(|law| law.routers.kernel.is_some())
+    for law in LAWS
+        .iter()
+        .filter(|law| law.signalling.routers.kernel.is_some())
         .map(|law| law.name)
     {
         pair.start(&["--capacity", "10 Mb/s", "--law", law]);

@@ -121,13 +121,15 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
 #[test]
 fn flows_of_every_law_of_routers_get_what_they_get_in_the_simulator() {
     needs_root!("flows_of_every_law_of_routers_get_what_they_get_in_the_simulator");
-    get_what_they_get_in_the_simulator(|law| law.number > 0);
+    get_what_they_get_in_the_simulator(|law| law.signalling.is_explicit());
 }
 
 #[test]
 fn flows_of_every_law_of_hosts_get_what_they_get_in_the_simulator() {
     needs_root!("flows_of_every_law_of_hosts_get_what_they_get_in_the_simulator");
-    get_what_they_get_in_the_simulator(|law| law.number == 0 && !["reno", "cubic", "bbr"].contains(&law.name));
+    get_what_they_get_in_the_simulator(|law| {
+        !law.signalling.is_explicit() && !["reno", "cubic", "bbr"].contains(&law.name)
+    });
 }
 
 fn get_what_they_get_in_the_simulator(which: impl Fn(&LawInfo) -> bool) {

@@ -1,4 +1,4 @@
--- Wireshark and tshark: the Levelflow shim and the headers of its laws, in UDP on any port.
+-- Wireshark and tshark: the Levelflow shim and the headers of its signallings, in UDP on any port.
 --
 -- Installation: the folder named "Personal Lua Plugins" in Help > About Wireshark > Folders, usually
 -- ~/.local/lib/wireshark/plugins; or, once, `tshark -X lua_script:levelflow.lua -r FILE`.
@@ -16,26 +16,26 @@ local fields = {
     marked = ProtoField.bool("levelflow.marked", "Acknowledges a marked packet", 8, nil, 0x01),
     unacknowledged = ProtoField.bool("levelflow.unacknowledged", "Not acknowledged", 8, nil, 0x02),
     more = ProtoField.bool("levelflow.more", "Another shim follows", 8, nil, 0x80),
-    law = ProtoField.uint8("levelflow.law", "Law"),
-    law_name = ProtoField.string("levelflow.law.name", "Name of the law"),
-    header = ProtoField.uint8("levelflow.header", "Length of the law's header"),
+    signalling = ProtoField.uint8("levelflow.signalling", "Signalling"),
+    signalling_name = ProtoField.string("levelflow.signalling.name", "Name of the signalling"),
+    header = ProtoField.uint8("levelflow.header", "Length of the signalling's header"),
     flow = ProtoField.uint32("levelflow.flow", "Flow", base.HEX),
     number = ProtoField.uint32("levelflow.number", "Number"),
     time = ProtoField.uint64("levelflow.time", "Sender's clock, ns"),
     payload = ProtoField.bytes("levelflow.payload", "Payload"),
-    unknown = ProtoField.bytes("levelflow.unknown", "Header of an unknown law"),
+    unknown = ProtoField.bytes("levelflow.unknown", "Header of an unknown signalling"),
 }
 
 local problems = {
-    cut = ProtoExpert.new("levelflow.cut", "The datagram ends within the shim or the law's header",
+    cut = ProtoExpert.new("levelflow.cut", "The datagram ends within the shim or the signalling's header",
         expert.group.MALFORMED, expert.severity.ERROR),
     version = ProtoExpert.new("levelflow.version.unknown", "Not version 1 of the shim",
         expert.group.UNDECODED, expert.severity.WARN),
     kind = ProtoExpert.new("levelflow.kind.refused", "Kinds are 0 to 3",
         expert.group.MALFORMED, expert.severity.ERROR),
-    law = ProtoExpert.new("levelflow.law.unknown", "The law is unknown to this dissector",
+    signalling = ProtoExpert.new("levelflow.signalling.unknown", "The signalling is unknown to this dissector",
         expert.group.UNDECODED, expert.severity.WARN),
-    length = ProtoExpert.new("levelflow.header.refused", "Length differs from that of this law's header",
+    length = ProtoExpert.new("levelflow.header.refused", "Length differs from that of this signalling's header",
         expert.group.MALFORMED, expert.severity.ERROR),
     field = ProtoExpert.new("levelflow.field.refused", "A value that no sender or router writes",
         expert.group.MALFORMED, expert.severity.ERROR),
@@ -43,9 +43,9 @@ local problems = {
         expert.group.MALFORMED, expert.severity.ERROR),
 }
 
--- Laws by number, with the fields of their headers: writer, allowed values (`only` one, or floats from `low` to
+-- Signallings by number, with the fields of their headers: writer, allowed values (`only` one, or floats from `low` to
 -- `high`), names of bits, and fields that are 0 together or not at all.
-local laws = {
+local signallings = {
     -- Written by `make gen` from here,
     [1] = {
         name = "jetmax",
@@ -183,11 +183,11 @@ local laws = {
 
 local sizes = { [1] = "uint8", [2] = "uint16", [3] = "uint24", [4] = "uint32" }
 
--- Adds "levelflow.LAW.FIELD" for each field of each law, and "levelflow.LAW.FIELD.BITS" for its bits.
-for _, law in pairs(laws) do
-    law.length = 0
-    for _, row in ipairs(law.fields) do
-        local abbreviation = "levelflow." .. law.name .. "." .. row.name
+-- Adds "levelflow.NAME.FIELD" for each field of each signalling, and "levelflow.NAME.FIELD.BITS" for its bits.
+for _, signalling in pairs(signallings) do
+    signalling.length = 0
+    for _, row in ipairs(signalling.fields) do
+        local abbreviation = "levelflow." .. signalling.name .. "." .. row.name
         if row.low then
             row.field = ProtoField.float(abbreviation, row.name, row.doc)
         else
@@ -200,7 +200,7 @@ for _, law in pairs(laws) do
             bits.field = ProtoField[sizes[row.bytes]](full, bits.name, base.DEC, nil, bits.mask, bits.doc)
             fields[#fields + 1] = bits.field
         end
-        law.length = law.length + row.bytes
+        signalling.length = signalling.length + row.bytes
     end
 end
 
@@ -209,7 +209,7 @@ proto.fields = (function()
     for _, field in pairs(fields) do list[#list + 1] = field end
     return list
 end)()
-proto.experts = { problems.cut, problems.version, problems.kind, problems.law, problems.length, problems.field,
+proto.experts = { problems.cut, problems.version, problems.kind, problems.signalling, problems.length, problems.field,
     problems.chain }
 
 local function shown(x)
@@ -218,17 +218,17 @@ local function shown(x)
     return string.format("%.4g", x)
 end
 
--- True if the law's decoder accepts the value.
+-- True if the signalling's decoder accepts the value.
 local function allowed(row, value)
     if row.low then return value >= row.low and value <= row.high end
     return not row.only or value == row.only
 end
 
 -- Adds the fields of a header; returns its text for the column: values written by routers and receiver.
-local function dissect_header(law, range, tree)
-    local branch = tree:add(proto, range, "Header of " .. law.name)
+local function dissect_header(signalling, range, tree)
+    local branch = tree:add(proto, range, "Header of " .. signalling.name)
     local values, texts, at, fine = {}, {}, 0, true
-    for _, row in ipairs(law.fields) do
+    for _, row in ipairs(signalling.fields) do
         local part = range(at, row.bytes)
         local value = row.low and part:float() or part:uint()
         local item = branch:add(row.field, part)
@@ -244,8 +244,8 @@ local function dissect_header(law, range, tree)
         end
         at = at + row.bytes
     end
-    if fine and law.zero_together and (values[law.zero_together[1]] == 0) ~= (values[law.zero_together[2]] == 0) then
-        branch:add_proto_expert_info(problems.field, table.concat(law.zero_together, " and ") .. " are 0 together or not at all")
+    if fine and signalling.zero_together and (values[signalling.zero_together[1]] == 0) ~= (values[signalling.zero_together[2]] == 0) then
+        branch:add_proto_expert_info(problems.field, table.concat(signalling.zero_together, " and ") .. " are 0 together or not at all")
         fine = false
     end
     return fine and table.concat(texts, " ") or "refused"
@@ -270,20 +270,20 @@ local function dissect_shim(tvb, at, tree)
     end
     local kind, flags = tvb(at + 4, 1):uint(), tvb(at + 5, 1):uint()
     local number, length = tvb(at + 6, 1):uint(), tvb(at + 7, 1):uint()
-    local law = laws[number]
+    local signalling = signallings[number]
     local item = branch:add(fields.kind, tvb(at + 4, 1))
     if not kinds[kind] then item:add_proto_expert_info(problems.kind) end
     branch:add(fields.marked, tvb(at + 5, 1))
     branch:add(fields.unacknowledged, tvb(at + 5, 1))
     branch:add(fields.more, tvb(at + 5, 1))
-    item = branch:add(fields.law, tvb(at + 6, 1))
+    item = branch:add(fields.signalling, tvb(at + 6, 1))
     -- Laws that only hosts run, such as cubic, have number 0 and no header.
-    local name = law and law.name or (number == 0 and "host-only law" or "unknown law")
+    local name = signalling and signalling.name or (number == 0 and "no signalling" or "unknown signalling")
     item:append_text(" (" .. name .. ")")
-    branch:add(fields.law_name, tvb(at + 6, 1), name):set_generated()
-    if not law and number ~= 0 then item:add_proto_expert_info(problems.law) end
+    branch:add(fields.signalling_name, tvb(at + 6, 1), name):set_generated()
+    if not signalling and number ~= 0 then item:add_proto_expert_info(problems.signalling) end
     item = branch:add(fields.header, tvb(at + 7, 1))
-    if length ~= (law and law.length or (number == 0 and 0 or length)) then
+    if length ~= (signalling and signalling.length or (number == 0 and 0 or length)) then
         item:add_proto_expert_info(problems.length)
     end
     branch:add(fields.flow, tvb(at + 8, 4))
@@ -297,8 +297,8 @@ local function dissect_shim(tvb, at, tree)
         branch:add_proto_expert_info(problems.cut)
         return nil, tvb:len(), text .. " cut off"
     end
-    if law and law.length == length then
-        text = text .. " " .. dissect_header(law, tvb(at + LENGTH, length), tree)
+    if signalling and signalling.length == length then
+        text = text .. " " .. dissect_header(signalling, tvb(at + LENGTH, length), tree)
     elseif length > 0 then
         tree:add(fields.unknown, tvb(at + LENGTH, length))
     end

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use levelflow_laws::{LAWS, LawInfo};
+use levelflow_laws::{PortInfo, SignallingInfo};
 use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
 
 use crate::Error;
@@ -63,14 +63,14 @@ impl Journal {
         })
     }
 
-    /// Starts the log of another sender, router or receiver; `values` are the law's parameters.
+    /// Starts the log of another sender, router or receiver; `values` are those of its table.
     #[must_use]
-    pub fn log(&self, law: &'static LawInfo, role: Role, values: &[f64]) -> Log<Self> {
+    pub fn log(&self, role: Role, values: &[f64]) -> Log<Self> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let instance = shared.instances;
         shared.instances += 1;
         drop(shared);
-        Log::start(self.clone(), instance, &Start::new(law, role, values), self.every)
+        Log::start(self.clone(), instance, &Start::new(role, values), self.every)
     }
 
     /// Reason why the log is incomplete; `None` if it is complete.
@@ -82,37 +82,33 @@ impl Journal {
     }
 }
 
-/// Log file, with the law and parameters of all instances in a command.
+/// Log file, with the signalling and parameters of all routers in a command.
 #[derive(Debug, Clone)]
 pub struct Logging {
     journal: Journal,
-    law: &'static LawInfo,
+    signalling: &'static SignallingInfo,
     values: Vec<f64>,
 }
 
 impl Logging {
-    /// Combines a log with a law and the values of its parameters.
-    #[must_use]
-    pub fn new(journal: Journal, law: &'static LawInfo, values: Vec<f64>) -> Self {
-        Self { journal, law, values }
-    }
-
-    /// Creates the log of `--journal` for a law with these parameters; returns `None` without a file.
+    /// Creates the log of `--journal` for routers with these parameters; returns `None` without a file.
     ///
     /// # Errors
     /// The errors of [`Journal::create`], and one for an invalid parameter.
-    pub fn begin(path: Option<&Path>, every: u32, law: &str, sets: &[String]) -> Result<Option<Self>, Error> {
+    pub fn begin(path: Option<&Path>, every: u32, name: &str, sets: &[String]) -> Result<Option<Self>, Error> {
         let Some(path) = path else { return Ok(None) };
-        let values = crate::law::values(law, sets)?;
-        let info = LAWS.iter().find(|own| own.name == law);
-        let info = info.ok_or_else(|| Error::input(format!("--law {law}: unknown law")))?;
-        Ok(Some(Self::new(Journal::create(path, every)?, info, values)))
+        let (params, values) = crate::law::router_params(name, sets)?;
+        Ok(Some(Self {
+            journal: Journal::create(path, every)?,
+            signalling: params.signalling(),
+            values,
+        }))
     }
 
-    /// Starts the log of another instance.
+    /// Starts the log of another router.
     #[must_use]
-    pub fn log(&self, role: Role) -> Log<Journal> {
-        self.journal.log(self.law, role, &self.values)
+    pub fn log(&self, port: PortInfo) -> Log<Journal> {
+        self.journal.log(Role::Router(self.signalling, port), &self.values)
     }
 
     /// Reports an incomplete log as an error. Must be called after all instances have ended.
@@ -158,25 +154,23 @@ impl Sink for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_laws::{AnyParams, PortInfo, PortView, params};
+    use levelflow_laws::{AnyRouterParams, PortView};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
     use levelflow_wire::journal::LoggedRouter;
 
-    fn law() -> (&'static LawInfo, Vec<f64>, AnyParams) {
-        let law = LAWS.iter().find(|law| law.name == "rcp").unwrap();
-        let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
-        let params = params(law.name, &values).unwrap();
-        (law, values, params)
+    fn params() -> (AnyRouterParams, Vec<f64>) {
+        crate::law::router_params("rcp", &[]).unwrap()
     }
 
     fn router(journal: &Journal) -> LoggedRouter<Journal> {
-        let (law, values, params) = law();
+        let (params, values) = params();
         let port = PortInfo {
             id: 1,
             capacity: Rate::clamped(1e7),
         };
-        LoggedRouter::new(&params, &port, Some(journal.log(law, Role::Router(port), &values)))
+        let role = Role::Router(params.signalling(), port);
+        LoggedRouter::new(&params, &port, Some(journal.log(role, &values)))
     }
 
     #[test]
@@ -188,7 +182,7 @@ mod tests {
             let mut routers = [router(&journal), router(&journal)];
             for router in &mut routers {
                 let elapsed = levelflow_units::Duration::from_ms(10);
-                router.on_interval(&law().2, elapsed, &PortView::IDLE);
+                router.on_interval(&params().0, elapsed, &PortView::IDLE);
             }
             drop(routers);
             assert_eq!(journal.problem(), None);
@@ -225,7 +219,7 @@ mod tests {
         };
         let mut router = router(&journal);
         for _ in 0..5000 {
-            router.on_interval(&law().2, levelflow_units::Duration::from_ms(10), &PortView::IDLE);
+            router.on_interval(&params().0, levelflow_units::Duration::from_ms(10), &PortView::IDLE);
         }
         drop(router);
         assert!(journal.problem().unwrap().starts_with("/dev/full: the log ends here"));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_laws::{AnyParams, LAWS, LawInfo};
-use levelflow_scenario::{law_params, law_values};
+use levelflow_laws::{AnyParams, AnyRouterParams, LAWS, LawInfo};
+use levelflow_scenario::{law_params, law_values, signalling_params};
 use serde_json::Value;
 
 use crate::Error;
@@ -49,8 +49,6 @@ fn value_of(text: &str) -> Value {
     }
 }
 
-pub use levelflow_laws::on_the_wire as of_routers;
-
 /// Returns the names of the laws that match, for help texts and errors.
 #[must_use]
 pub fn names(which: impl Fn(&LawInfo) -> bool) -> String {
@@ -58,15 +56,25 @@ pub fn names(which: impl Fn(&LawInfo) -> bool) -> String {
     names.join(", ")
 }
 
-/// Finds a law with routers; rejects a law without a number on the wire.
+/// Returns the parameters of the routers of a signalling, or of the signalling of a law: the defaults, overridden by
+/// each `name=value` of `sets`. Returns their values, too, in the order and base units of the table, as in logs.
 ///
 /// # Errors
-/// When the law has no number; the error lists those that have one.
-pub fn for_router(name: &str) -> Result<&'static LawInfo, Error> {
-    of_routers().find(|law| law.name == name).ok_or_else(|| {
+/// When routers take no part in it, the name or a parameter is unknown, or a value is invalid.
+pub fn router_params(name: &str, sets: &[String]) -> Result<(AnyRouterParams, Vec<f64>), Error> {
+    signalling_params(name, &table(sets)?).map_err(Error::input)
+}
+
+/// Finds a law with router feedback.
+///
+/// # Errors
+/// When no such law has this name; the error lists those that exist.
+pub fn with_routers(name: &str) -> Result<&'static LawInfo, Error> {
+    let mut laws = LAWS.iter().filter(|law| law.signalling.is_explicit());
+    laws.find(|law| law.name == name).ok_or_else(|| {
+        let allowed = names(|law| law.signalling.is_explicit());
         Error::input(format!(
-            "--law {name}: not for routers (allowed: {})",
-            names(|law| law.number > 0)
+            "--law {name}: not a law with router feedback (allowed: {allowed})"
         ))
     })
 }
@@ -97,9 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn the_laws_of_routers_are_those_with_a_number() {
-        let names: Vec<_> = of_routers().map(|law| law.name).collect();
-        assert!(names.contains(&"jetmax") && names.iter().all(|law| for_router(law).is_ok()));
-        assert!(for_router("cubic").unwrap_err().to_string().contains("jetmax"));
+    fn routers_take_part_in_signallings_with_a_number() {
+        for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+            let (params, values) = router_params(law.name, &[]).unwrap();
+            assert_eq!(params.signalling().name, law.signalling.name);
+            assert_eq!(values.len(), law.signalling.params.len());
+        }
+        assert!(router_params("cubic", &[]).unwrap_err().to_string().contains("jetmax"));
     }
 }

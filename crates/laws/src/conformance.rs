@@ -19,8 +19,8 @@ use crate::header::{Field, Layout, Values, Writer};
 use crate::offload::{Offload, Words};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Outgoing, ParamSpec, Parameters, PortInfo, PortView,
-    RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header, HeaderOf, Kind, Law, Outgoing, ParamSpec, Parameters, PortInfo,
+    PortView, ReceiverOf, RouterLaw, RouterOf, RouterParamsOf, SenderLaw, Signal, Signalling, WireSignalling,
 };
 
 /// Expands to the tests of one law.
@@ -96,19 +96,23 @@ fn defaults<L: Law>() -> L::Params {
     L::Params::read(&values).expect("the defaults fit together")
 }
 
-/// Verifies the router properties in [`LawInfo::routers`](crate::LawInfo::routers).
-fn routers<L: Law<Router: Offload>>() {
-    let (info, params) = (L::INFO.routers, defaults::<L>());
+/// Returns the default parameters of the routers of a law.
+fn router_defaults<L: Law>() -> RouterParamsOf<L> {
+    let values: Vec<f64> = L::INFO.signalling.params.iter().map(|row| row.default).collect();
+    RouterParamsOf::<L>::read(&values).expect("the defaults fit together")
+}
+
+/// Verifies the router properties in [`RouterInfo`](crate::RouterInfo).
+fn routers<L: Law<Signalling: Signalling<Router: Offload>>>() {
+    let (info, params) = (L::INFO.signalling.routers, router_defaults::<L>());
     let row = |name: &str| {
-        L::INFO
-            .params
-            .iter()
-            .find(|row| row.name == name)
-            .expect("a parameter of the law")
+        let mut rows = L::INFO.signalling.params.iter();
+        rows.find(|row| row.name == name)
+            .expect("a parameter of the signalling")
     };
     assert!(info.interval.is_none_or(|name| row(name).unit == crate::Unit::Duration));
     assert!(info.utilisation.is_none_or(|name| row(name).range.1 <= 1.0));
-    let mut router = L::Router::new(
+    let mut router = RouterOf::<L>::new(
         &params,
         &PortInfo {
             id: 7,
@@ -123,7 +127,7 @@ fn routers<L: Law<Router: Offload>>() {
         capacity: Rate::clamped(3e6),
     };
     router.on_capacity(&params, other.capacity);
-    assert_eq!(router.target(), L::Router::new(&params, &other).target());
+    assert_eq!(router.target(), RouterOf::<L>::new(&params, &other).target());
     assert_eq!(
         info.kernel.is_some(),
         words != Words::default(),
@@ -131,19 +135,41 @@ fn routers<L: Law<Router: Offload>>() {
     );
 }
 
-pub fn table<L: Law<Router: Offload>>() {
-    let info = L::INFO;
-    assert_eq!(info.header, L::Header::LAYOUT);
-    assert_eq!(info.number != 0, info.signal.is_explicit());
+pub fn table<L: Law<Signalling: Signalling<Router: Offload>>>() {
+    let (info, signalling) = (L::INFO, L::INFO.signalling);
+    assert_eq!(signalling.name, <L::Signalling as WireSignalling>::INFO.name);
+    assert_eq!(signalling.header, HeaderOf::<L>::LAYOUT);
+    assert_eq!(
+        signalling.is_explicit(),
+        matches!(info.signal, Signal::Price | Signal::Rate | Signal::Change)
+    );
+    assert!(crate::LAWS.iter().any(|law| law.name == signalling.name) || !signalling.is_explicit());
+    if signalling.name == info.name {
+        let shared = info
+            .params
+            .iter()
+            .flat_map(|row| signalling.params.iter().map(move |other| (row, other)));
+        for (row, other) in shared.filter(|(row, other)| row.name == other.name) {
+            assert_eq!(
+                std::format!("{row:?}"),
+                std::format!("{other:?}"),
+                "one row of two tables"
+            );
+        }
+    }
     routers::<L>();
-    let namesakes = crate::LAWS.iter().filter(|law| law.number == info.number);
-    assert!(
-        info.number == 0 || namesakes.count() == 1,
-        "{} is the number of more than one law",
-        info.number
+    let namesakes = crate::SIGNALLINGS
+        .iter()
+        .filter(|other| other.number == signalling.number);
+    assert_eq!(
+        namesakes.count(),
+        1,
+        "{} is the number of one signalling",
+        signalling.number
     );
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
     rows(info.params);
+    rows(signalling.params);
     defaults::<L>();
 }
 
@@ -215,13 +241,17 @@ pub fn ranges(table: &[ParamSpec]) {
 
 /// Sets each parameter to each end of its range, with defaults for the others.
 pub fn corners<L: Law>() {
-    let table = L::INFO.params;
-    for (i, row) in table.iter().enumerate() {
+    for row in L::INFO.signalling.params.iter().chain(L::INFO.params) {
         for extreme in [row.range.0, row.range.1] {
-            let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
-            values[i] = extreme;
-            let Ok(params) = L::Params::read(&values) else { continue };
-            let mut router = new_router::<L>(&params, CAPACITY);
+            let value = |own: &ParamSpec| if own.name == row.name { extreme } else { own.default };
+            let values = |table: &[ParamSpec]| table.iter().map(value).collect::<Vec<f64>>();
+            let Ok(params) = L::Params::read(&values(L::INFO.params)) else {
+                continue;
+            };
+            let Ok(routers) = RouterParamsOf::<L>::read(&values(L::INFO.signalling.params)) else {
+                continue;
+            };
+            let mut router = new_router::<L>(&routers, CAPACITY);
             let mut sender = L::Sender::new(&params, &FlowInfo::of(Bytes::new(1500)));
             for number in 0..200 {
                 let sent = Outgoing {
@@ -232,22 +262,22 @@ pub fn corners<L: Law>() {
                 let now = Time::from_ps(u64::from(number) * 50_000_000_000);
                 let mut header = sender.on_send(&params, now, &sent);
                 router.on_arrival(
-                    &params,
+                    &routers,
                     &Arriving {
                         now,
                         ..Arriving::alone(sent.size)
                     },
                     Some(&mut header),
                 );
-                router.on_departure(&params, sent.size, &mut header);
+                router.on_departure(&routers, sent.size, &mut header);
                 let port = PortView {
                     queue: Bytes::ZERO,
                     packets: 0,
                     in_service: Bytes::ZERO,
                     dropped: Bytes::ZERO,
                 };
-                router.on_interval(&params, Duration::from_ms(50), &port);
-                sender.on_feedback(&params, now, &ack::<L>(&params, &sent, Duration::from_ms(20), &header));
+                router.on_interval(&routers, Duration::from_ms(50), &port);
+                sender.on_feedback(&params, now, &ack::<L>(&sent, Duration::from_ms(20), &header));
                 assert_alive::<L>(&params, &sender, row);
                 assert!(
                     router.target().bps() >= 0.0 && !router.signal().is_nan(),
@@ -268,8 +298,8 @@ fn assert_alive<L: Law>(params: &L::Params, sender: &L::Sender, what: impl Debug
     assert!(sender.packet_size(params) > Bytes::ZERO, "{what:?}: {sender:?}");
 }
 
-fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
-    L::Router::new(
+fn new_router<L: Law>(params: &RouterParamsOf<L>, capacity: f64) -> RouterOf<L> {
+    RouterOf::<L>::new(
         params,
         &PortInfo {
             capacity: Rate::clamped(capacity),
@@ -283,13 +313,13 @@ fn new_sender<L: Law>(params: &L::Params) -> L::Sender {
     L::Sender::new(params, &FlowInfo::of(packet_size))
 }
 
-fn ack<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
+fn ack<L: Law>(sent: &Outgoing, rtt: Duration, header: &HeaderOf<L>) -> Feedback<HeaderOf<L>> {
     let arrived = Arrived {
         now: Time::ZERO,
         kind: sent.kind,
         size: sent.size,
     };
-    let back = L::reflect(params, &mut L::Receiver::default(), &arrived, header);
+    let back = <L::Signalling as Signalling>::reflect(&mut ReceiverOf::<L>::default(), &arrived, header);
     Feedback::plain(sent.number, sent.kind, rtt, back)
 }
 
@@ -322,9 +352,9 @@ pub fn layout<L: Law>() {
         fields,
         zero_together,
         doc,
-    } = L::Header::LAYOUT;
+    } = HeaderOf::<L>::LAYOUT;
     let paired = |name| zero_together.is_some_and(|(a, b)| name == a || name == b);
-    let routed = L::INFO.number != 0;
+    let routed = L::INFO.signalling.is_explicit();
     assert_eq!((routed, routed), (!fields.is_empty(), !doc.is_empty()));
     assert!(zero_together.is_none_or(|(a, b)| [a, b].iter().all(|n| fields.iter().any(|f| f.name == *n))));
     let params = defaults::<L>();
@@ -345,7 +375,7 @@ pub fn layout<L: Law>() {
         let decodes = |value: u32| {
             let mut wire = sent.clone();
             wire[at..at + bytes].copy_from_slice(&value.to_be_bytes()[4 - bytes..]);
-            match L::Header::decode(&wire) {
+            match HeaderOf::<L>::decode(&wire) {
                 Ok(_) => true,
                 Err(DecodeError::Field { name: refused, .. }) => {
                     assert!(refused == name || paired(name));
@@ -399,10 +429,10 @@ fn assert_router_writes<H: Header>(before: &H, after: &H) {
 /// Verifies that headers survive encoding and decoding: as sent, before and after each of three routers, and as
 /// reflected by the receiver.
 pub fn wire<L: Law>() {
-    let params = defaults::<L>();
+    let (params, own) = (defaults::<L>(), router_defaults::<L>());
     check(list((1_u32..60_000, 0_u64..200_000), 1..80), |steps| {
         let mut sender = new_sender::<L>(&params);
-        let mut routers = [1e5, 1e6, 1e7].map(|capacity| new_router::<L>(&params, capacity));
+        let mut routers = [1e5, 1e6, 1e7].map(|capacity| new_router::<L>(&own, capacity));
         let mut now = Time::ZERO;
         for (number, (size, gap)) in (0..).zip(steps) {
             now += Duration::from_us(gap);
@@ -416,7 +446,7 @@ pub fn wire<L: Law>() {
             for router in &mut routers {
                 let before = header;
                 router.on_arrival(
-                    &params,
+                    &own,
                     &Arriving {
                         now,
                         ..Arriving::alone(sent.size)
@@ -424,7 +454,7 @@ pub fn wire<L: Law>() {
                     Some(&mut header),
                 );
                 assert_round_trip(&header);
-                router.on_departure(&params, sent.size, &mut header);
+                router.on_departure(&own, sent.size, &mut header);
                 assert_round_trip(&header);
                 assert_router_writes(&before, &header);
                 let port = PortView {
@@ -433,9 +463,9 @@ pub fn wire<L: Law>() {
                     in_service: Bytes::new(gap),
                     dropped: Bytes::ZERO,
                 };
-                router.on_interval(&params, Duration::from_us(gap + 1), &port);
+                router.on_interval(&own, Duration::from_us(gap + 1), &port);
             }
-            let ack = ack::<L>(&params, &sent, Duration::from_us(gap), &header);
+            let ack = ack::<L>(&sent, Duration::from_us(gap), &header);
             assert_round_trip(&ack.header);
             sender.on_feedback(&params, now, &ack);
         }
@@ -443,14 +473,16 @@ pub fn wire<L: Law>() {
 }
 
 pub fn bytes<L: Law>() {
-    let need = L::Header::WIRE;
-    check(list(any::<u8>(), 0..=need * 2), |wire| match L::Header::decode(&wire) {
-        Ok(header) => assert_round_trip(&header),
-        Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
-        Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
+    let need = HeaderOf::<L>::WIRE;
+    check(list(any::<u8>(), 0..=need * 2), |wire| {
+        match HeaderOf::<L>::decode(&wire) {
+            Ok(header) => assert_round_trip(&header),
+            Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
+            Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
+        }
     });
     for have in 0..need {
-        let refused = L::Header::decode(&vec![0; have]);
+        let refused = HeaderOf::<L>::decode(&vec![0; have]);
         assert_eq!(refused, Err(DecodeError::Short { have, need }));
     }
 }

@@ -1,57 +1,43 @@
-//! Traits that a law implements, and the inputs of its senders. `router.rs` has the router half.
+//! Traits that a law implements, and the inputs of its senders. `signalling.rs` has the service of routers and
+//! receivers, `router.rs` the router half.
 
 mod router;
+mod signalling;
 
 use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::header::{Header, Layout};
 use crate::params::{ParamSpec, Parameters};
 
 pub use router::{Arriving, NoRouter, PortInfo, PortView, RouterLaw};
+pub use signalling::{Counting, NoSignals, RouterInfo, Signalling, SignallingInfo, WireSignalling};
 
-/// Types that make up one protocol. The simulator and the drivers are generic over this trait. Each law implements it.
+/// Law over its signalling. The simulator and the drivers are generic over this trait. Each law implements it.
 /// [`Any`](crate::Any), the sum type of all laws, implements it, too.
 pub trait Protocol: Debug + 'static {
-    /// Parameters shared by senders and routers, validated when built.
+    /// Signalling that the law reacts to. Several laws may have the same one, and then share routers.
+    type Signalling: Signalling;
+    /// Parameters of senders, validated when built.
     type Params: Clone + Debug + PartialEq;
-    /// Header of a packet.
-    type Header: Copy + Debug + PartialEq;
     /// Sender half.
-    type Sender: SenderLaw<Params = Self::Params, Header = Self::Header>;
-    /// Router half, one instance per output port; [`NoRouter`] for laws that only hosts run.
-    type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
-    /// Per-flow state of a receiver; `()` for none.
-    type Receiver: Clone + Debug + Default + PartialEq;
+    type Sender: SenderLaw<Params = Self::Params, Header = HeaderOf<Self>>;
 
     /// Returns the transport features that the law needs.
     fn transport(params: &Self::Params) -> Transport;
-    /// Returns the header of the ACK for a received packet. By default, the ACK echoes the packet's header.
-    #[inline]
-    fn reflect(
-        _params: &Self::Params,
-        _receiver: &mut Self::Receiver,
-        _arrived: &Arrived,
-        header: &Self::Header,
-    ) -> Self::Header {
-        *header
-    }
-    /// Applies [`reflect`](Self::reflect) in place, for the simulator. Laws implement `reflect`; only
-    /// [`Any`](crate::Any) overrides this method.
-    #[inline]
-    fn reflect_in_place(
-        params: &Self::Params,
-        receiver: &mut Self::Receiver,
-        arrived: &Arrived,
-        header: &mut Self::Header,
-    ) {
-        *header = Self::reflect(params, receiver, arrived, header);
-    }
 }
 
-/// Protocol of one law, with a name, a parameter table and a wire format.
-pub trait Law: Protocol<Header: Header, Params: Parameters> {
+/// Header of the packets of a protocol.
+pub type HeaderOf<P> = <<P as Protocol>::Signalling as Signalling>::Header;
+/// Router half of the signalling of a protocol.
+pub type RouterOf<P> = <<P as Protocol>::Signalling as Signalling>::Router;
+/// Parameters of the routers of a protocol.
+pub type RouterParamsOf<P> = <<P as Protocol>::Signalling as Signalling>::Params;
+/// Per-flow state of the receivers of a protocol.
+pub type ReceiverOf<P> = <<P as Protocol>::Signalling as Signalling>::Receiver;
+
+/// Protocol of one law, with a name and a parameter table.
+pub trait Law: Protocol<Signalling: WireSignalling, Params: Parameters> {
     /// Name, source and parameter table.
     const INFO: LawInfo;
 }
@@ -67,17 +53,11 @@ pub struct LawInfo {
     pub source: &'static str,
     /// Congestion signal that senders react to.
     pub signal: Signal,
-    /// Router work per packet, in arithmetic operations.
-    pub cost: &'static str,
-    /// Unique law number on the wire; 0 for laws without a router half.
-    pub number: u8,
-    /// Layout of the header.
-    pub header: Layout,
-    /// Router properties that data planes and tools need.
-    pub routers: RouterInfo,
+    /// Signalling that the law reacts to.
+    pub signalling: &'static SignallingInfo,
     /// True if scaling all rates and sizes by a constant scales all trajectories by the same constant.
     pub scale_invariant: bool,
-    /// The parameter table.
+    /// Parameter table of senders.
     pub params: &'static [ParamSpec],
 }
 
@@ -97,50 +77,11 @@ impl LawInfo {
             title,
             source,
             signal,
-            cost: "none",
-            number: 0,
-            header: Layout::NONE,
-            routers: RouterInfo::NONE,
+            signalling: &NoSignals::INFO,
             scale_invariant,
             params,
         }
     }
-
-    /// Returns the header length on the wire, in bytes.
-    #[must_use]
-    pub const fn header_bytes(&self) -> usize {
-        self.header.bytes()
-    }
-}
-
-/// Router properties of a law that data planes and tools need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RouterInfo {
-    /// Counters in the kernel's data path; `None` if the kernel cannot do the per-packet work of this law
-    /// ([`Offload`](crate::offload::Offload)).
-    pub kernel: Option<Counting>,
-    /// Parameter that sets the control interval of routers; `None` if routers choose it.
-    pub interval: Option<&'static str>,
-    /// Parameter that sets the target load as a fraction of the capacity; `None` if the target is the full capacity.
-    pub utilisation: Option<&'static str>,
-}
-
-/// Kind of counters of a data path outside Rust.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counting {
-    /// One set of integer counters per CPU. Their sum does not depend on the packet order.
-    PerProcessor,
-    /// One shared state under a lock, since sums of floats depend on the packet order.
-    Locked,
-}
-
-impl RouterInfo {
-    /// Properties of a law that only hosts run.
-    pub const NONE: Self = Self {
-        kernel: None,
-        interval: None,
-        utilisation: None,
-    };
 }
 
 /// Congestion signal that senders react to.
@@ -163,14 +104,6 @@ pub enum Signal {
     Delivery,
     /// No input: the sender ignores feedback.
     Nothing,
-}
-
-impl Signal {
-    /// Returns true if routers on the path must run the law.
-    #[must_use]
-    pub const fn is_explicit(self) -> bool {
-        matches!(self, Self::Price | Self::Rate | Self::Change)
-    }
 }
 
 /// Transport features that a law needs.
@@ -429,7 +362,7 @@ pub struct Loss {
 pub enum Bottleneck {
     /// Unknown, or the law does not identify it.
     Unknown,
-    /// Position on the path among routers of this law, counted from 1.
+    /// Position on the path among routers of the signalling, counted from 1.
     Hop(u8),
     /// Router with this [`PortInfo::id`].
     Router(u32),
@@ -439,7 +372,7 @@ pub enum Bottleneck {
 pub trait SenderLaw: Clone + Debug + PartialEq {
     /// See [`Protocol::Params`].
     type Params;
-    /// See [`Protocol::Header`].
+    /// See [`Signalling::Header`].
     type Header;
 
     /// Creates the state before the first packet.

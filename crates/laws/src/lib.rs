@@ -1,12 +1,13 @@
 //! Congestion-control laws with explicit feedback, one folder per law.
 //!
-//! A *law* is a congestion-control algorithm. It defines the sender's reaction to an ACK, the router's work per packet
-//! and per control interval, and the packet header. Laws are pure functions of state and input. They have no clock,
-//! socket, thread or allocation, and random choices follow from a seed. Therefore the simulator and a data plane can
-//! run the same code. Only the sum type of all laws allocates: [`AnySender`] for large senders, [`AnyReceiver`] for the
-//! state of receivers.
+//! A *law* is a congestion-control algorithm: the sender's reaction to an ACK. A *signalling* is the packet header, the
+//! router's work per packet and per control interval, and the header of the ACK. Several laws may react to one
+//! signalling. Both are pure functions of state and input. They have no clock, socket, thread or allocation, and random
+//! choices follow from a seed. Therefore the simulator and a data plane can run the same code. Only two sum types
+//! allocate: [`AnySender`] for large senders, [`AnyReceiver`] for the state of receivers.
 //!
-//! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
+//! To add a law, add a folder, its `mod` line, a line of the [`laws!`] list below, and one of the [`signals!`] list for
+//! a new signalling; `CONTRIBUTING.md` has the steps.
 
 #![no_std]
 #[cfg(test)]
@@ -43,6 +44,7 @@ pub mod params;
 pub mod prague;
 mod random;
 pub mod rcp;
+pub mod rcp_weighted;
 mod registry;
 pub mod reno;
 pub mod scalable;
@@ -60,11 +62,26 @@ mod testing;
 
 pub use header::{Header, NoHeader};
 pub use law::{
-    Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, Flight, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter,
-    Opening, Outgoing, PortInfo, PortView, Protocol, RecoveryScheme, Restart, RouterInfo, RouterLaw, SenderLaw, Signal,
-    Transport,
+    Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, Flight, FlowInfo, HeaderOf, Kind, Law, LawInfo, Loss,
+    NoRouter, NoSignals, Opening, Outgoing, PortInfo, PortView, Protocol, ReceiverOf, RecoveryScheme, Restart,
+    RouterInfo, RouterLaw, RouterOf, RouterParamsOf, SenderLaw, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
 };
 pub use params::{ParamError, ParamSpec, Parameters, Unit};
+
+registry::signals! {
+    None => NoSignals,
+    JetMax => jetmax::Signals,
+    Level => level::Signals,
+    Sperc => sperc::Signals,
+    Emkc => emkc::Signals,
+    EmkcAvq => emkc_avq::Signals,
+    Kelly => kelly::Signals,
+    Rcp => rcp::Signals,
+    MaxNet => maxnet::Signals,
+    Xcp => xcp::Signals,
+    Abc => abc::Signals,
+}
 
 registry::laws! {
     jetmax => JetMax,
@@ -74,6 +91,7 @@ registry::laws! {
     emkc_avq => EmkcAvq,
     kelly => Kelly,
     rcp => Rcp,
+    rcp_weighted => RcpWeighted,
     maxnet => MaxNet boxed,
     xcp => Xcp,
     abc => Abc boxed,

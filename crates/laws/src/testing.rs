@@ -2,13 +2,15 @@
 
 use std::boxed::Box;
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Deref;
 use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::{
-    Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw, Transport,
+    Arrived, Arriving, Delivery, Feedback, FlowInfo, HeaderOf, Kind, Law, Loss, Opening, Outgoing, ParamError,
+    ParamSpec, Parameters, PortInfo, PortView, Protocol, ReceiverOf, RouterLaw, RouterOf, RouterParamsOf, SenderLaw,
+    Signalling, Transport,
 };
 
 /// Timeout without an ACK. All packets in flight are then declared lost.
@@ -96,7 +98,7 @@ struct Packet<H> {
 
 /// Router with the queue of its line.
 pub struct TestPort<L: Protocol> {
-    pub router: L::Router,
+    pub router: RouterOf<L>,
     /// Line rate; `None` for no queue.
     pub line: Option<Rate>,
     /// Limit of the queue, including the packet in service, in packets.
@@ -105,7 +107,7 @@ pub struct TestPort<L: Protocol> {
     pub threshold: usize,
     /// Largest queue so far, in packets.
     pub deepest: usize,
-    queue: VecDeque<Packet<L::Header>>,
+    queue: VecDeque<Packet<HeaderOf<L>>>,
     waiting: u64,
     dropped: u64,
     departs: Option<Time>,
@@ -128,14 +130,14 @@ impl<L: Protocol> TestPort<L> {
 /// Sender that always has data, and its receiver.
 pub struct Flow<L: Protocol> {
     pub sender: L::Sender,
-    receiver: L::Receiver,
+    receiver: ReceiverOf<L>,
     path: Vec<usize>,
     /// Propagation delay before each port.
     pub hop: Duration,
     /// Delay from the last port to the sender, via the receiver.
     pub back: Duration,
     /// Packets in flight to each port, then ACKs in flight, with their arrival times.
-    legs: Vec<VecDeque<(Time, Packet<L::Header>)>>,
+    legs: Vec<VecDeque<(Time, Packet<HeaderOf<L>>)>>,
     /// Loss model: returns true if the packet with this packet number and data number is lost.
     loses: Box<dyn FnMut(u32, u32) -> bool>,
     start: Time,
@@ -186,7 +188,7 @@ impl<L: Protocol> Flow<L> {
     }
 
     /// Removes an acknowledged packet from the packets in flight, and declares earlier packets lost.
-    fn take(&mut self, params: &L::Params, now: Time, packet: &Packet<L::Header>) {
+    fn take(&mut self, params: &L::Params, now: Time, packet: &Packet<HeaderOf<L>>) {
         self.delivered += 1;
         (self.delivered_at, self.first_sent) = (now, packet.sent);
         self.missing.remove(&packet.data);
@@ -210,6 +212,7 @@ impl<L: Protocol> Flow<L> {
 
 pub struct Network<L: Protocol> {
     pub params: L::Params,
+    pub routers: RouterParamsOf<L>,
     transport: Transport,
     pub now: Time,
     pub ports: Vec<TestPort<L>>,
@@ -220,9 +223,9 @@ pub struct Network<L: Protocol> {
 
 impl<L: Law> Network<L> {
     /// Creates ports of these capacities, without lines.
-    pub fn new(params: L::Params, capacities: &[f64]) -> Self {
+    pub fn new(params: L::Params, routers: RouterParamsOf<L>, capacities: &[f64]) -> Self {
         let new = |(id, capacity): (u32, &f64)| TestPort {
-            router: L::Router::new(&params, &port(id, *capacity)),
+            router: RouterOf::<L>::new(&routers, &port(id, *capacity)),
             line: None,
             buffer: usize::MAX,
             threshold: usize::MAX,
@@ -239,6 +242,7 @@ impl<L: Law> Network<L> {
             ports: (1..).zip(capacities).map(new).collect(),
             transport: L::transport(&params),
             params,
+            routers,
             now: Time::ZERO,
             flows: Vec::new(),
             peak: 0.0,
@@ -250,7 +254,7 @@ impl<L: Law> Network<L> {
         let delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
         self.flows.push(Flow {
             sender: L::Sender::new(&self.params, &FlowInfo::of(size)),
-            receiver: L::Receiver::default(),
+            receiver: ReceiverOf::<L>::default(),
             path: path.to_vec(),
             hop: delay,
             back: delay,
@@ -347,9 +351,9 @@ impl<L: Law> Network<L> {
             in_service: port.queue.front().map_or(Bytes::ZERO, |packet| packet.size),
             dropped: Bytes::new(port.dropped),
         };
-        port.router.on_interval(&self.params, now.since(port.ticked), &view);
+        port.router.on_interval(&self.routers, now.since(port.ticked), &view);
         (port.ticked, port.dropped) = (now, 0);
-        port.ticks = now.saturating_add(port.router.interval(&self.params));
+        port.ticks = now.saturating_add(port.router.interval(&self.routers));
     }
 
     /// Sends a packet. The packet that opens the flow has size zero and takes no time on a line.
@@ -391,12 +395,12 @@ impl<L: Law> Network<L> {
         self.measure_peak();
     }
 
-    fn lose(&mut self, packet: &Packet<L::Header>) {
+    fn lose(&mut self, packet: &Packet<HeaderOf<L>>) {
         let missing = &mut self.flows[packet.flow].missing;
         missing.entry(packet.data).or_insert(packet.number);
     }
 
-    fn arrive(&mut self, mut packet: Packet<L::Header>) {
+    fn arrive(&mut self, mut packet: Packet<HeaderOf<L>>) {
         let index = self.flows[packet.flow].path[packet.hop];
         let (now, port) = (self.now, &mut self.ports[index]);
         let packets = port.queue.len();
@@ -407,7 +411,7 @@ impl<L: Law> Network<L> {
             packets: packets as u32,
         };
         let header = Some(&mut packet.header);
-        port.router.on_arrival(&self.params, &arriving, header);
+        port.router.on_arrival(&self.routers, &arriving, header);
         if packets >= port.buffer {
             port.dropped += packet.size.get();
             return self.lose(&packet);
@@ -428,20 +432,20 @@ impl<L: Law> Network<L> {
         let mut packet = port.queue.pop_front().expect("a packet is due");
         let (kind, size) = (packet.kind, packet.size);
         port.waiting -= size.get();
-        port.router.on_departure(&self.params, size, &mut packet.header);
+        port.router.on_departure(&self.routers, size, &mut packet.header);
         port.serve(now);
         packet.hop += 1;
         let flow = &mut self.flows[packet.flow];
         let mut delay = flow.hop;
         if packet.hop == flow.path.len() {
             let arrived = Arrived { now, kind, size };
-            packet.header = L::reflect(&self.params, &mut flow.receiver, &arrived, &packet.header);
+            packet.header = <L::Signalling as Signalling>::reflect(&mut flow.receiver, &arrived, &packet.header);
             delay = flow.back;
         }
         flow.legs[packet.hop].push_back((now + delay, packet));
     }
 
-    fn ack(&mut self, packet: &Packet<L::Header>) {
+    fn ack(&mut self, packet: &Packet<HeaderOf<L>>) {
         let (now, flow) = (self.now, &mut self.flows[packet.flow]);
         let before = flow.rate();
         flow.open = true;
@@ -478,4 +482,40 @@ impl<L: Law> Network<L> {
         flow.resend.extend(flow.flight.drain(..).map(|(_, data, _)| data));
         flow.sender.on_timeout(&self.params, self.now, flow.next);
     }
+}
+
+/// Parameters of senders and routers that a test sets together. Dereferences to those of senders.
+#[derive(Debug, Clone)]
+pub struct Both<L: Law> {
+    pub sender: L::Params,
+    pub routers: RouterParamsOf<L>,
+}
+
+impl<L: Law> Deref for Both<L> {
+    type Target = L::Params;
+
+    fn deref(&self) -> &L::Params {
+        &self.sender
+    }
+}
+
+/// Returns parameters with these changes, by name; the others have their defaults.
+pub fn both<L: Law>(changes: &[(&str, f64)]) -> Both<L> {
+    try_both(changes).expect("they fit together")
+}
+
+/// Returns parameters with these changes, or the conflict of their values.
+pub fn try_both<L: Law>(changes: &[(&str, f64)]) -> Result<Both<L>, ParamError> {
+    let tables = [L::INFO.params, L::INFO.signalling.params];
+    let known = |name: &str| tables.iter().any(|table| table.iter().any(|row| row.name == name));
+    assert!(changes.iter().all(|(name, _)| known(name)), "{changes:?}");
+    let value = |row: &ParamSpec| {
+        let change = changes.iter().find(|(name, _)| *name == row.name);
+        change.map_or(row.default, |(_, value)| row.check(*value).expect("in range"))
+    };
+    let [sender, routers] = tables.map(|table| table.iter().map(value).collect::<Vec<f64>>());
+    Ok(Both {
+        sender: L::Params::read(&sender)?,
+        routers: RouterParamsOf::<L>::read(&routers)?,
+    })
 }

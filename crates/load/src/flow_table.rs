@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use levelflow_laws::{AnyHeader, AnyParams, Kind};
+use levelflow_laws::{AnyHeader, Kind, SIGNALLINGS};
 use levelflow_units::{Duration, Time};
 use levelflow_wire::shim::Shim;
 use serde::Serialize;
 
-use levelflow_host::law;
 use levelflow_transport::{Order, Receiver};
 
 /// Limit on flows in the table.
@@ -42,8 +41,6 @@ pub struct Arriving {
     pub from: SocketAddr,
     /// Random number of the flow.
     pub id: u32,
-    /// Number that identifies the flow's law on the wire.
-    pub law: u8,
     /// Counters of packets received.
     pub counts: Counts,
     /// Send time of the first packet, by the timestamp clock, ns.
@@ -86,12 +83,11 @@ impl FlowTable {
             if !room || !begins {
                 return None;
             }
-            let receiver = Receiver::new(shim.law)?;
+            let receiver = Receiver::new(shim.signalling)?;
             *self.per_source.entry(from.ip()).or_default() += 1;
             let flow = Arriving {
                 from,
                 id: shim.flow,
-                law: shim.law,
                 counts: Counts::default(),
                 first_sent: shim.time,
                 last_came: stamp,
@@ -156,19 +152,15 @@ impl FlowTable {
     }
 }
 
-/// True if a packet can start a flow: its header must be valid for its law.
+/// True if a packet can start a flow: its header must be valid for its signalling.
 fn plausible(shim: &Shim, header: &[u8]) -> bool {
     if shim.kind == Kind::Ack {
         return false;
     }
-    if shim.law == 0 {
-        return header.is_empty();
-    }
-    let Some(info) = law::of_routers().find(|info| info.number == shim.law) else {
-        return false;
-    };
-    let decodes = |params: AnyParams| AnyHeader::decode(&params, header).is_ok();
-    header.len() == info.header_bytes() && law::params(info.name, &[]).is_ok_and(decodes)
+    let mut signallings = SIGNALLINGS.iter();
+    signallings
+        .find(|own| own.number == shim.signalling)
+        .is_some_and(|own| header.len() == own.header_bytes() && AnyHeader::decode(own, header).is_ok())
 }
 
 impl Arriving {
@@ -211,7 +203,7 @@ mod tests {
             marked: false,
             more: false,
             unacknowledged: false,
-            law: 0,
+            signalling: 0,
             header: 0,
             flow,
             number: 0,
@@ -268,14 +260,14 @@ mod tests {
         assert!(refuses(shim(1, Kind::Data), &[0; 8]));
         assert!(refuses(
             Shim {
-                law: 1,
+                signalling: 1,
                 ..shim(1, Kind::Data)
             },
             &[0; 8]
         ));
         assert!(refuses(
             Shim {
-                law: 99,
+                signalling: 99,
                 ..shim(1, Kind::Data)
             },
             &[]
@@ -283,7 +275,7 @@ mod tests {
         let nan = f32::NAN.to_be_bytes().repeat(2);
         assert!(refuses(
             Shim {
-                law: 3,
+                signalling: 3,
                 ..shim(1, Kind::Data)
             },
             &nan

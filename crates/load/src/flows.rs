@@ -90,7 +90,7 @@ impl Flow {
     /// payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let least = (overhead + SHIM_BYTES + plan.params.law().header_bytes()) as u16;
+        let least = (overhead + SHIM_BYTES + plan.params.law().signalling.header_bytes()) as u16;
         let limits = Limits {
             max_rate: Some(plan.max_rate),
             catch_up: Limits::OWN_THREAD,
@@ -106,7 +106,7 @@ impl Flow {
             .with_limits(limits)
             .with_transfer(plan.size.map(Bytes::get), stop, plan.size.is_some());
         if let Some((journal, values)) = &plan.journal {
-            sender = sender.with_log(journal.log(plan.params.law(), Role::Sender(info), values));
+            sender = sender.with_log(journal.log(Role::Sender(plan.params.law(), info), values));
         }
         Self {
             index,

@@ -91,7 +91,7 @@ impl Report {
         let law = params.law();
         Self {
             law: law.name,
-            needs_router: law.signal.is_explicit(),
+            needs_router: law.signalling.is_explicit(),
             acknowledged: Any::transport(params).acknowledged,
             json,
             quiet,

@@ -77,7 +77,7 @@ pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
         let size = Bytes::new((ETHERNET + IPV4 + UDP + length) as u64);
         let receiver = flows
             .entry(shim.flow)
-            .or_insert_with(|| Receiver::new(shim.law).unwrap());
+            .or_insert_with(|| Receiver::new(shim.signalling).unwrap());
         let mut ack = [0; 100];
         let (_, length) = receiver
             .ack(

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use levelflow_host::journal::Sender;
 use levelflow_host::law;
-use levelflow_laws::{AnyHeader, AnyParams, FlowInfo, Kind};
+use levelflow_laws::{AnyHeader, AnyParams, AnyRouterParams, FlowInfo, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
 use levelflow_transport::{Encoded, HISTORY_BYTES, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
@@ -65,15 +65,26 @@ pub struct World {
     count: u64,
 }
 
-/// Returns the parameters of a law for the line of this simulation.
-#[must_use]
-pub fn params(law: &str) -> AnyParams {
+/// Returns the settings of a law for the line of this simulation.
+fn sets(law: &str) -> Vec<String> {
     let sets: &[&str] = match law {
         // The defaults suit large links and converge slowly with few flows. At 20 Mb/s, a user sets these values.
         "jetmax" => &["gamma=0.95", "interval=50 ms"],
         _ => &[],
     };
-    law::params(law, &sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()).unwrap()
+    sets.iter().map(|s| (*s).to_owned()).collect()
+}
+
+/// Returns the parameters of the senders of a law for the line of this simulation.
+#[must_use]
+pub fn params(law: &str) -> AnyParams {
+    law::params(law, &sets(law)).unwrap()
+}
+
+/// Returns the parameters of the routers of a law for the line of this simulation.
+#[must_use]
+pub fn router_params(law: &str) -> AnyRouterParams {
+    law::router_params(law, &sets(law)).unwrap().0
 }
 
 /// Returns a duration of `ms` milliseconds.
@@ -86,15 +97,20 @@ impl World {
     /// Creates honest flows of a law, with its router. The round-trip time is 20 ms plus the queueing delay.
     #[must_use]
     pub fn new(law: &str, flows: u32) -> Self {
-        let params = params(law);
+        Self::of(law, vec![params(law); flows as usize])
+    }
+
+    /// Creates honest flows with these parameters, and the router of a law. All laws have the same signalling.
+    #[must_use]
+    pub fn of(law: &str, senders: Vec<AnyParams>) -> Self {
         let bottleneck = Bottleneck {
-            params: params.clone(),
+            params: router_params(law),
             capacity: Rate::new(LINE).unwrap(),
             buffer: Buffer::Packets(100),
         };
-        let host = |i| Host {
-            sender: Sender::new(params.clone(), FlowInfo::of(Bytes::new(1000)), 100 + i),
-            receiver: Receiver::new(params.law().number).unwrap(),
+        let host = |(number, params): (u32, AnyParams)| Host {
+            receiver: Receiver::new(params.law().signalling.number).unwrap(),
+            sender: Sender::new(params, FlowInfo::of(Bytes::new(1000)), number),
             lie: None,
             fate: Box::new(|_| vec![ms(10)]),
             deaf: None,
@@ -102,7 +118,7 @@ impl World {
         };
         Self {
             now: Time::ZERO,
-            hosts: (0..flows).map(host).collect(),
+            hosts: (100..).zip(senders).map(host).collect(),
             lane: Direction::new(Some(bottleneck), 1, ms(10), false, Time::ZERO),
             forge: None,
             packets: BinaryHeap::new(),
@@ -234,12 +250,12 @@ impl World {
 
 /// Returns a function that changes the header of packets of this law, if they have one.
 pub fn header(law: &str, mut write: impl FnMut(&mut AnyHeader) + 'static) -> Rewrite {
-    let params = params(law);
+    let signalling = params(law).law().signalling;
     Box::new(move |wire| {
         let Ok((shim, bytes, _)) = Shim::decode(wire) else {
             return;
         };
-        if let (Kind::Data | Kind::Ack, Ok(mut header)) = (shim.kind, AnyHeader::decode(&params, bytes)) {
+        if let (Kind::Data | Kind::Ack, Ok(mut header)) = (shim.kind, AnyHeader::decode(signalling, bytes)) {
             write(&mut header);
             header.encode(&mut wire[SHIM_BYTES..]);
         }

@@ -1,7 +1,9 @@
-//! An output port with the router half of a law, its control intervals and counters. It stamps datagrams.
+//! An output port with a router, its control intervals and counters. It stamps datagrams.
 
 use levelflow_laws::offload::Counts;
-use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
+use levelflow_laws::{
+    AnyHeader, AnyRouter, AnyRouterParams, Arriving, Kind, PortInfo, PortView, RouterLaw, SignallingInfo,
+};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{Log, LoggedRouter, Sink};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
@@ -10,17 +12,17 @@ use serde::Serialize;
 use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
-/// Shortest control interval, for any round-trip times in packet headers. Laws divide by the interval.
+/// Shortest control interval, for any round-trip times in packet headers. Routers divide by the interval.
 const MIN_INTERVAL: Duration = Duration::from_us(500);
 
 /// Class of a packet, as seen by the router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketClass {
-    /// Packet with a header of the router's law, which the law may stamp.
+    /// Packet with a header of the router's signalling, which the router may stamp.
     Ours,
-    /// ACK of the router's law.
+    /// ACK of the router's signalling.
     Ack,
-    /// Packet with the shim of the router's law but an invalid header.
+    /// Packet with the shim of the router's signalling but an invalid header.
     Refused,
     /// Any other packet.
     Foreign,
@@ -33,13 +35,13 @@ pub struct PortCounters {
     pub packets: u64,
     /// Bytes of the packets that arrived, on the wire.
     pub bytes: u64,
-    /// Packets whose header the law processed.
+    /// Packets whose header the router processed.
     pub stamped: u64,
-    /// ACKs of the law.
+    /// ACKs of the signalling.
     pub acks: u64,
-    /// Packets with the shim of the law but an invalid header.
+    /// Packets with the shim of the signalling but an invalid header.
     pub refused: u64,
-    /// Packets of any other protocol or law.
+    /// Packets of any other protocol or signalling.
     pub foreign: u64,
     /// Packets dropped by the queue.
     pub dropped: u64,
@@ -60,17 +62,17 @@ pub struct Traffic {
     pub bytes: u64,
     /// Packets whose header was stamped.
     pub stamped: u64,
-    /// ACKs of the law.
+    /// ACKs of the signalling.
     pub acks: u64,
-    /// Packets with the shim of the law but an invalid header.
+    /// Packets with the shim of the signalling but an invalid header.
     pub refused: u64,
 }
 
-/// A law in operation at an output port. `S` is the sink of its log.
+/// A router in operation at an output port. `S` is the sink of its log.
 #[derive(Debug)]
 pub struct Port<S: Sink> {
     info: PortInfo,
-    params: AnyParams,
+    params: AnyRouterParams,
     law: LoggedRouter<S>,
     opened: Time,
     due: Time,
@@ -82,7 +84,7 @@ pub struct Port<S: Sink> {
 impl<S: Sink> Port<S> {
     /// Creates a port whose first control interval begins now.
     #[must_use]
-    pub fn new(params: AnyParams, info: PortInfo, now: Time) -> Self {
+    pub fn new(params: AnyRouterParams, info: PortInfo, now: Time) -> Self {
         let law = LoggedRouter::new(&params, &info, None);
         let mut port = Self {
             info,
@@ -108,10 +110,10 @@ impl<S: Sink> Port<S> {
         self.law.on_capacity(&self.params, capacity);
     }
 
-    /// Handles an arriving packet whose payload begins with these bytes. The law counts every packet, and stamps those
-    /// with a header of the law. Other packets are not changed.
+    /// Handles an arriving packet whose payload begins with these bytes. The router counts every packet, and stamps
+    /// those with a header of its signalling. Other packets are not changed.
     pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> PacketClass {
-        let class = match header(&self.params, payload) {
+        let class = match header(self.params.signalling(), payload) {
             Ok(mut header) => {
                 self.law.on_arrival(&self.params, packet, Some(&mut header));
                 header.encode(&mut payload[SHIM_BYTES..]);
@@ -136,7 +138,7 @@ impl<S: Sink> Port<S> {
     /// Handles the departure of a packet that arrived as [`PacketClass::Ours`].
     pub fn depart(&mut self, size: Bytes, payload: &mut [u8]) {
         if self.law.stamps_departures()
-            && let Ok(mut header) = header(&self.params, payload)
+            && let Ok(mut header) = header(self.params.signalling(), payload)
         {
             self.law.on_departure(&self.params, size, &mut header);
             header.encode(&mut payload[SHIM_BYTES..]);
@@ -199,15 +201,15 @@ impl<S: Sink> Port<S> {
         now.saturating_add(length)
     }
 
-    /// Returns the law's state.
+    /// Returns the router's state.
     #[must_use]
     pub fn law(&self) -> &AnyRouter {
         &self.law
     }
 
-    /// Returns the law's parameters.
+    /// Returns the router's parameters.
     #[must_use]
-    pub fn params(&self) -> &AnyParams {
+    pub fn params(&self) -> &AnyRouterParams {
         &self.params
     }
 
@@ -265,24 +267,23 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
     }
 }
 
-/// Returns the header of this law at the start of a UDP payload. A router reads only the first shim, and requires the
-/// exact header length of its law.
+/// Returns the header of this signalling at the start of a UDP payload. A router reads only the first shim, and
+/// requires the exact header length of its signalling.
 ///
 /// # Errors
 /// Returns the class of a packet that the router must not stamp.
-pub fn header(params: &<Any as Protocol>::Params, payload: &[u8]) -> Result<AnyHeader, PacketClass> {
-    let law = params.law();
+pub fn header(signalling: &SignallingInfo, payload: &[u8]) -> Result<AnyHeader, PacketClass> {
     let Ok((shim, bytes, _)) = Shim::decode(payload) else {
         return Err(PacketClass::Foreign);
     };
-    if law.number == 0 || shim.law != law.number {
+    if !signalling.is_explicit() || shim.signalling != signalling.number {
         return Err(PacketClass::Foreign);
     }
     if shim.kind == Kind::Ack {
         return Err(PacketClass::Ack);
     }
-    if bytes.len() != law.header_bytes() {
+    if bytes.len() != signalling.header_bytes() {
         return Err(PacketClass::Refused);
     }
-    AnyHeader::decode(params, bytes).map_err(|_| PacketClass::Refused)
+    AnyHeader::decode(signalling, bytes).map_err(|_| PacketClass::Refused)
 }

@@ -1,18 +1,20 @@
 //! Bindings for stepping one router, sender or buffer-sizing algorithm. Routers and senders exchange headers as bytes.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::buffers::{AnyBufferAlgorithm, Load};
 use levelflow_laws::{
-    AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
-    RouterLaw, SenderLaw,
+    AnyHeader, AnyParams, AnyRouterParams, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss, Outgoing, PortInfo,
+    PortView, RouterLaw, SenderLaw, SignallingInfo,
 };
-use levelflow_scenario::{buffer_algorithm_named, law_params, law_values};
+use levelflow_scenario::{buffer_algorithm_named, law_params, law_values, signalling_params};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::Value;
 
 use crate::error::refuse;
 
@@ -41,27 +43,45 @@ impl Sink for Page {
     }
 }
 
-/// Law with its parameters, and the log of its instances if requested.
-struct Chosen {
-    params: AnyParams,
+/// Parameters of senders or routers, and the log of their instances if requested.
+struct Chosen<P> {
+    params: P,
     values: Vec<f64>,
     page: Option<Page>,
 }
 
-impl Chosen {
-    fn new(law: &str, json: &str, logged: bool) -> PyResult<Self> {
-        let table = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+fn table(json: &str) -> PyResult<BTreeMap<String, Value>> {
+    serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+impl Chosen<AnyParams> {
+    fn law(law: &str, json: &str, logged: bool) -> PyResult<Self> {
+        let table = table(json)?;
         Ok(Self {
             params: law_params(law, &table).map_err(refuse)?,
             values: law_values(law, &table).map_err(refuse)?,
             page: logged.then(Page::new),
         })
     }
+}
 
+impl Chosen<AnyRouterParams> {
+    fn signalling(name: &str, json: &str, logged: bool) -> PyResult<Self> {
+        let (params, values) = signalling_params(name, &table(json)?).map_err(refuse)?;
+        let page = logged.then(Page::new);
+        Ok(Self { params, values, page })
+    }
+}
+
+impl<P> Chosen<P> {
     /// Starts the log of an instance. A replay compares the state of the instance after each interval or ACK.
     fn log(&self, instance: u32, role: Role) -> Option<Log<Page>> {
-        let law = LAWS.iter().find(|law| law.name == self.params.law().name)?;
-        let start = Start::new(law, role, &self.values);
+        let values = if let Role::Receiver(_) = role {
+            &[]
+        } else {
+            &self.values[..]
+        };
+        let start = Start::new(role, values);
         Some(Log::start(self.page.clone()?, instance, &start, 1))
     }
 
@@ -76,8 +96,8 @@ fn encode<'py>(py: Python<'py>, header: &AnyHeader) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &wire[..length])
 }
 
-fn decode(params: &AnyParams, wire: &[u8]) -> PyResult<AnyHeader> {
-    AnyHeader::decode(params, wire).map_err(|e| PyValueError::new_err(e.to_string()))
+fn decode(signalling: &SignallingInfo, wire: &[u8]) -> PyResult<AnyHeader> {
+    AnyHeader::decode(signalling, wire).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 fn seconds(name: &str, value: f64) -> PyResult<Duration> {
@@ -96,10 +116,10 @@ fn kind(name: &str) -> PyResult<Kind> {
     }
 }
 
-/// Router half of a law at one output port.
+/// Router half of a signalling at one output port.
 #[pyclass(module = "levelflow._core")]
 pub struct Router {
-    chosen: Chosen,
+    chosen: Chosen<AnyRouterParams>,
     law: LoggedRouter<Page>,
 }
 
@@ -110,14 +130,15 @@ impl Router {
     fn new(law: &str, capacity_bps: f64, params_json: &str, id: u32, logged: bool) -> PyResult<Self> {
         let capacity =
             Rate::new(capacity_bps).ok_or_else(|| PyValueError::new_err("capacity_bps must be at least 0"))?;
-        let chosen = Chosen::new(law, params_json, logged)?;
+        let chosen = Chosen::signalling(law, params_json, logged)?;
         let port = PortInfo { id, capacity };
-        let law = LoggedRouter::new(&chosen.params, &port, chosen.log(0, Role::Router(port)));
+        let role = Role::Router(chosen.params.signalling(), port);
+        let law = LoggedRouter::new(&chosen.params, &port, chosen.log(0, role));
         Ok(Self { chosen, law })
     }
 
     /// Processes the arrival of a packet of `size` bytes at the queue; returns the outgoing header. A packet without a
-    /// header belongs to no law.
+    /// header is foreign load.
     #[pyo3(signature = (size, header=None, queue_bytes=0))]
     fn arrive<'py>(
         &mut self,
@@ -126,7 +147,9 @@ impl Router {
         header: Option<&[u8]>,
         queue_bytes: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut header = header.map(|wire| decode(&self.chosen.params, wire)).transpose()?;
+        let mut header = header
+            .map(|wire| decode(self.chosen.params.signalling(), wire))
+            .transpose()?;
         let packet = Arriving {
             queue: Bytes::new(queue_bytes),
             ..Arriving::alone(Bytes::new(size))
@@ -138,7 +161,7 @@ impl Router {
     /// Processes the departure of a packet of `size` bytes with this header; returns the outgoing header.
     #[pyo3(signature = (header, size=1000))]
     fn depart<'py>(&mut self, py: Python<'py>, header: &[u8], size: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let mut header = decode(&self.chosen.params, header)?;
+        let mut header = decode(self.chosen.params.signalling(), header)?;
         self.law
             .on_departure(&self.chosen.params, Bytes::new(size), &mut header);
         Ok(encode(py, &header))
@@ -197,7 +220,7 @@ impl Router {
 /// Sender half of a law for one flow.
 #[pyclass(module = "levelflow._core")]
 pub struct Sender {
-    chosen: Chosen,
+    chosen: Chosen<AnyParams>,
     law: LoggedSender<Page>,
     receiver: LoggedReceiver<Page>,
 }
@@ -207,13 +230,17 @@ impl Sender {
     #[new]
     #[pyo3(signature = (law, params_json, packet_bytes, logged=false, seed=0))]
     fn new(law: &str, params_json: &str, packet_bytes: u64, logged: bool, seed: u64) -> PyResult<Self> {
-        let chosen = Chosen::new(law, params_json, logged)?;
+        let chosen = Chosen::law(law, params_json, logged)?;
         let flow = FlowInfo {
             packet_size: Bytes::new(packet_bytes),
             seed,
         };
-        let law = LoggedSender::new(&chosen.params, &flow, chosen.log(0, Role::Sender(flow)));
-        let receiver = LoggedReceiver::new(chosen.log(1, Role::Receiver));
+        let law = LoggedSender::new(
+            &chosen.params,
+            &flow,
+            chosen.log(0, Role::Sender(chosen.params.law(), flow)),
+        );
+        let receiver = LoggedReceiver::new(chosen.log(1, Role::Receiver(chosen.params.law().signalling)));
         Ok(Self { chosen, law, receiver })
     }
 
@@ -246,8 +273,8 @@ impl Sender {
             kind,
             size: self.law.packet_size(&self.chosen.params),
         };
-        let header = decode(&self.chosen.params, header)?;
-        let header = self.receiver.reflect(&self.chosen.params, &arrived, &header);
+        let header = decode(self.chosen.params.law().signalling, header)?;
+        let header = self.receiver.reflect(&arrived, &header);
         let feedback = Feedback::plain(number, kind, seconds("rtt_s", rtt_s)?, header);
         self.law.on_feedback(&self.chosen.params, now, &feedback);
         Ok(())

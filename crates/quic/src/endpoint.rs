@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_laws::{LAWS, LawInfo};
+use levelflow_laws::{LAWS, LawInfo, on_the_wire};
 use levelflow_units::Rate;
 use levelflow_wire::shim::MAX_PREFIX_BYTES;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
@@ -76,12 +76,13 @@ impl Config {
     }
 
     /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An accepting endpoint sends
-    /// ACKs under the law of the connecting endpoint.
+    /// ACKs under the signalling of the connecting endpoint, and data under its own law or the law with the name of
+    /// that signalling.
     ///
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
-        self.law_config = Some(self.rule(levelflow_host::law::for_router(name)?, sets)?);
+        self.law_config = Some(self.rule(levelflow_host::law::with_routers(name)?, sets)?);
         Ok(self)
     }
 
@@ -118,12 +119,15 @@ impl Config {
         })
     }
 
-    /// Returns the configuration for an incoming connection under the law with this number.
-    fn ruling_for(&self, law: u8) -> Option<LawConfig> {
-        if let Some(own) = self.law_config.as_ref().filter(|r| r.params.law().number == law) {
+    /// Returns the configuration for an incoming connection under the signalling with this number: the own law if it
+    /// has this signalling, otherwise the law with the name of the signalling.
+    fn config_for(&self, number: u8) -> Option<LawConfig> {
+        let own = self.law_config.as_ref();
+        if let Some(own) = own.filter(|own| own.params.law().signalling.number == number) {
             return Some(own.clone());
         }
-        let law = LAWS.iter().find(|l| l.number == law && law != 0)?;
+        let signalling = on_the_wire().find(|own| own.number == number)?;
+        let law = LAWS.iter().find(|law| law.name == signalling.name)?;
         self.rule(law, &[]).ok()
     }
 }
@@ -245,7 +249,10 @@ impl Endpoint {
         let incoming = self.inner.accept().await?;
         let server = self.server.clone()?;
         let address = incoming.remote_address();
-        let law_config = self.hub.law_of(address).and_then(|law| self.config.ruling_for(law));
+        let law_config = self
+            .hub
+            .signalling_of(address)
+            .and_then(|number| self.config.config_for(number));
         Some(Arrival {
             incoming,
             server,

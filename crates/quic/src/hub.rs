@@ -16,7 +16,7 @@ use noq::udp::RecvMeta;
 use super::flows::lock;
 use super::peer::{Core, LawConfig, Peer};
 
-/// Limit on unknown senders whose law is recorded. The table is cleared when it reaches this size.
+/// Limit on unknown senders whose signalling is recorded. The table is cleared when it reaches this size.
 const MAX_STRANGERS: usize = 4096;
 
 type Address = (IpAddr, u16);
@@ -29,7 +29,7 @@ fn key(address: SocketAddr) -> Address {
 struct Peers {
     /// Peers by address, one peer per connection, in order of registration.
     known: HashMap<Address, Vec<Weak<Peer>>>,
-    /// Latest law of unknown senders.
+    /// Latest signalling of unknown senders, as its number.
     strangers: HashMap<Address, u8>,
 }
 
@@ -60,8 +60,8 @@ impl Hub {
         peer
     }
 
-    /// Returns the law number in the latest shim of an unknown sender.
-    pub fn law_of(&self, address: SocketAddr) -> Option<u8> {
+    /// Returns the number of the signalling in the latest shim of an unknown sender.
+    pub fn signalling_of(&self, address: SocketAddr) -> Option<u8> {
         lock(&self.peers).strangers.get(&key(address)).copied()
     }
 
@@ -84,7 +84,7 @@ impl Hub {
             moved.hold(&shim, header, datagram.len(), meta);
             moved.after_batch();
         } else {
-            self.note(meta.addr, shim.law);
+            self.note(meta.addr, shim.signalling);
         }
         if shim.more
             && let Ok((second, header, after)) = Shim::decode(rest)
@@ -104,12 +104,12 @@ impl Hub {
         }
     }
 
-    fn note(&self, stranger: SocketAddr, law: u8) {
+    fn note(&self, stranger: SocketAddr, signalling: u8) {
         let strangers = &mut lock(&self.peers).strangers;
         if strangers.len() >= MAX_STRANGERS {
             strangers.clear();
         }
-        strangers.insert(key(stranger), law);
+        strangers.insert(key(stranger), signalling);
     }
 
     /// Removes the shims of all datagrams in received buffers, and closes the gaps. Datagrams that `metas` cannot

@@ -89,7 +89,7 @@ impl<P> Incoming<P> {
             flow.used = now;
             length
         } else {
-            let new = Receiver::new(shim.law).filter(|_| shim.law != 0);
+            let new = Receiver::new(shim.signalling).filter(|_| shim.signalling != 0);
             let Some(mut receiver) = new else { return };
             let Ok((_, length)) = ack(&mut receiver) else { return };
             self.begin(now, shim.flow, receiver);
@@ -104,7 +104,7 @@ impl<P> Incoming<P> {
             to: meta.addr,
             from: meta.dst_ip,
         };
-        self.keep(held, super::acks_each(shim.law));
+        self.keep(held, super::acks_each(shim.signalling));
     }
 
     /// Adds a flow, if there is room or another flow is idle.

@@ -68,15 +68,15 @@ pub use identity::{Fingerprint, Identity, Trust};
 pub use peer::{LawConfig, Status};
 pub use selector::Control;
 
-/// Numbers of the laws that need an ACK per packet: laws that count packets, and laws whose feedback is a change of the
-/// window. With other laws, the newest ACK contains all the information of older ACKs.
-static LAWS_WITH_ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let routed = LAWS.iter().filter(|law| law.number != 0);
+/// Numbers of the signallings that need an ACK per packet: those with a law that counts packets, or whose feedback is a
+/// change of the window. With others, the newest ACK contains all the information of older ACKs.
+static ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let routed = LAWS.iter().filter(|law| law.signalling.is_explicit());
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);
     let each = routed.filter(|law| law.signal == Signal::Change || counts(law.name));
-    each.map(|law| law.number).collect()
+    each.map(|law| law.signalling.number).collect()
 });
 
-fn acks_each(law: u8) -> bool {
-    LAWS_WITH_ACK_PER_PACKET.contains(&law)
+fn acks_each(signalling: u8) -> bool {
+    ACK_PER_PACKET.contains(&signalling)
 }

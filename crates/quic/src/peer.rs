@@ -185,8 +185,12 @@ impl Outgoing {
 }
 
 fn flow(law_config: &LawConfig) -> Sender {
-    let largest =
-        ETHERNET + IPV4 + UDP + SHIM_BYTES + law_config.params.law().header_bytes() + usize::from(DATAGRAM_BYTES);
+    let largest = ETHERNET
+        + IPV4
+        + UDP
+        + SHIM_BYTES
+        + law_config.params.law().signalling.header_bytes()
+        + usize::from(DATAGRAM_BYTES);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
         max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
@@ -203,8 +207,8 @@ fn flow(law_config: &LawConfig) -> Sender {
         .without_handshake()
         .with_transfer(None, None, false);
     if let Some(journal) = &law_config.journal {
-        let role = Role::Sender(info);
-        sender = sender.with_log(journal.log(law_config.params.law(), role, &law_config.values));
+        let role = Role::Sender(law_config.params.law(), info);
+        sender = sender.with_log(journal.log(role, &law_config.values));
     }
     sender
 }
@@ -445,7 +449,7 @@ impl Peer {
 fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
     outgoing.before_data(now);
     let contents = transmit.contents;
-    let prefix = SHIM_BYTES + outgoing.sender.params().law().header_bytes();
+    let prefix = SHIM_BYTES + outgoing.sender.params().law().signalling.header_bytes();
     let below = overhead(&transmit.destination);
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
         let size = (below + prefix + segment.len()) as u16;

@@ -6,15 +6,15 @@ INLINE void emkc_foreign(const struct job *job, u64 bytes)
 	job->count->words[0] += bytes;
 }
 
-INLINE void emkc_own(const struct job *job, u32 size, u32 *h)
+INLINE void emkc_own(const struct job *job, u32 size, struct emkc_header *h)
 {
 	const u64 *input = job->input->words;
 
 	job->count->words[0] += size;
-	if (!f32_above(input[2], BE32(h[2])))
+	if (!f32_above(input[2], BE32(h->price)))
 		return;
-	h[0] = BE32((u32)input[0]);
-	h[1] = BE32((u32)input[1]);
-	h[2] = BE32((u32)input[2]);
-	h[3] = BE32((u32)input[3]);
+	h->id = BE32((u32)input[0]);
+	h->seq = BE32((u32)input[1]);
+	h->price = BE32((u32)input[2]);
+	h->delta = BE32((u32)input[3]);
 }

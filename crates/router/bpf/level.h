@@ -57,13 +57,13 @@ INLINE void level_foreign(const struct job *job, u64 bytes)
 }
 
 /* Counts a flow for the time that its packet represents. */
-INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, const u32 *h, u32 elsewhere)
+INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, u32 proposal, u32 elsewhere)
 {
 	u64 time = blur(s, f32_fixed(gap, 44));
 	u32 largest = sums[EXTREMES], least = (sums[EXTREMES] >> 32) ^ F32_LARGEST;
 
 	add_saturating(&sums[GAPS], time);
-	add_saturating(&sums[PROPOSED], blur(s, f32_fixed(blur(s, f32_mul(BE32(h[5]), gap)), 8)));
+	add_saturating(&sums[PROPOSED], blur(s, f32_fixed(blur(s, f32_mul(proposal, gap)), 8)));
 	if (!f32_above(threshold, elsewhere)) {
 		if (f32_above(least, elsewhere))
 			least = elsewhere;
@@ -76,47 +76,45 @@ INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, cons
 	sums[EXTREMES] = (u64)(least ^ F32_LARGEST) << 32 | largest;
 }
 
-INLINE void level_report(const u64 *input, u32 *h)
+INLINE void level_report(const u64 *input, struct level_header *h)
 {
 	u32 level = input[0];
-	u8 *b = (u8 *)h;
 
-	if (!b[3] || f32_above(BE32(h[3]), level)) {
-		h[4] = h[3];
-		h[3] = BE32(level);
-		b[3] = b[1];
-	} else if (f32_above(BE32(h[4]), level)) {
-		h[4] = BE32(level);
+	if (!h->new_limit || f32_above(BE32(h->new_lowest), level)) {
+		h->new_second = h->new_lowest;
+		h->new_lowest = BE32(level);
+		h->new_limit = h->hop;
+	} else if (f32_above(BE32(h->new_second), level)) {
+		h->new_second = BE32(level);
 	}
-	if ((u8)input[4] > (b[0] & 0x3f))
-		b[0] = (b[0] & 0xc0) | (u8)input[4];
+	if ((u8)input[4] > (h->flags & 0x3f))
+		h->flags = (h->flags & 0xc0) | (u8)input[4];
 	if (input[1])
-		b[0] |= 0x40;
+		h->flags |= 0x40;
 }
 
-INLINE void level_own(const struct job *job, u32 size, u32 *h)
+INLINE void level_own(const struct job *job, u32 size, struct level_header *h)
 {
 	struct state *s = job->state;
-	u32 gap = BE32(h[6]), queued = BE32(h[7]) >> 8, into, elsewhere;
+	u32 gap = BE32(h->gap), proposal = BE32(h->proposal), queued = be24(h->queued), into, elsewhere;
 	u64 sum, start;
-	u8 *b = (u8 *)h;
 
-	if (b[0] & 0x80 || b[1] == 255) {
+	if (h->flags & 0x80 || h->hop == 255) {
 		level_foreign(job, size);
 		return;
 	}
 	sum = queued + level_arrive(job, size) / PS_PER_UNIT;
-	h[7] = BE32((u32)(sum > LONGEST_QUEUED ? LONGEST_QUEUED : sum) << 8);
-	b[1]++;
-	elsewhere = BE32(b[1] == b[2] ? h[2] : h[1]);
+	put_be24(h->queued, sum > LONGEST_QUEUED ? LONGEST_QUEUED : sum);
+	h->hop++;
+	elsewhere = BE32(h->hop == h->limit ? h->second : h->lowest);
 	start = ~s->kept[START] + (u64)queued * PS_PER_UNIT;
 	into = blur(s, f32_of_f64(blur(s, f64_seconds(s->now > start ? s->now - start : 0))));
 	if (f32_above(gap, into)) {
 		u32 before = blur(s, f32_of_f64(blur(s, f64_sub(f64_of_f32(gap), f64_of_f32(into)))));
 
-		level_count(s, &s->kept[LAST], s->kept[THRESHOLDS] >> 32, before, h, elsewhere);
+		level_count(s, &s->kept[LAST], s->kept[THRESHOLDS] >> 32, before, proposal, elsewhere);
 		gap = into;
 	}
-	level_count(s, s->kept, s->kept[THRESHOLDS], gap, h, elsewhere);
+	level_count(s, s->kept, s->kept[THRESHOLDS], gap, proposal, elsewhere);
 	level_report(job->input->words, h);
 }

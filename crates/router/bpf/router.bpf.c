@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Router in the kernel: counts packets that leave a device and stamps headers of its law. It runs before the queue, so
- * it sees the offered load, and lets every packet pass. It supports Ethernet without VLAN tags, IPv4, and IPv6 with at
- * most a hop-by-hop header. Fragments and all other packets are foreign load.
+ * Router in the kernel: counts packets that leave a device and stamps headers of its signalling. It runs before the
+ * queue, so it sees the offered load, and lets every packet pass. It supports Ethernet without VLAN tags, IPv4, and IPv6
+ * with at most a hop-by-hop header. Fragments and all other packets are foreign load.
  */
 #include "kernel.h"
 #include "float.h"
-#include "law.h"
-#include "laws.h" /* written by build.rs */
+#include "common.h"
+#include "signallings.h" /* written by build.rs */
 
 enum { ETHERNET = 14, UDP = 8, SHIM = 24, ACK = 3, IP_UDP = 17 };
 
@@ -39,12 +39,12 @@ struct {
 	TYPE(value, struct state);
 } STATE SEC(".maps");
 
-/* Counts foreign load, for display and for the law. */
+/* Counts foreign load, for display and for the router. */
 INLINE void foreign(const struct job *job, u64 packets, u64 bytes)
 {
 	job->count->packets += packets;
 	job->count->bytes += bytes;
-	law_foreign(job, bytes);
+	router_foreign(job, bytes);
 }
 
 INLINE void own(const struct job *job, u32 size, u32 *header)
@@ -52,17 +52,17 @@ INLINE void own(const struct job *job, u32 size, u32 *header)
 	job->count->packets++;
 	job->count->bytes += size;
 	job->count->stamped++;
-	law_own(job, size, header);
+	router_own(job, size, header);
 }
 
-/* Returns true if the law may write to the header of this payload. Counts ACKs and invalid headers of the law. */
+/* Returns true if the router may write to the header of this payload. Counts ACKs and invalid headers. */
 INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 {
 	const u8 *shim = (const u8 *)words;
 
 	if (length < SHIM || bpf_skb_load_bytes(job->skb, at, words, SHIM) < 0)
 		return 0;
-	if (words[0] != BE32(0x4c564601) || shim[6] != LAW || shim[4] > ACK || length < SHIM + (u32)shim[7])
+	if (words[0] != BE32(0x4c564601) || shim[6] != SIGNALLING || shim[4] > ACK || length < SHIM + (u32)shim[7])
 		return 0;
 	if (shim[4] == ACK) {
 		job->count->acks++;

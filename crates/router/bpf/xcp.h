@@ -42,7 +42,7 @@ INLINE void xcp_take(struct state *s, u64 *pool, u64 amount)
 		pool[1] = 0;
 }
 
-INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
+INLINE void xcp_own(const struct job *job, u32 size, struct xcp_header *h)
 {
 	const u64 *input = job->input->words;
 	struct state *s = job->state;
@@ -51,12 +51,12 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 
 	s->sums[0] += size;
 	xcp_queue(job);
-	if (!(h[2] & 0xffffff7f)) {
-		h[4] = 0;
+	if (!(h->rtt & 0xffffff7f)) {
+		h->delta_throughput = 0;
 		return;
 	}
-	rtt = blur(s, f64_min(f64_max(f64_of_f32(BE32(h[2])), SHORTEST_RTT), input[7]));
-	gap = blur(s, f64_min(f64_of_f32(BE32(h[1])), rtt));
+	rtt = blur(s, f64_min(f64_max(f64_of_f32(BE32(h->rtt)), SHORTEST_RTT), input[7]));
+	gap = blur(s, f64_min(f64_of_f32(BE32(h->gap)), rtt));
 	s->sums[1] = f64_add(s->sums[1], gap);
 	if (input[6])
 		s->sums[2] = f64_max(s->sums[2], rtt);
@@ -66,9 +66,9 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 	reclaimed = blur(s, f64_mul(negative[1], blur(s, f64_of_u32(size))));
 	reclaimed = blur(s, f64_min(reclaimed, negative[0]));
 	own = blur(s, f64_sub(granted, reclaimed));
-	asked = blur(s, f64_of_f32(BE32(h[4])));
+	asked = blur(s, f64_of_f32(BE32(h->delta_throughput)));
 	if (f64_order(asked) >= f64_order(own)) {
-		h[4] = BE32(f32_of_f64(own));
+		h->delta_throughput = BE32(f32_of_f64(own));
 	} else {
 		asked = blur(s, f64_max(asked, reclaimed ^ F64_SIGN));
 		reclaimed = blur(s, f64_add(reclaimed, blur(s, f64_sub(own, asked))));

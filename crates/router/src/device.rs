@@ -4,11 +4,10 @@
 //! The queue is that of the device's own discipline. This module neither delays nor drops packets.
 
 use levelflow_laws::offload::{Counts, Offload, Words};
-use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_laws::{AnyRouterParams, PortInfo};
 use levelflow_path::Backlog;
 use levelflow_path::port::Traffic;
 use levelflow_units::{Bytes, Duration, Time};
-use levelflow_wire::journal::Role;
 
 use super::Port;
 use super::capacity::Capacity;
@@ -77,7 +76,13 @@ impl<D: DataPath> Attached<D> {
     ///
     /// # Errors
     /// When the data path rejects its words, or the device is gone.
-    pub fn new(mut device: Device, path: D, params: AnyParams, info: PortInfo, clock: Clock) -> Result<Self, Error> {
+    pub fn new(
+        mut device: Device,
+        path: D,
+        params: AnyRouterParams,
+        info: PortInfo,
+        clock: Clock,
+    ) -> Result<Self, Error> {
         let queue = device.queue().map_err(|e| gone(&device, &e))?;
         let mut attached = Self {
             port: Port::new(params, info, clock.now()),
@@ -99,7 +104,7 @@ impl<D: DataPath> Attached<D> {
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {
-            self.port.log(logging.log(Role::Router(*self.port.info())));
+            self.port.log(logging.log(*self.port.info()));
         }
         self
     }

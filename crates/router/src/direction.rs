@@ -1,9 +1,8 @@
 //! One direction of a relay: a path hop whose packets are datagrams.
 
-use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_laws::{AnyRouterParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::journal::Role;
 use levelflow_wire::shim::{ETHERNET, IPV4, IPV6, UDP};
 
 use levelflow_host::journal::Logging;
@@ -30,11 +29,11 @@ impl Datagram for Packet {
     }
 }
 
-/// Bottleneck line with a law.
+/// Bottleneck line with a router.
 #[derive(Debug, Clone)]
 pub struct Bottleneck {
-    /// Law with its parameters.
-    pub params: AnyParams,
+    /// Parameters of the router.
+    pub params: AnyRouterParams,
     /// Rate of the line.
     pub capacity: Rate,
     /// Limit of the queue in front of the line.
@@ -98,7 +97,7 @@ impl Direction {
     /// Logs the inputs of the law at the bottleneck, if there is one. Must be called before the first packet.
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {
-            port.log(logging.log(Role::Router(*port.info())));
+            port.log(logging.log(*port.info()));
         }
     }
 

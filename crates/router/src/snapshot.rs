@@ -49,14 +49,14 @@ impl Snapshot {
     /// Creates a snapshot of a port.
     #[must_use]
     pub fn of(port: &Port, place: &str, now: Time, queue: (Bytes, u32, Bytes)) -> Self {
-        let law = port.params().law();
+        let signalling = port.params().signalling();
         Self {
             time: now.as_secs_f64(),
             place: place.to_owned(),
-            law: law.name.to_owned(),
+            law: signalling.name.to_owned(),
             capacity: port.info().capacity.bps(),
             target: port.law().target().bps(),
-            signal_name: match law.signal {
+            signal_name: match signalling.signal {
                 Signal::Rate => "rate",
                 Signal::Change => "change",
                 _ => "price",

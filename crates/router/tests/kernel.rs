@@ -11,7 +11,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use levelflow_laws::{
-    AnyHeader, AnyParams, AnyRouter, AnySender, Arriving, FlowInfo, Kind, Outgoing, PortInfo, RouterLaw, SenderLaw,
+    AnyHeader, AnyParams, AnyRouter, AnyRouterParams, AnySender, Arriving, FlowInfo, Kind, Outgoing, PortInfo,
+    RouterLaw, SenderLaw,
 };
 use levelflow_router::device::DataPath;
 use levelflow_router::kernel::{Hook, Program, attached, detach};
@@ -24,12 +25,16 @@ const PARTS: usize = 16;
 /// Environment variable for the process that a test starts and kills. Its value is the hook of the router.
 const VICTIM: &str = "LEVELFLOW_VICTIM";
 
-fn params() -> (AnyParams, PortInfo) {
-    (law("rcp"), port())
+fn params() -> (AnyRouterParams, PortInfo) {
+    (routers("rcp"), port())
 }
 
 fn law(name: &str) -> AnyParams {
     levelflow_scenario::law_params(name, &BTreeMap::new()).unwrap()
+}
+
+fn routers(name: &str) -> AnyRouterParams {
+    levelflow_scenario::signalling_params(name, &BTreeMap::new()).unwrap().0
 }
 
 fn port() -> PortInfo {
@@ -43,6 +48,7 @@ fn port() -> PortInfo {
 #[derive(Clone)]
 struct Packets {
     params: AnyParams,
+    routers: AnyRouterParams,
     /// Payload size of a datagram, bytes.
     part: usize,
     /// Number of header bytes that do not depend on the arrival time.
@@ -53,6 +59,7 @@ impl Packets {
     fn rcp() -> Self {
         Self {
             params: law("rcp"),
+            routers: routers("rcp"),
             part: 1000,
             timeless: 8,
         }
@@ -62,6 +69,7 @@ impl Packets {
     fn level() -> Self {
         Self {
             params: law("level"),
+            routers: routers("level"),
             part: 999,
             timeless: 28,
         }
@@ -81,17 +89,17 @@ impl Packets {
     /// Returns the header of a new sender after a new router has stamped it.
     fn stamped(&self) -> AnyHeader {
         let mut header = self.header();
-        let mut router = AnyRouter::new(&self.params, &port());
+        let mut router = AnyRouter::new(&self.routers, &port());
         let arriving = Arriving::alone(Bytes::new(self.part as u64));
-        router.on_arrival(&self.params, &arriving, Some(&mut header));
+        router.on_arrival(&self.routers, &arriving, Some(&mut header));
         if router.stamps_departures() {
-            router.on_departure(&self.params, arriving.size, &mut header);
+            router.on_departure(&self.routers, arriving.size, &mut header);
         }
         header
     }
 
     fn wire(&self, header: &AnyHeader) -> Vec<u8> {
-        let mut wire = vec![0; self.params.law().header_bytes()];
+        let mut wire = vec![0; self.params.law().signalling.header_bytes()];
         header.encode(&mut wire);
         wire.truncate(self.timeless);
         wire
@@ -99,7 +107,7 @@ impl Packets {
 
     /// Returns the bytes of a super-packet.
     fn datagrams(&self) -> Vec<u8> {
-        let law = self.params.law();
+        let signalling = self.params.law().signalling;
         let mut all = Vec::new();
         for number in 0..PARTS as u32 {
             let mut bytes = vec![number as u8; self.part];
@@ -108,8 +116,8 @@ impl Packets {
                 marked: false,
                 more: false,
                 unacknowledged: false,
-                law: law.number,
-                header: law.header_bytes() as u8,
+                signalling: signalling.number,
+                header: signalling.header_bytes() as u8,
                 flow: 1,
                 number,
                 time: 0,
@@ -194,7 +202,7 @@ impl Path {
                 let (shim, header, rest) = Shim::decode(&bytes[..length]).unwrap();
                 assert_eq!((length, shim.number), (packets.part, part as u32));
                 assert!(rest.iter().all(|byte| *byte == part as u8), "payload was touched");
-                headers.push(packets.wire(&AnyHeader::decode(&packets.params, header).unwrap()));
+                headers.push(packets.wire(&AnyHeader::decode(packets.params.law().signalling, header).unwrap()));
             }
         }
         headers
@@ -217,7 +225,7 @@ fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
     };
     offload(&path.sender, "lf0");
     offload(&path.router, "out");
-    let (params, part) = (packets.params.clone(), packets.part as u64);
+    let (params, part) = (packets.routers.clone(), packets.part as u64);
     let mut program = path
         .router
         .run(move || Program::attach("out", &params, &port(), Some(hook)).unwrap())

@@ -10,7 +10,7 @@ use levelflow_host::Error;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw, on_the_wire,
+    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, LAWS, Opening, Outgoing, Protocol, SenderLaw,
 };
 use levelflow_net_testing::flows::{acks, flow};
 use levelflow_router::direction::Bottleneck;
@@ -65,7 +65,7 @@ impl Setup {
 
     fn start(&self, to: SocketAddr) -> Running {
         let forward = Bottleneck {
-            params: law::params(self.law, &self.sets).unwrap(),
+            params: law::router_params(self.law, &self.sets).unwrap().0,
             capacity: Rate::new(self.mbps * 1e6).unwrap(),
             buffer: self.buffer,
         };
@@ -132,8 +132,8 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
         marked: false,
         more: false,
         unacknowledged: false,
-        law: params.law().number,
-        header: params.law().header_bytes() as u8,
+        signalling: params.law().signalling.number,
+        header: params.law().signalling.header_bytes() as u8,
         flow: 77,
         number: 5,
         time: 123,
@@ -142,7 +142,11 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
 
 #[test]
 fn packets_of_every_law_are_stamped_and_acks_find_back() {
-    for law in on_the_wire().map(|law| law.name) {
+    for law in LAWS
+        .iter()
+        .filter(|law| law.signalling.is_explicit())
+        .map(|law| law.name)
+    {
         let server = socket();
         let relay = Setup::law(law).start(local(&server));
         let params = law::params(law, &[]).unwrap();
@@ -162,7 +166,7 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
                     (200, 5, 200 - SHIM_BYTES - bytes.len())
                 );
                 assert!(rest.iter().all(|byte| *byte == 9));
-                stamped |= AnyHeader::decode(&params, bytes).unwrap() != header;
+                stamped |= AnyHeader::decode(params.law().signalling, bytes).unwrap() != header;
                 server.send_to(&[n as u8; 30], from).unwrap();
                 let (length, from) = client.recv_from(&mut room).unwrap();
                 assert_eq!((length, room[0], from), (30, n as u8, relay.address));
@@ -308,7 +312,11 @@ fn fields_that_lie_do_not_poison_a_router() {
         f32::MAX,
         f32::MIN_POSITIVE,
     ];
-    for law in on_the_wire().map(|law| law.name) {
+    for law in LAWS
+        .iter()
+        .filter(|law| law.signalling.is_explicit())
+        .map(|law| law.name)
+    {
         let server = socket();
         let relay = Setup {
             mbps: 1000.0,
@@ -319,16 +327,19 @@ fn fields_that_lie_do_not_poison_a_router() {
         let params = law::params(law, &[]).unwrap();
         let (_, good) = packet(&params, 120);
         let mut room = [0; 2000];
-        for field in (0..params.law().header_bytes()).step_by(4).map(|n| SHIM_BYTES + n) {
+        for field in (0..params.law().signalling.header_bytes())
+            .step_by(4)
+            .map(|n| SHIM_BYTES + n)
+        {
             for lie in lies {
                 let mut bytes = good.clone();
-                let end = (field + 4).min(SHIM_BYTES + params.law().header_bytes());
+                let end = (field + 4).min(SHIM_BYTES + params.law().signalling.header_bytes());
                 bytes[field..end].copy_from_slice(&lie.to_be_bytes()[..end - field]);
                 client.send_to(&bytes, relay.address).unwrap();
                 let length = server.recv(&mut room).unwrap();
                 assert_eq!(length, bytes.len());
-                let header = &bytes[SHIM_BYTES..SHIM_BYTES + params.law().header_bytes()];
-                if AnyHeader::decode(&params, header).is_err() {
+                let header = &bytes[SHIM_BYTES..SHIM_BYTES + params.law().signalling.header_bytes()];
+                if AnyHeader::decode(params.law().signalling, header).is_err() {
                     assert_eq!(&room[..length], &bytes[..], "{law}: changed a header that it refused");
                 }
             }
@@ -338,7 +349,7 @@ fn fields_that_lie_do_not_poison_a_router() {
         client.send_to(&sent, relay.address).unwrap();
         let length = server.recv(&mut room).unwrap();
         let (_, bytes, _) = Shim::decode(&room[..length]).unwrap();
-        AnyHeader::decode(&params, bytes).expect("a router writes what can be read");
+        AnyHeader::decode(params.law().signalling, bytes).expect("a router writes what can be read");
         let seen = relay.end();
         assert!(seen.signal.is_finite() && seen.target.is_finite(), "{law}: {seen:?}");
         assert!(seen.counters.intervals > 0);

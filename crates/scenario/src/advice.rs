@@ -79,7 +79,7 @@ impl Resolved {
             }
         }
         let law = flow.params.law();
-        let header = law.header_bytes() as u64;
+        let header = law.signalling.header_bytes() as u64;
         if flow.packet.get() < header {
             let size = flow.packet;
             lines.push(format!(

@@ -1,6 +1,6 @@
 //! Helpers for all steps from a scenario to a network.
 
-use levelflow_laws::{Any, AnyParams, AnyRouter, PortInfo, Protocol, RouterLaw};
+use levelflow_laws::{Any, AnyRouter, AnyRouterParams, PortInfo, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate};
 
 use crate::error::ScenarioError;
@@ -21,8 +21,8 @@ pub fn link_place(i: usize, link: &Link) -> String {
     }
 }
 
-/// Returns the initial router half of a law at a link of this capacity.
-pub fn router(capacity: Rate, params: &AnyParams) -> AnyRouter {
+/// Returns the initial router half of a signalling at a link of this capacity.
+pub fn router(capacity: Rate, params: &AnyRouterParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::buffers::sized_in_force;
 use crate::context::target;
 use crate::format::Scenario;
-use crate::laws::InForce;
+use crate::laws::{InForce, rows_of};
 use crate::network::{FlowSpec, LinkSpec, LinkState};
 use crate::profile::Profile;
 use crate::queues::queue_in_force;
@@ -85,6 +85,7 @@ impl Resolved {
         let mut described = json!({
             "name": flow.name,
             "law": flow.params.law().name,
+            "signalling": flow.params.law().signalling.name,
             "signal": signal(flow.params.law().signal),
             "params": params,
             "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
@@ -135,16 +136,36 @@ fn describe_law(law: &LawInfo) -> Value {
     json!({
         "name": law.name, "title": law.title, "source": law.source,
         "signal": signal(law.signal),
-        "cost": law.cost,
-        "number": law.number,
-        "header_bytes": law.header_bytes(),
-        "header_doc": law.header.doc.trim(),
-        "header": law.header.fields.iter().map(describe_field).collect::<Value>(),
-        "zero_together": law.header.zero_together,
-        "kernel_router": law.routers.kernel.is_some(),
+        "signalling": law.signalling.name,
+        "cost": law.signalling.cost,
+        "number": law.signalling.number,
+        "header_bytes": law.signalling.header_bytes(),
+        "header_doc": law.signalling.header.doc.trim(),
+        "header": law.signalling.header.fields.iter().map(describe_field).collect::<Value>(),
+        "zero_together": law.signalling.header.zero_together,
+        "kernel_router": law.signalling.routers.kernel.is_some(),
         "scale_invariant": law.scale_invariant,
-        "params": describe_params(law.params),
+        "params": law_rows(law),
     })
+}
+
+/// Describes the table of a law: the parameters of its senders, and of the routers of the signalling with its name.
+fn law_rows(law: &LawInfo) -> Value {
+    let mut rows = describe_params(&rows_of(law.name));
+    let routers = if law.signalling.name == law.name {
+        law.signalling.params
+    } else {
+        &[]
+    };
+    let has = |table: &[ParamSpec], row: &Value| table.iter().any(|own| row["name"] == own.name);
+    for row in rows.as_array_mut().into_iter().flatten() {
+        row["read_by"] = match (has(law.params, row), has(routers, row)) {
+            (true, true) => "senders and routers".into(),
+            (true, false) => "senders".into(),
+            _ => "routers".into(),
+        };
+    }
+    rows
 }
 
 fn describe_field(field: &Field) -> Value {
@@ -244,7 +265,7 @@ pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     let tables: Map<String, Value> = LAWS
         .iter()
-        .map(|law| (law.name.to_owned(), table_schema(law.title, law.params)))
+        .map(|law| (law.name.to_owned(), table_schema(law.title, &rows_of(law.name))))
         .collect();
     let laws = json!({ "type": "object", "properties": tables, "additionalProperties": false });
     let names: Vec<&str> = LAWS.iter().map(|l| l.name).chain(["none"]).collect();

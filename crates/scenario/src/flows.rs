@@ -8,7 +8,7 @@ use crate::choice::{LawChoice, LawTables};
 use crate::context::{Fallible, LARGEST_PACKET, propagation};
 use crate::error::ScenarioError;
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
-use crate::laws::{law_named, read_params};
+use crate::laws::{law_named, read_params, read_table};
 use crate::network::{
     AckDelaySpec, FlowSpec, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec, Routes, SessionSpec,
 };
@@ -135,7 +135,11 @@ impl FlowReader<'_> {
                 _ => return Err(ScenarioError::at(place, "a flow follows exactly one law")),
             },
         };
-        law_named(&place, name)?;
+        let info = law_named(&place, name)?;
+        if let Some(own) = own {
+            // Parameters of routers have no effect on a flow.
+            read_table(self.profile, &format!("{place}, {name}"), info.params, &[own])?;
+        }
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
         read_params(self.profile, &place, name, &layers)
     }

@@ -126,8 +126,8 @@ pub struct Link {
     /// its routers of each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
-    /// "none" for a queue without routers of laws, or parameters of laws at this link. By default, the router half of
-    /// each law whose data crosses the link runs there.
+    /// "none" for a queue without routers, or parameters of routers at this link, by signalling. By default, a link has
+    /// one router for each signalling of the data that crosses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<LawChoice>,
     /// True to add the opposite direction with the same values.

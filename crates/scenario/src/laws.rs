@@ -1,9 +1,13 @@
-//! Parameters of laws: conversion of scenario tables to values, and of values to complete tables.
+//! Parameters of laws and signallings: conversion of scenario tables to values, and of values to complete tables.
+//!
+//! A law and a signalling with one name share a table, whose rows are those of both.
 
 use std::collections::BTreeMap;
 
 use levelflow_laws::params::{ParamError, ParamSpec, Problem, Raw, Shown};
-use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, params};
+use levelflow_laws::{
+    Any, AnyParams, AnyRouterParams, LAWS, LawInfo, SIGNALLINGS, SignallingInfo, on_the_wire, params, router_params,
+};
 use serde_json::Value;
 
 use crate::choice::{LawChoice, LawTables};
@@ -13,7 +17,7 @@ use crate::format::Scenario;
 use crate::network::Network;
 use crate::profile::Profile;
 
-/// Returns the parameters that a link sets, by law; `None` if the link has a plain queue.
+/// Returns the parameters that a link sets, by signalling; `None` if the link has a plain queue.
 pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = format!("{place}, law");
     match choice {
@@ -28,7 +32,19 @@ pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<L
         }
         Some(LawChoice::Tables(tables)) => {
             for (name, table) in tables {
-                read_params(Profile::default(), &place, name, &[table])?;
+                let signalling = signalling_named(&place, name)?;
+                if signalling.name != name {
+                    let own = signalling.name;
+                    let problem = format!("the routers of {name} are those of {own}; write {{ {own} = {{ ... }} }}");
+                    return Err(ScenarioError::at(place, problem));
+                }
+                read_table(
+                    Profile::default(),
+                    &format!("{place}, {name}"),
+                    signalling.params,
+                    &[table],
+                )?;
+                read_router_params(Profile::default(), &place, name, &[table])?;
             }
             Ok(Some(tables.clone()))
         }
@@ -50,6 +66,52 @@ pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     })
 }
 
+/// Returns the signalling with this name, or that of the law with this name.
+///
+/// # Errors
+/// When routers take no part in it, or the name is unknown.
+pub fn signalling_named(place: &str, name: &str) -> Fallible<&'static SignallingInfo> {
+    let mut laws = LAWS.iter().filter(|law| law.name == name).map(|law| law.signalling);
+    let found = SIGNALLINGS.iter().find(|own| own.name == name).or_else(|| laws.next());
+    let known: Vec<&str> = on_the_wire().map(|own| own.name).collect();
+    match found {
+        Some(found) if found.is_explicit() => Ok(found),
+        Some(_) => {
+            let problem = format!("routers take no part in {name} (allowed: {})", known.join(", "));
+            Err(ScenarioError::at(place, problem))
+        }
+        None => Err(ScenarioError::at(
+            place,
+            format!("the signalling {}", unknown_key(name, &known)),
+        )),
+    }
+}
+
+/// Returns the rows of the table with this name: those of the law, then others of the signalling.
+pub fn rows_of(name: &str) -> Vec<ParamSpec> {
+    let law = LAWS
+        .iter()
+        .find(|law| law.name == name)
+        .map_or(&[][..], |law| law.params);
+    let routers = SIGNALLINGS
+        .iter()
+        .find(|own| own.name == name)
+        .map_or(&[][..], |own| own.params);
+    let others = routers.iter().filter(|row| law.iter().all(|own| own.name != row.name));
+    law.iter().chain(others).copied().collect()
+}
+
+/// Checks a table of the scenario.
+///
+/// # Errors
+/// When no law has its name, a parameter is unknown, or a value is not allowed.
+pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>) -> Fallible<()> {
+    if on_the_wire().any(|own| own.name == name) {
+        read_router_params(profile, "law", name, &[table])?;
+    }
+    read_params(profile, "law", name, &[table]).map(drop)
+}
+
 /// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
 ///
 /// # Errors
@@ -65,7 +127,20 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
 /// As [`law_params`].
 pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     law_params(law, table)?;
-    Ok(read_values(Profile::default(), "law", law, &[table])?.1)
+    let info = law_named("law", law)?;
+    read_values(Profile::default(), "law", law, info.params, &[table])
+}
+
+/// Returns the parameters of the routers of a signalling from a table, and their values in the order of its parameter
+/// table. Missing parameters have their defaults.
+///
+/// # Errors
+/// When the signalling or a parameter is unknown, or a value is not allowed.
+pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallible<(AnyRouterParams, Vec<f64>)> {
+    let info = signalling_named("law", name)?;
+    let params = read_router_params(Profile::default(), "law", info.name, &[table])?;
+    let values = read_values(Profile::default(), "law", info.name, info.params, &[table])?;
+    Ok((params, values))
 }
 
 /// Returns the values of all parameters in `rows`: their defaults, overridden by each table of `layers` in turn.
@@ -105,18 +180,21 @@ pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Value {
     rows.iter().zip(values).map(row).collect()
 }
 
-/// Returns the values of a law's parameters.
+/// Returns the values of the rows `own` of the table called `name`.
 fn read_values(
     profile: Profile,
     place: &str,
-    law: &str,
+    name: &str,
+    own: &[ParamSpec],
     layers: &[&BTreeMap<String, Value>],
-) -> Fallible<(&'static LawInfo, Vec<f64>)> {
-    let info = law_named(place, law)?;
-    Ok((
-        info,
-        read_table(profile, &format!("{place}, {law}"), info.params, layers)?,
-    ))
+) -> Fallible<Vec<f64>> {
+    let rows = rows_of(name);
+    let values = read_table(profile, &format!("{place}, {name}"), &rows, layers)?;
+    let value = |row: &ParamSpec| {
+        let of_row = rows.iter().zip(&values).find(|(other, _)| other.name == row.name);
+        *of_row.expect("a table has the rows of its parts").1
+    };
+    Ok(own.iter().map(value).collect())
 }
 
 pub fn read_params(
@@ -125,8 +203,25 @@ pub fn read_params(
     law: &str,
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyParams> {
-    let (_, values) = read_values(profile, place, law, layers)?;
-    params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
+    let info = law_named(place, law)?;
+    let values = read_values(profile, place, law, info.params, layers)?;
+    params(law, &values).map_err(|e| refused(place, law, e))
+}
+
+/// Returns the parameters of the routers of the signalling called `name`.
+pub fn read_router_params(
+    profile: Profile,
+    place: &str,
+    name: &str,
+    layers: &[&BTreeMap<String, Value>],
+) -> Fallible<AnyRouterParams> {
+    let info = signalling_named(place, name)?;
+    let values = read_values(profile, place, info.name, info.params, layers)?;
+    router_params(info.name, &values).map_err(|e| refused(place, name, e))
+}
+
+fn refused(place: &str, name: &str, error: ParamError) -> ScenarioError {
+    ScenarioError::at(format!("{place}, {name}, {}", error.name), error.to_string())
 }
 
 /// Parameters in force, as scenarios write them.
@@ -138,20 +233,20 @@ pub struct InForce {
 impl InForce {
     /// Collects the parameters of a resolved scenario.
     pub fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
-        let text = |law: &str, choice: Option<&LawChoice>| {
+        let text = |name: &str, choice: Option<&LawChoice>| {
             let own = match choice {
-                Some(LawChoice::Tables(tables)) => tables.get(law),
+                Some(LawChoice::Tables(tables)) => tables.get(name),
                 _ => None,
             };
-            let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
-            read_values(scenario.profile, "", law, &layers)
-                .map_or(Value::Null, |(info, values)| shown(info.params, &values))
+            let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
+            read_table(scenario.profile, "", &rows_of(name), &layers)
+                .map_or(Value::Null, |values| shown(&rows_of(name), &values))
         };
         let flows = scenario.flow.iter().zip(&network.flows);
         let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));
         let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
-            let names = spec.routers.iter().map(|p| p.law().name);
-            names.map(|law| (law.to_owned(), text(law, choice))).collect()
+            let names = spec.routers.iter().map(|p| p.signalling().name);
+            names.map(|name| (name.to_owned(), text(name, choice))).collect()
         });
         Self {
             flows: flows.collect(),

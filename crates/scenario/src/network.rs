@@ -2,7 +2,7 @@
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnyBufferParams;
-use levelflow_laws::{Bottleneck, Protocol};
+use levelflow_laws::{Bottleneck, Protocol, RouterParamsOf};
 use levelflow_path::Propagation;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
@@ -65,8 +65,8 @@ pub struct LinkSpec<P: Protocol> {
     pub measured: bool,
     /// Queue discipline, which selects the packets to drop or mark.
     pub queue: AnyQueueParams,
-    /// Router halves that run on this link.
-    pub routers: Vec<P::Params>,
+    /// Parameters of the routers on this link, one router per signalling.
+    pub routers: Vec<RouterParamsOf<P>>,
 }
 
 impl<P: Protocol> LinkSpec<P> {

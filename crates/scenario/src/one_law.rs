@@ -1,16 +1,16 @@
 //! Network with one law, for an engine that is compiled for this law only.
 
-use levelflow_laws::{Any, AnyParams, Registered};
+use levelflow_laws::{Any, ListedLaw, ListedSignalling, Protocol};
 
 use crate::network::{FlowSpec, LinkSpec, Network};
 
 impl Network<Any> {
-    /// Returns true if all flows and routers are of this law.
+    /// Returns true if all flows are of this law, and all routers of its signalling.
     #[must_use]
-    pub fn has_only<L: Registered>(&self) -> bool {
-        let routers = self.links.iter().flat_map(|link| &link.routers);
-        let mut params = routers.chain(self.flows.iter().map(|flow| &flow.params));
-        params.all(|params| L::own(params).is_some())
+    pub fn has_only<L: ListedLaw>(&self) -> bool {
+        let mut routers = self.links.iter().flat_map(|link| &link.routers);
+        routers.all(|params| <L as Protocol>::Signalling::own(params).is_some())
+            && self.flows.iter().all(|flow| L::own(&flow.params).is_some())
     }
 
     /// Converts the network to the types of its only law.
@@ -18,7 +18,7 @@ impl Network<Any> {
     /// # Panics
     /// When a flow or router has another law.
     #[must_use]
-    pub fn of_only<L: Registered>(self) -> Network<L> {
+    pub fn of_only<L: ListedLaw>(self) -> Network<L> {
         Network {
             duration: self.duration,
             sample: self.sample,
@@ -31,11 +31,7 @@ impl Network<Any> {
     }
 }
 
-fn own<L: Registered>(params: &AnyParams) -> L::Params {
-    L::own(params).expect("parameters of the only law").clone()
-}
-
-fn link<L: Registered>(any: LinkSpec<Any>) -> LinkSpec<L> {
+fn link<L: ListedLaw>(any: LinkSpec<Any>) -> LinkSpec<L> {
     LinkSpec {
         name: any.name,
         capacity: any.capacity,
@@ -46,14 +42,21 @@ fn link<L: Registered>(any: LinkSpec<Any>) -> LinkSpec<L> {
         changes: any.changes,
         measured: any.measured,
         queue: any.queue,
-        routers: any.routers.iter().map(own::<L>).collect(),
+        routers: {
+            let own = |params| {
+                <L as Protocol>::Signalling::own(params)
+                    .expect("of the only signalling")
+                    .clone()
+            };
+            any.routers.iter().map(own).collect()
+        },
     }
 }
 
-fn flow<L: Registered>(any: FlowSpec<Any>) -> FlowSpec<L> {
+fn flow<L: ListedLaw>(any: FlowSpec<Any>) -> FlowSpec<L> {
     FlowSpec {
         name: any.name,
-        params: own::<L>(&any.params),
+        params: L::own(&any.params).expect("of the only law").clone(),
         routes: any.routes,
         ends: any.ends,
         rtt: any.rtt,

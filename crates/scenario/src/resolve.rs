@@ -14,7 +14,7 @@ use crate::context::{Fallible, link_place, router};
 use crate::error::ScenarioError;
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Routing, Scenario};
-use crate::laws::{link_tables, read_params};
+use crate::laws::{check_table, link_tables, read_router_params};
 use crate::network::{
     FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, Network, Routes,
 };
@@ -119,7 +119,7 @@ impl Scenario {
 
     fn read_laws(&self) -> Fallible<LawTables> {
         for (name, table) in &self.law {
-            read_params(self.profile, "law", name, &[table])?;
+            check_table(self.profile, name, table)?;
         }
         Ok(self.law.clone())
     }
@@ -232,7 +232,7 @@ impl Scenario {
         }
     }
 
-    /// Adds the router half of each law to the links that its data crosses, except to links whose law is "none".
+    /// Adds one router per signalling to the links that its data crosses, except to links whose law is "none".
     fn place_routers(
         &self,
         links: &mut [LinkSpec<Any>],
@@ -240,38 +240,48 @@ impl Scenario {
         defaults: &LawTables,
     ) -> Fallible<()> {
         let mut crossing = vec![BTreeSet::new(); links.len()];
-        for flow in flows.iter().filter(|flow| flow.params.law().signal.is_explicit()) {
+        for flow in flows.iter().filter(|flow| flow.params.law().signalling.is_explicit()) {
             for &l in flow.routes.paths.iter().flat_map(|path| &path.forward) {
-                crossing[l as usize].insert(flow.params.law().name);
+                crossing[l as usize].insert(flow.params.law().signalling.name);
             }
         }
-        for ((spec, laws), (i, link, choice)) in links.iter_mut().zip(crossing).zip(self.link_choices()) {
+        for ((spec, signallings), (i, link, choice)) in links.iter_mut().zip(crossing).zip(self.link_choices()) {
             let place = link_place(i, link);
             let Some(tables) = link_tables(&place, choice)? else {
                 continue;
             };
-            for name in laws {
+            for name in signallings {
                 let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
-                spec.routers
-                    .push(read_params(self.profile, &format!("{place}, law"), name, &layers)?);
+                spec.routers.push(read_router_params(
+                    self.profile,
+                    &format!("{place}, law"),
+                    name,
+                    &layers,
+                )?);
             }
         }
         for (i, flow) in flows.iter_mut().enumerate() {
-            if !flow.params.law().signal.is_explicit() {
+            if !flow.params.law().signalling.is_explicit() {
                 continue;
             }
-            let law = flow.params.law().name;
-            let runs = |l: &u32| links[*l as usize].routers.iter().any(|p| p.law().name == law);
+            let signalling = flow.params.law().signalling.name;
+            let runs = |l: &u32| {
+                links[*l as usize]
+                    .routers
+                    .iter()
+                    .any(|p| p.signalling().name == signalling)
+            };
             let place = format!("flow {} ({})", i + 1, flow.name);
             for path in &mut flow.routes.paths {
                 path.routers = path.forward.iter().copied().filter(runs).collect();
                 match path.routers.len() {
                     0 => {
-                        let problem = format!("no link on its path runs {law}; remove law = \"none\" from one of them");
+                        let problem =
+                            format!("no link on its path runs {signalling}; remove law = \"none\" from one of them");
                         return Err(ScenarioError::at(place, problem));
                     }
                     256.. => {
-                        let problem = "its path has more than 255 routers of its law";
+                        let problem = "its path has more than 255 routers of its signalling";
                         return Err(ScenarioError::at(place, problem));
                     }
                     _ => {}
@@ -408,12 +418,12 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
     }
     let sender = AnySender::new(&flow.params, &FlowInfo::of(flow.packet));
     let gap = sender.rate().time_to_send(sender.packet_size(&flow.params))?;
-    let law = flow.params.law().name;
+    let signalling = flow.params.law().signalling.name;
     let on_path = flow.routes.first().routers.iter().map(|&l| &links[l as usize]);
     let mut routers = on_path.flat_map(|link| link.routers.iter().map(move |params| (link, params)));
     let (link, interval) = routers.find_map(|(link, params)| {
         let interval = router(link.capacity, params).interval(params);
-        (params.law().name == law && interval + interval <= gap).then_some((link, interval))
+        (params.signalling().name == signalling && interval + interval <= gap).then_some((link, interval))
     })?;
     Some(format!(
         "at its initial rate, {}, it sends a packet every {gap}, and the interval of the router of {} is \

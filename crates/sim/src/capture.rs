@@ -3,7 +3,7 @@
 //! The format is pcapng with one interface per link and times in nanoseconds. Payloads are omitted; checksums assume
 //! that they are zeros.
 
-use levelflow_laws::{Any, AnyHeader, AnyParams, Kind};
+use levelflow_laws::{Any, AnyHeader, HeaderOf, Kind, Protocol};
 use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Rate, Time};
 use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
@@ -24,20 +24,19 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 
 /// Laws whose headers can be written into a capture.
-pub trait Wire: levelflow_laws::Protocol {
-    /// Writes the header to the start of `out`; returns the number of the law and the length of the header.
-    fn wire(params: &Self::Params, header: &Self::Header, out: &mut [u8]) -> (u8, usize);
+pub trait Wire: Protocol + Sized {
+    /// Writes the header to the start of `out`; returns the number of its signalling and its length.
+    fn wire(header: &HeaderOf<Self>, out: &mut [u8]) -> (u8, usize);
 }
 
 impl Wire for Any {
-    fn wire(params: &AnyParams, header: &AnyHeader, out: &mut [u8]) -> (u8, usize) {
-        (params.law().number, header.encode(out))
+    fn wire(header: &AnyHeader, out: &mut [u8]) -> (u8, usize) {
+        (header.signalling().number, header.encode(out))
     }
 }
 
 /// Type of [`Wire::wire`].
-type Encode<P> =
-    fn(&<P as levelflow_laws::Protocol>::Params, &<P as levelflow_laws::Protocol>::Header, &mut [u8]) -> (u8, usize);
+type Encode<P> = fn(&HeaderOf<P>, &mut [u8]) -> (u8, usize);
 
 /// Link to capture.
 #[derive(Debug, Clone, PartialEq)]
@@ -131,14 +130,21 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
     }
 
     /// Captures a packet at the far end of a link.
-    pub(crate) fn pass(&mut self, now: Time, link: u32, packet: &Packet<P::Header>, params: &P::Params, whose: Whose) {
+    pub(crate) fn pass(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: &Packet<HeaderOf<P>>,
+        params: &P::Params,
+        whose: Whose,
+    ) {
         let Some((interface, nodes)) = self.interfaces[link as usize] else {
             return;
         };
         let mut header = [0; 64];
-        let (law, length) = (self.encode)(params, &packet.header, &mut header);
+        let (signalling, length) = (self.encode)(&packet.header, &mut header);
         let mut frame = [0; MAX_CAPTURED_BYTES];
-        let mut shim = shim_of(packet, law, length, whose);
+        let mut shim = shim_of(packet, signalling, length, whose);
         shim.unacknowledged = !P::transport(params).acknowledged;
         shim.encode(&mut frame[HEADERS..]);
         let end = HEADERS + shim::SHIM_BYTES + length;
@@ -170,7 +176,7 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
     }
 }
 
-fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim {
+fn shim_of<H>(packet: &Packet<H>, signalling: u8, length: usize, whose: Whose) -> Shim {
     let ack = packet.label.is_ack();
     let kind = if ack { Kind::Ack } else { packet.label.kind() };
     let flow = [u64::from(whose.entry), u64::from(whose.slot), whose.started.as_ps()];
@@ -179,7 +185,7 @@ fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim 
         marked: ack && packet.label.is_marked(),
         more: false,
         unacknowledged: false,
-        law,
+        signalling,
         header: length as u8,
         flow: flow_number(flow),
         number: packet.number,

@@ -1,6 +1,6 @@
 //! One flow of the engine: the sender, the state of its receiver, and their timers.
 
-use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
+use levelflow_laws::{FlowInfo, Protocol, ReceiverOf, SenderLaw};
 use levelflow_scenario::Application;
 use levelflow_transport::{Assembly, Bare, History, Sender};
 use levelflow_units::{Duration, Time};
@@ -62,7 +62,7 @@ pub struct Flow<P: Protocol> {
     /// Alarm for the next opening packet, or for the retransmission timeout. Few laws need the fields from here on per
     /// packet.
     pub timer: Alarm,
-    pub receiver: P::Receiver,
+    pub receiver: ReceiverOf<P>,
     pub started: Time,
     /// Number of the flow in its entry, from 0.
     pub member: u32,
@@ -92,7 +92,7 @@ impl<P: Protocol> Flow<P> {
         }
         Self {
             sender,
-            receiver: P::Receiver::default(),
+            receiver: ReceiverOf::<P>::default(),
             entry,
             pipe: NO_PIPE,
             ack_delay: u32::MAX,

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
-use levelflow_laws::{Arriving, PortInfo, Protocol, RouterLaw};
+use levelflow_laws::{Arriving, HeaderOf, PortInfo, Protocol, RouterLaw, RouterOf, RouterParamsOf};
 use levelflow_path::{Scheduler, Wire, WireLoss};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
@@ -50,16 +50,16 @@ struct Transit {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct LawPort<P: Protocol> {
-    pub params: Arc<P::Params>,
-    pub law: P::Router,
+    pub params: Arc<RouterParamsOf<P>>,
+    pub law: RouterOf<P>,
     /// Bytes dropped in the current interval.
     dropped: u64,
 }
 
 impl<P: Protocol> LawPort<P> {
-    fn new(params: &P::Params, info: &PortInfo, shared: &mut Interner<P::Params>) -> Self {
+    fn new(params: &RouterParamsOf<P>, info: &PortInfo, shared: &mut Interner<RouterParamsOf<P>>) -> Self {
         Self {
-            law: P::Router::new(params, info),
+            law: RouterOf::<P>::new(params, info),
             params: shared.of(params.clone()),
             dropped: 0,
         }
@@ -164,7 +164,7 @@ fn pace(capacity: Rate, slow: f64) -> f64 {
 
 impl<P: Protocol> Link<P> {
     /// Creates an idle link; `id` identifies its routers.
-    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, shared: &mut Interner<P::Params>) -> Self {
+    pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, shared: &mut Interner<RouterParamsOf<P>>) -> Self {
         let info = PortInfo {
             id,
             capacity: spec.capacity,
@@ -279,7 +279,7 @@ impl<P: Protocol> Link<P> {
 
     /// Handles a packet that arrives at the queue of a plain link.
     #[inline(always)] // per hop
-    pub fn offer_plain(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
+    pub fn offer_plain(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Admission {
         let arriving = self.arrive::<true>(now, id, packets);
         let size = arriving.size.get();
         if !self.fits(size, arriving.packets) {
@@ -291,7 +291,7 @@ impl<P: Protocol> Link<P> {
 
     /// Handles a packet that arrives at the queue of any link.
     #[inline(never)]
-    pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
+    pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Admission {
         let arriving = if self.fifo {
             self.arrive::<true>(now, id, packets)
         } else {
@@ -318,7 +318,7 @@ impl<P: Protocol> Link<P> {
 
     /// Updates routers and counters on an arrival, even if the packet is then dropped.
     #[inline(always)]
-    fn arrive<const FIFO: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
+    fn arrive<const FIFO: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Arriving {
         self.depart_by::<FIFO>(now, packets);
         let packet = &mut packets[id];
         let size = u64::from(packet.size);
@@ -343,7 +343,7 @@ impl<P: Protocol> Link<P> {
 
     /// Returns true if the queue discipline accepts the packet, possibly with a mark.
     #[inline(never)]
-    fn passes(&mut self, arriving: &Arriving, id: PacketId, packets: &mut Slab<P::Header>) -> bool {
+    fn passes(&mut self, arriving: &Arriving, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> bool {
         let Some(aqm) = &mut self.aqm else { return true };
         match aqm.law.on_arrival(&aqm.params, arriving, aqm.stream.unit()) {
             Verdict::Pass => true,
@@ -409,12 +409,12 @@ impl<P: Protocol> Link<P> {
 
     /// Removes from the queue every packet that has departed by `now`.
     #[inline]
-    pub fn catch_up(&mut self, now: Time, packets: &mut Slab<P::Header>) {
+    pub fn catch_up(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) {
         self.depart_by::<false>(now, packets);
     }
 
     #[inline(always)]
-    fn depart_by<const FIFO: bool>(&mut self, now: Time, packets: &mut Slab<P::Header>) {
+    fn depart_by<const FIFO: bool>(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) {
         debug_assert!(!FIFO || self.fifo);
         if FIFO && self.free_at <= now && !self.stamps {
             // The transmitter is idle: all packets have departed.
@@ -434,7 +434,7 @@ impl<P: Protocol> Link<P> {
 
     /// Removes a packet from the queue; returns true if the wire will lose it.
     #[inline(always)]
-    fn leave<const FIFO: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
+    fn leave<const FIFO: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<HeaderOf<P>>) -> bool {
         self.backlog -= u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
@@ -448,7 +448,7 @@ impl<P: Protocol> Link<P> {
 
     /// Passes a departing data packet to the router laws.
     #[inline(never)]
-    fn stamp(&mut self, packet: &mut Packet<P::Header>, size: u32) {
+    fn stamp(&mut self, packet: &mut Packet<HeaderOf<P>>, size: u32) {
         if !packet.label.is_ack() {
             for port in &mut self.ports {
                 port.law

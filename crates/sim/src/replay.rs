@@ -11,7 +11,8 @@ use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Offload;
 use levelflow_laws::params::Shown;
 use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Protocol, RouterLaw, SenderLaw, params,
+    AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnyRouterParams, AnySender, AnySignalling, ParamError, RouterLaw,
+    SenderLaw, Signalling, params, router_params,
 };
 use levelflow_units::{Duration, Time};
 use levelflow_wire::journal::{Reader, Record, Role, Stamped, Start, digest};
@@ -154,15 +155,14 @@ fn plain(error: &DecodeError) -> String {
 
 #[derive(Debug)]
 enum Half {
-    Sender(AnySender),
-    Router(Box<AnyRouter>),
+    Sender(AnyParams, AnySender),
+    Router(AnyRouterParams, Box<AnyRouter>),
     Receiver(AnyReceiver),
 }
 
 #[derive(Debug)]
 struct Instance {
     start: Start,
-    params: AnyParams,
     half: Half,
     calls: u64,
     first: Option<Time>,
@@ -184,16 +184,23 @@ type Outcome = Result<Result<(), Differs>, String>;
 
 impl Instance {
     fn new(start: &Start) -> Result<Self, String> {
-        let params = params(start.law.name, start.values())
-            .map_err(|e| format!("parameter {} of {}: {e}", e.name, start.law.name))?;
+        let (name, values) = (start.role.name(), start.values());
+        let refused = |e: ParamError| format!("parameter {} of {name}: {e}", e.name);
         let half = match &start.role {
-            Role::Sender(flow) => Half::Sender(AnySender::new(&params, flow)),
-            Role::Router(port) => Half::Router(Box::new(AnyRouter::new(&params, port))),
-            Role::Receiver => Half::Receiver(AnyReceiver::default()),
+            Role::Sender(_, flow) => {
+                let params = params(name, values).map_err(refused)?;
+                let sender = AnySender::new(&params, flow);
+                Half::Sender(params, sender)
+            }
+            Role::Router(_, port) => {
+                let params = router_params(name, values).map_err(refused)?;
+                let router = Box::new(AnyRouter::new(&params, port));
+                Half::Router(params, router)
+            }
+            Role::Receiver(_) => Half::Receiver(AnyReceiver::default()),
         };
         Ok(Self {
             start: *start,
-            params,
             half,
             calls: 0,
             first: None,
@@ -215,15 +222,16 @@ impl Instance {
     }
 
     fn decode(&self, header: &[u8]) -> Result<AnyHeader, String> {
-        let need = self.start.law.header_bytes();
+        let signalling = self.start.role.signalling();
+        let need = signalling.header_bytes();
         if header.len() != need {
             return Err(format!(
                 "a header of {} has {need} bytes, not {}",
-                self.start.law.name,
+                signalling.name,
                 header.len()
             ));
         }
-        AnyHeader::decode(&self.params, header).map_err(|e| e.to_string())
+        AnyHeader::decode(signalling, header).map_err(|e| e.to_string())
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "same type as the results of calls")]
@@ -250,41 +258,39 @@ impl Instance {
         }
         self.calls += 1;
         match self.half {
-            Half::Sender(_) => self.call_sender(record),
-            Half::Router(_) => self.call_router(record),
+            Half::Sender(..) => self.call_sender(record),
+            Half::Router(..) => self.call_router(record),
             Half::Receiver(_) => self.call_receiver(record),
         }
     }
 
     fn call_sender(&mut self, record: &Record<'_>) -> Outcome {
-        let params = self.params.clone();
         match record {
             Record::Send { now, packet, header } => {
                 self.at(*now)?;
-                let own = self.sender()?.on_send(&params, *now, packet);
+                let own = self.sender(|sender, params| sender.on_send(params, *now, packet))?;
                 return self.compare(header, &own);
             }
             Record::Feedback { now, feedback } => {
                 self.at(*now)?;
                 let header = self.decode(feedback.header)?;
-                self.sender()?
-                    .on_feedback(&params, *now, &feedback.map_header(|_| header));
+                self.sender(|sender, params| sender.on_feedback(params, *now, &feedback.map_header(|_| header)))?;
             }
             Record::Flight { now, flight } => {
                 self.at(*now)?;
-                self.sender()?.on_flight(&params, *now, flight);
+                self.sender(|sender, params| sender.on_flight(params, *now, flight))?;
             }
             Record::Restart { now, restart } => {
                 self.at(*now)?;
-                self.sender()?.on_restart(&params, *now, restart);
+                self.sender(|sender, params| sender.on_restart(params, *now, restart))?;
             }
             Record::Loss { now, loss } => {
                 self.at(*now)?;
-                self.sender()?.on_loss(&params, *now, loss);
+                self.sender(|sender, params| sender.on_loss(params, *now, loss))?;
             }
             Record::Timeout { now, next } => {
                 self.at(*now)?;
-                self.sender()?.on_timeout(&params, *now, *next);
+                self.sender(|sender, params| sender.on_timeout(params, *now, *next))?;
             }
             _ => return Err("not an input of a sender".to_owned()),
         }
@@ -292,11 +298,10 @@ impl Instance {
     }
 
     fn call_router(&mut self, record: &Record<'_>) -> Outcome {
-        let params = self.params.clone();
         match record {
             Record::Arrival { packet, header: None } => {
                 self.at(packet.now)?;
-                self.router()?.on_arrival(&params, packet, None);
+                self.router(|router, params| router.on_arrival(params, packet, None))?;
             }
             Record::Arrival {
                 packet,
@@ -304,7 +309,7 @@ impl Instance {
             } => {
                 self.at(packet.now)?;
                 let mut header = self.decode(before)?;
-                self.router()?.on_arrival(&params, packet, Some(&mut header));
+                self.router(|router, params| router.on_arrival(params, packet, Some(&mut header)))?;
                 return self.compare(after, &header);
             }
             Record::Departure {
@@ -312,18 +317,18 @@ impl Instance {
                 header: Stamped { before, after },
             } => {
                 let mut header = self.decode(before)?;
-                self.router()?.on_departure(&params, *size, &mut header);
+                self.router(|router, params| router.on_departure(params, *size, &mut header))?;
                 return self.compare(after, &header);
             }
-            Record::Capacity { capacity } => self.router()?.on_capacity(&params, *capacity),
-            Record::Absorb { counted } => self.router()?.absorb(&params, counted),
+            Record::Capacity { capacity } => self.router(|router, params| router.on_capacity(params, *capacity))?,
+            Record::Absorb { counted } => self.router(|router, params| router.absorb(params, counted))?,
             Record::Interval { elapsed, port } => {
                 if *elapsed == Duration::ZERO {
                     return Err("an interval has a length".to_owned());
                 }
                 let sum = self.intervals.checked_add(*elapsed);
                 self.intervals = sum.ok_or("intervals of more than 213 days")?;
-                self.router()?.on_interval(&params, *elapsed, port);
+                self.router(|router, params| router.on_interval(params, *elapsed, port))?;
             }
             _ => return Err("not an input of a router".to_owned()),
         }
@@ -343,20 +348,20 @@ impl Instance {
         let Half::Receiver(receiver) = &mut self.half else {
             return Err("not a receiver".to_owned());
         };
-        let ack = Any::reflect(&self.params, receiver, arrived, &header);
+        let ack = AnySignalling::reflect(receiver, arrived, &header);
         self.compare(after, &ack)
     }
 
-    fn sender(&mut self) -> Result<&mut AnySender, String> {
+    fn sender<T>(&mut self, call: impl FnOnce(&mut AnySender, &AnyParams) -> T) -> Result<T, String> {
         match &mut self.half {
-            Half::Sender(sender) => Ok(sender),
+            Half::Sender(params, sender) => Ok(call(sender, params)),
             _ => Err("not a sender".to_owned()),
         }
     }
 
-    fn router(&mut self) -> Result<&mut AnyRouter, String> {
+    fn router<T>(&mut self, call: impl FnOnce(&mut AnyRouter, &AnyRouterParams) -> T) -> Result<T, String> {
         match &mut self.half {
-            Half::Router(router) => Ok(router),
+            Half::Router(params, router) => Ok(call(router, params)),
             _ => Err("not a router".to_owned()),
         }
     }
@@ -376,23 +381,23 @@ impl Instance {
 
     fn half(&self) -> &dyn fmt::Debug {
         match &self.half {
-            Half::Sender(sender) => sender,
-            Half::Router(router) => router,
+            Half::Sender(_, sender) => sender,
+            Half::Router(_, router) => router,
             Half::Receiver(receiver) => receiver,
         }
     }
 
     fn report(self, instance: u32) -> InstanceReport {
-        let rows = self.start.law.params.iter().zip(self.start.values());
+        let rows = self.start.role.table().iter().zip(self.start.values());
         let (role, start) = match &self.start.role {
-            Role::Sender(flow) => ("sender", format!("packets of {}", flow.packet_size)),
-            Role::Router(port) => ("router", format!("port {} of {}", port.id, port.capacity)),
-            Role::Receiver => ("receiver", String::new()),
+            Role::Sender(_, flow) => ("sender", format!("packets of {}", flow.packet_size)),
+            Role::Router(_, port) => ("router", format!("port {} of {}", port.id, port.capacity)),
+            Role::Receiver(_) => ("receiver", String::new()),
         };
         let span = self.first.map_or(Duration::ZERO, |first| self.last - first);
         InstanceReport {
             instance,
-            law: self.start.law.name,
+            law: self.start.role.name(),
             role,
             start,
             params: rows

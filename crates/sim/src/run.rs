@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use derive_more::Display;
-use levelflow_laws::Protocol;
+use levelflow_laws::{HeaderOf, Protocol, Signalling};
 use levelflow_results::{Recorder, Summary};
 use levelflow_scenario::Network;
 use levelflow_units::{Duration, Time};
@@ -117,7 +117,7 @@ pub struct ParallelRun<P: Protocol> {
 impl<P: Protocol + Clone> ParallelRun<P>
 where
     Sim<P>: Send + Sync,
-    P::Header: Send,
+    HeaderOf<P>: Send,
 {
     /// Creates a run at time zero.
     #[must_use]
@@ -209,7 +209,7 @@ where
 impl<P: Protocol + Clone> Running for ParallelRun<P>
 where
     Sim<P>: Send + Sync,
-    P::Header: Send,
+    HeaderOf<P>: Send,
 {
     fn division(&self) -> &Division {
         &self.division
@@ -377,7 +377,7 @@ impl<H: Send> Shared<H> {
     /// Runs some parts, of which the first has number `first`, window by window up to `stop`.
     fn work<P>(&self, parts: &mut [Sim<P>], first: usize, next: Time, stop: Time, window: Duration) -> Rounds
     where
-        P: Protocol<Header = H>,
+        P: Protocol<Signalling: Signalling<Header = H>>,
     {
         let _guard = self.barrier.guard();
         let before: Vec<u64> = parts.iter().map(Sim::events).collect();
@@ -410,7 +410,13 @@ impl<H: Send> Shared<H> {
         rounds
     }
 
-    fn run_window<P: Protocol<Header = H>>(&self, part: &mut Sim<P>, number: usize, turn: usize, end: Time) {
+    fn run_window<P: Protocol<Signalling: Signalling<Header = H>>>(
+        &self,
+        part: &mut Sim<P>,
+        number: usize,
+        turn: usize,
+        end: Time,
+    ) {
         part.run_before(end);
         let next = part.depart(end);
         self.next[turn][number].store(next.as_ps(), Ordering::Relaxed);

@@ -8,7 +8,7 @@ use levelflow_laws::emkc::Emkc;
 use levelflow_laws::jetmax::JetMax;
 use levelflow_laws::newreno::NewReno;
 use levelflow_laws::rcp::Rcp;
-use levelflow_laws::{Any, Registered};
+use levelflow_laws::{Any, HeaderOf, ListedLaw};
 use levelflow_scenario::Network;
 
 use crate::engine::Sim;
@@ -29,10 +29,10 @@ const ENGINES: [Engine; 6] = [
     only::<Dctcp>(),
 ];
 
-const fn only<L: Registered + Clone + Debug + 'static>() -> Engine
+const fn only<L: ListedLaw + Clone + Debug + 'static>() -> Engine
 where
     Sim<L>: Debug + Send + Sync,
-    L::Header: Send,
+    HeaderOf<L>: Send,
 {
     (Network::has_only::<L>, |network, threads| {
         Box::new(ParallelRun::new(network.of_only::<L>(), threads))

@@ -21,6 +21,7 @@ mod queues;
 mod replay;
 mod routes;
 mod scheduled_queues;
+mod signalling;
 mod sperc;
 mod threads;
 mod timers;

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use levelflow_laws::{
-    Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, PortInfo, PortView, SenderLaw, params,
+    Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, PortInfo, PortView, SIGNALLINGS,
+    SenderLaw, SignallingInfo, params, router_params,
 };
 use levelflow_sim::replay::{Replay, replay};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -26,15 +27,17 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
     let params = params(law.name, &values).unwrap();
-    let log = |instance, role| Some(Log::start(page.clone(), instance, &Start::new(law, role, &values), 1));
+    let of_routers: Vec<f64> = law.signalling.params.iter().map(|row| row.default).collect();
+    let routers = router_params(law.signalling.name, &of_routers).unwrap();
+    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values), 1));
     let flow = FlowInfo::of(Bytes::new(1000));
     let port = PortInfo {
         id: 3,
         capacity: Rate::clamped(1e7),
     };
-    let mut router = LoggedRouter::new(&params, &port, log(0, Role::Router(port)));
-    let mut senders = [1, 2].map(|i| LoggedSender::new(&params, &flow, log(i, Role::Sender(flow))));
-    let mut receivers = [3, 4].map(|i| LoggedReceiver::new(log(i, Role::Receiver)));
+    let mut router = LoggedRouter::new(&routers, &port, log(0, Role::Router(law.signalling, port), &of_routers));
+    let mut senders = [1, 2].map(|i| LoggedSender::new(&params, &flow, log(i, Role::Sender(law, flow), &values)));
+    let mut receivers = [3, 4].map(|i| LoggedReceiver::new(log(i, Role::Receiver(law.signalling), &[])));
     for number in 0..100 {
         for (i, sender) in senders.iter_mut().enumerate() {
             let now = Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + i as u64 * 1_000);
@@ -46,8 +49,8 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
                 queue: Bytes::new(40 * u64::from(number % 7)),
                 ..Arriving::alone(size)
             };
-            router.on_arrival(&params, &packet, Some(&mut header));
-            router.on_departure(&params, size, &mut header);
+            router.on_arrival(&routers, &packet, Some(&mut header));
+            router.on_departure(&routers, size, &mut header);
             let next = number + 1;
             match number % 25 {
                 11 => sender.on_loss(
@@ -62,7 +65,7 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
                 23 => sender.on_timeout(&params, now, next),
                 _ => {
                     let arrived = Arrived { now, kind, size };
-                    let header = receivers[i].reflect(&params, &arrived, &header);
+                    let header = receivers[i].reflect(&arrived, &header);
                     let feedback = Feedback::plain(number, kind, Duration::from_us(6_543), header);
                     sender.on_feedback(&params, now + Duration::from_us(500), &feedback);
                 }
@@ -72,9 +75,9 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
             now: Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + 2_000),
             ..Arriving::alone(Bytes::new(40))
         };
-        router.on_arrival(&params, &ack, None);
+        router.on_arrival(&routers, &ack, None);
         if number % 10 == 9 {
-            router.on_interval(&params, Duration::from_us(70_000 + u64::from(number)), &PortView::IDLE);
+            router.on_interval(&routers, Duration::from_us(70_000 + u64::from(number)), &PortView::IDLE);
         }
     }
     drop((router, senders, receivers));
@@ -127,15 +130,15 @@ fn a_difference_is_found_and_told() {
 #[test]
 fn what_a_data_path_counted_is_done_again() {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
-    let laws: Vec<&LawInfo> = LAWS.iter().filter(|law| law.routers.kernel.is_some()).collect();
-    for (instance, law) in (0..).zip(&laws) {
-        let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
-        let params = params(law.name, &values).unwrap();
+    let kernel: Vec<&SignallingInfo> = SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()).collect();
+    for (instance, own) in (0..).zip(kernel.iter().copied()) {
+        let values: Vec<f64> = own.params.iter().map(|row| row.default).collect();
+        let params = router_params(own.name, &values).unwrap();
         let port = PortInfo {
             id: 3,
             capacity: Rate::clamped(1e7),
         };
-        let log = Log::start(page.clone(), instance, &Start::new(law, Role::Router(port), &values), 1);
+        let log = Log::start(page.clone(), instance, &Start::new(Role::Router(own, port), &values), 1);
         let mut router = LoggedRouter::new(&params, &port, Some(log));
         for i in 1..20 {
             let mut counted = [i; 19];
@@ -147,7 +150,7 @@ fn what_a_data_path_counted_is_done_again() {
     }
     let done = of(&page.0.lock().unwrap());
     assert_eq!(done.difference, None);
-    assert!(done.instances.len() == laws.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
+    assert!(done.instances.len() == kernel.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
 }
 
 /// Flipped bits may belong to inputs that the law does not use, so not every flip is an error. No flip causes a panic.
@@ -195,8 +198,9 @@ fn what_no_law_is_told_is_refused() {
         }
         replay(&log).unwrap_err().to_string()
     };
-    let start = |role| (0, Record::Start(Start::new(law, role, &values)));
-    let sender = Role::Sender(FlowInfo::of(Bytes::new(100)));
+    let start = |role, values: &[f64]| (0, Record::Start(Start::new(role, values)));
+    let sender = start(Role::Sender(law, FlowInfo::of(Bytes::new(100))), &values);
+    let receiver = start(Role::Receiver(law.signalling), &[]);
     let loss = |now| Record::Loss {
         now: Time::from_ps(now),
         loss: Loss {
@@ -208,9 +212,9 @@ fn what_no_law_is_told_is_refused() {
     let state = Record::State { digest: 1 };
     for (records, says) in [
         (vec![(0, state)], "has not begun"),
-        (vec![start(sender), start(sender)], "begins twice"),
-        (vec![start(Role::Receiver), (0, loss(1))], "not an input of"),
-        (vec![start(sender), (0, loss(2)), (0, loss(1))], "time goes back"),
+        (vec![sender, sender], "begins twice"),
+        (vec![receiver, (0, loss(1))], "not an input of"),
+        (vec![sender, (0, loss(2)), (0, loss(1))], "time goes back"),
     ] {
         let error = log(&records);
         assert!(error.contains(says) && !error.contains('\n'), "{error}");

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
+use levelflow_laws::{AnyRouterParams, Arriving, PortInfo, RouterLaw};
 use levelflow_path::scheduler::{Classes, FlowKey};
 use levelflow_path::{Backlog, Datagram, Departure, Hop, HopCounters, HopLaw, Settings};
 use levelflow_results::Delays;
@@ -158,8 +158,9 @@ impl Direction {
         let ours = spec.filter(|_| form == Form::User);
         let law = ours.and_then(|s| Some((s.routers.first()?, s.capacity)));
         let id = plan.link.map_or(0, |l| l as u32) + 1;
-        let port =
-            |(params, capacity): (&AnyParams, _)| Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO);
+        let port = |(params, capacity): (&AnyRouterParams, _)| {
+            Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO)
+        };
         let watched = Watched {
             port: law.map(port),
             interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),

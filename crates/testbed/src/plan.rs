@@ -262,10 +262,10 @@ pub fn plan(resolved: &Resolved, setup: Setup) -> Result<Plan, Error> {
 
 fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     let refuse = |problem: &str| Err(Error::input(format!("link {}: {problem}", link.name)));
-    let law = link
+    let router = link
         .routers
         .first()
-        .filter(|law| form == Form::Kernel && law.law().routers.kernel.is_none());
+        .filter(|router| form == Form::Kernel && router.signalling().routers.kernel.is_none());
     if !matches!(link.queue, AnyQueueParams::DropTail(())) && form == Form::Kernel {
         return refuse("the kernel's token buckets are drop-tail; other queues need --form user");
     }
@@ -279,11 +279,11 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
         return refuse("buffers in the testbed keep their size");
     }
     if link.routers.len() > 1 {
-        return refuse("the testbed runs one law at a link; flows of several laws cross this one");
+        return refuse("the testbed runs one router at a link; flows of several signallings cross this one");
     }
-    if let Some(law) = law {
-        let name = law.law().name;
-        let allowed = law::names(|law| law.routers.kernel.is_some());
+    if let Some(router) = router {
+        let name = router.signalling().name;
+        let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
         return refuse(&format!(
             "{name} has no kernel form; allowed: {allowed}, or --form user"
         ));

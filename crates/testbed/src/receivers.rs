@@ -145,7 +145,7 @@ impl Arrivals {
         }
         let flow = match self.flows.entry(shim.flow) {
             hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(room) => room.insert(Receiver::new(shim.law)?),
+            hash_map::Entry::Vacant(room) => room.insert(Receiver::new(shim.signalling)?),
         };
         let received = Received {
             shim: &shim,

@@ -1,7 +1,7 @@
 //! Kernel queues of a testbed: a token bucket on the sending node's device, behind the program of the law. One thread
 //! closes the control intervals of all laws, and reads all queues every [`QUEUE_READ_INTERVAL`].
 
-use levelflow_laws::{AnyParams, PortInfo, RouterLaw};
+use levelflow_laws::{AnyRouterParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
 
 use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
@@ -20,8 +20,8 @@ pub struct TokenBucket {
     pub device: Device,
     /// First reading of the queue, before any flow starts. Counts of the run are relative to it.
     pub queue: Queue,
-    /// Program in front of the queue, if a law runs there.
-    pub law: Option<(Program, AnyParams, PortInfo)>,
+    /// Program in front of the queue, if a router runs there.
+    pub law: Option<(Program, AnyRouterParams, PortInfo)>,
 }
 
 /// Source of queue readings: the device alone, or the router attached to it.

@@ -2,16 +2,18 @@
 
 use std::ops::Deref;
 
-use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Flight, Loss, Outgoing, Protocol, Restart, SenderLaw};
+use levelflow_laws::{
+    Any, AnyHeader, AnyParams, Feedback, Flight, HeaderOf, Loss, Outgoing, Protocol, Restart, SenderLaw,
+};
 use levelflow_units::Time;
 use levelflow_wire::journal::{LoggedSender, Sink};
 
 /// Law that controls a sender, with or without a log of its inputs.
 pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
     /// Calls [`SenderLaw::on_send`].
-    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header;
+    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> HeaderOf<P>;
     /// Calls [`SenderLaw::on_feedback`].
-    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>);
+    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<HeaderOf<P>>);
     /// Calls [`SenderLaw::on_flight`].
     fn on_flight(&mut self, params: &P::Params, now: Time, flight: &Flight);
     /// Calls [`SenderLaw::on_restart`].
@@ -37,12 +39,12 @@ impl<S> Deref for Bare<S> {
 
 impl<P: Protocol> Controller<P> for Bare<P::Sender> {
     #[inline]
-    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header {
+    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> HeaderOf<P> {
         self.0.on_send(params, now, packet)
     }
 
     #[inline(always)]
-    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>) {
+    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<HeaderOf<P>>) {
         self.0.on_feedback(params, now, feedback);
     }
 

@@ -1,6 +1,6 @@
 //! Receiver on the wire: ACKs, and the history of packets received.
 
-use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, LawInfo, Protocol};
+use levelflow_laws::{AnyHeader, AnyReceiver, AnySignalling, Arrived, Kind, SIGNALLINGS, Signalling, SignallingInfo};
 use levelflow_units::{Bytes, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
@@ -13,9 +13,8 @@ pub const LONGEST_ACK: usize = MAX_PREFIX_BYTES + HISTORY_BYTES;
 /// One flow at its receiver.
 #[derive(Debug)]
 pub struct Receiver {
-    number: u8,
-    /// Parameters and receiver of the law; none if the law has no header.
-    law: Option<(AnyParams, AnyReceiver)>,
+    signalling: &'static SignallingInfo,
+    state: AnyReceiver,
     history: History,
 }
 
@@ -24,7 +23,7 @@ pub struct Receiver {
 pub struct Received<'a> {
     /// Shim of the packet.
     pub shim: &'a Shim,
-    /// Header of the law, which follows the shim.
+    /// Header that follows the shim.
     pub header: &'a [u8],
     /// Size on the wire.
     pub size: Bytes,
@@ -33,20 +32,12 @@ pub struct Received<'a> {
 }
 
 impl Receiver {
-    /// Creates a receiver for flows of the law with this number; none if there is no such law.
+    /// Creates a receiver for flows of the signalling with this number; none if there is no such signalling.
     #[must_use]
-    pub fn new(law: u8) -> Option<Self> {
-        let law_of = |number| {
-            let info = LAWS.iter().find(|l| l.number == number)?;
-            default_params(info)
-        };
-        let receiver = match law {
-            0 => None,
-            number => Some((law_of(number)?, AnyReceiver::default())),
-        };
+    pub fn new(number: u8) -> Option<Self> {
         Some(Self {
-            number: law,
-            law: receiver,
+            signalling: SIGNALLINGS.iter().find(|own| own.number == number)?,
+            state: AnyReceiver::default(),
             history: History::default(),
         })
     }
@@ -56,7 +47,7 @@ impl Receiver {
     /// it then fits into `room` bytes. An ACK should not be longer than its packet.
     ///
     /// # Errors
-    /// When the packet does not belong to this flow's law.
+    /// When the packet does not belong to this flow's signalling.
     ///
     /// # Panics
     /// When `out` is shorter than [`LONGEST_ACK`].
@@ -76,23 +67,17 @@ impl Receiver {
         if shim.kind == Kind::Ack {
             return Err(Rejected::UnknownFlow);
         }
-        if shim.law != self.number {
-            return Err(Rejected::Law);
+        let own = self.signalling;
+        if shim.signalling != own.number || header.len() != own.header_bytes() {
+            return Err(Rejected::Signalling);
         }
-        let length = match &mut self.law {
-            None if header.is_empty() => 0,
-            None => return Err(Rejected::Law),
-            Some((params, _)) if header.len() != params.law().header_bytes() => return Err(Rejected::Law),
-            Some((params, receiver)) => {
-                let header = AnyHeader::decode(params, header).map_err(Rejected::Header)?;
-                let arrived = Arrived {
-                    now,
-                    kind: shim.kind,
-                    size,
-                };
-                Any::reflect(params, receiver, &arrived, &header).encode(&mut out[SHIM_BYTES..])
-            }
+        let header = AnyHeader::decode(own, header).map_err(Rejected::Header)?;
+        let arrived = Arrived {
+            now,
+            kind: shim.kind,
+            size,
         };
+        let length = AnySignalling::reflect(&mut self.state, &arrived, &header).encode(&mut out[SHIM_BYTES..]);
         let ack = Shim {
             kind: Kind::Ack,
             marked,
@@ -108,12 +93,6 @@ impl Receiver {
         out[length..end].copy_from_slice(&self.history.below(shim.number).to_be_bytes());
         Ok((order, end))
     }
-}
-
-/// Returns the parameters of a law, all at their defaults.
-pub(super) fn default_params(law: &LawInfo) -> Option<AnyParams> {
-    let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
-    levelflow_laws::params(law.name, &values).ok()
 }
 
 #[cfg(test)]

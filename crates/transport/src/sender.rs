@@ -4,7 +4,7 @@ mod losses;
 
 use std::marker::PhantomData;
 
-use levelflow_laws::{Feedback, Kind, Opening, Outgoing};
+use levelflow_laws::{Feedback, HeaderOf, Kind, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -371,7 +371,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     /// Returns the packet to send now, if one is due, and records it with `tag`.
-    pub fn poll_transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
+    pub fn poll_transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<HeaderOf<P>>> {
         let may_send = !self.open || self.may_send();
         if !may_send || self.departure(rules.limits) > now {
             return None;
@@ -381,7 +381,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// Same as [`poll_transmit`](Self::poll_transmit), for a host that has checked pacing and congestion window.
     #[inline(always)]
-    pub fn transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
+    pub fn transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<HeaderOf<P>>> {
         if !self.open {
             if now >= self.stop {
                 return None;
@@ -394,7 +394,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     /// Sends a data packet of a size chosen by the host.
-    pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<P::Header> {
+    pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<HeaderOf<P>> {
         let chunk = Chunk {
             offset: self.position,
             length: size,
@@ -403,11 +403,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     /// Returns the packet that signals the end of the flow.
-    pub fn transmit_end(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Transmit<P::Header> {
+    pub fn transmit_end(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Transmit<HeaderOf<P>> {
         self.control(rules, now, Kind::Fin, tag)
     }
 
-    fn control(&mut self, rules: &Rules<'_, P>, now: Time, kind: Kind, tag: T) -> Transmit<P::Header> {
+    fn control(&mut self, rules: &Rules<'_, P>, now: Time, kind: Kind, tag: T) -> Transmit<HeaderOf<P>> {
         self.send(rules, now, kind, Chunk::NONE, rules.limits.control, tag)
     }
 
@@ -445,7 +445,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         chunk: Chunk,
         size: u16,
         tag: T,
-    ) -> Transmit<P::Header> {
+    ) -> Transmit<HeaderOf<P>> {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         if number == 0 && self.law.paces() {
@@ -501,7 +501,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// Handles an ACK. The law is notified first of the losses that the ACK shows, then of the ACK itself.
     #[inline(always)]
-    pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<P::Header>) -> Acked {
+    pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<HeaderOf<P>>) -> Acked {
         let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
         if rules.transport.takes_samples() {
             self.check_app_limited();

@@ -6,8 +6,8 @@ mod timers;
 use std::collections::BTreeMap;
 
 use levelflow_laws::{
-    AnyHeader, AnyParams, AnyRouter, Arriving, FlowInfo, Kind, LAWS, LawInfo, PortInfo, PortView, RouterLaw, SenderLaw,
-    Signal, on_the_wire,
+    AnyHeader, AnyParams, AnyRouter, AnyRouterParams, Arriving, FlowInfo, Kind, LAWS, LawInfo, PortInfo, PortView,
+    RouterLaw, SenderLaw, Signal,
 };
 use levelflow_path::{Datagram, Hop, Port, Propagation, Settings};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -43,6 +43,13 @@ pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
     let values: Vec<f64> = table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
     levelflow_laws::params(law, &values).unwrap()
+}
+
+/// Returns the parameters of the routers of a law, all at their defaults.
+fn router_params(law: &str) -> AnyRouterParams {
+    let signalling = LAWS.iter().find(|info| info.name == law).unwrap().signalling;
+    let values: Vec<f64> = signalling.params.iter().map(|row| row.default).collect();
+    levelflow_laws::router_params(signalling.name, &values).unwrap()
 }
 
 fn rate(text: &str) -> Rate {
@@ -91,7 +98,7 @@ impl World {
     fn new(law: &str, flows: u32, router: bool) -> Self {
         let params = params(law);
         let capacity = rate("50 Mb/s");
-        let number = params.law().number;
+        let number = params.law().signalling.number;
         let settings = Settings {
             rate: Some(capacity),
             wire: Propagation {
@@ -100,7 +107,7 @@ impl World {
             },
             ..Settings::default()
         };
-        let port = router.then(|| Port::new(params.clone(), PortInfo { id: 1, capacity }, Time::ZERO));
+        let port = router.then(|| Port::new(router_params(law), PortInfo { id: 1, capacity }, Time::ZERO));
         Self {
             now: Time::ZERO,
             senders: (0..flows)
@@ -293,7 +300,7 @@ fn acks_that_overtake_each_other_all_count() {
 
 #[test]
 fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
-    for law in LAWS.iter().filter(|l| l.signal.is_explicit()) {
+    for law in LAWS.iter().filter(|l| l.signalling.is_explicit()) {
         let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         let mut random = random(3);
         world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("20 Mb/s"))];
@@ -362,7 +369,12 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 #[test]
 fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
     // Without its router, ABC is CUBIC, which grows while no packet is lost.
-    for law in on_the_wire().map(|law| law.name).filter(|law| *law != "abc") {
+    for law in LAWS
+        .iter()
+        .filter(|law| law.signalling.is_explicit())
+        .map(|law| law.name)
+        .filter(|law| *law != "abc")
+    {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
         world.run(ms(5_000));
@@ -379,9 +391,9 @@ fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
 
 #[test]
 fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
-    for law in on_the_wire() {
-        let params = params(law.name);
-        let mut sender = Sender::new(params.clone(), FlowInfo::of(PACKET), 5);
+    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+        let params = router_params(law.name);
+        let mut sender = Sender::new(self::params(law.name), FlowInfo::of(PACKET), 5);
         let mut router = AnyRouter::new(
             &params,
             &PortInfo {
@@ -428,11 +440,11 @@ fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHe
     let mut wire = [0; MAX_PREFIX_BYTES];
     let now = Time::ZERO + ms(at);
     sender.transmit_sized(now, at * 1_000_000, PACKET.get() as u16, false, &mut wire);
-    let mut header = AnyHeader::decode(sender.params(), &wire[SHIM_BYTES..]).unwrap();
+    let mut header = AnyHeader::decode(sender.params().law().signalling, &wire[SHIM_BYTES..]).unwrap();
     router(&mut header);
     header.encode(&mut wire[SHIM_BYTES..]);
     let (shim, header, _) = Shim::decode(&wire).unwrap();
-    let mut receiver = Receiver::new(shim.law).unwrap();
+    let mut receiver = Receiver::new(shim.signalling).unwrap();
     let mut out = [0; MAX_PREFIX_BYTES];
     receiver
         .ack(
@@ -469,8 +481,8 @@ fn only_true_acks_count() {
         ),
         Rejected::UnknownFlow
     );
-    assert_eq!(refused(Shim { law: 3, ..shim }, &header), Rejected::Law);
-    assert_eq!(refused(shim, &header[..27]), Rejected::Law);
+    assert_eq!(refused(Shim { signalling: 3, ..shim }, &header), Rejected::Signalling);
+    assert_eq!(refused(shim, &header[..27]), Rejected::Signalling);
     assert_eq!(refused(Shim { number: 1, ..shim }, &header), Rejected::Unknown);
     assert_eq!(
         refused(
@@ -539,7 +551,7 @@ fn what_the_law_asks_for_is_what_leaves() {
 /// QUIC opens its connections itself: a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
-    for law in on_the_wire() {
+    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         let mut out = [0; MAX_PREFIX_BYTES];
@@ -552,7 +564,7 @@ fn without_a_handshake_of_its_own_a_law_paces_at_once() {
 
 #[test]
 fn the_first_packet_leaves_alone() {
-    for law in on_the_wire() {
+    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         sender.transmit_sized(now, 0, 1200, false, &mut [0; MAX_PREFIX_BYTES]);

@@ -7,8 +7,8 @@ use levelflow_laws::bytes::DecodeError;
 pub enum Rejected {
     /// Wrong flow, or wrong kind of packet.
     UnknownFlow,
-    /// Wrong law.
-    Law,
+    /// Wrong signalling.
+    Signalling,
     /// ACK of a packet that was never sent or is no longer tracked.
     Unknown,
     /// ACK of a packet that was acked before.
@@ -22,7 +22,7 @@ pub enum Rejected {
 /// Rejected ACKs, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Rejections {
-    /// [`Rejected::UnknownFlow`] and [`Rejected::Law`].
+    /// [`Rejected::UnknownFlow`] and [`Rejected::Signalling`].
     pub stranger: u64,
     /// [`Rejected::Unknown`].
     pub unknown: u64,
@@ -38,7 +38,7 @@ impl Rejections {
     /// Counts one rejection.
     pub fn count(&mut self, refused: Rejected) {
         *match refused {
-            Rejected::UnknownFlow | Rejected::Law => &mut self.stranger,
+            Rejected::UnknownFlow | Rejected::Signalling => &mut self.stranger,
             Rejected::Unknown => &mut self.unknown,
             Rejected::Replayed => &mut self.replayed,
             Rejected::Time => &mut self.time,

@@ -70,7 +70,7 @@ impl<S: Sink> WireSender<S> {
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
         let law = LoggedSender::new(&params, &info, None);
-        let least = (SHIM_BYTES + params.law().header_bytes()) as u16;
+        let least = (SHIM_BYTES + params.law().signalling.header_bytes()) as u16;
         Self {
             sender: Sender::new(law, &transport, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
             limits: Limits {
@@ -310,7 +310,7 @@ impl<S: Sink> WireSender<S> {
             marked: false,
             more,
             unacknowledged: !self.transport.acknowledged,
-            law: self.params.law().number,
+            signalling: self.params.law().signalling.number,
             header: length as u8,
             flow: self.flow,
             number: packet.number,
@@ -366,9 +366,9 @@ impl<S: Sink> WireSender<S> {
         if shim.kind != Kind::Ack || shim.flow != self.flow {
             return Err(Rejected::UnknownFlow);
         }
-        let law = self.params.law();
-        if shim.law != law.number || header.len() != law.header_bytes() {
-            return Err(Rejected::Law);
+        let signalling = self.params.law().signalling;
+        if shim.signalling != signalling.number || header.len() != signalling.header_bytes() {
+            return Err(Rejected::Signalling);
         }
         let (kind, sent, acked) = self.sender.sent(shim.number).ok_or(Rejected::Unknown)?;
         if acked {
@@ -377,7 +377,7 @@ impl<S: Sink> WireSender<S> {
         if !(sent..=stamp_ns).contains(&shim.time) {
             return Err(Rejected::Time);
         }
-        let header = AnyHeader::decode(&self.params, header).map_err(Rejected::Header)?;
+        let header = AnyHeader::decode(signalling, header).map_err(Rejected::Header)?;
         Ok((kind, header))
     }
 }

@@ -20,60 +20,100 @@ pub use reader::Reader;
 
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
-    Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
+    Arrived, Arriving, Feedback, Flight, FlowInfo, LawInfo, Loss, Outgoing, ParamSpec, PortInfo, PortView, Restart,
+    SignallingInfo,
 };
 
 /// Magic number of a log: "LVJ", then the format version.
-pub const MAGIC: [u8; 4] = *b"LVJ\x04";
+pub const MAGIC: [u8; 4] = *b"LVJ\x05";
 /// Limit on the length of a record, bytes.
 pub const MAX_RECORD_BYTES: usize = 1024;
-/// Limit on the number of parameters of a law.
+/// Limit on the number of parameters in a table.
 pub const MOST_PARAMS: usize = 24;
 
-/// Half of a law, with the inputs of its constructor.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Instance of a law or of a signalling, with the inputs of its constructor.
+#[derive(Debug, Clone, Copy)]
 pub enum Role {
-    /// Sender half, for one flow.
-    Sender(FlowInfo),
-    /// Router half, for one output port.
-    Router(PortInfo),
-    /// Receiver half, for one flow.
-    Receiver,
+    /// Sender of a law, for one flow.
+    Sender(&'static LawInfo, FlowInfo),
+    /// Router of a signalling, for one output port.
+    Router(&'static SignallingInfo, PortInfo),
+    /// Receiver of a signalling, for one flow.
+    Receiver(&'static SignallingInfo),
 }
 
-/// Description of an instance at its start: its law, half and parameters.
+impl PartialEq for Role {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+            && match (self, other) {
+                (Self::Sender(_, own), Self::Sender(_, other)) => own == other,
+                (Self::Router(_, own), Self::Router(_, other)) => own == other,
+                (Self::Receiver(_), Self::Receiver(_)) => true,
+                _ => false,
+            }
+    }
+}
+
+impl Role {
+    /// Returns the name of the law or signalling.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Sender(law, _) => law.name,
+            Self::Router(signalling, _) | Self::Receiver(signalling) => signalling.name,
+        }
+    }
+
+    /// Returns the signalling, which defines the headers.
+    #[must_use]
+    pub const fn signalling(&self) -> &'static SignallingInfo {
+        match self {
+            Self::Sender(law, _) => law.signalling,
+            Self::Router(signalling, _) | Self::Receiver(signalling) => signalling,
+        }
+    }
+
+    /// Returns the parameter table.
+    #[must_use]
+    pub const fn table(&self) -> &'static [ParamSpec] {
+        match self {
+            Self::Sender(law, _) => law.params,
+            Self::Router(signalling, _) => signalling.params,
+            Self::Receiver(_) => &[],
+        }
+    }
+}
+
+/// Description of an instance at its start: its role and parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
-    /// Law of the instance.
-    pub law: &'static LawInfo,
-    /// Half of the law.
+    /// Role of the instance.
     pub role: Role,
     values: [f64; MOST_PARAMS],
 }
 
 impl PartialEq for Start {
     fn eq(&self, other: &Self) -> bool {
-        self.law.name == other.law.name && self.role == other.role && self.values() == other.values()
+        self.role == other.role && self.values() == other.values()
     }
 }
 
 impl Start {
-    /// Creates the description of an instance. `values` are the values of the law's parameters, in the order and base
-    /// units of its parameter table.
+    /// Creates the description of an instance. `values` are in the order and base units of its parameter table.
     ///
     /// # Panics
     /// Panics if the number of values differs from the number of parameters.
     #[must_use]
-    pub fn new(law: &'static LawInfo, role: Role, values: &[f64]) -> Self {
+    pub fn new(role: Role, values: &[f64]) -> Self {
         let mut own = [0.0; MOST_PARAMS];
-        own[..law.params.len()].copy_from_slice(values);
-        Self { law, role, values: own }
+        own[..role.table().len()].copy_from_slice(values);
+        Self { role, values: own }
     }
 
-    /// Returns the values of the law's parameters.
+    /// Returns the values of the parameters.
     #[must_use]
     pub fn values(&self) -> &[f64] {
-        &self.values[..self.law.params.len()]
+        &self.values[..self.role.table().len()]
     }
 }
 
@@ -166,7 +206,7 @@ pub enum Record<'a> {
         /// Counts of an external data path, such as one in C.
         counted: Counts,
     },
-    /// Call of [`Protocol::reflect`](levelflow_laws::Protocol::reflect).
+    /// Call of [`Signalling::reflect`](levelflow_laws::Signalling::reflect).
     Reflect {
         /// Arriving packet.
         arrived: Arrived,

@@ -1,22 +1,22 @@
-//! Headers at the start of a UDP payload: 24 bytes of shim, then the header of the law.
+//! Headers at the start of a UDP payload: 24 bytes of shim, then the header of the signalling.
 //!
-//! The byte diagram is in `docs/reference/wire-format.md`. The shim contains the packet kind and the number of the law
-//! whose header follows, so a router finds this header at a fixed offset. An ACK returns the packet's header as
-//! processed by the receiver. An ACK may share a datagram with another packet: that packet's shim comes first, with the
-//! `more` flag, and the ACK's shim second.
+//! The byte diagram is in `docs/reference/wire-format.md`. The shim contains the packet kind and the number of the
+//! signalling whose header follows, so a router finds this header at a fixed offset. An ACK returns the packet's header
+//! as processed by the receiver. An ACK may share a datagram with another packet: that packet's shim comes first, with
+//! the `more` flag, and the ACK's shim second.
 
 use levelflow_laws::Kind;
-use levelflow_laws::LAWS;
+use levelflow_laws::SIGNALLINGS;
 use levelflow_laws::bytes::{DecodeError, exactly};
 
 /// Length of the shim, bytes.
 pub const SHIM_BYTES: usize = 24;
-/// Largest length of the shim plus the header of any law, bytes.
+/// Largest length of the shim plus the header of any signalling, bytes.
 pub const MAX_PREFIX_BYTES: usize = {
     let (mut longest, mut i) = (0, 0);
-    while i < LAWS.len() {
-        if LAWS[i].header_bytes() > longest {
-            longest = LAWS[i].header_bytes();
+    while i < SIGNALLINGS.len() {
+        if SIGNALLINGS[i].header_bytes() > longest {
+            longest = SIGNALLINGS[i].header_bytes();
         }
         i += 1;
     }
@@ -48,14 +48,14 @@ pub struct Shim {
     pub kind: Kind,
     /// True in an ACK if a queue has marked the acknowledged packet.
     pub marked: bool,
-    /// True if another shim follows the law's header.
+    /// True if another shim follows the header.
     pub more: bool,
     /// True if the receiver must not acknowledge the packet.
     pub unacknowledged: bool,
-    /// Number of the law whose header follows ([`LawInfo::number`](levelflow_laws::LawInfo::number)); 0 if none
-    /// follows.
-    pub law: u8,
-    /// Length of the law's header, bytes.
+    /// Number of the signalling whose header follows
+    /// ([`SignallingInfo::number`](levelflow_laws::SignallingInfo::number)); 0 if none follows.
+    pub signalling: u8,
+    /// Length of that header, bytes.
     pub header: u8,
     /// Flow identifier. The sender chooses it at random, so that an off-path host cannot forge ACKs.
     pub flow: u32,
@@ -74,13 +74,13 @@ impl Shim {
         out[0..4].copy_from_slice(&MAGIC);
         let flag = |on, bit| if on { bit } else { 0 };
         let flags = flag(self.marked, MARKED) | flag(self.unacknowledged, UNACKNOWLEDGED) | flag(self.more, MORE);
-        out[4..8].copy_from_slice(&[self.kind as u8, flags, self.law, self.header]);
+        out[4..8].copy_from_slice(&[self.kind as u8, flags, self.signalling, self.header]);
         out[8..12].copy_from_slice(&self.flow.to_be_bytes());
         out[12..16].copy_from_slice(&self.number.to_be_bytes());
         out[16..24].copy_from_slice(&self.time.to_be_bytes());
     }
 
-    /// Decodes a shim. Returns the shim, the law's header and the remaining bytes.
+    /// Decodes a shim. Returns the shim, the header and the remaining bytes.
     ///
     /// # Errors
     /// Returns an error if the bytes are not a shim of this version, or are shorter than the length fields require.
@@ -108,7 +108,7 @@ impl Shim {
             _,
             _,
             flags,
-            law,
+            signalling,
             header,
             f0,
             f1,
@@ -132,7 +132,7 @@ impl Shim {
             marked: flags & MARKED != 0,
             more: flags & MORE != 0,
             unacknowledged: flags & UNACKNOWLEDGED != 0,
-            law,
+            signalling,
             header,
             flow: u32::from_be_bytes([f0, f1, f2, f3]),
             number: u32::from_be_bytes([n0, n1, n2, n3]),
@@ -157,12 +157,12 @@ mod tests {
             any::<u64>(),
         )
             .prop_map(
-                |(kind, [marked, more, unacknowledged], [law, header], [flow, number], time)| Shim {
+                |(kind, [marked, more, unacknowledged], [signalling, header], [flow, number], time)| Shim {
                     kind,
                     marked,
                     more,
                     unacknowledged,
-                    law,
+                    signalling,
                     header,
                     flow,
                     number,
@@ -198,7 +198,7 @@ mod tests {
             marked: true,
             more: true,
             unacknowledged: true,
-            law: 1,
+            signalling: 1,
             header: 0,
             flow: 0x0102_0304,
             number: 0x0506_0708,

@@ -63,7 +63,7 @@ fn the_shim_is_laid_out_as_the_page_says() {
         marked: true,
         more: true,
         unacknowledged: true,
-        law: 9,
+        signalling: 9,
         header: 0,
         flow: 0x0102_0304,
         number: 0x0506_0708,

@@ -79,7 +79,8 @@ def _facts(law: dict[str, Any]) -> str:
     header = f"{law['header_bytes']} bytes" if law["header_bytes"] else "none"
     return (
         f"Source: {law['source']}\n"
-        f"Signal: {law['signal']}. Header: {header}. A router's work per packet: {law['cost']}. "
+        f"Signal: {law['signal']}. Signalling: {law['signalling']}. Header: {header}. "
+        f"A router's work per packet: {law['cost']}. "
         f"Equilibrium: {model(law['name'])}."
     )
 
@@ -89,4 +90,8 @@ def _show_parameters(title: str, table: list[dict[str, Any]]) -> None:
     from levelflow.library import allowed
 
     rows = [[row["name"], row["default"], allowed(row), row["doc"]] for row in table]
-    show_table(title, ["parameter", "default", "allowed", "meaning"], rows, numbers=False)
+    head = ["parameter", "default", "allowed", "meaning"]
+    if any("routers" in row.get("read_by", "") for row in table):
+        head.append("read by")
+        rows = [[*row, own["read_by"]] for row, own in zip(rows, table, strict=True)]
+    show_table(title, head, rows, numbers=False)

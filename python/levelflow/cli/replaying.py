@@ -46,7 +46,7 @@ def _show(done: dict[str, Any]) -> None:
     from levelflow.cli.show import show_table
 
     laws = {(one["law"], tuple(one["params"].items())) for one in done["instances"]}
-    for law, params in sorted(laws):
+    for law, params in sorted(pair for pair in laws if pair[1]):
         click.echo(f"{law}: " + ", ".join(f"{name} {value}" for name, value in params) + "\n")
     head = ["instance", "law", "start", "calls", "s", "headers alike", "states alike", "state at the end"]
     rows = [

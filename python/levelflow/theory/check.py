@@ -198,12 +198,13 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
         groups.setdefault((link, flow["law"]), []).append(number)
     for law in sorted({law for _, law in groups}):
         own = {link: members for (link, other), members in sorted(groups.items()) if other == law}
+        signalling = next(flow["signalling"] for flow in found.entries if flow["law"] == law)
         ports = [
             Port(
                 rates=rates[members],
                 delays=delays[members],
                 sender=(own_params := found.entries[members[0]]["params"]),
-                router=found.links[link]["laws"].get(law, own_params),
+                router=found.links[link]["laws"].get(signalling, own_params),
                 counts=found.counts[members],
                 hops=np.array([_hops(over[found.routes[number]]) for number in members]),
             )

@@ -12,22 +12,50 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::Params;
+pub use params::{Params, RouterParams};
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "abc",
+        number: 10,
+        signal: Signal::Change,
+        header: Header::LAYOUT,
+        cost: "9 additions, 3 multiplications, 2 divisions, 5 comparisons",
+        routers: RouterInfo {
+            kernel: None,
+            interval: None,
+            utilisation: Some("eta"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abc;
 
 impl Protocol for Abc {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport {
@@ -43,15 +71,8 @@ impl Law for Abc {
         name: "abc",
         title: "ABC: accelerate-brake control, one bit per packet",
         source: "Goyal, Agarwal, Netravali, Alizadeh, Balakrishnan 2020, sections 3 and 4",
-        signal: Signal::Change,
-        cost: "9 additions, 3 multiplications, 2 divisions, 5 comparisons",
-        number: 10,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: None,
-            interval: None,
-            utilisation: Some("eta"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

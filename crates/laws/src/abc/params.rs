@@ -8,8 +8,23 @@ use crate::params::{Unit, parameters};
 use crate::tcp::{TcpParams, Variant};
 
 parameters! {
-    /// Validated parameters.
+    /// Validated parameters of senders.
     pub struct Params {
+        initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
+            "initial window, packets",
+            "RFC 6928, as in Linux, on which the authors' sender runs";
+        min_window: f64 = Unit::Number, 5.0, (1.0, 1e6),
+            "smallest window that brakes, packets",
+            "the authors' tcp_abc.c: 5";
+    } also {
+        /// Parameters of the window that reacts to losses.
+        pub(super) cubic: TcpParams<cubic::Params> = cubic(initial_window);
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
         /// `eta`.
         eta: f64 = Unit::Number, 0.98, (0.1, 1.0),
             "target utilisation, as a fraction of the capacity",
@@ -29,15 +44,6 @@ parameters! {
         tokens: f64 = Unit::Number, 5.0, (1.5, 1e6),
             "size of the token bucket: the largest number of accelerations saved up",
             "the authors' queue in Mahimahi: 5";
-        initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
-            "initial window, packets",
-            "RFC 6928, as in Linux, on which the authors' sender runs";
-        min_window: f64 = Unit::Number, 5.0, (1.0, 1e6),
-            "smallest window that brakes, packets",
-            "the authors' tcp_abc.c: 5";
-    } also {
-        /// Parameters of the window that reacts to losses.
-        pub(super) cubic: TcpParams<cubic::Params> = cubic(initial_window);
     }
 }
 

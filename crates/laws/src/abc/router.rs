@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Slots of the sliding window, one per control interval.
@@ -50,7 +50,7 @@ fn added(bytes: u32, size: Bytes) -> u32 {
 
 impl Router {
     /// Returns the target rate, bit/s (eq 1): `eta mu - mu / delta (x - d_t)^+`.
-    pub(super) fn target_rate(&self, params: &Params) -> f64 {
+    pub(super) fn target_rate(&self, params: &RouterParams) -> f64 {
         let own = (self.capacity - self.foreign).max(0.0);
         let delay = self.queue / self.capacity;
         params.eta * own - own / params.delta * (delay - params.delay_target).max(0.0)
@@ -58,7 +58,7 @@ impl Router {
 
     /// Returns the fraction of packets that accelerate (eq 2). Each of them releases two packets, so the next rate is
     /// the current rate times twice this fraction.
-    pub(super) fn fraction(&self, params: &Params) -> f64 {
+    pub(super) fn fraction(&self, params: &RouterParams) -> f64 {
         let target = self.target_rate(params);
         if target >= 2.0 * self.departures {
             return 1.0; // also without departures
@@ -68,10 +68,10 @@ impl Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity.bps(),
             goal: params.eta * port.capacity.bps(),
@@ -87,13 +87,13 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps();
         self.goal = params.eta * self.capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.queue = packet.queue.as_bits_f64() + packet.size.as_bits_f64();
         if header.is_none() {
             self.current.foreign = added(self.current.foreign, packet.size);
@@ -106,7 +106,7 @@ impl RouterLaw for Router {
 
     /// Applies algorithm 1: a token bucket spreads the accelerations evenly.
     #[inline]
-    fn on_departure(&mut self, params: &Params, size: Bytes, header: &mut Header) {
+    fn on_departure(&mut self, params: &RouterParams, size: Bytes, header: &mut Header) {
         let bytes = size.as_bits_f64() / 8.0;
         self.tokens = (self.tokens + self.fraction(params)).min(params.tokens);
         header.see();
@@ -120,11 +120,11 @@ impl RouterLaw for Router {
         self.queue = (self.queue - 8.0 * bytes).max(0.0);
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         Duration::from_ps(params.window.as_ps() / WINDOW_SLOTS as u64)
     }
 
-    fn on_interval(&mut self, _params: &Params, elapsed: Duration, port: &PortView) {
+    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }

@@ -3,28 +3,21 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Abc, Header, Params, Router, Sender};
-use crate::testing::{Network, close, ms, port};
-use crate::{
-    Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
-};
+use crate::testing::{Both, Network, both, close, ms, port};
+use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Outgoing, PortView, RouterLaw, SenderLaw};
 
 const PACKET: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
 /// Capacity: 1000 packets per second.
 const C: f64 = 8e6;
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    let table = Params::TABLE;
-    let known = |name: &str| table.iter().any(|row| row.name == name);
-    assert!(changes.iter().all(|(name, _)| known(name)), "{changes:?}");
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values = table.map(|row| value(row.name).unwrap_or(row.default));
-    Params::read(&values).expect("they fit together")
+fn params(changes: &[(&str, f64)]) -> Both<Abc> {
+    both(changes)
 }
 
 /// Returns a router with `per_ms` departures per millisecond for 20 ms, and a backlog of `waiting` packets.
-fn router(params: &Params, per_ms: u32, waiting: u64) -> Router {
-    let mut router = Router::new(params, &port(1, C));
+fn router(params: &Both<Abc>, per_ms: u32, waiting: u64) -> Router {
+    let mut router = Router::new(&params.routers, &port(1, C));
     let view = PortView {
         queue: Bytes::new(1000 * waiting),
         packets: waiting as u32,
@@ -32,9 +25,9 @@ fn router(params: &Params, per_ms: u32, waiting: u64) -> Router {
     };
     for _ in 0..20 {
         for _ in 0..per_ms {
-            router.on_departure(params, PACKET, &mut Header::UNSET.clone());
+            router.on_departure(&params.routers, PACKET, &mut Header::UNSET.clone());
         }
-        router.on_interval(params, Duration::from_ms(1), &view);
+        router.on_interval(&params.routers, Duration::from_ms(1), &view);
     }
     router
 }
@@ -63,35 +56,35 @@ fn ack(sender: &Sender, number: u32, brakes: bool) -> Feedback<Header> {
 #[test]
 fn the_target_rate_is_that_of_the_paper() {
     let params = params(&[]);
-    close(router(&params, 1, 0).target_rate(&params), 0.98 * C, 1e-12);
-    close(router(&params, 1, 50).target_rate(&params), 0.98 * C, 1e-12);
+    close(router(&params, 1, 0).target_rate(&params.routers), 0.98 * C, 1e-12);
+    close(router(&params, 1, 50).target_rate(&params.routers), 0.98 * C, 1e-12);
     let above = (0.98 - 0.03 / 0.133) * C;
-    close(router(&params, 1, 80).target_rate(&params), above, 1e-12);
+    close(router(&params, 1, 80).target_rate(&params.routers), above, 1e-12);
 }
 
 /// Verifies eq 2: half the ratio of the target to the departure rate, clamped to 0 and 1.
 #[test]
 fn half_the_ratio_of_target_and_departures_accelerates() {
     let params = params(&[]);
-    close(router(&params, 1, 0).fraction(&params), 0.49, 1e-12);
-    close(router(&params, 2, 0).fraction(&params), 0.245, 1e-12);
+    close(router(&params, 1, 0).fraction(&params.routers), 0.49, 1e-12);
+    close(router(&params, 2, 0).fraction(&params.routers), 0.245, 1e-12);
     close(
-        router(&params, 1, 80).fraction(&params),
+        router(&params, 1, 80).fraction(&params.routers),
         (0.98 - 0.03 / 0.133) / 2.0,
         1e-12,
     );
-    close(router(&params, 0, 0).fraction(&params), 1.0, 0.0);
-    assert_eq!(router(&params, 1, 250).fraction(&params), 0.0);
+    close(router(&params, 0, 0).fraction(&params.routers), 1.0, 0.0);
+    assert_eq!(router(&params, 1, 250).fraction(&params.routers), 0.0);
 }
 
 #[test]
 fn a_changed_capacity_counts_at_once() {
     let params = params(&[]);
     let mut router = router(&params, 1, 0);
-    router.on_capacity(&params, Rate::new(C / 2.0).unwrap());
-    close(router.fraction(&params), 0.245, 1e-12);
-    router.on_capacity(&params, Rate::new(4.0 * C).unwrap());
-    close(router.fraction(&params), 1.0, 0.0);
+    router.on_capacity(&params.routers, Rate::new(C / 2.0).unwrap());
+    close(router.fraction(&params.routers), 0.245, 1e-12);
+    router.on_capacity(&params.routers, Rate::new(4.0 * C).unwrap());
+    close(router.fraction(&params.routers), 1.0, 0.0);
 }
 
 /// Verifies algorithm 1: apart from saved tokens, exactly the given fraction of packets accelerates.
@@ -100,7 +93,7 @@ fn the_bucket_lets_the_share_of_packets_accelerate() {
     let params = params(&[]);
     for waiting in [0, 60, 80, 120] {
         let mut router = router(&params, 1, waiting);
-        let share = router.fraction(&params);
+        let share = router.fraction(&params.routers);
         let view = PortView {
             queue: Bytes::new(1000 * waiting),
             ..PortView::IDLE
@@ -108,13 +101,16 @@ fn the_bucket_lets_the_share_of_packets_accelerate() {
         let mut accelerated = 0;
         for _ in 0..1000 {
             let mut header = Header::UNSET;
-            router.on_interval(&params, Duration::from_ms(1), &view);
-            router.on_departure(&params, PACKET, &mut header);
+            router.on_interval(&params.routers, Duration::from_ms(1), &view);
+            router.on_departure(&params.routers, PACKET, &mut header);
             accelerated += u32::from(!header.brakes());
         }
         let expected = 1000.0 * share;
         let difference = (f64::from(accelerated) - expected).abs();
-        assert!(difference <= params.tokens, "{accelerated}, expected {expected}");
+        assert!(
+            difference <= params.routers.tokens,
+            "{accelerated}, expected {expected}"
+        );
     }
 }
 
@@ -124,9 +120,9 @@ fn a_later_router_takes_no_brake_back() {
     let mut header = Header::UNSET;
     assert_eq!(header.seen_by_router(), Some(false));
     header.brake();
-    let mut router = Router::new(&params, &port(1, C));
+    let mut router = Router::new(&params.routers, &port(1, C));
     let tokens = router.tokens;
-    router.on_departure(&params, PACKET, &mut header);
+    router.on_departure(&params.routers, PACKET, &mut header);
     assert!(
         header.brakes() && router.tokens == tokens,
         "a braking packet uses no token"
@@ -138,14 +134,14 @@ fn a_later_router_takes_no_brake_back() {
 #[test]
 fn other_traffic_leaves_less_capacity() {
     let params = params(&[]);
-    let mut router = Router::new(&params, &port(1, C));
+    let mut router = Router::new(&params.routers, &port(1, C));
     for tick in 0..20 {
         if tick % 2 == 0 {
-            router.on_arrival(&params, &Arriving::alone(PACKET), None);
+            router.on_arrival(&params.routers, &Arriving::alone(PACKET), None);
         }
-        router.on_interval(&params, Duration::from_ms(1), &PortView::IDLE);
+        router.on_interval(&params.routers, Duration::from_ms(1), &PortView::IDLE);
     }
-    close(router.target_rate(&params), 0.98 * C / 2.0, 1e-12);
+    close(router.target_rate(&params.routers), 0.98 * C / 2.0, 1e-12);
 }
 
 #[test]
@@ -201,7 +197,7 @@ fn a_loss_cuts_the_other_window_and_flight_bounds_both() {
 }
 
 fn network(capacity: f64, rtt: u64, flows: u64) -> Network<Abc> {
-    let mut link = Network::new(params(&[]), &[capacity]);
+    let mut link = Network::new(params(&[]).sender, params(&[]).routers, &[capacity]);
     link.ports[0].line = Rate::new(capacity);
     for i in 0..flows {
         link.flow(PACKET, &[0], Duration::ZERO, ms(200 * i)).back = Duration::from_ms(rtt);
@@ -271,7 +267,7 @@ fn a_step_of_the_capacity_is_followed_within_five_round_trips() {
     link.run(ms(20_000));
     for capacity in [40e6, 20e6] {
         link.ports[0].line = Rate::new(capacity);
-        let params = link.params;
+        let params = link.routers;
         link.ports[0].router.on_capacity(&params, Rate::new(capacity).unwrap());
         link.run(link.now + Duration::from_ms(500));
         let (rates, delay) = measure(&mut link, capacity, 500);

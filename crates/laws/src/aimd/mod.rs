@@ -11,18 +11,16 @@ mod tests;
 pub use params::Params;
 pub use sender::Sender;
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
+use crate::{Law, LawInfo, NoSignals, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aimd;
 
 impl Protocol for Aimd {
+    type Signalling = NoSignals;
     type Params = Params;
-    type Header = NoHeader;
     type Sender = Sender;
-    type Router = NoRouter<Params, NoHeader>;
-    type Receiver = ();
 
     fn transport(params: &Params) -> Transport {
         Transport {

@@ -15,18 +15,16 @@ pub(crate) use app_limited::Limited;
 pub use params::Params;
 pub use sender::Sender;
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
+use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bbr;
 
 impl Protocol for Bbr {
+    type Signalling = NoSignals;
     type Params = Params;
-    type Header = NoHeader;
     type Sender = Sender;
-    type Router = NoRouter<Params, NoHeader>;
-    type Receiver = ();
 
     fn transport(params: &Params) -> Transport {
         Transport {

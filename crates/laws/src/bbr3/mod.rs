@@ -17,18 +17,16 @@ pub use cycle::State;
 pub use params::Params;
 pub use sender::{Model, Sender};
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
+use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bbr3;
 
 impl Protocol for Bbr3 {
+    type Signalling = NoSignals;
     type Params = Params;
-    type Header = NoHeader;
     type Sender = Sender;
-    type Router = NoRouter<Params, NoHeader>;
-    type Receiver = ();
 
     fn transport(params: &Params) -> Transport {
         Transport {

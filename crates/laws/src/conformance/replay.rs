@@ -6,11 +6,16 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec as list;
 use proptest::prelude::*;
 
-use super::{CAPACITY, ack, assert_alive, assert_round_trip, check, defaults, encoded, new_router, new_sender};
-use crate::{Arriving, Bottleneck, Header, Kind, Law, Loss, Opening, Outgoing, PortView, RouterLaw, SenderLaw};
+use super::{
+    CAPACITY, ack, assert_alive, assert_round_trip, check, defaults, encoded, new_router, new_sender, router_defaults,
+};
+use crate::{
+    Arriving, Bottleneck, Header, HeaderOf, Kind, Law, Loss, Opening, Outgoing, PortView, RouterLaw, RouterOf,
+    RouterParamsOf, SenderLaw,
+};
 
 /// Generates headers that decode: slightly changed headers of senders, and random bytes.
-fn headers<L: Law>() -> BoxedStrategy<L::Header> {
+fn headers<L: Law>() -> BoxedStrategy<HeaderOf<L>> {
     let params = defaults::<L>();
     let mut sender = new_sender::<L>(&params);
     let sent = Outgoing {
@@ -19,15 +24,15 @@ fn headers<L: Law>() -> BoxedStrategy<L::Header> {
         kind: Kind::Data,
     };
     let plain = encoded(&sender.on_send(&params, Time::ZERO, &sent));
-    let near = list((0..L::Header::WIRE.max(1), any::<u8>()), 0..6).prop_map(move |changes| {
+    let near = list((0..HeaderOf::<L>::WIRE.max(1), any::<u8>()), 0..6).prop_map(move |changes| {
         let mut wire = plain.clone();
         for (at, byte) in changes.into_iter().filter(|_| !plain.is_empty()) {
             wire[at] = byte;
         }
         wire
     });
-    prop_oneof![3 => near, 1 => list(any::<u8>(), L::Header::WIRE)]
-        .prop_filter_map("not a header", |wire| L::Header::decode(&wire).ok())
+    prop_oneof![3 => near, 1 => list(any::<u8>(), HeaderOf::<L>::WIRE)]
+        .prop_filter_map("not a header", |wire| HeaderOf::<L>::decode(&wire).ok())
         .boxed()
 }
 
@@ -38,7 +43,7 @@ enum TestPort<H> {
     Interval { us: u32, queue: u32, dropped: u32 },
 }
 
-fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<TestPort<L::Header>>> {
+fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<TestPort<HeaderOf<L>>>> {
     let input = prop_oneof![
         4 => (any::<u32>(), proptest::option::weighted(0.8, headers::<L>())).prop_map(|(s, h)| TestPort::Arrival(s, h)),
         1 => headers::<L>().prop_map(TestPort::Departure),
@@ -52,11 +57,11 @@ fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<TestPort<L::Header>>> {
 type Seen<H> = (Option<H>, Rate, f64);
 
 fn drive_port<L: Law>(
-    router: &mut L::Router,
-    params: &L::Params,
-    inputs: &[TestPort<L::Header>],
-) -> Vec<Seen<L::Header>> {
-    let step = |input: &TestPort<L::Header>| {
+    router: &mut RouterOf<L>,
+    params: &RouterParamsOf<L>,
+    inputs: &[TestPort<HeaderOf<L>>],
+) -> Vec<Seen<HeaderOf<L>>> {
+    let step = |input: &TestPort<HeaderOf<L>>| {
         let mut left = None;
         match *input {
             TestPort::Arrival(size, header) => {
@@ -84,7 +89,7 @@ fn drive_port<L: Law>(
 /// Verifies that logged inputs, including hostile headers, reproduce outputs and state, from the start and from a copy
 /// made halfway.
 pub fn router_replay<L: Law>() {
-    let params = defaults::<L>();
+    let params = router_defaults::<L>();
     check(port_inputs::<L>(), |inputs| {
         let mut whole = new_router::<L>(&params, CAPACITY);
         let mut half = whole.clone();
@@ -117,7 +122,7 @@ enum Flow<H> {
     TimedOut,
 }
 
-fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
+fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<HeaderOf<L>>>> {
     let send = (0_u32..2_000_000, 1_u32..).prop_map(|(after_us, size)| Flow::Send { after_us, size });
     let ack = (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
         Flow::Ack {
@@ -139,11 +144,11 @@ type Observed<H> = (Option<H>, Rate, Rate, Bottleneck);
 fn drive_flow<L: Law>(
     (sender, next, now): &mut (L::Sender, u32, Time),
     params: &L::Params,
-    inputs: &[Flow<L::Header>],
-) -> Vec<Observed<L::Header>> {
+    inputs: &[Flow<HeaderOf<L>>],
+) -> Vec<Observed<HeaderOf<L>>> {
     let opens = L::transport(params).opening == Opening::Handshake;
     let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
-    let step = |input: &Flow<L::Header>| {
+    let step = |input: &Flow<HeaderOf<L>>| {
         let mut wrote = None;
         match *input {
             Flow::Send { after_us, size } => {
@@ -172,7 +177,7 @@ fn drive_flow<L: Law>(
                 sender.on_feedback(
                     params,
                     *now,
-                    &ack::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
+                    &ack::<L>(&sent, Duration::from_us(rtt_us.into()), &header),
                 );
             }
             Flow::Lost { age } => {

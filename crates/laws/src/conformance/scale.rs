@@ -7,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Rate};
 use super::CAPACITY;
 use crate::params::{ParamSpec, Unit};
 use crate::testing::{Network, ms};
-use crate::{Law, Parameters, RouterLaw, SenderLaw, Signal};
+use crate::{Law, Parameters, RouterLaw, RouterParamsOf, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
 
@@ -26,7 +26,7 @@ pub fn scale<L: Law>() {
     );
     for factor in [2.0, 4096.0] {
         let scaled = run::<L>(base * factor);
-        let signal = if matches!(L::INFO.signal, Signal::Rate | Signal::Change) {
+        let signal = if matches!(L::INFO.signalling.signal, Signal::Rate | Signal::Change) {
             factor
         } else {
             1.0
@@ -47,10 +47,11 @@ fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
         Unit::Rate | Unit::Size => row.default * scale,
         _ => row.default,
     };
-    let values: Vec<f64> = L::INFO.params.iter().map(scaled).collect();
-    let params = L::Params::read(&values).expect("scaled defaults fit together");
+    let values = |table: &[ParamSpec]| table.iter().map(scaled).collect::<Vec<f64>>();
+    let params = L::Params::read(&values(L::INFO.params)).expect("scaled defaults fit together");
+    let routers = RouterParamsOf::<L>::read(&values(L::INFO.signalling.params)).expect("scaled defaults fit together");
     let capacity = CAPACITY * scale;
-    let mut network = Network::<L>::new(params, &[capacity]);
+    let mut network = Network::<L>::new(params, routers, &[capacity]);
     network.ports[0].line = Rate::new(capacity);
     let flow = network.flow(Bytes::new(PACKET * scale as u64), &[0], Duration::ZERO, ms(0));
     flow.back = Duration::from_ms(73);

@@ -13,22 +13,50 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::{Params, Reference, Switch};
+pub use params::{Params, Reference, RouterParams, Switch};
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Counting, Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Counting, Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "emkc",
+        number: 2,
+        signal: Signal::Price,
+        header: Header::LAYOUT,
+        cost: "1 addition, 1 comparison",
+        routers: RouterInfo {
+            kernel: Some(Counting::PerProcessor),
+            interval: Some("interval"),
+            utilisation: None,
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Emkc;
 
 impl Protocol for Emkc {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
@@ -40,15 +68,8 @@ impl Law for Emkc {
         name: "emkc",
         title: "EMKC: exponential max-min Kelly control",
         source: "Zhang 2008, chapter V, eq 61-62, 85, 121-125",
-        signal: Signal::Price,
-        cost: "1 addition, 1 comparison",
-        number: 2,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::PerProcessor),
-            interval: Some("interval"),
-            utilisation: None,
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

@@ -3,11 +3,11 @@
 
 use levelflow_units::Bytes;
 
-use super::{Params, Router};
+use super::{Router, RouterParams};
 use crate::offload::{Counts, Offload, Words};
 
 impl Offload for Router {
-    fn words(&self, _params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, _params: &RouterParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..4].copy_from_slice(&[
             self.id.into(),
@@ -18,7 +18,7 @@ impl Offload for Router {
         words
     }
 
-    fn absorb(&mut self, _params: &Params, counted: &Counts) {
+    fn absorb(&mut self, _params: &RouterParams, counted: &Counts) {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
     }
 }

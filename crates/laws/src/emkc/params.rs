@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{RATE_RANGE, Unit, choices, parameters};
+use crate::params::{ParamSpec, RATE_RANGE, Unit, choices, parameters, row};
 
 choices! {
     /// Sender's estimate of the rate that the router has averaged.
@@ -25,8 +25,18 @@ choices! {
     }
 }
 
+/// Row of `interval`, also of [`emkc_avq`](crate::emkc_avq).
+pub(crate) const INTERVAL: ParamSpec = row!(
+    interval,
+    Unit::Duration,
+    0.1,
+    (100e-6, 100.0),
+    "router averaging interval",
+    "Zhang 2008, section VI.3.3"
+);
+
 parameters! {
-    /// Validated parameters.
+    /// Validated parameters of senders.
     pub struct Params {
         /// Additive increase per step, `alpha` of eq 61.
         alpha: Rate = Unit::Rate, 200e3, RATE_RANGE,
@@ -36,10 +46,6 @@ parameters! {
         beta: f64 = Unit::Number, 0.5, (0.001, 1.999),
             "gain; stable between 0 and 2, monotone up to 1",
             "Zhang 2008, section VI.3.3 and theorem 9";
-        /// Router averaging interval `Delta`.
-        interval: Duration = Unit::Duration, 0.1, (100e-6, 100.0),
-            "router averaging interval",
-            "Zhang 2008, section VI.3.3";
         initial_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "sending rate before the first feedback",
             "Zhang 2008, section V.4.4";
@@ -57,5 +63,13 @@ parameters! {
             "Zhang 2008, section V.4.4";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        /// Router averaging interval `Delta`.
+        interval: Duration = INTERVAL;
     }
 }

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Router state of one output port. Cost per packet: one addition and one comparison.
@@ -17,10 +17,10 @@ pub struct Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(_params: &Params, port: &PortInfo) -> Self {
+    fn new(_params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             id: port.id,
             capacity: port.capacity,
@@ -31,12 +31,12 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &RouterParams, capacity: Rate) {
         self.capacity = capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header
             && self.price > header.price
@@ -45,11 +45,11 @@ impl RouterLaw for Router {
         }
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         params.interval
     }
 
-    fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, _port: &PortView) {
         let seconds = elapsed.as_secs_f64();
         let load = self.arrived.as_bits_f64() / seconds;
         self.price = if load > 0.0 {

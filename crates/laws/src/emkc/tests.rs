@@ -3,7 +3,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Emkc, Header, Params, Router, Sender};
-use crate::testing::{Network, close, ms, port};
+use crate::testing::{Both, Network, both, close, ms, port};
 use crate::{
     Arriving, Bottleneck, Feedback, FlowInfo, Header as _, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
 };
@@ -24,14 +24,14 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
         .collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    Params::read(&values(changes)).unwrap()
+fn params(changes: &[(&str, f64)]) -> Both<Emkc> {
+    both(changes)
 }
 
 /// Returns the network of figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, packets of 200 B.
 fn fig_19(sender: f64, rtt: u64) -> Network<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
-    let mut net = Network::<Emkc>::new(params(&changes), &[10e6]);
+    let mut net = Network::<Emkc>::new(params(&changes).sender, params(&changes).routers, &[10e6]);
     net.flow(SMALL, &[0], Duration::from_ms(rtt), Time::ZERO);
     net.run(ms(3000));
     net
@@ -71,7 +71,11 @@ fn the_naive_sender_overshoots() {
 
 #[test]
 fn flows_share_alike_whatever_their_rtt() {
-    let mut net = Network::<Emkc>::new(params(&[("alpha", 1e6)]), &[10e6]);
+    let mut net = Network::<Emkc>::new(
+        params(&[("alpha", 1e6)]).sender,
+        params(&[("alpha", 1e6)]).routers,
+        &[10e6],
+    );
     for (flow, rtt) in [10, 50, 100, 200].into_iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(rtt), ms(130 * flow as u64));
     }
@@ -85,7 +89,8 @@ fn flows_share_alike_whatever_their_rtt() {
 
 #[test]
 fn the_bottleneck_is_found_and_followed() {
-    let mut net = Network::<Emkc>::new(params(&[("alpha", 1e6), ("beta", 0.9)]), &[30e6, 20e6, 18e6]);
+    let params = params(&[("alpha", 1e6), ("beta", 0.9)]);
+    let mut net = Network::<Emkc>::new(params.sender, params.routers, &[30e6, 20e6, 18e6]);
     net.flow(SMALL, &[0, 1, 2], Duration::from_ms(610), Time::ZERO);
     net.run(ms(10_000));
     assert_eq!(net.flows[0].sender.bottleneck(), Bottleneck::Router(3));
@@ -107,13 +112,13 @@ fn the_bottleneck_is_found_and_followed() {
 #[test]
 fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     let params = params(&[]);
-    let mut router = Router::new(&params, &port(9, 1e6));
+    let mut router = Router::new(&params.routers, &port(9, 1e6));
     let mut fresh = Header::unset(5);
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(10_000)), Some(&mut fresh));
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(10_000)), Some(&mut fresh));
     assert_eq!(fresh, Header::unset(5), "no measurement in the first interval");
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(15_000)), None);
-    router.on_interval(&params, Duration::from_ms(100), &IDLE);
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(1)), Some(&mut fresh));
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(15_000)), None);
+    router.on_interval(&params.routers, Duration::from_ms(100), &IDLE);
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(1)), Some(&mut fresh));
     assert_eq!(
         fresh,
         Header {
@@ -132,10 +137,10 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
         usr: 5,
     };
     let before = worse;
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(1)), Some(&mut worse));
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(1)), Some(&mut worse));
     assert_eq!(worse, before, "the largest price of the path stays");
-    router.on_interval(&params, Duration::from_ms(100), &IDLE);
-    router.on_interval(&params, Duration::from_ms(100), &IDLE);
+    router.on_interval(&params.routers, Duration::from_ms(100), &IDLE);
+    router.on_interval(&params.routers, Duration::from_ms(100), &IDLE);
     assert_eq!(router.signal(), f64::from(f32::MIN), "no arrivals");
 }
 
@@ -144,7 +149,7 @@ fn listening(changes: &[(&str, f64)]) -> (Params, Sender) {
     let params = params(changes);
     let mut sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));
     tell(&params, &mut sender, 0, 0, (1, 1, 0.1));
-    (params, sender)
+    (params.sender, sender)
 }
 
 fn tell(params: &Params, sender: &mut Sender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {

@@ -11,23 +11,51 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use crate::emkc::Params;
 pub use header::Header;
-pub use params::{Params, VirtualCapacity};
+pub use params::RouterParams;
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "emkc_avq",
+        number: 6,
+        signal: Signal::Price,
+        header: Header::LAYOUT,
+        cost: "1 addition, 2 comparisons",
+        routers: RouterInfo {
+            kernel: None,
+            interval: Some("interval"),
+            utilisation: Some("gamma"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EmkcAvq;
 
 impl Protocol for EmkcAvq {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
@@ -39,15 +67,8 @@ impl Law for EmkcAvq {
         name: "emkc_avq",
         title: "EMKC-AVQ: EMKC with an adaptive virtual capacity",
         source: "Zhang 2008, section VI.3.3, eq 129-130",
-        signal: Signal::Price,
-        cost: "1 addition, 2 comparisons",
-        number: 6,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: None,
-            interval: Some("interval"),
-            utilisation: Some("gamma"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &params::TABLE,
     };

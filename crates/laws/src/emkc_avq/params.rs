@@ -1,20 +1,16 @@
-//! Parameter table of EMKC-AVQ: that of EMKC, plus two parameters of the virtual capacity.
+//! Parameter tables of EMKC-AVQ: senders have those of EMKC, routers also two of the virtual capacity.
 
-use crate::emkc;
-use crate::params::{ParamError, ParamSpec, Parameters, Unit, joined, parameters, position};
+use levelflow_units::Duration;
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Params {
-    /// EMKC's parameters: those of the sender, and the control interval.
-    pub emkc: emkc::Params,
-    /// Parameters of the virtual capacity.
-    pub adaptive: VirtualCapacity,
-}
+use crate::emkc::params::INTERVAL;
+use crate::emkc::{self, Params};
+use crate::params::{ParamSpec, Unit, parameters, position};
 
 parameters! {
-    /// Parameters of the virtual capacity.
-    pub struct VirtualCapacity {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        /// Router averaging interval `Delta`.
+        interval: Duration = INTERVAL;
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "target load as a fraction of the capacity",
             "Zhang 2008, fig 24(e): two flows reach half of the capacity each";
@@ -25,22 +21,10 @@ parameters! {
     }
 }
 
-const SHARED: usize = emkc::Params::TABLE.len();
-
-pub(super) const TABLE: [ParamSpec; SHARED + VirtualCapacity::TABLE.len()] = {
-    let mut rows: [ParamSpec; SHARED + VirtualCapacity::TABLE.len()] =
-        joined(&emkc::Params::TABLE, &VirtualCapacity::TABLE);
-    rows[position(&emkc::Params::TABLE, "alpha")].doc =
+/// Parameter table of senders.
+pub(super) const TABLE: [ParamSpec; Params::TABLE.len()] = {
+    let mut rows = emkc::Params::TABLE;
+    rows[position(&rows, "alpha")].doc =
         "additive increase per step; the virtual capacity converges to gamma C - N alpha/beta";
     rows
 };
-
-impl Parameters for Params {
-    fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let (emkc, adaptive) = values.split_at(SHARED);
-        Ok(Self {
-            emkc: emkc::Params::read(emkc)?,
-            adaptive: VirtualCapacity::read(adaptive)?,
-        })
-    }
-}

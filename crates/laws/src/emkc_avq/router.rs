@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
@@ -28,11 +28,11 @@ pub struct Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
-        let target = params.adaptive.gamma * port.capacity.bps();
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
+        let target = params.gamma * port.capacity.bps();
         Self {
             id: port.id,
             target,
@@ -42,14 +42,14 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
-        let target = params.adaptive.gamma * capacity.bps();
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
+        let target = params.gamma * capacity.bps();
         self.virtual_capacity += target - self.target;
         self.target = target;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else {
             return;
@@ -60,17 +60,17 @@ impl RouterLaw for Router {
         }
     }
 
-    fn interval(&self, params: &Params) -> Duration {
-        params.emkc.interval
+    fn interval(&self, params: &RouterParams) -> Duration {
+        params.interval
     }
 
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
         let seconds = elapsed.as_secs_f64();
         let load = self.arrived.as_bits_f64() / seconds;
-        self.adapt(params.adaptive.tau * seconds, load);
+        self.adapt(params.tau * seconds, load);
         self.price = if load > 0.0 {
             (1.0 - self.virtual_capacity / load).min(f64::from(f32::MAX)) as f32
         } else {

@@ -2,8 +2,9 @@
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{Header, Params};
+use super::Header;
 use crate::emkc;
+use crate::emkc::Params;
 use crate::header::LONGEST_TIME;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
@@ -24,7 +25,7 @@ impl SenderLaw for Sender {
 
     fn new(params: &Params, flow: &FlowInfo) -> Self {
         Self {
-            emkc: emkc::Sender::new(&params.emkc, flow),
+            emkc: emkc::Sender::new(params, flow),
             srtt: 0.0,
         }
     }
@@ -36,12 +37,12 @@ impl SenderLaw for Sender {
 
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        self.emkc.packet_size(&params.emkc)
+        self.emkc.packet_size(params)
     }
 
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
-        Header::new(self.emkc.on_send(&params.emkc, now, packet), self.srtt as f32)
+        Header::new(self.emkc.on_send(params, now, packet), self.srtt as f32)
     }
 
     #[inline]
@@ -60,7 +61,7 @@ impl SenderLaw for Sender {
             ..
         } = *feedback;
         let own = Feedback::plain(number, kind, rtt, header.emkc());
-        self.emkc.on_feedback(&params.emkc, now, &own);
+        self.emkc.on_feedback(params, now, &own);
     }
 
     fn bottleneck(&self) -> Bottleneck {

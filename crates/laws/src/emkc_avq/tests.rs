@@ -2,10 +2,10 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration};
 
-use super::{EmkcAvq, Header, Params, Router, Sender, params::TABLE};
+use super::{EmkcAvq, Header, Router, Sender};
 use crate::Law;
 use crate::emkc::{self, Emkc};
-use crate::testing::{Network, close, ms, port};
+use crate::testing::{Both, Network, both, close, ms, port};
 use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 10e6;
@@ -16,13 +16,8 @@ fn values(table: &[crate::ParamSpec], changes: &[(&str, f64)]) -> Vec<f64> {
     table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
-    );
-    Params::read(&values(&TABLE, changes)).unwrap()
+fn params(changes: &[(&str, f64)]) -> Both<EmkcAvq> {
+    both(changes)
 }
 
 fn header(price: f32, rtt: f32) -> Header {
@@ -38,12 +33,12 @@ fn header(price: f32, rtt: f32) -> Header {
 
 /// Returns a router after control intervals of 100 ms. Each interval has a load, bit/s, from one packet with the given
 /// round-trip time.
-fn after(params: &Params, intervals: &[(f64, f32)]) -> Router {
-    let mut router = Router::new(params, &port(9, C));
+fn after(params: &Both<EmkcAvq>, intervals: &[(f64, f32)]) -> Router {
+    let mut router = Router::new(&params.routers, &port(9, C));
     for (load, rtt) in intervals {
         let size = Bytes::new((load * 0.1 / 8.0) as u64);
-        router.on_arrival(params, &Arriving::alone(size), Some(&mut header(0.0, *rtt)));
-        router.on_interval(params, Duration::from_ms(100), &PortView::IDLE);
+        router.on_arrival(&params.routers, &Arriving::alone(size), Some(&mut header(0.0, *rtt)));
+        router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
     }
     router
 }
@@ -82,15 +77,15 @@ fn the_virtual_capacity_has_a_ceiling_and_no_floor() {
 #[test]
 fn the_largest_rtt_of_an_interval_counts() {
     let params = params(&[]);
-    let mut router = Router::new(&params, &port(9, C));
+    let mut router = Router::new(&params.routers, &port(9, C));
     for rtt in [0.1, 0.4, 0.2] {
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(Bytes::new(50_000)),
             Some(&mut header(0.0, rtt)),
         );
     }
-    router.on_interval(&params, Duration::from_ms(100), &PortView::IDLE);
+    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
     let load = 3.0 * 50_000.0 * 8.0 / 0.1;
     close(router.signal(), 1.0 - (C + 0.02 * (C - load) / 0.4) / load, 1e-6);
 }
@@ -101,7 +96,7 @@ fn a_larger_price_replaces_a_smaller_one() {
     let mut router = after(&params, &[(2.0 * C, 0.0)]);
     for (price, id) in [(0.4, 9), (0.6, 4)] {
         let mut header = header(price, 0.3);
-        router.on_arrival(&params, &Arriving::alone(SMALL), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(SMALL), Some(&mut header));
         assert_eq!((header.id, header.rtt), (id, 0.3));
     }
 }
@@ -142,12 +137,12 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
         theirs.on_feedback(&plain, now, &Feedback::plain(n, Kind::Data, rtt, emkc));
         assert_eq!((ours.rate(), ours.bottleneck()), (theirs.rate(), theirs.bottleneck()));
     }
-    assert!(ours.rate() != avq.emkc.initial_rate);
+    assert!(ours.rate() != avq.initial_rate);
 }
 
 /// Returns a network in equilibrium with one link and one flow per round-trip time in `rtts`, ms.
 fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Network<EmkcAvq> {
-    let mut net = Network::<EmkcAvq>::new(params(changes), &[C]);
+    let mut net = Network::<EmkcAvq>::new(params(changes).sender, params(changes).routers, &[C]);
     for (flow, rtt) in rtts.iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(*rtt), ms(130 * flow as u64));
     }

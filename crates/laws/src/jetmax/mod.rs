@@ -13,30 +13,58 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::{Params, Settle};
+pub use params::{Params, RouterParams, Settle};
 pub use router::{Router, fair_share, price};
 pub use sender::{Sender, step};
 
-use crate::law::{Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::law::{
+    Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+
+    #[inline]
+    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
+        header.reflected()
+    }
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "jetmax",
+        number: 1,
+        signal: Signal::Price,
+        header: <Header as crate::Header>::LAYOUT,
+        cost: "3 additions, 3 comparisons",
+        routers: RouterInfo {
+            kernel: Some(Counting::PerProcessor),
+            interval: Some("interval"),
+            utilisation: Some("gamma"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The JetMax law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JetMax;
 
 impl Protocol for JetMax {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(_params: &Params, _receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected()
     }
 }
 
@@ -45,15 +73,8 @@ impl Law for JetMax {
         name: "jetmax",
         title: "JetMax: fair rates in a fixed number of steps",
         source: "Zhang 2008, chapter VI, eq 133-136, 149-150",
-        signal: Signal::Price,
-        cost: "3 additions, 3 comparisons",
-        number: 1,
-        header: <Header as crate::Header>::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::PerProcessor),
-            interval: Some("interval"),
-            utilisation: Some("gamma"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

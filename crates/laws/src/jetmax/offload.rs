@@ -7,11 +7,11 @@
 
 use levelflow_units::Bytes;
 
-use super::{Params, Router};
+use super::{Router, RouterParams};
 use crate::offload::{Counts, Offload, Words};
 
 impl Offload for Router {
-    fn words(&self, params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, params: &RouterParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..5].copy_from_slice(&[
             self.price.to_bits().into(),
@@ -23,7 +23,7 @@ impl Offload for Router {
         words
     }
 
-    fn absorb(&mut self, _params: &Params, counted: &Counts) {
+    fn absorb(&mut self, _params: &RouterParams, counted: &Counts) {
         let &[r_low, r_high, u_low, u_high, g_low, g_high, ..] = counted;
         self.responsive = self.responsive.saturating_add(joined(r_low, r_high));
         self.unresponsive = self.unresponsive.saturating_add(joined(u_low, u_high));

@@ -3,21 +3,33 @@
 use levelflow_units::{Bytes, Duration};
 
 use crate::paced::Sizing;
-use crate::params::{RATE_RANGE, SWITCH_RANGE, Unit, choices, parameters};
+use crate::params::{ParamSpec, RATE_RANGE, SWITCH_RANGE, Unit, choices, parameters, row};
+
+const INTERVAL: ParamSpec = row!(
+    interval,
+    Unit::Duration,
+    0.1,
+    (1e-6, 100.0),
+    "control interval of routers; senders size packets by it",
+    "Zhang 2008, section VI.6.1"
+);
+const EPS_P: ParamSpec = row!(
+    eps_p,
+    Unit::Number,
+    0.05,
+    (0.0, 1.0),
+    "prices up to this magnitude count as zero",
+    "Levelflow: measured prices are never exactly zero; near it, shares distinguish links better than prices"
+);
 
 parameters! {
-    /// Parameters of JetMax. A link may have its own parameters; routers read `gamma`, `interval`, `eps_p` and
-    /// `clamp_n`.
+    /// Validated parameters of senders.
     pub struct Params {
-        gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
-            "share of the capacity that a router aims to fill",
-            "Zhang 2008, section VI.6.3, figures 33-36";
         tau: f64 = Unit::Number, 0.6, (0.01, 1.99),
             "gain: fraction of the distance to the fair share per step; below 1 it is monotone",
             "Zhang 2008, eq 134 and theorem 15 (0 < tau < 2); value from theorem 17";
-        interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "control interval of routers; senders size packets by it",
-            "Zhang 2008, section VI.6.1";
+        /// Control interval of routers; senders size packets by it.
+        interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
             "Levelflow: small, since joiners add it to a full link; the paper gives none";
@@ -30,9 +42,8 @@ parameters! {
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets a slow sender tries to send per interval by making them smaller; 0 keeps full size",
             "Levelflow: an estimate of N is off by up to one packet per flow (Zhang 2008, eq 145)";
-        eps_p: f64 = Unit::Number, 0.05, (0.0, 1.0),
-            "prices up to this magnitude count as zero",
-            "Levelflow: measured prices are never exactly zero; near it, shares distinguish links better than prices";
+        /// Prices up to this magnitude count as zero.
+        eps_p: f64 = EPS_P;
         eps_s: f64 = Unit::Number, 0.05, (0.0, 1.0),
             "relative distance from the fair share up to which a rate counts as stationary",
             "Levelflow: the neighbourhood of Zhang 2008, eq 136, which has no value there";
@@ -48,17 +59,30 @@ parameters! {
         propose: bool = Unit::Switch, 1.0, SWITCH_RANGE,
             "propose increases first; off for figures 33(b) and 34(b)",
             "Zhang 2008, section VI.6.4";
-        clamp_n: bool = Unit::Switch, 0.0, SWITCH_RANGE,
-            "count at least one flow in an interval with a responsive packet",
-            "Levelflow: a safety net that the paper does not have";
         confirm: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "accept a suggested bottleneck only after suggestions in two intervals",
             "Levelflow: intervals of routers are not aligned, so single suggestions can be false; not in the paper";
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
+            "share of the capacity that a router aims to fill",
+            "Zhang 2008, section VI.6.3, figures 33-36";
+        /// Control interval of routers; senders size packets by it.
+        interval: Duration = INTERVAL;
+        /// Prices up to this magnitude count as zero.
+        eps_p: f64 = EPS_P;
+        clamp_n: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "count at least one flow in an interval with a responsive packet",
+            "Levelflow: a safety net that the paper does not have";
         hysteresis: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "let the bottleneck report until another router is overloaded, or fuller and with a smaller share",
             "Levelflow: by eq 135 alone the fullest router reports, whatever its share; not in the paper";
-    } where {
-        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }
 

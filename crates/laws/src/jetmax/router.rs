@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate};
 
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 
@@ -51,14 +51,14 @@ pub struct Router {
 }
 
 impl Router {
-    fn is_zero(params: &Params, price: f32) -> bool {
+    fn is_zero(params: &RouterParams, price: f32) -> bool {
         f64::from(price).abs() <= params.eps_p
     }
 
     /// Returns true if this router limits the flow more than the router named in the header (Zhang 2008, sections
     /// VI.5.1 and VI.6.2): by the larger price or, where both are zero, by the smaller share. A router without a share,
     /// since it is no flow's bottleneck, limits flows if it alone refuses their proposals.
-    fn limits(&self, params: &Params, header: &Header) -> bool {
+    fn limits(&self, params: &RouterParams, header: &Header) -> bool {
         if header.suggested == 0 {
             return true;
         }
@@ -84,7 +84,7 @@ impl Router {
     /// Returns true if a router replaces the current bottleneck of a flow. Both are given by price and share. The
     /// router replaces it if it is fuller and overloaded, if it is at least as full and has the smaller share, or if it
     /// has no share and alone refuses the proposal.
-    fn overrules(params: &Params, (price, share): (f32, f32), (own_price, own_share): (f32, f32)) -> bool {
+    fn overrules(params: &RouterParams, (price, share): (f32, f32), (own_price, own_share): (f32, f32)) -> bool {
         let fuller = price > own_price;
         let tie = Self::is_zero(params, price) && Self::is_zero(params, own_price);
         let refuses_alone = share >= f32::MAX && price > 0.0 && own_price <= 0.0;
@@ -97,10 +97,10 @@ impl Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             target: params.gamma * port.capacity.bps(),
             responsive: 0,
@@ -112,13 +112,13 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.target = params.gamma * capacity.bps();
     }
 
     /// Counts the load. Hops beyond the 255th do not report.
     #[inline]
-    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {
             Some(header) if !header.is_ack() => header,
             _ => return self.count_unresponsive(packet.size.get().saturating_mul(1 << BYTE_BITS)),
@@ -149,12 +149,12 @@ impl RouterLaw for Router {
         }
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         params.interval
     }
 
     /// Ignores an interval of zero length.
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }

@@ -8,29 +8,19 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::Parameters;
 use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
+use crate::testing::{Both, both, try_both};
 
 const DELTA: Duration = Duration::from_ms(100);
 const EMPTY: PortView = PortView::IDLE;
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    let value = |row: &crate::ParamSpec| {
-        let change = changes.iter().find(|(name, _)| *name == row.name);
-        change.map_or(row.default, |(_, value)| row.check(*value).expect("in range"))
-    };
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| super::Params::TABLE.iter().any(|row| row.name == *name))
-    );
-    let values: Vec<f64> = super::Params::TABLE.iter().map(value).collect();
-    Params::read(&values).expect("consistent values")
+fn params(changes: &[(&str, f64)]) -> Both<JetMax> {
+    both(changes)
 }
 
-fn router(params: &Params, capacity: f64) -> Router {
+fn router(params: &Both<JetMax>, capacity: f64) -> Router {
     Router::new(
-        params,
+        &params.routers,
         &PortInfo {
             id: 1,
             capacity: Rate::new(capacity).expect("a rate"),
@@ -56,7 +46,7 @@ fn header(bottleneck: u8, virtual_size: f32, gap: f32) -> Header {
 
 /// Sender whose reports the test provides.
 struct Desk {
-    params: Params,
+    params: Both<JetMax>,
     sender: Sender,
     now: Time,
     next: u32,
@@ -275,18 +265,18 @@ fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
         let mut router = router(&params, 1e7);
         let size = 1e7 / 8.0 * 0.1 * load;
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(Bytes::ZERO),
             Some(&mut header(bottleneck, size as f32, 0.1)),
         );
-        router.on_interval(&params, DELTA, &EMPTY);
+        router.on_interval(&params.routers, DELTA, &EMPTY);
         router
     };
     let named = |loads: [(u8, f64); 2]| {
         let mut packet = header(0, 1000.0, 0.01);
         for (bottleneck, load) in loads {
             let packets = &Arriving::alone(Bytes::new(1000));
-            loaded(bottleneck, load).on_arrival(&params, packets, Some(&mut packet));
+            loaded(bottleneck, load).on_arrival(&params.routers, packets, Some(&mut packet));
         }
         packet.suggested
     };
@@ -314,7 +304,7 @@ fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
         } else {
             [&mut own, &mut other]
         } {
-            one.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
+            one.on_arrival(&params.routers, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
         }
         assert!(packet.price >= price, "approval covers the whole path");
         packet.suggested == packet.bottleneck
@@ -366,7 +356,7 @@ fn a_proposal_outlives_a_change_of_bottleneck() {
 #[test]
 fn without_acks_the_rate_halves_every_rtt_and_the_path_is_forgotten() {
     let mut desk = stationary(&[("min_rate", 1e3)]);
-    desk.params.initial_rate = 3e5;
+    desk.params.sender.initial_rate = 3e5;
     desk.now += Duration::from_ms(999);
     desk.send();
     assert_eq!(desk.rates().0, 1e6);
@@ -403,14 +393,14 @@ fn fifty_constant_flows_are_counted_to_one_and_a_half() {
             while at < 100.0 {
                 let size = 100 + 13 * u64::from(flow);
                 router.on_arrival(
-                    &params,
+                    &params.routers,
                     &Arriving::alone(Bytes::new(size)),
                     Some(&mut header(1, size as f32, (period / 1e3) as f32)),
                 );
                 at += period;
             }
         }
-        router.on_interval(&params, DELTA, &EMPTY);
+        router.on_interval(&params.routers, DELTA, &EMPTY);
         let flows = 1e9 / f64::from(router.share);
         assert!((flows - 50.0).abs() <= 1.5, "{flows}");
     }
@@ -422,13 +412,13 @@ fn a_clamped_count_is_at_least_one() {
         let params = params(&[("clamp_n", clamp)]);
         let mut router = router(&params, 1e7);
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(Bytes::new(100)),
             Some(&mut header(1, 100.0, 0.01)),
         );
-        router.on_interval(&params, DELTA, &EMPTY);
+        router.on_interval(&params.routers, DELTA, &EMPTY);
         assert!((router.share / share - 1.0).abs() < 1e-6, "{}", router.share);
-        router.on_interval(&params, DELTA, &EMPTY);
+        router.on_interval(&params.routers, DELTA, &EMPTY);
         assert_eq!(router.share, f32::MAX, "no responsive flow");
     }
 }
@@ -440,7 +430,7 @@ fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);
     let sums = |header: Option<&mut Header>| {
         let mut router = router(&params, 1e7);
-        router.on_arrival(&params, &Arriving::alone(Bytes::new(40)), header);
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(40)), header);
         (router.responsive, router.unresponsive, router.gaps)
     };
     let (mut own, mut other, mut ack) = (
@@ -467,7 +457,7 @@ fn hops_beyond_the_255th_only_count() {
         ..header(0, 9.0, 0.5)
     };
     let before = far;
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(40)), Some(&mut far));
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(40)), Some(&mut far));
     assert_eq!((far, router.unresponsive), (before, 9 << 8));
 }
 
@@ -479,7 +469,7 @@ proptest! {
         let mut bytes = 0;
         for (bottleneck, size, own) in packets {
             let mut header = header(bottleneck, size.into(), 0.01);
-            router.on_arrival(&params, &Arriving::alone(Bytes::new(size.into())), own.then_some(&mut header));
+            router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(size.into())), own.then_some(&mut header));
             bytes += u64::from(size);
         }
         prop_assert_eq!(router.responsive + router.unresponsive, bytes << 8);
@@ -498,10 +488,10 @@ proptest! {
             let mut router = router(&params, 1e7);
             for _ in 0..flows {
                 let size = 1e7 / 8.0 * load * 0.1 / f64::from(flows);
-                router.on_arrival(&params, &Arriving::alone(Bytes::ZERO), Some(&mut header(1, size as f32, 0.1)));
+                router.on_arrival(&params.routers, &Arriving::alone(Bytes::ZERO), Some(&mut header(1, size as f32, 0.1)));
             }
-            router.on_interval(&params, DELTA, &EMPTY);
-            router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
+            router.on_interval(&params.routers, DELTA, &EMPTY);
+            router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
             path.push((router.price, router.share));
         }
         let largest = path.iter().map(|report| report.0).fold(-f32::MAX, f32::max);
@@ -584,7 +574,6 @@ fn the_wire_layout_is_that_of_figure_35() {
 
 #[test]
 fn an_initial_rate_below_the_smallest_is_refused() {
-    let mut values: Vec<f64> = super::Params::TABLE.iter().map(|row| row.default).collect();
-    values[3] = 999.0;
-    assert_eq!(Params::read(&values).map_err(|e| e.name), Err("initial_rate"));
+    let refused = try_both::<JetMax>(&[("initial_rate", 999.0)]);
+    assert_eq!(refused.map_err(|e| e.name).err(), Some("initial_rate"));
 }

@@ -12,22 +12,49 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::Params;
+pub use params::{Params, RouterParams};
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "kelly",
+        number: 7,
+        signal: Signal::Price,
+        header: Header::LAYOUT,
+        cost: "2 additions, 1 comparison",
+        routers: RouterInfo {
+            kernel: None,
+            interval: Some("interval"),
+            utilisation: None,
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kelly;
 
 impl Protocol for Kelly {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
@@ -39,15 +66,8 @@ impl Law for Kelly {
         name: "kelly",
         title: "Classic Kelly control",
         source: "Zhang 2008, eq 1-2, section V.1, eq 53-54",
-        signal: Signal::Price,
-        cost: "2 additions, 1 comparison",
-        number: 7,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: None,
-            interval: Some("interval"),
-            utilisation: None,
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

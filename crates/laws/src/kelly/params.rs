@@ -2,10 +2,19 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{RATE_RANGE, Unit, parameters};
+use crate::params::{ParamSpec, RATE_RANGE, Unit, parameters, row};
+
+const INTERVAL: ParamSpec = row!(
+    interval,
+    Unit::Duration,
+    0.04,
+    (100e-6, 100.0),
+    "time over which a router averages its load, and between two steps of a sender",
+    "own choice: between 35 and 46 ms, Zhang 2008, fig 15, agrees with eq 3"
+);
 
 parameters! {
-    /// Validated parameters.
+    /// Validated parameters of senders.
     pub struct Params {
         /// Gain, `kappa` of eq 1.
         kappa: f64 = Unit::Number, 0.5, (0.001, 10.0),
@@ -15,9 +24,8 @@ parameters! {
         omega: Rate = Unit::Rate, 20e3, RATE_RANGE,
             "payment of a flow in equilibrium: its rate times the price of its path",
             "Zhang 2008, fig 15";
-        interval: Duration = Unit::Duration, 0.04, (100e-6, 100.0),
-            "time over which a router averages its load, and between two steps of a sender",
-            "own choice: between 35 and 46 ms, Zhang 2008, fig 15, agrees with eq 3";
+        /// Time over which a router averages its load, and between two steps of a sender.
+        interval: Duration = INTERVAL;
         initial_rate: Rate = Unit::Rate, 1e6, RATE_RANGE,
             "sending rate before the first feedback",
             "own choice: a packet in each interval";
@@ -26,5 +34,13 @@ parameters! {
             "own choice: an idle sender receives no feedback, and eq 1 makes rates negative";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        /// Time over which a router averages its load, and between two steps of a sender.
+        interval: Duration = INTERVAL;
     }
 }

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
@@ -20,22 +20,22 @@ pub struct Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(_params: &Params, port: &PortInfo) -> Self {
+    fn new(_params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity,
             ..Self::default()
         }
     }
 
-    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &RouterParams, capacity: Rate) {
         self.capacity = capacity;
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header {
             header.price += self.price;
@@ -45,11 +45,11 @@ impl RouterLaw for Router {
         }
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         params.interval
     }
 
-    fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, _port: &PortView) {
         let load = self.arrived.as_bits_f64() / elapsed.as_secs_f64();
         if load > 0.0 {
             self.price = (1.0 - self.capacity.bps() / load).max(MIN_PRICE) as f32;

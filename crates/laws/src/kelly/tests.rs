@@ -4,7 +4,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Header, Kelly, Params, Router, Sender};
-use crate::testing::{Network, close, ms, port};
+use crate::testing::{Both, Network, both, close, ms, port};
 use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 1e12;
@@ -24,22 +24,25 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
         .collect()
 }
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    Params::read(&values(changes)).unwrap()
+fn params(changes: &[(&str, f64)]) -> Both<Kelly> {
+    both(changes)
 }
 
 /// Returns the rate of one flow in each step. The flow crosses routers of these capacities, whose intervals contain the
 /// same packets. The routers' prices of step `n` change the rate of step `n + delay`.
-fn steps(params: &Params, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
+fn steps(params: &Both<Kelly>, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
     let mut sender = Sender::new(params, &FlowInfo::of(DATA));
-    let mut routers: Vec<_> = capacities.iter().map(|c| Router::new(params, &port(1, *c))).collect();
+    let mut routers: Vec<_> = capacities
+        .iter()
+        .map(|c| Router::new(&params.routers, &port(1, *c)))
+        .collect();
     let mut interval = |packets: u64| {
         let mut header = Header::UNSET;
         for router in &mut routers {
             let load = Bytes::new(packets * DATA.get());
-            router.on_arrival(params, &Arriving::alone(load), None);
-            router.on_interval(params, params.interval, &PortView::IDLE);
-            router.on_arrival(params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
+            router.on_arrival(&params.routers, &Arriving::alone(load), None);
+            router.on_interval(&params.routers, params.interval, &PortView::IDLE);
+            router.on_arrival(&params.routers, &Arriving::alone(Bytes::ZERO), Some(&mut header));
         }
         header
     };
@@ -134,7 +137,7 @@ fn the_prices_of_a_path_are_summed() {
 #[test]
 fn flows_end_at_their_share_and_overload_the_link_by_omega_each() {
     let params = params(&[("omega", 2e6)]);
-    let mut net = Network::<Kelly>::new(params, &[10e6]);
+    let mut net = Network::<Kelly>::new(params.sender, params.routers, &[10e6]);
     for flow in 0..4 {
         net.flow(Bytes::new(200), &[0], Duration::from_ms(20), ms(50 * flow));
     }
@@ -148,10 +151,10 @@ fn flows_end_at_their_share_and_overload_the_link_by_omega_each() {
 #[test]
 fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
     let params = params(&[]);
-    let mut router = Router::new(&params, &port(1, 1e6));
+    let mut router = Router::new(&params.routers, &port(1, 1e6));
     let pass = |router: &mut Router, size| {
         let mut header = Header { price: 0.25, seq: 0 };
-        router.on_arrival(&params, &Arriving::alone(Bytes::new(size)), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(size)), Some(&mut header));
         (header.price, header.seq)
     };
     assert_eq!(
@@ -159,16 +162,16 @@ fn a_router_counts_all_that_arrives_and_keeps_its_price_while_nothing_does() {
         (0.25, 0),
         "no measurement in the first interval"
     );
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(15_000)), None);
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(15_000)), None);
     for seq in 1..=2 {
-        router.on_interval(&params, Duration::from_ms(100), &PortView::IDLE);
+        router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
         assert_eq!(pass(&mut router, 0), (0.75, seq));
     }
     pass(&mut router, 5_000);
-    router.on_interval(&params, Duration::from_ms(100), &PortView::IDLE);
+    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
     assert_eq!(pass(&mut router, 0), (0.25 - 1.5, 3));
     let mut other = Header { price: 0.0, seq: 70 };
-    router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut other));
+    router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut other));
     assert_eq!(
         other,
         Header { price: -1.5, seq: 70 },

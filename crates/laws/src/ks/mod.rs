@@ -12,18 +12,16 @@ mod tests;
 pub use params::{Control, Params, Signals, Utility};
 pub use sender::Sender;
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Transport};
+use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ks;
 
 impl Protocol for Ks {
+    type Signalling = NoSignals;
     type Params = Params;
-    type Header = NoHeader;
     type Sender = Sender;
-    type Router = NoRouter<Params, NoHeader>;
-    type Receiver = ();
 
     fn transport(params: &Params) -> Transport {
         Transport {

@@ -1,10 +1,12 @@
-//! Router half of a law, and the inputs that it receives.
+//! Router half of a signalling, and the inputs that it receives.
 
 use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-/// Properties of an output port that its router law receives at the start.
+use crate::header::NoHeader;
+
+/// Properties of an output port that its router receives at the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortInfo {
     /// Port identifier on the wire, at least 1.
@@ -68,25 +70,25 @@ impl PortView {
     }
 }
 
-/// Router half of a law, one instance per output port.
+/// Router half of a signalling, one instance per output port.
 pub trait RouterLaw: Clone + Debug + PartialEq {
-    /// See [`Protocol::Params`].
+    /// See [`Signalling::Params`](super::Signalling::Params).
     type Params;
-    /// See [`Protocol::Header`].
+    /// See [`Signalling::Header`](super::Signalling::Header).
     type Header;
 
     /// Creates the state before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// Called when the line rate changes to `capacity`, above zero.
     fn on_capacity(&mut self, params: &Self::Params, capacity: Rate);
-    /// Called when a packet arrives, before the queue accepts or drops it. `header` is `None` for packets of other laws
-    /// and for ACKs, which routers only count.
+    /// Called when a packet arrives, before the queue accepts or drops it. `header` is `None` for packets of other
+    /// signallings and for ACKs, which routers only count.
     fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
-    /// Returns true if the law uses [`on_departure`](Self::on_departure).
+    /// Returns true if the router uses [`on_departure`](Self::on_departure).
     fn stamps_departures(&self) -> bool {
         false
     }
-    /// Called when a packet of this law that is not an ACK leaves the queue.
+    /// Called when a packet of this signalling that is not an ACK leaves the queue.
     fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
     /// Returns the time between two calls of [`on_interval`](Self::on_interval).
     fn interval(&self, params: &Self::Params) -> Duration;
@@ -94,35 +96,36 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn on_interval(&mut self, params: &Self::Params, elapsed: Duration, port: &PortView);
     /// Returns the target load of the link.
     fn target(&self) -> Rate;
-    /// Returns the current feedback to senders; [`LawInfo::signal`] defines its kind.
+    /// Returns the current feedback to senders; [`SignallingInfo::signal`](super::SignallingInfo::signal)
+    /// defines its kind.
     fn signal(&self) -> f64;
-    /// Returns the fair share of one flow, if the law computes it.
+    /// Returns the fair share of one flow, if the router computes it.
     fn share(&self) -> Option<Rate> {
         None
     }
 }
 
-/// Router half of a law that only hosts run.
+/// Router half of [`NoSignals`](super::NoSignals).
 #[derive(Debug, Clone, PartialEq)]
-pub struct NoRouter<P, H>(core::marker::PhantomData<(P, H)>);
+pub struct NoRouter;
 
-impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for NoRouter<P, H> {
-    type Params = P;
-    type Header = H;
+impl RouterLaw for NoRouter {
+    type Params = ();
+    type Header = NoHeader;
 
-    fn new(_params: &P, _port: &PortInfo) -> Self {
-        Self(core::marker::PhantomData)
+    fn new(_params: &(), _port: &PortInfo) -> Self {
+        Self
     }
 
-    fn on_capacity(&mut self, _params: &P, _capacity: Rate) {}
+    fn on_capacity(&mut self, _params: &(), _capacity: Rate) {}
 
-    fn on_arrival(&mut self, _params: &P, _packet: &Arriving, _header: Option<&mut H>) {}
+    fn on_arrival(&mut self, _params: &(), _packet: &Arriving, _header: Option<&mut NoHeader>) {}
 
-    fn interval(&self, _params: &P) -> Duration {
+    fn interval(&self, _params: &()) -> Duration {
         Duration::MAX
     }
 
-    fn on_interval(&mut self, _params: &P, _elapsed: Duration, _port: &PortView) {}
+    fn on_interval(&mut self, _params: &(), _elapsed: Duration, _port: &PortView) {}
 
     fn target(&self) -> Rate {
         Rate::clamped(f64::MAX)

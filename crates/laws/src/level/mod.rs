@@ -16,30 +16,58 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::Params;
+pub use params::{Params, RouterParams};
 pub use router::{Census, Router, fill, smoothed};
 pub use sender::Sender;
 
-use crate::law::{Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::law::{
+    Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+
+    #[inline]
+    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
+        header.reflected()
+    }
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "level",
+        number: 8,
+        signal: Signal::Rate,
+        header: <Header as crate::Header>::LAYOUT,
+        cost: "9 additions, 4 multiplications, 1 division, 10 comparisons",
+        routers: RouterInfo {
+            kernel: Some(Counting::Locked),
+            interval: Some("interval"),
+            utilisation: Some("gamma"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The Level law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Level;
 
 impl Protocol for Level {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(_params: &Params, _receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected()
     }
 }
 
@@ -48,15 +76,8 @@ impl Law for Level {
         name: "level",
         title: "Level: max-min fairness on networks, without loss",
         source: "Levelflow, crates/laws/src/level/README.md",
-        signal: Signal::Rate,
-        cost: "9 additions, 4 multiplications, 1 division, 10 comparisons",
-        number: 8,
-        header: <Header as crate::Header>::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::Locked),
-            interval: Some("interval"),
-            utilisation: Some("gamma"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

@@ -13,14 +13,14 @@
 use levelflow_units::{Bytes, Time};
 
 use super::router::Sums;
-use super::{Params, Router};
+use super::{Router, RouterParams};
 use crate::offload::{Counts, Offload, Words};
 
 /// Words of an interval.
 const WORDS_PER_INTERVAL: usize = 7;
 
 impl Offload for Router {
-    fn words(&self, params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, params: &RouterParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..7].copy_from_slice(&[
             self.level.to_bits().into(),
@@ -34,7 +34,7 @@ impl Offload for Router {
         words
     }
 
-    fn absorb(&mut self, _params: &Params, counted: &Counts) {
+    fn absorb(&mut self, _params: &RouterParams, counted: &Counts) {
         let &[_, _, _, ref sums @ .., free_at, idle] = counted;
         let ([newest, before], _) = sums.as_chunks() else {
             unreachable!("two intervals")

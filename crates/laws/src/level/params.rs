@@ -3,17 +3,22 @@
 use levelflow_units::{Bytes, Duration};
 
 use crate::paced::Sizing;
-use crate::params::{RATE_RANGE, Unit, parameters};
+use crate::params::{ParamSpec, RATE_RANGE, Unit, parameters, row};
+
+const INTERVAL: ParamSpec = row!(
+    interval,
+    Unit::Duration,
+    0.1,
+    (1e-6, 100.0),
+    "control interval of routers; senders size packets by it",
+    "that of JetMax, Zhang 2008, section VI.6.1"
+);
 
 parameters! {
-    /// Parameters of Level. A link may have its own parameters; routers read `gamma` and `interval`.
+    /// Validated parameters of senders.
     pub struct Params {
-        gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
-            "share of the capacity that a router aims to fill; the rest is headroom for flows that begin unannounced",
-            "Levelflow";
-        interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "control interval of routers; senders size packets by it",
-            "that of JetMax, Zhang 2008, section VI.6.1";
+        /// Control interval of routers; senders size packets by it.
+        interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
             "as JetMax";
@@ -28,6 +33,17 @@ parameters! {
             "as JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
+            "share of the capacity that a router aims to fill; the rest is headroom for flows that begin unannounced",
+            "Levelflow";
+        /// Control interval of routers; senders size packets by it.
+        interval: Duration = INTERVAL;
     }
 }
 

@@ -3,7 +3,7 @@
 use levelflow_units::{Duration, Rate, Time};
 
 use super::header::shortest_above;
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 
@@ -168,10 +168,10 @@ fn byte_time(capacity: f64) -> u64 {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         let capacity = port.capacity.bps();
         let target = params.gamma * capacity;
         let level = target.min(f32::MAX.into()) as f32;
@@ -189,7 +189,7 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps();
         self.target = params.gamma * self.capacity;
         self.byte_time = byte_time(self.capacity);
@@ -197,7 +197,7 @@ impl RouterLaw for Router {
 
     /// Counts a packet. At hops beyond the 255th, the packet counts as other traffic.
     #[inline]
-    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
         let wait = self.queue(params, packet);
         let hop = match &header {
@@ -227,12 +227,12 @@ impl RouterLaw for Router {
         }
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         params.interval
     }
 
     /// Ignores an interval of zero length.
-    fn on_interval(&mut self, _params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -263,7 +263,7 @@ impl Router {
     /// Queues a packet at a modelled transmitter of the link's capacity. Returns its queueing delay, at most one
     /// interval.
     #[inline]
-    fn queue(&mut self, params: &Params, packet: &Arriving) -> Duration {
+    fn queue(&mut self, params: &RouterParams, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);
         let transmission = self.byte_time.saturating_mul(packet.size.get()) >> PS_BITS;
         self.free_at = self

@@ -4,15 +4,14 @@ use levelflow_units::{Bytes, Duration};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Header as _;
 use crate::law::{Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
-use crate::testing::{Network, at, close, max_min, ms, port};
-use crate::{Header as _, Parameters};
+use crate::testing::{Both, Network, at, both, close, max_min, ms, port};
 
 const DATA: Bytes = Bytes::new(1000);
 
-fn params() -> Params {
-    let defaults: Vec<f64> = Params::TABLE.iter().map(|row| row.default).collect();
-    Params::read(&defaults).unwrap()
+fn params() -> Both<Level> {
+    both(&[])
 }
 
 /// Returns the level at which a link is full, by sorting; `None` if it never is.
@@ -174,7 +173,7 @@ pub(super) fn unsent() -> Header {
 
 /// Passes packets of `flows` at a constant pace for `intervals` intervals. A flow is given by the time of its first
 /// packet, its inter-packet time in seconds, and its header.
-fn pass(router: &mut Router, params: &Params, flows: &[(f64, f64, Header)], intervals: usize) {
+fn pass(router: &mut Router, params: &Both<Level>, flows: &[(f64, f64, Header)], intervals: usize) {
     let length = params.interval.as_secs_f64();
     for n in 0..intervals {
         let mut arrivals: Vec<(f64, Header)> = Vec::new();
@@ -194,9 +193,9 @@ fn pass(router: &mut Router, params: &Params, flows: &[(f64, f64, Header)], inte
                 now: at(time),
                 ..Arriving::alone(DATA)
             };
-            router.on_arrival(params, &packet, Some(&mut header));
+            router.on_arrival(&params.routers, &packet, Some(&mut header));
         }
-        router.on_interval(params, params.interval, &PortView::IDLE);
+        router.on_interval(&params.routers, params.interval, &PortView::IDLE);
     }
 }
 
@@ -208,7 +207,7 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
         .map(|i| (0.0017 * f64::from(i), 0.0113 * f64::from(i % 3 + 1), unsent()))
         .collect();
     for intervals in 60..65 {
-        let mut router = Router::new(&params, &port(1, 7e6));
+        let mut router = Router::new(&params.routers, &port(1, 7e6));
         pass(&mut router, &params, &flows, intervals);
         close(router.signal(), 0.95e6, 1e-5);
     }
@@ -217,7 +216,7 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
 /// Sends flows at a constant pace through a queue; returns the level of the link behind it.
 fn level_behind_a_queue(timed: bool) -> f64 {
     let (params, capacity) = (params(), 3.2e6);
-    let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params, &port(1, capacity)));
+    let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params.routers, &port(1, capacity)));
     let pace = |flow: i32| {
         let gap = 0.0113 * f64::from(flow % 3 + 1);
         (0..170).map(move |packet| (0.0001 * f64::from(flow) + gap * f64::from(packet), gap))
@@ -229,7 +228,7 @@ fn level_behind_a_queue(timed: bool) -> f64 {
             now: at(now),
             ..Arriving::alone(DATA)
         };
-        router.on_arrival(&params, &packet, Some(header));
+        router.on_arrival(&params.routers, &packet, Some(header));
     };
     let (mut free, mut end) = (0.0_f64, 0.1);
     for (time, gap) in sent {
@@ -244,7 +243,7 @@ fn level_behind_a_queue(timed: bool) -> f64 {
             header.queued = [0; 3];
         }
         if begin >= end {
-            second.on_interval(&params, params.interval, &PortView::IDLE);
+            second.on_interval(&params.routers, params.interval, &PortView::IDLE);
             end += 0.1;
         }
         arrive(&mut second, begin, &mut header);
@@ -265,10 +264,10 @@ fn headers_add_up_waits_as_far_as_they_can() {
     let params = params();
     let mut header = unsent();
     let mut cross = |capacity: f64| {
-        let mut router = Router::new(&params, &port(1, capacity));
+        let mut router = Router::new(&params.routers, &port(1, capacity));
         let packet = Arriving::alone(DATA);
-        router.on_arrival(&params, &packet, Some(&mut unsent()));
-        router.on_arrival(&params, &packet, Some(&mut header));
+        router.on_arrival(&params.routers, &packet, Some(&mut unsent()));
+        router.on_arrival(&params.routers, &packet, Some(&mut header));
         at(1.0).since(header.unqueued(at(1.0))).as_secs_f64()
     };
     let each = DATA.as_bits_f64() / 2e6;
@@ -284,7 +283,7 @@ fn headers_add_up_waits_as_far_as_they_can() {
 #[test]
 fn a_router_gives_what_flows_with_less_elsewhere_leave() {
     let params = params();
-    let mut router = Router::new(&params, &port(1, 10e6));
+    let mut router = Router::new(&params.routers, &port(1, 10e6));
     let limited = Header {
         limit: 3,
         lowest: 1e6,
@@ -311,7 +310,7 @@ fn a_router_gives_what_flows_with_less_elsewhere_leave() {
         second: 4e6,
         ..unsent()
     };
-    let mut router = Router::new(&params, &port(1, 10e6));
+    let mut router = Router::new(&params.routers, &port(1, 10e6));
     pass(
         &mut router,
         &params,
@@ -324,12 +323,12 @@ fn a_router_gives_what_flows_with_less_elsewhere_leave() {
 #[test]
 fn other_traffic_and_acks_are_no_flows_and_take_their_part() {
     let params = params();
-    let mut router = Router::new(&params, &port(1, 10e6));
+    let mut router = Router::new(&params.routers, &port(1, 10e6));
     for n in 0..4 {
         let mut ack = unsent().reflected();
         let now = at(0.1 * f64::from(n));
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving {
                 now,
                 ..Arriving::alone(Bytes::new(25_000))
@@ -338,14 +337,14 @@ fn other_traffic_and_acks_are_no_flows_and_take_their_part() {
         );
         assert_eq!(ack, unsent().reflected());
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving {
                 now,
                 ..Arriving::alone(Bytes::new(25_000))
             },
             None,
         );
-        router.on_interval(&params, params.interval, &PortView::IDLE);
+        router.on_interval(&params.routers, params.interval, &PortView::IDLE);
     }
     close(router.signal(), 9.5e6 - 4e6, 1e-5);
 }
@@ -355,8 +354,8 @@ fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     let mut header = unsent();
     let params = params();
     for (hop, capacity) in [4e6, 2e6, 9e6, 3e6].into_iter().enumerate() {
-        let mut router = Router::new(&params, &port(hop as u32 + 1, capacity));
-        router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
+        let mut router = Router::new(&params.routers, &port(hop as u32 + 1, capacity));
+        router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
     }
     assert_eq!((header.hop, header.new_limit, header.is_refused()), (4, 2, false));
     close(header.new_lowest.into(), 1.9e6, 1e-6);
@@ -365,7 +364,7 @@ fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
 
 /// Sender whose path and ACKs the test provides.
 struct Desk {
-    params: Params,
+    params: Both<Level>,
     sender: Sender,
     number: u32,
 }
@@ -389,7 +388,7 @@ impl Desk {
             kind: Kind::Data,
         };
         let mut header = self.sender.on_send(&self.params, at(seconds), &packet);
-        router.on_arrival(&self.params, &Arriving::alone(DATA), Some(&mut header));
+        router.on_arrival(&self.params.routers, &Arriving::alone(DATA), Some(&mut header));
         let rtt = Duration::from_ms(10);
         let feedback = Feedback::plain(self.number, Kind::Data, rtt, header.reflected());
         self.sender.on_feedback(&self.params, at(seconds) + rtt, &feedback);
@@ -449,13 +448,9 @@ fn a_sender_takes_back_what_it_was_not_given() {
 #[test]
 fn a_sender_waits_for_the_longest_interval_of_the_path() {
     let rises_at = |interval: f64| {
-        let values: Vec<f64> = Params::TABLE
-            .iter()
-            .map(|row| if row.name == "interval" { interval } else { row.default })
-            .collect();
-        let slow = Params::read(&values).unwrap();
+        let slow = both::<Level>(&[("interval", interval)]);
         let mut desk = Desk::new();
-        let mut router = Router::new(&slow, &port(1, 10e6));
+        let mut router = Router::new(&slow.routers, &port(1, 10e6));
         (0..1000)
             .map(|n| 0.05 * f64::from(n))
             .find(|now| desk.pass(*now, &mut router) > 40e3)
@@ -471,7 +466,7 @@ fn a_sender_waits_for_the_longest_interval_of_the_path() {
 #[test]
 fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {
-        let mut net = Network::<Level>::new(params(), &[capacity]);
+        let mut net = Network::<Level>::new(params().sender, params().routers, &[capacity]);
         for start in [0, 5_000] {
             let flow = net.flow(Bytes::new(1 << 60), &[0], Duration::from_ms(220), ms(start));
             flow.hop = Duration::from_ms(20);
@@ -489,7 +484,7 @@ fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
 
 #[test]
 fn two_bottlenecks_are_shared_fairly_and_never_overloaded() {
-    let mut net = Network::<Level>::new(params(), &[10e6, 4e6]);
+    let mut net = Network::<Level>::new(params().sender, params().routers, &[10e6, 4e6]);
     for (path, start) in [(&[0][..], 0), (&[0, 1], 300), (&[1], 900)] {
         net.flow(DATA, path, Duration::from_ms(30), ms(start));
     }

@@ -16,23 +16,56 @@ mod source;
 mod tests;
 
 pub use header::Header;
-pub use params::{Arithmetic, Params};
+pub use params::{Arithmetic, Params, RouterParams};
 pub use receiver::Receiver;
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo,
+    Transport, WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = Receiver;
+
+    #[inline]
+    fn reflect(receiver: &mut Receiver, arrived: &Arrived, header: &Header) -> Header {
+        receiver.echo(arrived, header)
+    }
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "maxnet",
+        number: 4,
+        signal: Signal::Price,
+        header: Header::LAYOUT,
+        cost: "1 addition, 1 comparison",
+        routers: RouterInfo {
+            kernel: Some(Counting::PerProcessor),
+            interval: Some("dt_p"),
+            utilisation: Some("mu"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxNet;
 
 impl Protocol for MaxNet {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = Receiver;
 
     fn transport(_params: &Params) -> Transport {
         Transport {
@@ -41,11 +74,6 @@ impl Protocol for MaxNet {
             ..Transport::PLAIN
         }
     }
-
-    #[inline]
-    fn reflect(_params: &Params, receiver: &mut Receiver, arrived: &Arrived, header: &Header) -> Header {
-        receiver.echo(arrived, header)
-    }
 }
 
 impl Law for MaxNet {
@@ -53,15 +81,8 @@ impl Law for MaxNet {
         name: "maxnet",
         title: "MaxNet: demand at the largest price of the path",
         source: "Andrew, Jacobsson, Low, Suchara, Witt, Wydrowski, MaxNet: Theory and implementation, sections II-VI",
-        signal: Signal::Price,
-        cost: "1 addition, 1 comparison",
-        number: 4,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::PerProcessor),
-            interval: Some("dt_p"),
-            utilisation: Some("mu"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

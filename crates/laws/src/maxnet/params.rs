@@ -3,7 +3,7 @@
 use levelflow_units::Duration;
 
 use super::fixed::Constants;
-use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
+use crate::params::{ParamSpec, SWITCH_RANGE, Unit, choices, parameters, row};
 
 choices! {
     /// Arithmetic with which a sender computes eq 10.
@@ -15,17 +15,30 @@ choices! {
     }
 }
 
+const X_MAX: ParamSpec = row!(
+    x_max,
+    Unit::Rate,
+    1e15,
+    (1e6, 1e15),
+    "demand at price zero: the largest rate",
+    SOURCE
+);
+const T: ParamSpec = row!(
+    t,
+    Unit::Duration,
+    0.4,
+    (0.001, 0.5),
+    "price that divides the demand by e",
+    SOURCE
+);
+
 parameters! {
-    /// Validated parameters.
+    /// Validated parameters of senders.
     pub struct Params {
         /// `x_max`, bit/s.
-        x_max: f64 = Unit::Rate, 1e15, (1e6, 1e15),
-            "demand at price zero: the largest rate",
-            SOURCE;
+        x_max: f64 = X_MAX;
         /// `T` of eq 7, seconds.
-        t: f64 = Unit::Duration, 0.4, (0.001, 0.5),
-            "price that divides the demand by e",
-            SOURCE;
+        t: f64 = T;
         /// `alpha`, loop gain.
         alpha: f64 = Unit::Number, 0.66, (0.001, core::f64::consts::FRAC_PI_2),
             "loop gain",
@@ -38,6 +51,27 @@ parameters! {
         dt_min: Duration = Unit::Duration, 1e-6, (0.0, 1.0),
             "least time between two updates of a sender",
             SOURCE;
+        max_start: bool = Unit::Switch, 1.0, SWITCH_RANGE,
+            "open flows at the spare capacity of the path instead of the rate of its price",
+            "Andrew et al., section IV-B";
+        paced: bool = Unit::Switch, 0.0, SWITCH_RANGE,
+            "pace packets at the rate, in addition to the window",
+            "Andrew et al., section VII-A: window based";
+        arithmetic: Arithmetic = Arithmetic::UNIT, 0.0, Arithmetic::RANGE,
+            "arithmetic of a sender: double precision, or integers with a table for the exponential",
+            SOURCE;
+    } also {
+        pub(super) fixed: Constants = Constants::new(x_max, t, alpha, eta);
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        /// `x_max`, bit/s.
+        x_max: f64 = X_MAX;
+        /// `T` of eq 7, seconds.
+        t: f64 = T;
         /// `dt_p`, time between two updates of a price.
         dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),
             "time between two updates of a price",
@@ -50,20 +84,9 @@ parameters! {
         mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
             "target utilisation",
             "Andrew et al., section VII-A";
-        max_start: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "open flows at the spare capacity of the path instead of the rate of its price",
-            "Andrew et al., section IV-B";
         load_window: Duration = Unit::Duration, 0.01, (1e-6, 10.0),
             "time over which a router measures its load for MaxStart",
             "own choice; not given in the paper";
-        paced: bool = Unit::Switch, 0.0, SWITCH_RANGE,
-            "pace packets at the rate, in addition to the window",
-            "Andrew et al., section VII-A: window based";
-        arithmetic: Arithmetic = Arithmetic::UNIT, 0.0, Arithmetic::RANGE,
-            "arithmetic of a sender: double precision, or integers with a table for the exponential",
-            SOURCE;
-    } also {
-        pub(super) fixed: Constants = Constants::new(x_max, t, alpha, eta);
     }
 }
 
@@ -74,7 +97,9 @@ impl Params {
     pub(super) fn demand(&self, price: f64) -> f64 {
         self.x_max * libm::exp(-price / self.t)
     }
+}
 
+impl RouterParams {
     /// `D^-1(x)` of eq 8, seconds; 0 for `x_max` and above.
     pub(super) fn price_of(&self, rate: f64) -> f64 {
         (self.t * libm::log(self.x_max / rate)).max(0.0)

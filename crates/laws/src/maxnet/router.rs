@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::header::{self, MAX_START};
-use super::{Header, Params};
+use super::{Header, RouterParams};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Router state of one output port. Cost per packet: one addition and one comparison.
@@ -32,7 +32,7 @@ pub struct Router {
 /// Returns the feedback to MaxStart packets. The spare capacity is `(mu + (1 - mu)/4) C` less the throughput of the
 /// link. It is encoded as the price at which the demand equals the spare capacity, or as the largest code if no
 /// capacity is spare.
-fn spare_code(params: &Params, capacity: Rate, sends: f64) -> u32 {
+fn spare_code(params: &RouterParams, capacity: Rate, sends: f64) -> u32 {
     let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - sends;
     let code = if spare > 0.0 {
         header::code(params.price_of(spare))
@@ -43,10 +43,10 @@ fn spare_code(params: &Params, capacity: Rate, sends: f64) -> u32 {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         let floor = params.price_of(port.capacity.bps());
         Self {
             capacity: port.capacity,
@@ -63,7 +63,7 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.capacity = capacity;
         self.target = Rate::clamped(params.mu * capacity.bps());
         self.floor = params.price_of(capacity.bps());
@@ -73,7 +73,7 @@ impl RouterLaw for Router {
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         let opens = header.price & MAX_START != 0;
@@ -81,12 +81,12 @@ impl RouterLaw for Router {
         header.price = header.price.max(own);
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         params.dt_p
     }
 
     /// Implements fig 3: `p <- max(p + (y_dt + Q dt/T_0)/C - mu dt, p_min)`.
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, port: &PortView) {
         let dt = elapsed.as_secs_f64();
         let c = self.capacity.bps();
         let y = self.arrived.as_bits_f64();

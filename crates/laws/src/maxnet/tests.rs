@@ -3,10 +3,11 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::header::{self, MAX_CODE, MAX_START};
-use super::{Header, MaxNet, Params, Receiver, Router, Sender};
+use super::{Header, MaxNet, Params, Receiver, Router, Sender, Signals};
+use crate::testing::{Both, both};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, Parameters, PortInfo, PortView,
-    Protocol, RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw, Signalling,
 };
 
 mod closed_loop;
@@ -18,23 +19,13 @@ const T: f64 = 0.4;
 const C: f64 = 622e6;
 const DATA: Bytes = Bytes::new(1500);
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = Params::TABLE
-        .iter()
-        .map(|row| value(row.name).unwrap_or(row.default))
-        .collect();
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
-    );
-    Params::read(&values).unwrap()
+fn params(changes: &[(&str, f64)]) -> Both<MaxNet> {
+    both(changes)
 }
 
-fn router(params: &Params, capacity: f64) -> Router {
+fn router(params: &Both<MaxNet>, capacity: f64) -> Router {
     let capacity = Rate::new(capacity).unwrap();
-    Router::new(params, &PortInfo { id: 1, capacity })
+    Router::new(&params.routers, &PortInfo { id: 1, capacity })
 }
 
 fn sender(params: &Params) -> Sender {
@@ -70,26 +61,26 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
 }
 
 /// Raises the router's price well above its floor.
-fn raise(params: &Params, router: &mut Router) {
+fn raise(params: &Both<MaxNet>, router: &mut Router) {
     let flooded = PortView {
         queue: Bytes::new(100_000_000),
         ..PortView::IDLE
     };
-    (0..100).for_each(|_| router.on_interval(params, seconds(0.001), &flooded));
+    (0..100).for_each(|_| router.on_interval(&params.routers, seconds(0.001), &flooded));
 }
 
 /// Returns the change of the price in one interval of 1 ms, with load `y` in bit/s and a queue of `queue` seconds.
-fn price_step(params: &Params, y: f64, queue: f64) -> f64 {
+fn price_step(params: &Both<MaxNet>, y: f64, queue: f64) -> f64 {
     let mut router = router(params, C);
     raise(params, &mut router);
     let before = router.signal();
     let bytes = |bits: f64| Bytes::new((bits / 8.0).round() as u64);
-    router.on_arrival(params, &Arriving::alone(bytes(y * 0.001)), None);
+    router.on_arrival(&params.routers, &Arriving::alone(bytes(y * 0.001)), None);
     let view = PortView {
         queue: bytes(queue * C),
         ..PortView::IDLE
     };
-    router.on_interval(params, seconds(0.001), &view);
+    router.on_interval(&params.routers, seconds(0.001), &view);
     router.signal() - before
 }
 
@@ -124,7 +115,7 @@ fn a_packet_that_is_being_sent_is_no_queue() {
             in_service: Bytes::new(1500),
             ..PortView::IDLE
         };
-        router.on_interval(&params, seconds(0.001), &view);
+        router.on_interval(&params.routers, seconds(0.001), &view);
         router.signal() - before
     };
     close(step(1), -0.0009, 1e-12);
@@ -140,7 +131,7 @@ fn the_price_never_falls_below_that_of_one_flow_that_fills_the_link() {
         close(router.signal(), floor, 1e-6);
         raise(&params, &mut router);
         assert!(router.signal() > floor + 0.5);
-        (0..100_000).for_each(|_| router.on_interval(&params, seconds(0.001), &PortView::IDLE));
+        (0..100_000).for_each(|_| router.on_interval(&params.routers, seconds(0.001), &PortView::IDLE));
         close(router.signal(), floor, 1e-6);
     }
 }
@@ -163,7 +154,7 @@ fn the_echo_is_the_largest_price_of_the_path_in_any_order() {
         assert_eq!(header, Header { echo: 0, price: 0 });
         header.echo = 77;
         for link in order {
-            router(&params, links[link]).on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
+            router(&params, links[link]).on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
         }
         assert_eq!(header.echo, 77, "routers do not change it");
         let arrived = Arrived {
@@ -171,7 +162,7 @@ fn the_echo_is_the_largest_price_of_the_path_in_any_order() {
             kind: Kind::Data,
             size: DATA,
         };
-        let back = MaxNet::reflect(&params, &mut Receiver::default(), &arrived, &header);
+        let back = Signals::reflect(&mut Receiver::default(), &arrived, &header);
         close(header::price(back.echo), prices[1], 0.5_f64.powi(20));
     }
 }
@@ -207,7 +198,7 @@ fn prices_have_the_range_and_precision_of_section_v() {
     for decade in 0..140 {
         let rate = 32.0 * 10_f64.powf(f64::from(decade) / 10.0);
         if rate < X_MAX * 0.999_99 {
-            let decoded = params.demand(header::price(header::code(params.price_of(rate))));
+            let decoded = params.demand(header::price(header::code(params.routers.price_of(rate))));
             assert!((decoded / rate - 1.0).abs() <= 2.4e-6, "{rate} b/s");
         }
     }
@@ -217,11 +208,10 @@ fn prices_have_the_range_and_precision_of_section_v() {
 
 /// Returns the echoed averages of prices that arrive at these times after the first round-trip time, which is 100 ms.
 fn averaged(prices: impl Iterator<Item = (f64, u32)>) -> Vec<f64> {
-    let params = params(&[]);
     let mut receiver = Receiver::default();
     let mut echo = |now, kind, price| {
         let arrived = Arrived { now, kind, size: DATA };
-        MaxNet::reflect(&params, &mut receiver, &arrived, &Header { echo: 0, price }).echo
+        Signals::reflect(&mut receiver, &arrived, &Header { echo: 0, price }).echo
     };
     assert_eq!(
         echo(Time::ZERO, Kind::Syn, MAX_START | 5),

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use levelflow_units::{Duration, Rate, Time};
 
 use super::*;
-use crate::law::{Arriving, Law, PortInfo, PortView};
-use crate::{AnyHeader, AnyParams, AnyRouter, emkc, jetmax, level, maxnet, rcp, xcp};
+use crate::law::{Arriving, PortInfo, PortView};
+use crate::{AnyHeader, AnyRouter, AnyRouterParams, WireSignalling, emkc, jetmax, level, maxnet, rcp, xcp};
 
 /// Maps the bits of a float to an integer of the same order; 0 and -0 are equal.
 fn order(bits: u32) -> u32 {
@@ -393,32 +393,32 @@ fn intervals(law: u8) -> impl Strategy<Value = Vec<Interval>> {
     prop::collection::vec(interval, 1..12)
 }
 
-fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCaseError> {
+fn agree<S: WireSignalling>(params: &AnyRouterParams, intervals: &[Interval]) -> Result<(), TestCaseError> {
     let port = PortInfo {
         id: 7,
         capacity: Rate::new(10e6).unwrap(),
     };
-    let mut exact = AnyRouter::new(&params, &port);
+    let mut exact = AnyRouter::new(params, &port);
     let mut offloaded = exact.clone();
-    let mut path = DataPath::new(L::INFO.number, offloaded.words(&params, Bytes::ZERO));
+    let mut path = DataPath::new(S::INFO.number, offloaded.words(params, Bytes::ZERO));
     let (mut now, mut closed) = (Time::ZERO, Time::ZERO);
     let mut queue = 0;
     for interval in intervals {
         for packet in &interval.packets {
             now += Duration::from_ps(packet.after);
-            prop_assert!(packet.bytes.len() >= L::INFO.header_bytes());
-            let header = AnyHeader::decode(&params, &packet.bytes).ok().filter(|_| !packet.ack);
+            prop_assert!(packet.bytes.len() >= S::INFO.header_bytes());
+            let header = AnyHeader::decode(&S::INFO, &packet.bytes).ok().filter(|_| !packet.ack);
             let arriving = Arriving {
                 now,
                 queue: Bytes::new(queue),
                 ..Arriving::alone(Bytes::new(packet.size))
             };
             let mut own = header;
-            exact.on_arrival(&params, &arriving, own.as_mut());
+            exact.on_arrival(params, &arriving, own.as_mut());
             if let Some(own) = &mut own
                 && exact.stamps_departures()
             {
-                exact.on_departure(&params, arriving.size, own);
+                exact.on_departure(params, arriving.size, own);
             }
             let mut bytes = packet.bytes.clone();
             path.packet(now, packet.size, header.map(|_| &mut bytes[..]));
@@ -429,9 +429,9 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
             prop_assert_eq!(bytes, expected);
         }
         now += Duration::from_us(1);
-        offloaded.absorb(&params, &path.collect());
+        offloaded.absorb(params, &path.collect());
         for router in [&mut exact, &mut offloaded] {
-            router.on_interval(&params, now.since(closed), &interval.view);
+            router.on_interval(params, now.since(closed), &interval.view);
         }
         prop_assert_eq!(&exact, &offloaded);
         prop_assert_eq!(
@@ -440,39 +440,39 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
             "0 and -0 are equal, but have different bits"
         );
         (closed, queue) = (now, interval.queue);
-        path.tell(offloaded.words(&params, Bytes::new(queue)));
+        path.tell(offloaded.words(params, Bytes::new(queue)));
     }
     Ok(())
 }
 
-fn params<L: Law>(changes: &[(&str, f64)]) -> AnyParams {
+fn params<S: WireSignalling>(changes: &[(&str, f64)]) -> AnyRouterParams {
     let value = |spec: &crate::ParamSpec| {
         let change = changes.iter().find(|(name, _)| *name == spec.name);
         change.map_or(spec.default, |(_, value)| *value)
     };
-    let values: Vec<f64> = L::INFO.params.iter().map(value).collect();
-    crate::params(L::INFO.name, &values).unwrap()
+    let values: Vec<f64> = S::INFO.params.iter().map(value).collect();
+    crate::router_params(S::INFO.name, &values).unwrap()
 }
 
 macro_rules! a_data_path_leaves_the_state_of_the_law {
-    ($($name:ident: $law:ty, $changes:expr;)+) => {
+    ($($name:ident: $signals:ty, $changes:expr;)+) => {
         proptest! {
             #![proptest_config(ProptestConfig::with_cases(64))]
             $(#[test]
-            fn $name(intervals in intervals(<$law as Law>::INFO.number)) {
-                agree::<$law>(params::<$law>($changes), &intervals)?;
+            fn $name(intervals in intervals(<$signals as WireSignalling>::INFO.number)) {
+                agree::<$signals>(&params::<$signals>($changes), &intervals)?;
             })+
         }
     };
 }
 
 a_data_path_leaves_the_state_of_the_law! {
-    jetmax_in_a_data_path: jetmax::JetMax, &[];
-    emkc_in_a_data_path: emkc::Emkc, &[];
-    rcp_in_a_data_path: rcp::Rcp, &[];
-    rcp_by_the_longest_in_a_data_path: rcp::Rcp, &[("rtt", 1.0)];
-    maxnet_in_a_data_path: maxnet::MaxNet, &[];
-    level_in_a_data_path: level::Level, &[];
-    xcp_in_a_data_path: xcp::Xcp, &[];
-    xcp_by_the_longest_in_a_data_path: xcp::Xcp, &[("rtt", 1.0)];
+    jetmax_in_a_data_path: jetmax::Signals, &[];
+    emkc_in_a_data_path: emkc::Signals, &[];
+    rcp_in_a_data_path: rcp::Signals, &[];
+    rcp_by_the_longest_in_a_data_path: rcp::Signals, &[("rtt", 1.0)];
+    maxnet_in_a_data_path: maxnet::Signals, &[];
+    level_in_a_data_path: level::Signals, &[];
+    xcp_in_a_data_path: xcp::Signals, &[];
+    xcp_by_the_longest_in_a_data_path: xcp::Signals, &[("rtt", 1.0)];
 }

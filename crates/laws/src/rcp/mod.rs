@@ -13,24 +13,52 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::{Params, RttEstimate};
+pub use params::{RouterParams, RttEstimate};
 pub use router::Router;
 pub use sender::Sender;
 
-use crate::{Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport,
+    WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "rcp",
+        number: 3,
+        signal: Signal::Rate,
+        header: Header::LAYOUT,
+        cost: "2 additions, 2 multiplications, 1 comparison",
+        routers: RouterInfo {
+            kernel: Some(Counting::Locked),
+            interval: Some("interval"),
+            utilisation: None,
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rcp;
 
 impl Protocol for Rcp {
-    type Params = Params;
-    type Header = Header;
+    type Signalling = Signals;
+    type Params = ();
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
-    fn transport(_params: &Params) -> Transport {
+    fn transport(_params: &()) -> Transport {
         Transport {
             opening: Opening::Handshake,
             ..Transport::PLAIN
@@ -43,16 +71,9 @@ impl Law for Rcp {
         name: "rcp",
         title: "RCP: rate control protocol",
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, section II, eq 1-2",
-        signal: Signal::Rate,
-        cost: "2 additions, 2 multiplications, 1 comparison",
-        number: 3,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::Locked),
-            interval: Some("interval"),
-            utilisation: None,
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
-        params: &Params::TABLE,
+        params: &[],
     };
 }

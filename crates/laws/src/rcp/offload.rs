@@ -5,15 +5,15 @@
 
 use levelflow_units::Bytes;
 
-use super::{Params, Router, RttEstimate};
+use super::{Router, RouterParams, RttEstimate};
 use crate::offload::{Counts, Offload, Words};
 
 impl Offload for Router {
-    fn lacks(&self, params: &Params) -> Option<&'static str> {
+    fn lacks(&self, params: &RouterParams) -> Option<&'static str> {
         (params.rtt == RttEstimate::Interval).then_some("rtt = \"interval\"")
     }
 
-    fn words(&self, params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, params: &RouterParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..6].copy_from_slice(&[
             (self.rate as f32).to_bits().into(),
@@ -26,7 +26,7 @@ impl Offload for Router {
         words
     }
 
-    fn absorb(&mut self, params: &Params, counted: &Counts) {
+    fn absorb(&mut self, params: &RouterParams, counted: &Counts) {
         let &[bytes, longest, _, mean, ..] = counted;
         self.arrived = Bytes::new(self.arrived.get().saturating_add(bytes));
         match params.rtt {

@@ -18,8 +18,8 @@ choices! {
 }
 
 parameters! {
-    /// Validated parameters.
-    pub struct Params {
+    /// Validated parameters of routers. A link may have its own. Senders have no parameters.
+    pub struct RouterParams {
         /// Gain on spare capacity, `alpha` of eq 2.
         alpha: f64 = Unit::Number, 0.1, (0.0, 10.0),
             "gain on spare capacity",

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Header, Params, RttEstimate};
+use super::{Header, RouterParams, RttEstimate};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Shortest round-trip time used by a router, in seconds. The control interval is at most the round-trip time, so it
@@ -32,10 +32,10 @@ pub struct Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         let capacity = port.capacity.bps();
         let (rtt, rate) = (params.initial_rtt.as_secs_f64(), params.initial * capacity);
         Self {
@@ -51,13 +51,13 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps();
         self.rate = self.rate.min(self.capacity);
     }
 
     #[inline]
-    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
@@ -79,16 +79,16 @@ impl RouterLaw for Router {
     }
 
     #[inline]
-    fn on_departure(&mut self, _params: &Params, _size: Bytes, header: &mut Header) {
+    fn on_departure(&mut self, _params: &RouterParams, _size: Bytes, header: &mut Header) {
         header.rate = header.rate.min(self.rate as f32);
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         Duration::from_secs_f64(self.rtt).map_or(params.interval, |rtt| rtt.min(params.interval))
     }
 
     /// Implements eq 2: `R <- R [1 + (T/d)(alpha (C - y) - beta q/d)/C]`.
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }

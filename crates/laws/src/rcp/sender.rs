@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Header, Params};
+use super::Header;
 use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
@@ -29,10 +29,10 @@ impl Sender {
 }
 
 impl SenderLaw for Sender {
-    type Params = Params;
+    type Params = ();
     type Header = Header;
 
-    fn new(_params: &Params, flow: &FlowInfo) -> Self {
+    fn new(_params: &(), flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
             rate: Self::floor(flow.packet_size),
@@ -46,12 +46,12 @@ impl SenderLaw for Sender {
     }
 
     #[inline]
-    fn packet_size(&self, _params: &Params) -> Bytes {
+    fn packet_size(&self, _params: &()) -> Bytes {
         self.packet_size
     }
 
     #[inline]
-    fn on_send(&mut self, _params: &Params, _now: Time, _packet: &Outgoing) -> Header {
+    fn on_send(&mut self, _params: &(), _now: Time, _packet: &Outgoing) -> Header {
         Header {
             rate: f32::INFINITY,
             rtt: self.srtt as f32,
@@ -59,7 +59,7 @@ impl SenderLaw for Sender {
     }
 
     #[inline]
-    fn on_feedback(&mut self, _params: &Params, _now: Time, feedback: &Feedback<Header>) {
+    fn on_feedback(&mut self, _params: &(), _now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample

@@ -1,9 +1,10 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Header, Params, Rcp, Router, Sender};
+use super::{Header, Rcp, Router, Sender, Signals};
+use crate::testing::{Both, both};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, Parameters, PortInfo, PortView,
-    Protocol, RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Opening, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw, Signalling,
 };
 
 const C: f64 = 10e6;
@@ -15,23 +16,13 @@ const ARRIVED: Arrived = Arrived {
 };
 const IDLE: PortView = PortView::IDLE;
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: std::vec::Vec<f64> = Params::TABLE
-        .iter()
-        .map(|row| value(row.name).unwrap_or(row.default))
-        .collect();
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
-    );
-    Params::read(&values).unwrap()
+fn params(changes: &[(&str, f64)]) -> Both<Rcp> {
+    both(changes)
 }
 
-fn router(params: &Params, capacity: f64) -> Router {
+fn router(params: &Both<Rcp>, capacity: f64) -> Router {
     Router::new(
-        params,
+        &params.routers,
         &PortInfo {
             id: 1,
             capacity: Rate::new(capacity).unwrap(),
@@ -41,19 +32,19 @@ fn router(params: &Params, capacity: f64) -> Router {
 
 /// Returns the ratio of `R` after one interval to `R` before it. The interval has the offered load `y / C`, a queue in
 /// units of `C d0`, and `dropped` bytes.
-fn ratio(params: &Params, load: f64, queue: f64, dropped: u64) -> f64 {
+fn ratio(params: &Both<Rcp>, load: f64, queue: f64, dropped: u64) -> f64 {
     let mut router = router(params, C);
-    let elapsed = router.interval(params);
+    let elapsed = router.interval(&params.routers);
     let before = router.signal();
     let offered = Rate::new(load * C).unwrap().bytes_in(elapsed);
-    router.on_arrival(params, &Arriving::alone(Bytes::new(offered as u64)), None);
-    let queue = Rate::new(queue * C).unwrap().bytes_in(params.initial_rtt);
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(offered as u64)), None);
+    let queue = Rate::new(queue * C).unwrap().bytes_in(params.routers.initial_rtt);
     let view = PortView {
         queue: Bytes::new(queue as u64),
         dropped: Bytes::new(dropped),
         ..PortView::IDLE
     };
-    router.on_interval(params, elapsed, &view);
+    router.on_interval(&params.routers, elapsed, &view);
     router.signal() / before
 }
 
@@ -92,8 +83,8 @@ fn a_packet_in_service_is_no_queue() {
             ..PortView::IDLE
         };
         let full = Rate::new(C).unwrap().bytes_in(Duration::from_ms(10));
-        router.on_arrival(&params, &Arriving::alone(Bytes::new(full as u64)), None);
-        router.on_interval(&params, Duration::from_ms(10), &view);
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(full as u64)), None);
+        router.on_interval(&params.routers, Duration::from_ms(10), &view);
         router.signal() / before
     };
     close(step(1), 1.0, 1e-12);
@@ -117,15 +108,15 @@ fn the_average_rtt_follows_a_step() {
         rate: f32::INFINITY,
         rtt: 0.0,
     };
-    router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
+    router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
     assert_eq!(
-        router.interval(&params),
+        router.interval(&params.routers),
         Duration::from_ms(100),
         "a packet without an estimate is ignored"
     );
     header.rtt = 0.5;
-    (0..50).for_each(|_| router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header)));
-    let reached = (router.interval(&params).as_secs_f64() - 0.1) / 0.4;
+    (0..50).for_each(|_| router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header)));
+    let reached = (router.interval(&params.routers).as_secs_f64() - 0.1) / 0.4;
     close(reached, 1.0 - 0.98_f64.powi(50), 1e-9);
 }
 
@@ -138,8 +129,8 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
             rate: f32::INFINITY,
             rtt,
         };
-        router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
-        router.on_interval(&params, Duration::from_ms(10), &IDLE);
+        router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
+        router.on_interval(&params.routers, Duration::from_ms(10), &IDLE);
         router.rtt
     };
     close(tick(0.5), 0.5, 1e-7);
@@ -165,9 +156,9 @@ fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() 
                 rate: f32::INFINITY,
                 rtt,
             };
-            router.on_arrival(&params, &Arriving::alone(Bytes::new(size)), Some(&mut header));
+            router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(size)), Some(&mut header));
         }
-        router.on_interval(&params, Duration::from_ms(10), &IDLE);
+        router.on_interval(&params.routers, Duration::from_ms(10), &IDLE);
         (before, share, router.rtt)
     };
     let (_, _, silent) = tick(&[(1000, 0.0)]);
@@ -188,21 +179,21 @@ fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() 
 fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
     let params = params(&[("gain", 1.0)]);
     let mut router = router(&params, C);
-    assert_eq!(router.interval(&params), Duration::from_ms(10));
+    assert_eq!(router.interval(&params.routers), Duration::from_ms(10));
     for (rtt, interval) in [
         (1.0, Duration::from_ms(10)),
         (0.0005, Duration::from_us(500)),
         (1e-30, Duration::from_us(1)),
     ] {
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(DATA),
             Some(&mut Header {
                 rate: f32::INFINITY,
                 rtt,
             }),
         );
-        let difference = router.interval(&params).as_secs_f64() - interval.as_secs_f64();
+        let difference = router.interval(&params.routers).as_secs_f64() - interval.as_secs_f64();
         close(difference, 0.0, 1e-10);
     }
 }
@@ -211,15 +202,15 @@ fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
 fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     let params = params(&[("alpha", 10.0)]);
     let mut router = router(&params, C);
-    (0..1000).for_each(|_| router.on_interval(&params, Duration::from_ms(10), &IDLE));
+    (0..1000).for_each(|_| router.on_interval(&params.routers, Duration::from_ms(10), &IDLE));
     close(router.signal(), C, 0.0);
     let flooded = PortView {
         queue: Bytes::new(1 << 40),
         ..PortView::IDLE
     };
-    router.on_interval(&params, Duration::from_ms(10), &flooded);
+    router.on_interval(&params.routers, Duration::from_ms(10), &flooded);
     close(router.signal(), 80.0 / 0.1, 1e-9);
-    router.on_interval(&params, Duration::ZERO, &flooded);
+    router.on_interval(&params.routers, Duration::ZERO, &flooded);
     close(router.signal(), 80.0 / 0.1, 1e-9);
 }
 
@@ -237,7 +228,7 @@ fn processor_sharing_is_the_fixed_point() {
             .bytes_in(Duration::from_ms(10));
         history[step % 10] = router.signal();
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(Bytes::new(offered as u64)),
             Some(&mut Header { rate: 1.0, rtt: 0.1 }),
         );
@@ -246,7 +237,7 @@ fn processor_sharing_is_the_fixed_point() {
             queue: Bytes::new(queue as u64),
             ..PortView::IDLE
         };
-        router.on_interval(&params, Duration::from_ms(10), &view);
+        router.on_interval(&params.routers, Duration::from_ms(10), &view);
     }
     assert!(router.rtt - d0.as_secs_f64() < 1e-6);
     close(router.signal() / (C / n), 1.0, 1e-3);
@@ -276,13 +267,13 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
         }
     );
     for capacity in [40e6, 10e6, 20e6] {
-        router(&params, capacity).on_departure(&params, DATA, &mut header);
+        router(&params, capacity).on_departure(&params.routers, DATA, &mut header);
     }
     sender.on_feedback(
         &params,
         Time::ZERO,
         &feedback(
-            Rcp::reflect(&params, &mut (), &ARRIVED, &header),
+            Signals::reflect(&mut (), &ARRIVED, &header),
             Kind::Syn,
             Duration::from_ms(80),
         ),

@@ -12,22 +12,49 @@ mod sender;
 mod tests;
 
 pub use header::{Header, Label};
-pub use params::Params;
+pub use params::{Params, RouterParams};
 pub use router::{Router, Sums};
 pub use sender::{MAX_HOPS, Sender};
 
-use crate::law::{Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::law::{
+    Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "sperc",
+        number: 9,
+        signal: Signal::Rate,
+        header: <Header as crate::Header>::LAYOUT,
+        cost: "update: 8 additions, 1 division, 7 comparisons; else 2 comparisons",
+        routers: RouterInfo {
+            kernel: None,
+            interval: Some("timeout"),
+            utilisation: Some("gamma"),
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sperc;
 
 impl Protocol for Sperc {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport {
@@ -42,15 +69,8 @@ impl Law for Sperc {
         name: "sperc",
         title: "s-PERC: stateless proactive explicit rate control",
         source: "Jose, Ibanez, Alizadeh, McKeown 2019",
-        signal: Signal::Rate,
-        cost: "update: 8 additions, 1 division, 7 comparisons; else 2 comparisons",
-        number: 9,
-        header: <Header as crate::Header>::LAYOUT,
-        routers: RouterInfo {
-            kernel: None,
-            interval: Some("timeout"),
-            utilisation: Some("gamma"),
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

@@ -3,20 +3,23 @@
 use levelflow_units::{Bytes, Duration};
 
 use crate::paced::Sizing;
-use crate::params::{RATE_RANGE, Unit, parameters};
+use crate::params::{ParamSpec, RATE_RANGE, Unit, parameters, row};
+
+const TIMEOUT: ParamSpec = row!(
+    timeout,
+    Unit::Duration,
+    0.1,
+    (1e-6, 100.0),
+    "first time between two resets of MaxSat; it then doubles and halves with the longest round; senders size packets by it",
+    "the authors' ns-2 scripts, wide area"
+);
 
 parameters! {
-    /// Parameters of s-PERC. A link may have its own parameters; routers read `gamma`, `timeout` and `window`.
+    /// Validated parameters of senders.
     pub struct Params {
-        gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
-            "share of the capacity that a router allocates; the rest is for ACKs and headroom",
-            "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
-        timeout: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "first time between two resets of MaxSat; it then doubles and halves with the longest round; senders size packets by it",
-            "the authors' ns-2 scripts, wide area";
-        window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
-            "time over which a router looks for the longest round, or two timeouts if that is longer",
-            "the authors' ns-2 scripts, wide area; they have no lower end";
+        /// First time between two resets of MaxSat; it then doubles and halves with the longest round; senders size
+        /// packets by it.
+        timeout: Duration = TIMEOUT;
         initial_rate: f64 = Unit::Rate, 400e3, RATE_RANGE,
             "rate of the smallest packets that request the first allocation of each hop",
             "Levelflow: one hop per packet, a few milliseconds each; one packet of the authors serves all hops";
@@ -31,6 +34,21 @@ parameters! {
             "as JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
+        gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
+            "share of the capacity that a router allocates; the rest is for ACKs and headroom",
+            "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
+        /// First time between two resets of MaxSat; it then doubles and halves with the longest round; senders size
+        /// packets by it.
+        timeout: Duration = TIMEOUT;
+        window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
+            "time over which a router looks for the longest round, or two timeouts if that is longer",
+            "the authors' ns-2 scripts, wide area; they have no lower end";
     }
 }
 

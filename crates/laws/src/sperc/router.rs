@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate, Time};
 
-use super::{Header, Label, Params};
+use super::{Header, Label, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 use crate::offload::Offload;
@@ -92,10 +92,10 @@ pub struct Router {
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             target: params.gamma * port.capacity.bps(),
             sums: Sums::default(),
@@ -114,13 +114,13 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.target = params.gamma * capacity.bps();
     }
 
     /// Processes a header; ignores it at hops beyond the 255th.
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let Some(header) = header else { return };
         let Some(hop) = header.hop.checked_add(1) else {
             return;
@@ -135,12 +135,12 @@ impl RouterLaw for Router {
     }
 
     /// Returns the time until the next reset of MaxSat.
-    fn interval(&self, _params: &Params) -> Duration {
+    fn interval(&self, _params: &RouterParams) -> Duration {
         self.timeout.saturating_sub(self.since)
     }
 
     /// Resets MaxSat unless the timeout has grown since this interval began.
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         self.since = self.since.checked_add(elapsed).unwrap_or(Duration::MAX);
         self.window = self.window.checked_add(elapsed).unwrap_or(Duration::MAX);
         if self.since < self.timeout {

@@ -5,17 +5,15 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration};
 
 use super::*;
+use crate::Header as _;
 use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
-use crate::testing::{Network, at, close, ms, port};
-use crate::{Header as _, Parameters};
+use crate::testing::{Both, Network, at, both, close, ms, port};
 
 const DATA: Bytes = Bytes::new(1000);
 
 /// Returns the default parameters, except that routers allocate the whole capacity.
-fn params() -> Params {
-    let whole = |row: &crate::ParamSpec| if row.name == "gamma" { 1.0 } else { row.default };
-    let values: Vec<f64> = Params::TABLE.iter().map(whole).collect();
-    Params::read(&values).unwrap()
+fn params() -> Both<Sperc> {
+    both(&[("gamma", 1.0)])
 }
 
 fn update(elsewhere: f32) -> Header {
@@ -29,7 +27,7 @@ fn update(elsewhere: f32) -> Header {
 /// Returns the response of the router at the first hop; the header becomes the next update.
 fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
     header.hop = 0;
-    router.on_arrival(&params(), &Arriving::alone(DATA), Some(header));
+    router.on_arrival(&params().routers, &Arriving::alone(DATA), Some(header));
     header.allocation = match header.label() {
         Label::Satisfied => header.elsewhere,
         _ => header.limit,
@@ -40,7 +38,7 @@ fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
 fn tick(router: &mut Router, times: u32) {
     for _ in 0..times {
         let timeout = router.timeout;
-        router.on_interval(&params(), timeout, &PortView::IDLE);
+        router.on_interval(&params().routers, timeout, &PortView::IDLE);
     }
 }
 
@@ -50,7 +48,7 @@ fn sums(router: &Router) -> (u32, u32, f64) {
 
 #[test]
 fn a_router_allocates_what_the_satisfied_flows_leave() {
-    let mut router = Router::new(&params(), &port(1, 12e6));
+    let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut a, mut b, mut c] = [update(f32::MAX), update(2e6), update(f32::MAX)];
     assert_eq!(ask(&mut router, &mut a), (Label::Unsatisfied, 12e6, false));
     assert_eq!(ask(&mut router, &mut b), (Label::Satisfied, 6e6, false), "12/2 > 2");
@@ -74,7 +72,7 @@ fn a_router_allocates_what_the_satisfied_flows_leave() {
 
 #[test]
 fn a_limit_below_what_a_satisfied_flow_had_lately_is_ignored() {
-    let mut router = Router::new(&params(), &port(1, 12e6));
+    let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut a, mut b] = [update(5e6), update(f32::MAX)];
     assert_eq!(ask(&mut router, &mut a), (Label::Satisfied, 12e6, false));
     assert_eq!(ask(&mut router, &mut b), (Label::Unsatisfied, 7e6, false));
@@ -97,14 +95,14 @@ fn a_limit_below_what_a_satisfied_flow_had_lately_is_ignored() {
 
 #[test]
 fn the_timeout_is_one_to_two_of_the_longest_rounds() {
-    let mut router = Router::new(&params(), &port(1, 12e6));
+    let mut router = Router::new(&params().routers, &port(1, 12e6));
     let mut header = update(f32::MAX);
     header.period = 0.35;
     ask(&mut router, &mut header);
     assert_eq!(router.timeout, Duration::from_ms(400));
-    router.on_interval(&params(), Duration::from_ms(100), &PortView::IDLE);
+    router.on_interval(&params().routers, Duration::from_ms(100), &PortView::IDLE);
     assert_eq!(
-        router.interval(&params()),
+        router.interval(&params().routers),
         Duration::from_ms(300),
         "of which 100 ms have passed"
     );
@@ -119,7 +117,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
 
 #[test]
 fn flows_that_vanish_are_forgotten_after_two_epochs_and_others_are_not() {
-    let mut router = Router::new(&params(), &port(1, 12e6));
+    let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut stays, mut vanishes] = [update(1e6), update(2e6)];
     ask(&mut router, &mut stays);
     ask(&mut router, &mut vanishes);
@@ -137,7 +135,7 @@ fn flows_that_vanish_are_forgotten_after_two_epochs_and_others_are_not() {
 
 /// Flow over routers, without propagation delay.
 struct Desk {
-    params: Params,
+    params: Both<Sperc>,
     sender: Sender,
     routers: Vec<Router>,
     number: u32,
@@ -151,7 +149,7 @@ impl Desk {
             sender: Sender::new(&params, &FlowInfo::of(DATA)),
             routers: capacities
                 .iter()
-                .map(|capacity| Router::new(&params, &port(1, *capacity)))
+                .map(|capacity| Router::new(&params.routers, &port(1, *capacity)))
                 .collect(),
             params,
             number: 0,
@@ -174,7 +172,7 @@ impl Desk {
                 now: at(self.seconds),
                 ..Arriving::alone(DATA)
             };
-            router.on_arrival(&self.params, &arriving, Some(&mut header));
+            router.on_arrival(&self.params.routers, &arriving, Some(&mut header));
         }
         Feedback::plain(packet.number, kind, Duration::from_ms(5), header)
     }
@@ -330,7 +328,7 @@ fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates()
 
 #[test]
 fn equal_flows_share_a_link_equally_and_newcomers_wait_for_no_one() {
-    let mut net = Network::<Sperc>::new(params(), &[10e6]);
+    let mut net = Network::<Sperc>::new(params().sender, params().routers, &[10e6]);
     for i in 0..5 {
         net.flow(DATA, &[0], Duration::from_ms(20 + 10 * i), ms(100 * i));
     }
@@ -342,7 +340,7 @@ fn equal_flows_share_a_link_equally_and_newcomers_wait_for_no_one() {
 
 #[test]
 fn two_bottlenecks_are_shared_fairly() {
-    let mut net = Network::<Sperc>::new(params(), &[10e6, 4e6]);
+    let mut net = Network::<Sperc>::new(params().sender, params().routers, &[10e6, 4e6]);
     for (path, start) in [(&[0][..], 0), (&[0, 1], 300), (&[1], 900)] {
         net.flow(DATA, path, Duration::from_ms(30), ms(start));
     }

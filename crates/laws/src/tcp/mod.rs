@@ -21,7 +21,7 @@ pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
 use crate::params::Parameters;
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, RecoveryScheme, Signal, Transport};
+use crate::{Law, LawInfo, NoSignals, Opening, ParamSpec, Protocol, RecoveryScheme, Signal, Transport};
 
 /// Law-specific part of a TCP law. A value of this type is the law-specific state of a flow, initially the default.
 ///
@@ -131,11 +131,9 @@ pub const fn info(
 pub struct Tcp<V>(PhantomData<V>);
 
 impl<V: Variant> Protocol for Tcp<V> {
+    type Signalling = NoSignals;
     type Params = TcpParams<V::Params>;
-    type Header = NoHeader;
     type Sender = TcpSender<V>;
-    type Router = NoRouter<Self::Params, NoHeader>;
-    type Receiver = ();
 
     fn transport(params: &Self::Params) -> Transport {
         let common = &params.common;

@@ -51,7 +51,7 @@ pub type Path<V> = Network<Tcp<V>>;
 impl<V: Variant> Path<V> {
     pub fn open(changes: &[(&str, f64)], capacity: f64, delay: f64) -> Self {
         let line = PACKET.as_bits_f64() * capacity;
-        let mut path = Self::new(params::<V>(changes), &[line]);
+        let mut path = Self::new(params::<V>(changes), (), &[line]);
         path.ports[0].line = Rate::new(line);
         let flow = path.flow(PACKET, &[0], Duration::ZERO, Time::ZERO);
         flow.back = Duration::from_secs_f64(delay).expect("a delay");

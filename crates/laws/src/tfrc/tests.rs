@@ -74,7 +74,7 @@ fn params(ecn: bool, dither: f64) -> Params {
 
 /// Returns a path after the handshake, on which each packet is acknowledged after one `RTT`.
 fn open(ecn: bool) -> Network<Tfrc> {
-    let mut path = Network::new(params(ecn, 0.0), &[1.0]);
+    let mut path = Network::new(params(ecn, 0.0), (), &[1.0]);
     path.flow(SIZE, &[0], RTT, Time::ZERO);
     assert_eq!(path.flows[0].rate(), BITS, "a packet per second");
     path.run(Time::ZERO + RTT);

@@ -13,24 +13,57 @@ mod sender;
 mod tests;
 
 pub use header::Header;
-pub use params::{Params, RttEstimate};
+pub use params::{Params, RouterParams, RttEstimate};
 pub use router::Router;
 pub use sender::Sender;
 
 use levelflow_units::Duration;
 
-use crate::{Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{
+    Arrived, Counting, Header as _, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo,
+    Transport, WireSignalling,
+};
+
+/// Signalling of the law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Signals;
+
+impl Signalling for Signals {
+    type Params = RouterParams;
+    type Header = Header;
+    type Router = Router;
+    type Receiver = ();
+
+    #[inline]
+    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
+        header.reflected()
+    }
+}
+
+impl WireSignalling for Signals {
+    const INFO: SignallingInfo = SignallingInfo {
+        name: "xcp",
+        number: 5,
+        signal: Signal::Change,
+        header: Header::LAYOUT,
+        cost: "6 additions, 3 multiplications, 10 comparisons",
+        routers: RouterInfo {
+            kernel: Some(Counting::Locked),
+            interval: None,
+            utilisation: None,
+        },
+        params: &RouterParams::TABLE,
+    };
+}
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Xcp;
 
 impl Protocol for Xcp {
+    type Signalling = Signals;
     type Params = Params;
-    type Header = Header;
     type Sender = Sender;
-    type Router = Router;
-    type Receiver = ();
 
     fn transport(_params: &Params) -> Transport {
         Transport {
@@ -40,11 +73,6 @@ impl Protocol for Xcp {
             ..Transport::PLAIN
         }
     }
-
-    #[inline]
-    fn reflect(_params: &Params, _receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected()
-    }
 }
 
 impl Law for Xcp {
@@ -52,15 +80,8 @@ impl Law for Xcp {
         name: "xcp",
         title: "XCP: explicit control protocol",
         source: "Katabi, Handley, Rohrs 2002, section 3; draft-falk-xcp-spec-03",
-        signal: Signal::Change,
-        cost: "6 additions, 3 multiplications, 10 comparisons",
-        number: 5,
-        header: Header::LAYOUT,
-        routers: RouterInfo {
-            kernel: Some(Counting::Locked),
-            interval: None,
-            utilisation: None,
-        },
+        signal: Signals::INFO.signal,
+        signalling: &Signals::INFO,
         scale_invariant: true,
         params: &Params::TABLE,
     };

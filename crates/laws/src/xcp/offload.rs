@@ -9,11 +9,11 @@
 use levelflow_units::{Bytes, Time};
 
 use super::router::PersistentQueue;
-use super::{Params, Router, RttEstimate};
+use super::{Router, RouterParams, RttEstimate};
 use crate::offload::{Counts, Offload, Words};
 
 impl Offload for Router {
-    fn words(&self, params: &Params, queue: Bytes) -> Words {
+    fn words(&self, params: &RouterParams, queue: Bytes) -> Words {
         [
             self.pools.positive.left.to_bits(),
             self.pools.positive.per_unit.to_bits(),
@@ -26,7 +26,7 @@ impl Offload for Router {
         ]
     }
 
-    fn absorb(&mut self, params: &Params, counted: &Counts) {
+    fn absorb(&mut self, params: &RouterParams, counted: &Counts) {
         let &[bytes, gaps, third, last, least, until, ..] = counted;
         self.arrived = Bytes::new(bytes);
         self.gaps = f64::from_bits(gaps);

@@ -16,8 +16,17 @@ choices! {
 }
 
 parameters! {
-    /// Validated parameters.
+    /// Validated parameters of senders.
     pub struct Params {
+        rtt_gain: f64 = Unit::Number, 0.125, (0.001, 1.0),
+            "weight of one sample in the smoothed round-trip time",
+            "code of draft-falk-xcp-spec in ns-2 2.35; 0.4 in that of 2002";
+    }
+}
+
+parameters! {
+    /// Validated parameters of routers. A link may have its own.
+    pub struct RouterParams {
         alpha: f64 = Unit::Number, 0.4, (0.0, 1.0),
             "gain on spare bandwidth",
             "Katabi et al. 2002, section 3.5";
@@ -39,9 +48,6 @@ parameters! {
         longest_interval: f64 = Unit::Duration, 1.0, (1e-6, LONGEST_TIME as f64),
             "longest control interval: longer round-trip times and gaps count as this; 100 s for no limit",
             "draft-falk-xcp-spec-03, section 4.2.4, and its code in ns-2 2.35; the paper has no limit";
-        rtt_gain: f64 = Unit::Number, 0.125, (0.001, 1.0),
-            "weight of one sample in the smoothed round-trip time",
-            "code of draft-falk-xcp-spec in ns-2 2.35; 0.4 in that of 2002";
     } where {
         initial_interval: initial_interval.as_secs_f64() <= longest_interval, "must not exceed longest_interval";
         shortest_interval: shortest_interval <= initial_interval, "must not exceed initial_interval";

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Header, Params, RttEstimate};
+use super::{Header, RouterParams, RttEstimate};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Drain time below which a queue is not persistent, in seconds (`ALLOWED_QUEUE` of draft-falk-xcp-spec-03, section
@@ -111,15 +111,15 @@ impl PersistentQueue {
 /// Returns the round-trip time used by a router. It also limits inter-packet times, since a window has at least one
 /// packet.
 #[inline]
-fn counted_rtt(params: &Params, header: &Header) -> f64 {
+fn counted_rtt(params: &RouterParams, header: &Header) -> f64 {
     f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_interval)
 }
 
 impl RouterLaw for Router {
-    type Params = Params;
+    type Params = RouterParams;
     type Header = Header;
 
-    fn new(params: &Params, port: &PortInfo) -> Self {
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity.bps() / 8.0,
             arrived: Bytes::ZERO,
@@ -133,12 +133,12 @@ impl RouterLaw for Router {
         }
     }
 
-    fn on_capacity(&mut self, _params: &Params, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps() / 8.0;
     }
 
     #[inline]
-    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         self.queue.see(packet, self.rtt, self.capacity);
         let Some(header) = header else { return };
@@ -158,7 +158,7 @@ impl RouterLaw for Router {
     }
 
     #[inline]
-    fn on_departure(&mut self, params: &Params, size: Bytes, header: &mut Header) {
+    fn on_departure(&mut self, params: &RouterParams, size: Bytes, header: &mut Header) {
         if header.rtt == 0.0 {
             header.delta_throughput = 0.0;
             return;
@@ -179,11 +179,11 @@ impl RouterLaw for Router {
         negative.take(reclaimed);
     }
 
-    fn interval(&self, params: &Params) -> Duration {
+    fn interval(&self, params: &RouterParams) -> Duration {
         Duration::from_secs_f64(self.rtt).map_or(params.initial_interval, |rtt| rtt.max(params.shortest_interval))
     }
 
-    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -218,7 +218,7 @@ impl Router {
 
     /// Computes the feedback of section 3.5, `phi = alpha d S - beta Q`, here per second, and the redistributed
     /// traffic, `h = max(0, gamma y - |phi|)`.
-    fn grant(&mut self, params: &Params, elapsed: f64) {
+    fn grant(&mut self, params: &RouterParams, elapsed: f64) {
         let arrived = self.arrived.get() as f64;
         let y = arrived / elapsed;
         let phi = params.alpha * (self.capacity - y) - params.beta * self.queue.last.get() as f64 / self.rtt;

@@ -9,36 +9,23 @@ use proptest::prelude::*;
 
 use super::{Header, Params, Router, Sender, Xcp};
 use crate::params::Problem;
+use crate::testing::{Both, both, try_both};
 use crate::{
-    Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw,
+    Arriving, Feedback, FlowInfo, Header as _, Kind, Loss, Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw,
+    SenderLaw,
 };
 
 /// Capacity of the link in bit/s, equal to 1.25 MB/s.
 const C: f64 = 10e6;
 const CAPACITY: f64 = C / 8.0;
 
-fn try_params(changes: &[(&str, f64)]) -> Result<Params, crate::ParamError> {
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = Params::TABLE
-        .iter()
-        .map(|row| value(row.name).unwrap_or(row.default))
-        .collect();
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
-    );
-    Params::read(&values)
+fn params(changes: &[(&str, f64)]) -> Both<Xcp> {
+    both(changes)
 }
 
-fn params(changes: &[(&str, f64)]) -> Params {
-    try_params(changes).unwrap()
-}
-
-fn router(params: &Params) -> Router {
+fn router(params: &Both<Xcp>) -> Router {
     Router::new(
-        params,
+        &params.routers,
         &PortInfo {
             id: 1,
             capacity: Rate::new(C).unwrap(),
@@ -104,7 +91,7 @@ const MEAN: f64 = 0.1;
 
 /// A router with arrivals in successive control intervals.
 struct Desk {
-    params: Params,
+    params: Both<Xcp>,
     router: Router,
     now: Time,
 }
@@ -138,14 +125,14 @@ impl Desk {
             queue: Bytes::new(queue),
             ..Arriving::alone(Bytes::new(flow.size))
         };
-        self.router.on_arrival(&self.params, &packet, Some(&mut header));
-        self.router.on_departure(&self.params, packet.size, &mut header);
+        self.router.on_arrival(&self.params.routers, &packet, Some(&mut header));
+        self.router.on_departure(&self.params.routers, packet.size, &mut header);
         header.delta_throughput.into()
     }
 
     fn close(&mut self) {
         let elapsed = Duration::from_secs_f64(MEAN).unwrap();
-        self.router.on_interval(&self.params, elapsed, &PortView::IDLE);
+        self.router.on_interval(&self.params.routers, elapsed, &PortView::IDLE);
         self.now += elapsed;
     }
 }
@@ -235,7 +222,7 @@ fn what_another_router_withholds_stays_in_the_pool() {
         delta_throughput: 10.0,
         ..flows[0].header()
     };
-    router.on_departure(&params, Bytes::new(500), &mut header);
+    router.on_departure(&params.routers, Bytes::new(500), &mut header);
     assert_eq!(header.delta_throughput, 10.0, "the smaller of two grants counts");
     close(before.positive.left - router.pools.positive.left, 10.0, 1e-9);
 }
@@ -248,14 +235,16 @@ fn what_another_router_takes_back_leaves_the_negative_pool() {
     let before = router.pools;
     let own_share = before.negative.per_unit * 1500.0;
     let mut header = flows[2].header();
-    router.clone().on_departure(&params, Bytes::new(1500), &mut header);
+    router
+        .clone()
+        .on_departure(&params.routers, Bytes::new(1500), &mut header);
     let own = f64::from(header.delta_throughput);
     let between = ((own - own_share) / 2.0) as f32;
     assert!(own < 0.0 && f64::from(between) < own);
     for (asked, counted) in [(between, f64::from(between)), (f32::MIN, -own_share)] {
         let mut router = router.clone();
         header.delta_throughput = asked;
-        router.on_departure(&params, Bytes::new(1500), &mut header);
+        router.on_departure(&params.routers, Bytes::new(1500), &mut header);
         assert_eq!(header.delta_throughput, asked);
         let granted = before.positive.left - router.pools.positive.left;
         let taken = before.negative.left - router.pools.negative.left;
@@ -274,13 +263,13 @@ fn a_packet_without_a_round_trip_time_counts_as_traffic_and_gets_nothing() {
         ..mix([1, 1, 1])[0].header()
     };
     let mut header = unknown;
-    let interval = router.interval(&params);
+    let interval = router.interval(&params.routers);
     assert_eq!(interval, Duration::from_ms(50), "before the first round-trip time");
-    router.on_arrival(&params, &Arriving::alone(Bytes::new(62_500)), Some(&mut header));
-    router.on_interval(&params, interval, &PortView::IDLE);
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(62_500)), Some(&mut header));
+    router.on_interval(&params.routers, interval, &PortView::IDLE);
     close(router.signal(), 0.0, 1e-9);
-    assert_eq!(router.interval(&params), interval);
-    router.on_departure(&params, Bytes::new(62_500), &mut header);
+    assert_eq!(router.interval(&params.routers), interval);
+    router.on_departure(&params.routers, Bytes::new(62_500), &mut header);
     assert_eq!(header.delta_throughput, 0.0);
 }
 
@@ -289,7 +278,7 @@ fn an_interval_without_arrivals_grants_nothing() {
     let flows = mix([10, 10, 10]);
     let mut desk = Desk::settled(&flows, 0);
     desk.close();
-    assert_eq!(desk.router.interval(&desk.params), Duration::from_ms(50));
+    assert_eq!(desk.router.interval(&desk.params.routers), Duration::from_ms(50));
     let granted = desk.pass(&flows, MEAN, 0);
     assert!(granted.iter().flatten().all(|change| *change == 0.0));
 }
@@ -303,10 +292,10 @@ fn interval_after(changes: &[(&str, f64)], stamps: &[(f64, f64)]) -> f64 {
             rtt: *rtt as f32,
             ..mix([1, 1, 1])[0].header()
         };
-        router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(1000)), Some(&mut header));
     }
-    router.on_interval(&params, Duration::from_ms(50), &PortView::IDLE);
-    router.interval(&params).as_secs_f64()
+    router.on_interval(&params.routers, Duration::from_ms(50), &PortView::IDLE);
+    router.interval(&params.routers).as_secs_f64()
 }
 
 #[test]
@@ -327,7 +316,7 @@ fn limits_of_the_interval_have_an_order() {
         [("longest_interval", 0.04), ("shortest_interval", 0.001)],
         [("longest_interval", 1.0), ("shortest_interval", 0.06)],
     ] {
-        let refused = try_params(&changes).unwrap_err();
+        let refused = try_both::<Xcp>(&changes).unwrap_err();
         assert!(matches!(refused.problem, Problem::Conflict(_)), "{refused}");
     }
 }
@@ -343,9 +332,9 @@ fn persistent(queues: &[u64]) -> f64 {
             queue: Bytes::new(*queue),
             ..Arriving::alone(Bytes::new(1000))
         };
-        router.on_arrival(&params, &packet, None);
+        router.on_arrival(&params.routers, &packet, None);
     }
-    router.on_interval(&params, Duration::from_ms(50), &PortView::IDLE);
+    router.on_interval(&params.routers, Duration::from_ms(50), &PortView::IDLE);
     -router.signal()
 }
 

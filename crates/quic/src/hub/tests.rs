@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::super::incoming::Incoming;
 use super::*;
 use levelflow_host::journal::Sender;
-use levelflow_host::law::of_routers;
+use levelflow_laws::LAWS;
 use levelflow_transport::{Received, Receiver};
 
 fn law_config(law: &str) -> LawConfig {
@@ -148,7 +148,11 @@ async fn a_new_connection_gets_nobody_elses_peer() {
 
 #[tokio::test]
 async fn spoofed_data_silence_no_flow() {
-    for law in of_routers().map(|law| law.name) {
+    for law in LAWS
+        .iter()
+        .filter(|law| law.signalling.is_explicit())
+        .map(|law| law.name)
+    {
         let hub = ready().await;
         let mut victim = Other::new(law, 1);
         let _peer = hub.register(victim.address(), None);
@@ -265,7 +269,7 @@ async fn a_peer_that_moved_is_acked_where_it_is_now() {
     };
     peer.encode(&transmit, &mut sent);
     let (shim, header, _) = Shim::decode(&sent).unwrap();
-    let mut receiver = Receiver::new(shim.law).unwrap();
+    let mut receiver = Receiver::new(shim.signalling).unwrap();
     let mut ack = [0; MAX_PREFIX_BYTES];
     let size = Bytes::new(1000);
     let (_, length) = receiver

@@ -15,7 +15,7 @@ use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
 use levelflow_laws::offload::{Counts, Offload, Words};
-use levelflow_laws::{AnyParams, AnyRouter, Counting, PortInfo, RouterLaw};
+use levelflow_laws::{AnyRouter, AnyRouterParams, Counting, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
 pub use hook::{Hook, attached, detach};
@@ -59,34 +59,34 @@ impl Program {
     /// # Errors
     /// When the law has no kernel form, the build lacks the program, privileges are missing, or the device is not
     /// Ethernet or already has a router.
-    pub fn attach(device: &str, params: &AnyParams, info: &PortInfo, hook: Option<Hook>) -> Result<Self, Error> {
+    pub fn attach(device: &str, params: &AnyRouterParams, info: &PortInfo, hook: Option<Hook>) -> Result<Self, Error> {
         hook::check(device)?;
         let mut path = Self::load(params, info)?;
         path.hook = Some(hook::attach(path.classifier()?, device, hook)?);
         Ok(path)
     }
 
-    fn load(params: &AnyParams, info: &PortInfo) -> Result<Self, Error> {
-        let law = params.law();
-        let Some(counting) = law.routers.kernel else {
-            let allowed = law::names(|law| law.routers.kernel.is_some());
+    fn load(params: &AnyRouterParams, info: &PortInfo) -> Result<Self, Error> {
+        let signalling = params.signalling();
+        let Some(counting) = signalling.routers.kernel else {
+            let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
             return Err(Error::input(format!(
                 "law {}: it has no kernel form; allowed: {allowed}",
-                law.name
+                signalling.name
             )));
         };
         let router = AnyRouter::new(params, info);
         if let Some(value) = router.lacks(params) {
             return Err(Error::input(format!(
                 "law {}: {value} has no kernel form; allowed: other values, or a relay",
-                law.name
+                signalling.name
             )));
         }
         let object = OBJECT.ok_or_else(|| {
             Error::failed("this build has no kernel router: install clang and build levelflow-net again")
         })?;
         let program = EbpfLoader::new()
-            .override_global("LAW", &law.number, true)
+            .override_global("SIGNALLING", &signalling.number, true)
             .override_global("ORIGIN", &clock::stamp(), true)
             .load(object)
             .map_err(|e| failed("load", &e))?;

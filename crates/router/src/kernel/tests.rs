@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
-use levelflow_laws::{AnySender, Arriving, FlowInfo, Kind, Outgoing, PortView, SenderLaw, Unit};
+use levelflow_laws::{
+    AnyHeader, AnyRouterParams, AnySender, Arriving, Feedback, FlowInfo, Kind, LAWS, Outgoing, PortView, SenderLaw,
+    Unit,
+};
 use levelflow_units::{Duration, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use proptest::prelude::*;
@@ -148,7 +151,7 @@ fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
 }
 
 /// Payloads with shim and header, mostly valid, followed by random bytes.
-fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
+fn payloads(signalling: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     let parts = (
         prop::collection::vec(floats(), 8),
         prop::array::uniform4(0.0..1.0f32),
@@ -159,14 +162,14 @@ fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     );
     parts.prop_map(move |(mut words, tame, small, noise, rest, oddity)| {
         if small[2] > 0 {
-            words = usual(law, tame).map(f32::to_bits).to_vec();
+            words = usual(signalling, tame).map(f32::to_bits).to_vec();
         }
-        let mut bytes = vec![b'L', b'V', b'F', 1, small[0] & 1, 0, law, header_bytes];
+        let mut bytes = vec![b'L', b'V', b'F', 1, small[0] & 1, 0, signalling, header_bytes];
         bytes.extend(noise);
         let at = bytes.len();
         bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
         bytes.truncate(at + usize::from(header_bytes));
-        match law {
+        match signalling {
             1 => bytes[at + 4..at + 8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[at..at + 2].copy_from_slice(&[42, 8]),
             5 => bytes[at..at + 4].copy_from_slice(&[0, 20, 0x33, 0]),
@@ -188,8 +191,8 @@ fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
             7 => bytes[7] += 1,
             8 => bytes[7] = 255,
             9 => bytes.truncate(at + 3),
-            10 if law == 1 => bytes[at + 6] = 255,
-            10 if law == 8 => bytes[at + 1] = 255,
+            10 if signalling == 1 => bytes[at + 6] = 255,
+            10 if signalling == 8 => bytes[at + 1] = 255,
             11 => bytes[at + 1] ^= 0x80,
             _ => {}
         }
@@ -197,16 +200,15 @@ fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
-    let one =
-        (payloads(law, header_bytes), any::<(bool, bool)>(), 0..12_usize).prop_map(|(payload, (six, sum), extra)| {
-            Frame {
-                bytes: frame(six, extra.saturating_sub(8), sum, &payload),
-                segment: 0,
-            }
-        });
+fn frames(signalling: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
+    let one = (payloads(signalling, header_bytes), any::<(bool, bool)>(), 0..12_usize).prop_map(
+        |(payload, (six, sum), extra)| Frame {
+            bytes: frame(six, extra.saturating_sub(8), sum, &payload),
+            segment: 0,
+        },
+    );
     let many = (
-        prop::collection::vec(payloads(law, header_bytes), 2..9),
+        prop::collection::vec(payloads(signalling, header_bytes), 2..9),
         any::<bool>(),
         1..190_usize,
     );
@@ -223,7 +225,7 @@ fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
         }
     });
     let broken = (
-        payloads(law, header_bytes),
+        payloads(signalling, header_bytes),
         any::<bool>(),
         any::<prop::sample::Index>(),
         any::<prop::sample::Index>(),
@@ -244,14 +246,14 @@ fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
 
 /// Reference: the law itself, called for each packet.
 struct Exact {
-    params: AnyParams,
+    params: AnyRouterParams,
     law: AnyRouter,
     queue: u64,
     traffic: Traffic,
 }
 
 impl Exact {
-    fn new(params: &AnyParams, info: &PortInfo) -> Self {
+    fn new(params: &AnyRouterParams, info: &PortInfo) -> Self {
         Self {
             params: params.clone(),
             law: AnyRouter::new(params, info),
@@ -268,7 +270,7 @@ impl Exact {
         };
         self.traffic.packets += 1;
         self.traffic.bytes += size as u64;
-        match port::header(&self.params, payload) {
+        match port::header(self.params.signalling(), payload) {
             Ok(mut header) => {
                 self.traffic.stamped += 1;
                 self.law.on_arrival(&self.params, &arriving, Some(&mut header));
@@ -362,7 +364,7 @@ fn port(bps: f64) -> PortInfo {
 /// Verifies that the program and the law agree for a number of intervals; returns false if the program cannot be
 /// loaded.
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
-    let params = levelflow_scenario::law_params(law, changes).unwrap();
+    let params = levelflow_scenario::signalling_params(law, changes).unwrap().0;
     let info = port(10e6);
     let mut program = match Program::load(&params, &info) {
         Ok(program) => program,
@@ -376,7 +378,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
             return false;
         }
     };
-    let number = params.law().number;
+    let number = params.signalling().number;
     let mut offloaded = AnyRouter::new(&params, &info);
     let mut exact = Exact::new(&params, &info);
     let mut runner = TestRunner::new_with_rng(
@@ -384,7 +386,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]),
     );
     let mut changed = 0;
-    let one = frames(number, params.law().header_bytes() as u8);
+    let one = frames(number, params.signalling().header_bytes() as u8);
     for interval in 0..intervals {
         let count = if interval % 5 == 3 { 0 } else { 60 };
         for packet in 0..count {
@@ -424,11 +426,11 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
 /// parameter.
 #[test]
 fn a_law_in_the_kernel_is_the_law() {
-    for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {
+    for law in LAWS.iter().filter(|law| law.signalling.routers.kernel.is_some()) {
         if !agree(law.name, &BTreeMap::new(), 40) {
             return;
         }
-        for row in law.params {
+        for row in law.signalling.params {
             let values: Vec<serde_json::Value> = match row.unit {
                 Unit::Choice(words) => words.iter().map(|word| (*word).into()).collect(),
                 Unit::Switch => vec![(row.default == 0.0).into()],
@@ -436,7 +438,7 @@ fn a_law_in_the_kernel_is_the_law() {
             };
             for value in values {
                 let changes = BTreeMap::from([(row.name.to_owned(), value)]);
-                let params = levelflow_scenario::law_params(law.name, &changes).unwrap();
+                let params = levelflow_scenario::signalling_params(law.name, &changes).unwrap().0;
                 if AnyRouter::new(&params, &port(10e6)).lacks(&params).is_none() {
                     agree(law.name, &changes, 40);
                 }
@@ -448,7 +450,9 @@ fn a_law_in_the_kernel_is_the_law() {
 /// Packets that arrive while the law computes still belong to the previous interval, and use its threshold.
 #[test]
 fn between_two_sets_of_words_packets_count_in_the_interval_before() {
-    let params = levelflow_scenario::law_params("level", &BTreeMap::new()).unwrap();
+    let params = levelflow_scenario::signalling_params("level", &BTreeMap::new())
+        .unwrap()
+        .0;
     let info = port(1e12);
     let Ok(mut program) = Program::load(&params, &info) else {
         return levelflow_net_testing::skip("level in the kernel", "root", "the program can't be loaded");
@@ -481,23 +485,24 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
 }
 
 /// Returns the shim and the header of a new sender, which has no feedback, without a payload.
-fn bare(params: &AnyParams) -> Vec<u8> {
-    let law = params.law();
+fn bare(law: &str) -> Vec<u8> {
+    let params = levelflow_scenario::law_params(law, &BTreeMap::new()).unwrap();
+    let signalling = params.law().signalling;
     let packet = Outgoing {
         number: 0,
         size: Bytes::new(1000),
         kind: Kind::Data,
     };
     let flow = FlowInfo::of(packet.size);
-    let header = AnySender::new(params, &flow).on_send(params, Time::ZERO, &packet);
-    let mut bytes = vec![0; SHIM_BYTES + law.header_bytes()];
+    let header = AnySender::new(&params, &flow).on_send(&params, Time::ZERO, &packet);
+    let mut bytes = vec![0; SHIM_BYTES + signalling.header_bytes()];
     let shim = Shim {
         kind: packet.kind,
         marked: false,
         more: false,
         unacknowledged: false,
-        law: law.number,
-        header: law.header_bytes() as u8,
+        signalling: signalling.number,
+        header: signalling.header_bytes() as u8,
         flow: 1,
         number: 0,
         time: 0,
@@ -511,14 +516,16 @@ fn bare(params: &AnyParams) -> Vec<u8> {
 /// segment begins at an odd byte.
 #[test]
 fn a_header_with_nothing_behind_it_is_stamped() {
-    for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {
-        let params = levelflow_scenario::law_params(law.name, &BTreeMap::new()).unwrap();
+    for law in LAWS.iter().filter(|law| law.signalling.routers.kernel.is_some()) {
+        let params = levelflow_scenario::signalling_params(law.name, &BTreeMap::new())
+            .unwrap()
+            .0;
         let info = port(10e6);
         let Ok(mut program) = Program::load(&params, &info) else {
             return levelflow_net_testing::skip("bare headers in the kernel", "root", "the program can't be loaded");
         };
         let mut exact = Exact::new(&params, &info);
-        let bare = bare(&params);
+        let bare = bare(law.name);
         for (six, checksum, parts) in [
             (false, false, 1),
             (false, true, 1),
@@ -540,9 +547,42 @@ fn a_header_with_nothing_behind_it_is_stamped() {
     }
 }
 
+/// Sends packets of both laws through one program. Both senders receive the same offer, and follow it by their weights.
+#[test]
+fn two_laws_share_a_router_in_the_kernel() {
+    let rows = |weight: f64| BTreeMap::from([("weight".to_owned(), weight.into())]);
+    let (params, _) = levelflow_scenario::signalling_params("rcp", &BTreeMap::new()).unwrap();
+    let Ok(mut program) = Program::load(&params, &port(10e6)) else {
+        return levelflow_net_testing::skip("two laws in the kernel", "root", "the program can't be loaded");
+    };
+    let mut exact = Exact::new(&params, &port(10e6));
+    let mut rates = Vec::new();
+    for (law, changes) in [("rcp", BTreeMap::new()), ("rcp_weighted", rows(3.0))] {
+        let sent = Frame {
+            bytes: frame(false, 0, true, &bare(law)),
+            segment: 0,
+        };
+        let passed = pass(&mut program, &sent);
+        let expected = exact.frame(seen(&program), &sent);
+        let own = params.signalling();
+        let header = AnyHeader::decode(own, &expected[expected.len() - own.header_bytes()..]).unwrap();
+        compare(&sent, &expected, passed);
+        let params = levelflow_scenario::law_params(law, &changes).unwrap();
+        let mut sender = AnySender::new(&params, &FlowInfo::of(Bytes::new(1000)));
+        let feedback = Feedback::plain(0, Kind::Syn, Duration::from_ms(20), header);
+        sender.on_feedback(&params, Time::ZERO, &feedback);
+        rates.push(sender.rate().bps());
+    }
+    assert!(
+        rates[0] > 1000.0 && (rates[1] / rates[0] - 3.0).abs() < 1e-9,
+        "{rates:?}"
+    );
+    assert_eq!(program.collect().unwrap().1.stamped, 2);
+}
+
 #[test]
 fn what_has_no_kernel_form_is_refused() {
-    let allowed = law::names(|law| law.routers.kernel.is_some());
+    let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
     for (law, changes, ending) in [
         ("kelly", BTreeMap::new(), format!("allowed: {allowed}")),
         (
@@ -551,7 +591,7 @@ fn what_has_no_kernel_form_is_refused() {
             "rtt = \"interval\" has no kernel form; allowed: other values, or a relay".to_owned(),
         ),
     ] {
-        let params = levelflow_scenario::law_params(law, &changes).unwrap();
+        let params = levelflow_scenario::signalling_params(law, &changes).unwrap().0;
         let error = Program::load(&params, &port(1e6)).unwrap_err();
         assert_eq!(error.status(), 2);
         assert!(error.to_string().ends_with(&ending), "{error}");

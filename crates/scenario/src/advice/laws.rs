@@ -24,17 +24,17 @@ const TYPICAL_PACKET: u64 = 1000;
 type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
 
 impl Resolved {
-    /// Returns warnings about control intervals of routers that are long compared with round-trip times. Each law has
-    /// at most one warning, about its worst link.
+    /// Returns warnings about control intervals of routers that are long compared with round-trip times. Each
+    /// signalling has at most one warning, about its worst link.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
         for (l, link) in self.network.links.iter().enumerate() {
             for params in &link.routers {
-                let law = params.law();
-                let Some(longest) = self.longest_round_trip(l as u32, law.name) else {
+                let signalling = params.signalling();
+                let Some(longest) = self.longest_round_trip(l as u32, signalling.name) else {
                     continue;
                 };
-                if !law.params.iter().any(|row| row.name == "interval") {
+                if !signalling.params.iter().any(|row| row.name == "interval") {
                     continue; // its interval follows the round-trip times
                 }
                 let interval = router(link.capacity, params).interval(params);
@@ -52,9 +52,9 @@ impl Resolved {
                      flows, {longest}, so that rates follow late; law.{law}.interval = \"{}\" fits",
                     link.name,
                     rounded(fits),
-                    law = law.name,
+                    law = signalling.name,
                 );
-                let (known, count, said) = worst.entry(law.name).or_default();
+                let (known, count, said) = worst.entry(signalling.name).or_default();
                 *count += 1;
                 if ratio > *known {
                     (*known, *said) = (ratio, line);
@@ -65,11 +65,11 @@ impl Resolved {
         worst.into_values().map(line).collect()
     }
 
-    /// Returns the longest base round-trip time among the flows of a law whose data crosses a link.
-    fn longest_round_trip(&self, link: u32, law: &str) -> Option<Duration> {
+    /// Returns the longest base round-trip time among the flows of a signalling whose data crosses a link.
+    fn longest_round_trip(&self, link: u32, signalling: &str) -> Option<Duration> {
         let crossing = self.network.flows.iter().filter(|flow| {
             let mut paths = flow.routes.paths.iter();
-            flow.params.law().name == law && paths.any(|path| path.forward.contains(&link))
+            flow.params.law().signalling.name == signalling && paths.any(|path| path.forward.contains(&link))
         });
         let all = crossing.filter_map(|flow| self.round_trip(flow));
         all.max().filter(|rtt| *rtt > Duration::ZERO)

@@ -392,3 +392,23 @@ fn names_that_differ_in_case_are_the_nearest() {
     let said = levelflow_scenario::unknown_key("a->b", &["A->B", "B->A"]);
     assert!(said.contains("did you mean \"A->B\"?"), "{said}");
 }
+
+#[test]
+fn parameters_are_refused_where_nobody_reads_them() {
+    refused(
+        &[("/link/1/law", json!({ "jetmax": { "tau": 0.5 } }))],
+        &["link 2 (B->C), law, jetmax", "\"tau\" is not known here", "gamma"],
+    );
+    refused(
+        &[("/link/1/law", json!({ "rcp_weighted": { "weight": 2 } }))],
+        &["link 2 (B->C), law", "the routers of rcp_weighted are those of rcp"],
+    );
+    refused(
+        &[("/link/1/law", json!({ "cubic": {} }))],
+        &["link 2 (B->C), law", "routers take no part in cubic", "jetmax"],
+    );
+    refused(
+        &[("/flow/0/law", json!({ "jetmax": { "gamma": 0.9 } }))],
+        &["flow 1 (x), law, jetmax", "\"gamma\" is not known here", "tau"],
+    );
+}

@@ -12,7 +12,7 @@ mod tracing;
 
 use std::sync::Arc;
 
-use levelflow_laws::{Protocol, SenderLaw};
+use levelflow_laws::{HeaderOf, Protocol, SenderLaw};
 use levelflow_transport::{Ack, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -65,7 +65,7 @@ pub struct Sim<P: Protocol> {
     memory_limit: Bytes,
     /// Limit on packets, so that they fit the memory limit in addition to the existing flows.
     most_packets: usize,
-    packets: Slab<P::Header>,
+    packets: Slab<HeaderOf<P>>,
     /// True if a link classifies packets by flow.
     classifies: bool,
     specs: Vec<LinkSpec<P>>,
@@ -85,7 +85,7 @@ pub struct Sim<P: Protocol> {
     sessions: Vec<Session>,
     last_sample: Time,
     /// State shared with other parts, if the network is cut.
-    share: Option<Box<Share<P::Header>>>,
+    share: Option<Box<Share<HeaderOf<P>>>>,
     /// Packet capture, if requested.
     pub capture: Option<Box<Capture<P>>>,
     /// Record of the stays of packets at links, if requested.
@@ -106,7 +106,7 @@ impl<P: Protocol> Sim<P> {
         Self::of(network, Some(Box::new(Share::new(Arc::clone(cut), number))))
     }
 
-    fn of(network: Network<P>, share: Option<Box<Share<P::Header>>>) -> Self {
+    fn of(network: Network<P>, share: Option<Box<Share<HeaderOf<P>>>>) -> Self {
         let Network {
             duration,
             sample,
@@ -404,7 +404,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends a packet.
     #[inline(always)]
-    fn launch(&mut self, i: u32, packet: Transmit<P::Header>) {
+    fn launch(&mut self, i: u32, packet: Transmit<HeaderOf<P>>) {
         let flow = &mut self.flows[i as usize];
         let entry = &mut self.entries[flow.entry as usize];
         flow.in_flight = flow.in_flight.wrapping_add(1);

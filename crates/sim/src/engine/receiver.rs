@@ -1,6 +1,6 @@
 //! Receivers of flows: they accept data, report complete transfers, and send ACKs.
 
-use levelflow_laws::{Arrived, Kind, Protocol};
+use levelflow_laws::{Arrived, Kind, Protocol, Signalling};
 use levelflow_transport::Chunk;
 use levelflow_units::Bytes;
 
@@ -56,7 +56,7 @@ impl<P: Protocol> Sim<P> {
         }
         packet.label = packet.label.acked();
         packet.size = entry.rules.limits.control;
-        P::reflect_in_place(&entry.rules.params, &mut flow.receiver, &arrived, &mut packet.header);
+        <P::Signalling as Signalling>::reflect_in_place(&mut flow.receiver, &arrived, &mut packet.header);
         packet.hop += 1;
         if let Some(incoming) = &mut flow.incoming {
             incoming.history.on_arrival(packet.number);

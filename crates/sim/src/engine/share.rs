@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use levelflow_laws::Protocol;
+use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_results::{Outcome, TransferRow};
 use levelflow_units::{Duration, Time};
 
@@ -190,12 +190,12 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Packets that have left for another part.
-    pub(crate) fn outbox(&mut self, part: usize) -> Option<&mut Vec<Crossing<P::Header>>> {
+    pub(crate) fn outbox(&mut self, part: usize) -> Option<&mut Vec<Crossing<HeaderOf<P>>>> {
         self.share.as_mut().map(|share| &mut share.outbox[part])
     }
 
     /// Accepts packets that have left another part for this one, in order of time by link.
-    pub(crate) fn accept(&mut self, crossings: &mut Vec<Crossing<P::Header>>) {
+    pub(crate) fn accept(&mut self, crossings: &mut Vec<Crossing<HeaderOf<P>>>) {
         for Crossing {
             deliver,
             link,

@@ -1,6 +1,6 @@
 //! Queueing delays by class of service: the two queues of DualPI2, and flow queues by flow entry.
 
-use levelflow_laws::Protocol;
+use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_path::scheduler::{Classes, Queued};
 use levelflow_results::{ClassSummary, Delays};
 
@@ -21,7 +21,7 @@ impl Served {
 
 impl<P: Protocol> Link<P> {
     /// Records the class of service of a packet that enters service from the scheduler.
-    pub(super) fn classify(&mut self, queued: &Queued<PacketId>, packets: &Slab<P::Header>) {
+    pub(super) fn classify(&mut self, queued: &Queued<PacketId>, packets: &Slab<HeaderOf<P>>) {
         let Some(served) = self.served.as_deref_mut() else {
             return;
         };

@@ -1,6 +1,6 @@
 //! Links with the queues of a [`Scheduler`] in front of the transmitter.
 
-use levelflow_laws::Protocol;
+use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_path::Scheduler;
 use levelflow_path::scheduler::{Next, Queued};
 use levelflow_units::{Buffer, Time};
@@ -11,7 +11,7 @@ use crate::packet::{PacketId, Slab};
 
 impl<P: Protocol> Link<P> {
     /// Enqueues a packet, after which one of the queues may have to make room.
-    pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
+    pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<HeaderOf<P>>) {
         let most = self.backlog_max;
         let _ = self.account::<false>(now, size);
         let queued = Queued {
@@ -63,7 +63,7 @@ impl<P: Protocol> Link<P> {
 
     /// Starts the service of the scheduler's next packet. Returns the time at which it ends, or at which the shaper
     /// releases a packet.
-    pub(super) fn serve_scheduled(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+    pub(super) fn serve_scheduled(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         if self.served.as_ref()?.opens.is_some() {
             return None;
         }

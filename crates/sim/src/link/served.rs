@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use levelflow_laws::aqm::{Overflow, Verdict};
-use levelflow_laws::{PortView, Protocol, RouterLaw};
+use levelflow_laws::{HeaderOf, PortView, Protocol, RouterLaw};
 use levelflow_path::Scheduler;
 use levelflow_results::Delays;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
@@ -63,7 +63,7 @@ impl Served {
 impl<P: Protocol> Link<P> {
     /// Enqueues a packet for the transmitter, which serves it at once if it is free.
     #[inline(never)]
-    pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
+    pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<HeaderOf<P>>) -> Admission {
         match &mut self.served {
             Some(served) if served.scheduler.is_none() => {
                 let _ = self.account::<false>(now, size);
@@ -99,7 +99,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Starts the service of the next packet, if the transmitter is free; returns the time at which it ends.
-    pub(super) fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+    pub(super) fn serve(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         let served = self.served.as_mut()?;
         if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
             return None;
@@ -138,7 +138,7 @@ impl<P: Protocol> Link<P> {
     /// Handles the end of a transmission, or the release of a packet by a shaper. A transmitted packet goes on the
     /// wire, and the next service starts. Returns the delivery time if this packet is delivered next, and the end of
     /// the next service.
-    pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
+    pub fn transmitted(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         if served.opens == Some(now) && served.in_service.is_none() {
             served.opens = None;
@@ -183,7 +183,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Changes capacity, delay and loss; returns the end of the current service, or of one that can start now.
-    pub fn change(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+    pub fn change(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         let changing = self.changing.as_mut()?;
         let (same, notified) = (changing.capacity(), changing.notifies());
         let state = changing.enter();

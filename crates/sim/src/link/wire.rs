@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use levelflow_laws::Protocol;
+use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_units::{Duration, Time};
 
 use super::{COUNTED, Link, Transit};
@@ -65,14 +65,14 @@ impl<P: Protocol> Link<P> {
 
     /// Delivers the packet that is due.
     #[inline(always)] // per delivery
-    pub fn deliver_in_order(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
+    pub fn deliver_in_order(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
         self.next_in_order::<true>(packets)
     }
 
     /// Delivers the packet that is due, on any link.
     #[inline(never)]
-    pub fn deliver(&mut self, packets: &mut Slab<P::Header>) -> Delivery {
+    pub fn deliver(&mut self, packets: &mut Slab<HeaderOf<P>>) -> Delivery {
         let overtaking = self.take_overtaking();
         let packet = overtaking.unwrap_or_else(|| self.next_in_order::<false>(packets).0);
         let lost = self.wire.is_some() && packets[packet].label.is_lost();
@@ -90,7 +90,7 @@ impl<P: Protocol> Link<P> {
 
     /// Removes the first packet on the link. If the packet is still in the queue, it leaves the queue now.
     #[inline(always)]
-    fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<P::Header>) -> (PacketId, Option<Time>) {
+    fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
         let (transit, next) = self.transit.pop_front().expect("an event per packet");
         let Transit {
             delay, packet, size, ..

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+use levelflow_laws::LAWS;
 use levelflow_scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -145,11 +146,14 @@ fn laws_of_hosts_need_no_routers() {
 
 #[test]
 fn laws_that_the_kernel_does_not_know_are_refused_there() {
-    for law in law::of_routers() {
+    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
         let name = law.name;
         let network = network(&json!([duplex("A", "B")]), &json!([flow("x", name, "A", "B")]));
         assert!(super::plan(&network, user()).is_ok(), "{name}");
-        match (super::plan(&network, setup(Form::Kernel)), law.routers.kernel) {
+        match (
+            super::plan(&network, setup(Form::Kernel)),
+            law.signalling.routers.kernel,
+        ) {
             (Ok(_), Some(_)) => {}
             (Err(error), None) => {
                 let text = error.to_string();
@@ -189,7 +193,7 @@ fn what_cannot_be_built_is_refused_in_one_line() {
     for (flows, part) in [
         (
             json!([flow("x", "jetmax", "A", "B"), flow("y", "rcp", "A", "B")]),
-            "one law at a link",
+            "one router at a link",
         ),
         (with("packet", json!("9000 B")), "packets of 9 kB"),
         (with("rtt", json!({ "uniform": ["30 ms", "40 ms"] })), "rtt differs"),

@@ -1,6 +1,6 @@
 //! Losses of a sender: recovery with and without SACK, and the retransmission timeout.
 
-use levelflow_laws::{Kind, Loss, Protocol, SenderLaw};
+use levelflow_laws::{HeaderOf, Kind, Loss, Protocol, SenderLaw};
 use levelflow_units::Time;
 
 use super::{Ack, Rules, Sender};
@@ -39,7 +39,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         law: &mut C,
         rules: &Rules<'_, P>,
         now: Time,
-        ack: Ack<P::Header>,
+        ack: Ack<HeaderOf<P>>,
         next: u32,
     ) -> Acked {
         recovery.rtt.on_sample(ack.rtt);
@@ -69,7 +69,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         law: &mut C,
         rules: &Rules<'_, P>,
         now: Time,
-        ack: Ack<P::Header>,
+        ack: Ack<HeaderOf<P>>,
         next: u32,
     ) -> Acked {
         recovery.rtt.on_sample(ack.rtt);

@@ -41,7 +41,10 @@ fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
     let mut wary = WireSender::<NoLog>::new(params.clone(), FlowInfo::of(PACKET), 9)
         .with_limits(LIMITS)
         .with_transfer(Some(size), None, true);
-    let (mut history, mut receiver) = (History::default(), Receiver::new(params.law().number).unwrap());
+    let (mut history, mut receiver) = (
+        History::default(),
+        Receiver::new(params.law().signalling.number).unwrap(),
+    );
     let mut acks: VecDeque<Pending> = VecDeque::new();
     for step in 0..200_000 {
         let (now, stamp) = (Time::ZERO + ms(step), step * 1_000_000);

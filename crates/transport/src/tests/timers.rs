@@ -15,7 +15,7 @@ fn timed() -> Vec<&'static str> {
         transport.tracks_losses
             && transport.opening == Opening::Handshake
             && sender.law().timeout().is_none()
-            && !law.signal.is_explicit()
+            && !law.signalling.is_explicit()
     };
     LAWS.iter().filter(|law| waits(law)).map(|law| law.name).collect()
 }

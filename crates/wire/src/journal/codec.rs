@@ -3,11 +3,11 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{MAX_RECORD_BYTES, MOST_PARAMS, Record, Role, Stamped, Start};
-use levelflow_laws::LAWS;
 use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
-    Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView, Restart,
+    Arrived, Arriving, Delivery, Feedback, Flight, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, ParamSpec, PortInfo,
+    PortView, Restart, SIGNALLINGS, SignallingInfo,
 };
 
 /// Largest accepted time or duration, 53 days. Laws can add several of them without overflow.
@@ -264,37 +264,33 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
 /// Decoding assigns defaults to parameters that the log lacks because an older version of the law did not have them.
 impl Coded<'_> for Start {
     fn put(&self, out: &mut Out<'_>) {
-        self.law.name.as_bytes().put(out);
-        (self.law.params.len() as u8).put(out);
-        for (row, value) in self.law.params.iter().zip(self.values()) {
+        self.role.put(out);
+        let table = self.role.table();
+        (table.len() as u8).put(out);
+        for (row, value) in table.iter().zip(self.values()) {
             row.name.as_bytes().put(out);
             value.put(out);
         }
-        self.role.put(out);
     }
 
     fn get(input: &mut In<'_>) -> Result<Self> {
-        let name: &[u8] = input.get()?;
-        let Some(law) = LAWS.iter().find(|law| law.name.as_bytes() == name) else {
-            return refused("law", "one that `levelflow list laws` shows");
-        };
+        let role: Role = input.get()?;
         let mut values = [0.0; MOST_PARAMS];
-        for (value, row) in values.iter_mut().zip(law.params) {
+        for (value, row) in values.iter_mut().zip(role.table()) {
             *value = row.default;
         }
         for _ in 0..input.get::<u8>()? {
-            parameter(input, law, &mut values)?;
+            parameter(input, role.table(), &mut values)?;
         }
-        let role = input.get()?;
-        Ok(Self { law, role, values })
+        Ok(Self { role, values })
     }
 }
 
-fn parameter(input: &mut In<'_>, law: &LawInfo, values: &mut [f64; MOST_PARAMS]) -> Result<()> {
+fn parameter(input: &mut In<'_>, table: &[ParamSpec], values: &mut [f64; MOST_PARAMS]) -> Result<()> {
     let (name, value): (&[u8], f64) = (input.get()?, input.get()?);
-    let mut rows = values.iter_mut().zip(law.params);
+    let mut rows = values.iter_mut().zip(table);
     let Some((own, row)) = rows.find(|(_, row)| row.name.as_bytes() == name) else {
-        return refused("parameter", "one of its law");
+        return refused("parameter", "one of its table");
     };
     if row.check(value).is_err() {
         return refused("parameter", "a value in its range");
@@ -316,37 +312,64 @@ impl Coded<'_> for Rate {
     }
 }
 
+fn law(name: &[u8]) -> Result<&'static LawInfo> {
+    let mut laws = LAWS.iter();
+    match laws.find(|law| law.name.as_bytes() == name) {
+        Some(law) => Ok(law),
+        None => refused("law", "one that `levelflow list laws` shows"),
+    }
+}
+
+fn signalling(name: &[u8]) -> Result<&'static SignallingInfo> {
+    let mut all = SIGNALLINGS.iter();
+    match all.find(|own| own.name.as_bytes() == name) {
+        Some(own) => Ok(own),
+        None => refused("signalling", "one that `levelflow list laws` shows"),
+    }
+}
+
 impl Coded<'_> for Role {
     fn put(&self, out: &mut Out<'_>) {
         match self {
-            Self::Sender(flow) => {
+            Self::Sender(law, flow) => {
                 0_u8.put(out);
+                law.name.as_bytes().put(out);
                 flow.packet_size.put(out);
                 flow.seed.put(out);
             }
-            Self::Router(port) => {
+            Self::Router(signalling, port) => {
                 1_u8.put(out);
+                signalling.name.as_bytes().put(out);
                 port.id.put(out);
                 port.capacity.put(out);
             }
-            Self::Receiver => 2_u8.put(out),
+            Self::Receiver(signalling) => {
+                2_u8.put(out);
+                signalling.name.as_bytes().put(out);
+            }
         }
     }
 
     fn get(input: &mut In<'_>) -> Result<Self> {
         Ok(match input.get::<u8>()? {
-            0 => Self::Sender(FlowInfo {
-                packet_size: match input.get::<Bytes>()? {
-                    size if (1..=65_535).contains(&size.get()) => size,
-                    _ => return refused("packet size", "1 to 65535 bytes"),
+            0 => Self::Sender(
+                law(input.get()?)?,
+                FlowInfo {
+                    packet_size: match input.get::<Bytes>()? {
+                        size if (1..=65_535).contains(&size.get()) => size,
+                        _ => return refused("packet size", "1 to 65535 bytes"),
+                    },
+                    seed: input.get()?,
                 },
-                seed: input.get()?,
-            }),
-            1 => Self::Router(PortInfo {
-                id: input.get()?,
-                capacity: input.get()?,
-            }),
-            2 => Self::Receiver,
+            ),
+            1 => Self::Router(
+                signalling(input.get()?)?,
+                PortInfo {
+                    id: input.get()?,
+                    capacity: input.get()?,
+                },
+            ),
+            2 => Self::Receiver(signalling(input.get()?)?),
             _ => return refused("role", "0 to 2"),
         })
     }

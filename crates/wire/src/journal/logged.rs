@@ -7,9 +7,9 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{MAX_RECORD_BYTES, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
-use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
+use levelflow_laws::{AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnyRouterParams, AnySender, AnySignalling};
 use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, Loss, Outgoing, PortInfo, PortView};
-use levelflow_laws::{Protocol, Restart, RouterLaw, SenderLaw};
+use levelflow_laws::{Restart, RouterLaw, SenderLaw, Signalling};
 
 /// Destination of log records.
 pub trait Sink {
@@ -184,13 +184,13 @@ pub type LoggedRouter<S> = Logged<AnyRouter, S>;
 
 impl<S: Sink> Logged<AnyRouter, S> {
     /// Calls [`RouterLaw::new`]. `log` must have been started with the same parameters.
-    pub fn new(params: &AnyParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
+    pub fn new(params: &AnyRouterParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
         let law = AnyRouter::new(params, port);
         Self { law, log }
     }
 
     /// Calls and logs [`RouterLaw::on_arrival`].
-    pub fn on_arrival(&mut self, params: &AnyParams, packet: &Arriving, mut header: Option<&mut AnyHeader>) {
+    pub fn on_arrival(&mut self, params: &AnyRouterParams, packet: &Arriving, mut header: Option<&mut AnyHeader>) {
         let Some(log) = &mut self.log else {
             return self.law.on_arrival(params, packet, header);
         };
@@ -206,7 +206,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 
     /// Calls and logs [`RouterLaw::on_departure`].
-    pub fn on_departure(&mut self, params: &AnyParams, size: Bytes, header: &mut AnyHeader) {
+    pub fn on_departure(&mut self, params: &AnyRouterParams, size: Bytes, header: &mut AnyHeader) {
         let Some(log) = &mut self.log else {
             return self.law.on_departure(params, size, header);
         };
@@ -218,7 +218,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 
     /// Calls and logs [`Offload::absorb`].
-    pub fn absorb(&mut self, params: &AnyParams, counted: &Counts) {
+    pub fn absorb(&mut self, params: &AnyRouterParams, counted: &Counts) {
         self.law.absorb(params, counted);
         if let Some(log) = &mut self.log {
             log.put(&Record::Absorb { counted: *counted });
@@ -226,7 +226,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 
     /// Calls and logs [`RouterLaw::on_capacity`].
-    pub fn on_capacity(&mut self, params: &AnyParams, capacity: Rate) {
+    pub fn on_capacity(&mut self, params: &AnyRouterParams, capacity: Rate) {
         self.law.on_capacity(params, capacity);
         if let Some(log) = &mut self.log {
             log.put(&Record::Capacity { capacity });
@@ -234,7 +234,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 
     /// Calls and logs [`RouterLaw::on_interval`].
-    pub fn on_interval(&mut self, params: &AnyParams, elapsed: Duration, port: &PortView) {
+    pub fn on_interval(&mut self, params: &AnyRouterParams, elapsed: Duration, port: &PortView) {
         self.law.on_interval(params, elapsed, port);
         if let Some(log) = &mut self.log {
             log.put(&Record::Interval { elapsed, port: *port });
@@ -255,9 +255,9 @@ impl<S: Sink> Logged<AnyReceiver, S> {
         }
     }
 
-    /// Calls and logs [`Protocol::reflect`].
-    pub fn reflect(&mut self, params: &AnyParams, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
-        let ack = Any::reflect(params, &mut self.law, arrived, header);
+    /// Calls and logs [`Signalling::reflect`].
+    pub fn reflect(&mut self, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
+        let ack = AnySignalling::reflect(&mut self.law, arrived, header);
         if let Some(log) = &mut self.log {
             let (before, after) = (Wire::of(header), Wire::of(&ack));
             let header = before.stamped(&after);

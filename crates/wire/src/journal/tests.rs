@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::*;
 use levelflow_laws::bytes::DecodeError;
-use levelflow_laws::{Delivery, Flight, Kind, LAWS};
+use levelflow_laws::{Delivery, Flight, Kind, LAWS, SIGNALLINGS};
 
 fn times() -> impl Strategy<Value = Time> {
     (0..1_u64 << 62).prop_map(Time::from_ps)
@@ -27,25 +27,24 @@ fn kinds() -> impl Strategy<Value = Kind> {
 
 fn starts() -> impl Strategy<Value = Record<'static>> {
     let role = prop_oneof![
-        (1_u64..=65_535, any::<u64>()).prop_map(|(size, seed)| Role::Sender(FlowInfo {
-            packet_size: Bytes::new(size),
-            seed,
-        })),
-        (any::<u32>(), 1.0..1e12).prop_map(|(id, bps)| Role::Router(PortInfo {
-            id,
-            capacity: Rate::clamped(bps)
-        })),
-        Just(Role::Receiver),
+        (0..LAWS.len(), 1_u64..=65_535, any::<u64>()).prop_map(|(law, size, seed)| {
+            let packet_size = Bytes::new(size);
+            Role::Sender(&LAWS[law], FlowInfo { packet_size, seed })
+        }),
+        (0..SIGNALLINGS.len(), any::<u32>(), 1.0..1e12).prop_map(|(own, id, bps)| {
+            let capacity = Rate::clamped(bps);
+            Role::Router(&SIGNALLINGS[own], PortInfo { id, capacity })
+        }),
+        (0..SIGNALLINGS.len()).prop_map(|own| Role::Receiver(&SIGNALLINGS[own])),
     ];
-    (prop::sample::select(LAWS), role, list(0.0..=1.0, MOST_PARAMS)).prop_map(|(law, role, shares)| {
-        let pairs = law.params.iter().zip(shares);
+    (role, list(0.0..=1.0, MOST_PARAMS)).prop_map(|(role, shares)| {
+        let pairs = role.table().iter().zip(shares);
         let values: Vec<f64> = pairs
             .map(|(row, share): (_, f64)| {
                 (row.range.0 + share * (row.range.1 - row.range.0)).clamp(row.range.0, row.range.1)
             })
             .collect();
-        let law = LAWS.iter().find(|own| own.name == law.name).unwrap();
-        Record::Start(Start::new(law, role, &values))
+        Record::Start(Start::new(role, &values))
     })
 }
 
@@ -209,7 +208,7 @@ fn other_files_and_versions_are_no_logs() {
         b"LV",
         b"LVJ",
         b"LVJ\x01",
-        b"LVJ\x05",
+        b"LVJ\x06",
         b"LVF\x01",
         b"PK\x03\x04",
     ] {
@@ -219,11 +218,16 @@ fn other_files_and_versions_are_no_logs() {
 
 #[test]
 fn a_start_of_any_law_has_room() {
-    for law in LAWS {
-        let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
-        let start = Record::Start(Start::new(law, Role::Receiver, &values));
-        let length = start.encode(0, &mut [0; MAX_RECORD_BYTES]);
-        assert!(length < MAX_RECORD_BYTES / 2, "{}: {length} bytes", law.name);
+    let port = PortInfo {
+        id: 1,
+        capacity: Rate::clamped(1e6),
+    };
+    let senders = LAWS.iter().map(|law| Role::Sender(law, FlowInfo::of(Bytes::new(1))));
+    let routers = SIGNALLINGS.iter().map(|own| Role::Router(own, port));
+    for role in senders.chain(routers) {
+        let values: Vec<f64> = role.table().iter().map(|row| row.default).collect();
+        let length = Record::Start(Start::new(role, &values)).encode(0, &mut [0; MAX_RECORD_BYTES]);
+        assert!(length < MAX_RECORD_BYTES / 2, "{}: {length} bytes", role.name());
     }
 }
 

@@ -4,14 +4,14 @@ use super::*;
 
 /// Runs one flow per round-trip time in `taus` for `time` seconds, in steps of 1 ms. Each flow sends at its target
 /// rate. Returns the rates of the flows and the queue, bytes.
-fn settle(params: &Params, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
+fn settle(params: &Both<MaxNet>, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
     let mut router = router(params, C);
     let mut senders: Vec<_> = taus.iter().map(|_| sender(params)).collect();
     let mut prices: Vec<u32> = Vec::new();
     let mut queue = 0.0_f64;
     for ms in 0..(time * 1000.0) as usize {
         let mut header = Header { echo: 0, price: 0 };
-        router.on_arrival(params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::ZERO), Some(&mut header));
         prices.push(header.price);
         let mut load = 0.0;
         for (sender, tau) in senders.iter_mut().zip(taus) {
@@ -23,13 +23,13 @@ fn settle(params: &Params, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
             }
         }
         let bytes = load * 0.001 / 8.0;
-        router.on_arrival(params, &Arriving::alone(Bytes::new(bytes as u64)), None);
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(bytes as u64)), None);
         queue = (queue + bytes - C * 0.001 / 8.0).max(0.0);
         let view = PortView {
             queue: Bytes::new(queue as u64),
             ..PortView::IDLE
         };
-        router.on_interval(params, seconds(0.001), &view);
+        router.on_interval(&params.routers, seconds(0.001), &view);
     }
     (senders.iter().map(|s| s.proposal().bps()).collect(), queue)
 }

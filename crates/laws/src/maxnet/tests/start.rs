@@ -5,21 +5,25 @@ use super::*;
 const TAU: f64 = 0.029;
 
 /// Returns the field of an opening packet that has crossed one router per load. Each router has had its load for 20 ms.
-fn start_code(params: &Params, loads: &[f64]) -> u32 {
+fn start_code(params: &Both<MaxNet>, loads: &[f64]) -> u32 {
     let mut header = sender(params).on_send(params, Time::ZERO, &outgoing(Kind::Syn));
     for load in loads {
         let mut router = router(params, C);
         for _ in 0..20 {
             let bytes = load * C * 0.001 / 8.0;
-            router.on_arrival(params, &Arriving::alone(Bytes::new(bytes.round() as u64)), None);
-            router.on_interval(params, seconds(0.001), &PortView::IDLE);
+            router.on_arrival(
+                &params.routers,
+                &Arriving::alone(Bytes::new(bytes.round() as u64)),
+                None,
+            );
+            router.on_interval(&params.routers, seconds(0.001), &PortView::IDLE);
         }
-        router.on_arrival(params, &Arriving::alone(DATA), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
     }
     header.price
 }
 
-fn start_rate(params: &Params, loads: &[f64]) -> f64 {
+fn start_rate(params: &Both<MaxNet>, loads: &[f64]) -> f64 {
     let mut sender = sender(params);
     sender.on_feedback(
         params,
@@ -56,11 +60,11 @@ fn a_link_spares_what_it_does_not_send() {
                 in_service: Bytes::new(queue + i * ms),
                 dropped: Bytes::new(dropped),
             };
-            router.on_arrival(&params, &Arriving::alone(Bytes::new(arrived)), None);
-            router.on_interval(&params, seconds(0.001), &view);
+            router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(arrived)), None);
+            router.on_interval(&params.routers, seconds(0.001), &view);
         }
         let mut header = sender(&params).on_send(&params, Time::ZERO, &outgoing(Kind::Syn));
-        router.on_arrival(&params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::ZERO), Some(&mut header));
         params.demand(header::price(header.price)) / C
     };
     start_rate(10 * ms, 0, 100 * ms);
@@ -143,14 +147,14 @@ fn a_link_that_changes_spares_what_its_load_leaves() {
     let mut router = router(&params, C);
     for _ in 0..10 {
         router.on_arrival(
-            &params,
+            &params.routers,
             &Arriving::alone(Bytes::new((C * 0.25 * 0.001 / 8.0) as u64)),
             None,
         );
-        router.on_interval(&params, seconds(0.001), &PortView::IDLE);
+        router.on_interval(&params.routers, seconds(0.001), &PortView::IDLE);
     }
     for (capacity, spare) in [(0.5, 0.2125), (0.2, 0.0), (2.0, 1.6)] {
-        router.on_capacity(&params, Rate::new(capacity * C).unwrap());
+        router.on_capacity(&params.routers, Rate::new(capacity * C).unwrap());
         let found = header::price(router.spare_code & !MAX_START);
         let found = if router.spare_code == MAX_START | MAX_CODE {
             0.0

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::{DATA, params};
 use crate::law::{Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
-use crate::sperc::{Header, Params, Router, Sender};
-use crate::testing::{max_min, port};
+use crate::sperc::{Header, Params, Router, Sender, Sperc};
+use crate::testing::{Both, max_min, port};
 
 const ROUND: Duration = Duration::from_ms(10);
 /// Rounds until all hops count all flows; the opening packet updates only one hop.
@@ -21,7 +21,7 @@ struct Flow {
 }
 
 struct Rounds {
-    params: Params,
+    params: Both<Sperc>,
     routers: Vec<Router>,
     flows: Vec<Flow>,
     now: Time,
@@ -31,14 +31,16 @@ struct Rounds {
 
 impl Rounds {
     fn new(targets: &[f64], paths: &[Vec<usize>], timeout: u64, late: bool) -> Self {
-        let params = Params {
+        let mut params = params();
+        params.sender = Params {
             timeout: ROUND * timeout,
-            window: Duration::from_secs(1),
             initial_rate: 1e3,
             min_rate: 1.0,
             packets_per_timeout: 0.0,
-            ..params()
+            ..params.sender
         };
+        params.routers.timeout = ROUND * timeout;
+        params.routers.window = Duration::from_secs(1);
         let flow = |path: &Vec<usize>| Flow {
             sender: Sender::new(&params, &FlowInfo::of(DATA)),
             path: path.clone(),
@@ -47,7 +49,7 @@ impl Rounds {
         Self {
             routers: targets
                 .iter()
-                .map(|target| Router::new(&params, &port(1, *target)))
+                .map(|target| Router::new(&params.routers, &port(1, *target)))
                 .collect(),
             flows: paths.iter().map(flow).collect(),
             params,
@@ -79,7 +81,7 @@ impl Rounds {
             self.flows[index].sender.on_feedback(&self.params, self.now, &ack);
         }
         for router in &mut self.routers {
-            router.on_interval(&self.params, ROUND, &PortView::IDLE);
+            router.on_interval(&self.params.routers, ROUND, &PortView::IDLE);
         }
         self.now += ROUND;
     }
@@ -94,7 +96,7 @@ impl Rounds {
         flow.number += 1;
         let mut header = flow.sender.on_send(&self.params, self.now, &packet);
         for (hop, link) in flow.path.iter().enumerate() {
-            self.routers[*link].on_arrival(&self.params, &Arriving::alone(DATA), Some(&mut header));
+            self.routers[*link].on_arrival(&self.params.routers, &Arriving::alone(DATA), Some(&mut header));
             if lost == Some(hop) {
                 return None;
             }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Common part of the laws' files. For each law with a kernel form, build.rs writes its number, the length of its header
- * and the checks of its fields. It also writes calls of these functions of LAW.h:
+ * Common part of the signallings' files. For each with a kernel form, build.rs writes its number, its header and the
+ * checks of its fields. It also writes calls of these functions of NAME.h:
  *
- *   LAW_foreign(job, bytes)     counts foreign load, which has no header of the law
- *   LAW_own(job, size, header)  processes a packet of the law; the header is in big-endian words
- *   LAW_turn(job)               starts a new interval, for a law whose sums are under the lock
+ *   NAME_foreign(job, bytes)     counts foreign load, which has another header or none
+ *   NAME_own(job, size, header)  processes a packet; the header is a `struct NAME_header`, with big-endian numbers
+ *   NAME_turn(job)               starts a new interval, for a signalling whose sums are under the lock
  *
- * crates/laws/src/LAW/offload.rs defines the words. A law that counts in integers has one `count` per CPU. A law that
- * computes with floats, or divides intervals at a packet, depends on the order of packets, so it has one state under a
- * lock.
+ * crates/laws/src/NAME/offload.rs defines the words. A router that counts in integers has one `count` per CPU. A router
+ * that computes with floats, or divides intervals at a packet, depends on the order of packets, so it has one state
+ * under a lock.
  */
 #pragma once
 
-/* Number of the active law, set before the program is loaded: the verifier then drops the code of other laws. */
-volatile const u8 LAW = 0;
-volatile const u64 ORIGIN = 0; /* origin of the laws' time, ns of the clock */
+/* Number of the active signalling, set before the program is loaded: the verifier then drops the code of others. */
+volatile const u8 SIGNALLING = 0;
+volatile const u64 ORIGIN = 0; /* origin of the routers' time, ns of the clock */
 
 struct input {
 	u64 serial; /* number of the current interval, from 1 */
@@ -40,13 +40,26 @@ struct state {
 };
 
 #define BE32(x) __builtin_bswap32(x)
+
+INLINE u32 be24(const u8 *b)
+{
+	return (u32)b[0] << 16 | (u32)b[1] << 8 | b[2];
+}
+
+INLINE void put_be24(u8 *b, u32 value)
+{
+	b[0] = value >> 16;
+	b[1] = value >> 8;
+	b[2] = value;
+}
+
 #define SHORTEST_RTT 0x3eb0c6f7a0b5ed8dULL /* 1e-6 s */
 
 struct count {
 	u64 packets, bytes;
-	u64 stamped; /* packets with a header of the law that routers may write to */
+	u64 stamped; /* packets with a header that routers may write to */
 	u64 acks;
-	u64 refused; /* packets with a shim of the law, but an invalid header */
+	u64 refused; /* packets with a shim of the signalling, but an invalid header */
 	u64 words[8];
 };
 
