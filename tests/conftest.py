@@ -28,6 +28,11 @@ def examples(count, **others):
     return settings(max_examples=count if FULL else max(count // 5, 10), **others)
 
 
+def in_full(*values):
+    """Returns values of a parametrised test that run only in full."""
+    return pytest.param(*values, marks=pytest.mark.full)
+
+
 COMMAND = Path(sys.executable).with_name("levelflow")
 #: Requirements for which tests must not skip when the machine lacks them: `root`, `clang`, `tshark`.
 REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}

@@ -6,6 +6,7 @@ The profile `paper` makes hosts and clocks ideal and disables pacing, as the mod
 import numpy as np
 import polars as pl
 import pytest
+from conftest import in_full
 
 from levelflow import Scenario
 from levelflow.theory.fluid import from_scenario, simulate
@@ -68,13 +69,18 @@ def test_two_flows_over_one_link_get_the_same_rates(law, link, within, queue_wit
 EVEN_TFRC = {"tfrc": {"dither": 0}}
 
 
-@pytest.mark.parametrize("law", ["newreno", "cubic", "htcp", "bic", "vegas", EVEN_TFRC], ids=str)
+LAWS = ["newreno", "cubic", *map(in_full, ["htcp", "bic", "vegas", EVEN_TFRC])]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=str)
 def test_flows_that_share_as_they_started_fill_the_link_alike(law):
     (packets, _), (rates, _) = both(pair(law), each_loss=True)
     assert rates.sum() == pytest.approx(packets.sum(), rel=0.03)
 
 
-@pytest.mark.parametrize(("law", "within"), [("newreno", 0.05), ("scalable", 0.08), ("cubic", 0.05), ("tfrc", 0.05)])
+@pytest.mark.parametrize(
+    ("law", "within"), [("newreno", 0.05), in_full("scalable", 0.08), in_full("cubic", 0.05), ("tfrc", 0.05)]
+)
 def test_random_losses_leave_the_same_rates(law, within):
     """Fluid with single losses is close to packets. With mean losses its window is `sqrt(2/p)`, not `sqrt(3/2p)`."""
     scenario = Scenario("lossy", "60 s", profile="paper")
@@ -97,7 +103,7 @@ def test_many_flows_under_red_leave_the_same_queue():
     assert waiting[0] == pytest.approx(np.mean([queues[0] for _, queues in drawn]), rel=0.2)
 
 
-@pytest.mark.parametrize("law", ["jetmax", "level", "rcp", "maxnet"])
+@pytest.mark.parametrize("law", [in_full("jetmax"), in_full("level"), "rcp", "maxnet"])
 def test_a_parking_lot_comes_to_the_same_rates(law):
     scenario = Scenario("lot", "60 s").set("profile", "paper")
     for number, capacity in enumerate(("50 Mb/s", "30 Mb/s", "40 Mb/s")):
@@ -109,6 +115,7 @@ def test_a_parking_lot_comes_to_the_same_rates(law):
     assert rates == pytest.approx(packets, rel=0.03)
 
 
+@pytest.mark.full
 def test_a_late_fast_flow_gets_more_as_in_packets():
     scenario = pair("fast", "10 Mb/s", "60 ms", buffer="100 packets").set("flow.b.start", "15 s")
     (packets, queues), (rates, waiting) = both(scenario)

@@ -21,7 +21,7 @@ failures:
 
 test result: FAILED. 0 passed; 2 failed
 """
-PYTEST = """FAILED tests/test_x.py::test_y[user] - assert 1 == 2
+PYTEST = """FAILED tests/test_x.py::test_y[a user] - assert 1 == 2
 ERROR tests/test_x.py::test_z - OSError
 2 failed
 """
@@ -31,7 +31,7 @@ ERROR tests/test_x.py::test_z - OSError
     ("output", "names"),
     [
         (RUST, ["link::a", "link::b"]),
-        (PYTEST, ["tests/test_x.py::test_y[user]", "tests/test_x.py::test_z"]),
+        (PYTEST, ["tests/test_x.py::test_y[a user]", "tests/test_x.py::test_z"]),
         ("Segmentation fault\n", []),
     ],
 )
@@ -72,12 +72,12 @@ def test_a_machine_is_busy_if_more_than_a_tenth_of_many_wake_ups_are_late():
     assert not busy(1, 1, LATE / 2)
 
 
-#: Stands for a test program. It fails until a file exists; a run of one test by name creates the file, if `mends`.
+#: Source of a test program. It fails until a file exists. With `passes`, a run of one test by name creates the file.
 PROGRAM = """
 import pathlib, sys
 name = sys.argv[-1] if "--exact" in sys.argv else None
 done = pathlib.Path("done").exists()
-if name and sys.argv[1] == "mends":
+if name and sys.argv[1] == "passes":
     assert name == "link::a"
     pathlib.Path("done").touch()
     done = True
@@ -92,7 +92,7 @@ sys.exit(0 if done else 101)
 @pytest.mark.parametrize(
     ("kind", "first", "again", "says"),
     [
-        ("mends", 0, 0, "passed when repeated: link::a"),
+        ("passes", 0, 0, "passed when repeated: link::a"),
         ("fails", 0, 1, "FAILED on a calm machine: link::a"),
         ("crashes", 1, 0, ""),
     ],

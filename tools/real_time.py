@@ -6,8 +6,8 @@ python tools/real_time.py again              repeat what was noted; fail if a te
 COMMAND is a program of `cargo test` or `python -m pytest`. Notes are in `deferred.jsonl` in CARGO_TARGET_DIR.
 
 The machine is busy if a thread of normal priority that only sleeps wakes 10 ms too late once, or 0.5 ms too late at
-more than one wake-up in ten. A failure then says nothing about the code. `again` makes up to five attempts per test. If
-all fail and the machine was busy during each, the test is reported as inconclusive, and does not fail.
+more than one wake-up in ten. A failure is then no evidence against the code. `again` makes up to five attempts per
+test. If all fail and the machine was busy during each, the test is reported as inconclusive, and does not fail.
 """
 
 import json
@@ -83,7 +83,7 @@ def wait_for_calm() -> None:
 
 def failed_tests(output: str) -> list[str]:
     """Returns the names of the tests that failed, as `cargo test` or pytest prints them at its end."""
-    names = re.findall(r"^(?:FAILED|ERROR) (\S+::\S+)", output, re.MULTILINE)
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+::.+?)(?: - .*)?$", output, re.MULTILINE)
     if not names and (tables := re.findall(r"^failures:\n((?:    \S+\n)+)", output, re.MULTILINE)):
         names = tables[-1].split()
     return names
@@ -135,12 +135,12 @@ def again() -> int:
         return not done.returncode, clock.is_busy()
 
     noted = [json.loads(line) for line in NOTES.read_text(encoding="utf-8").splitlines()]
-    outcomes = {note["name"]: repeat(lambda note=note: run(note)) for note in noted}
+    outcomes = [(note["name"], repeat(lambda note=note: run(note))) for note in noted]
     NOTES.unlink()
     words = {True: "passed when repeated", False: "FAILED on a calm machine", None: "inconclusive, busy machine"}
-    for name, outcome in outcomes.items():
+    for name, outcome in outcomes:
         print(f"{words[outcome]}: {name}")
-    return int(False in outcomes.values())
+    return int(any(outcome is False for _, outcome in outcomes))
 
 
 if __name__ == "__main__":
