@@ -73,6 +73,8 @@ def test_the_good_file_runs(levelflow, tmp_path):
     assert levelflow("run", "s.toml", "--no-plots").returncode == 0
 
 
+# **Invariant** (Scenarios): bad input gives a one-line message with the value, its place and the allowed values. The
+# exit status is 2, and no result directory is created. With `test_a_bad_command_line_gets_one_line_and_no_results`.
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_scenario_gets_one_line_and_no_results(levelflow, tmp_path, kind):
     content, words = BAD[kind]
@@ -103,6 +105,7 @@ def test_bad_arguments_of_reproduce_get_one_line(levelflow, tmp_path, arguments)
     assert_refused(levelflow("reproduce", *arguments), tmp_path)
 
 
+# **Invariant** (Results): a directory that contains files other than those of a result is not modified.
 def test_a_directory_that_holds_something_else_is_left_alone(levelflow, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("precious")

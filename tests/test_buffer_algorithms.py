@@ -61,6 +61,8 @@ def test_adaptive_drop_tail_does_what_theory_does(sent, gain, target):
     assert algorithm.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
 
 
+# **Invariant** (Laws): buffer rules and buffer-sizing algorithms of the engine agree with those of theory. With
+# `test_abs_does_what_theory_does`, `test_adaptive_drop_tail_does_what_theory_does`.
 @pytest.mark.parametrize("flows", [2, 16, 1024])
 def test_rules_are_those_of_theory(flows):
     harmonic = buffers.harmonic_rtt(0.03, 0.03 + 0.002 * flows)
@@ -188,6 +190,8 @@ def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
     assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.05, rel=0.1)
 
 
+# **Invariant** (Laws): each change of the loss buffer of `abs_log` equals the accumulated error of its target. This
+# holds between the bounds of the buffer, after the initial gain has decayed.
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))
 def test_the_buffer_moves_by_exactly_what_was_missed(loads):
     """Conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase, bounds not reached."""

@@ -36,6 +36,8 @@ def drawn():
     return {name: set(needs.split()) for name, needs in (row.split("<-") for row in rows) for name in [name.strip()]}
 
 
+# **Invariant** (Dependencies): the manifests of the crates have exactly the dependencies drawn in ARCHITECTURE.md.
+# `laws` depends only on `units` and `libm`.
 def test_crates_depend_one_way():
     above = list(drawn())
     for name, needs in drawn().items():
@@ -155,6 +157,7 @@ def needs_of(module, texts, plain):
     return needs(module, {**texts, module: plain[module]})
 
 
+# **Invariant** (Dependencies): the imports between the files of a crate have no cycles. The test lists the exceptions.
 @pytest.mark.parametrize("crate", sorted(path.parent for path in MANIFESTS), ids=lambda path: path.name)
 def test_files_of_a_crate_need_no_circles(crate):
     found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}

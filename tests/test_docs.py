@@ -208,14 +208,14 @@ def entries(claim):
 
 
 def test_invariants_name_tests_that_exist():
-    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
     known = set(re.findall(r"\b(?:fn|def) (\w+)", "".join(path.read_text(encoding="utf-8") for path in sources)))
-    for invariant in re.split(r"(?=\*\*Invariant:\*\*)", text)[1:]:
-        paragraph = invariant.split("\n\n")[0]
-        named = re.findall(r"`(\w+)`", " ".join(re.findall(r"\((`.*?`)\)", paragraph, re.DOTALL)))
-        assert named or "make check" in paragraph, f"no test is named: {paragraph}"
-        assert set(named) <= known, f"no such test: {set(named) - known}"
+    found = list(reference.invariants())
+    assert len(found) > 70
+    for section, text, tests in found:
+        assert f"## {section}\n" in (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8"), section
+        assert text.endswith("."), text
+        assert set(tests) <= known, f"no such test: {set(tests) - known}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(CHECKOUT)))
@@ -224,6 +224,8 @@ def test_links_lead_somewhere(page):
     assert [to for to in targets if not (page.parent / to).exists()] == []
 
 
+# **Invariant** (Dependencies): imports in `levelflow.theory` have no cycles. Methods do not import laws, and laws do
+# not import modules that build on laws. No module imports the command line.
 def test_theory_depends_one_way():
     theory = CHECKOUT / "python/levelflow/theory"
     needed = {}
@@ -264,6 +266,9 @@ def imports(tree):
         yield from imports(node)
 
 
+# **Invariant** (Dependencies): Python packages import only packages to their left: `theory` <- `measure` <- `report` <-
+# the public modules <- `buffers`, `convergence`, `study` <- `reproduce` <- `cli`. No package imports `tools` or a model
+# of a paper.
 def test_packages_depend_one_way():
     place = {name: number for number, names in enumerate(LAYERS) for name in names}
     package = CHECKOUT / "python" / "levelflow"
@@ -278,6 +283,7 @@ def test_packages_depend_one_way():
         assert not upwards, f"{path}: {part} stands below {upwards}"
 
 
+# **Invariant** (Dependencies): `levelflow.theory` works without the compiled module.
 def test_theory_needs_no_compiled_code():
     package = CHECKOUT / "python"
     paths = [path.relative_to(package) for path in package.glob("levelflow/theory/**/[!_]*.py")]
@@ -286,6 +292,7 @@ def test_theory_needs_no_compiled_code():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
+# **Invariant** (Theory): importing theory imports neither SciPy nor networkx.
 def test_to_import_theory_imports_neither_scipy_nor_networkx():
     package = CHECKOUT / "python"
     paths = [path.relative_to(package) for path in package.glob("levelflow/theory/**/[!_]*.py")]

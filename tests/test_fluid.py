@@ -48,6 +48,8 @@ def networks(draw):
     return Network(links, flows)
 
 
+# **Invariant** (Theory): fluid models conserve data: sent = delivered + queued + in flight + lost. The parameters of a
+# law have the defaults of the packet simulator. With `test_defaults_are_those_of_the_packet_simulator`.
 @examples(25, suppress_health_check=[HealthCheck.too_slow])
 @given(networks(), st.booleans())
 def test_what_is_sent_arrives_waits_is_under_way_or_lost(network, each_loss):

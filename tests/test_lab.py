@@ -61,6 +61,9 @@ def test_the_address_with_its_token_opens_the_page(server):
     assert ask(server, "/engine.wasm")[0] == 200
 
 
+# **Invariant** (The lab): the server accepts only requests with its token and from its own origin. It rejects malformed
+# and oversized requests with a one-line message. With `test_other_origins_are_refused`,
+# `test_malformed_and_oversized_requests_are_refused_in_a_line`.
 @pytest.mark.parametrize("token", ["", "x", "../", "%00", "%C3%84"])
 def test_nobody_comes_in_without_the_token(server, token):
     status, content = ask(server, token=token)
@@ -202,6 +205,8 @@ def changing():
     yield paths.flow("x", "level", "A", "B", count=5).flow("y", "level", "M", "B")
 
 
+# **Invariant** (The lab): reference rates and queueing delays in the page equal those of reports, also while links
+# change or fail and routes split.
 @pytest.mark.needs("node")
 @pytest.mark.parametrize("scenario", list(changing()), ids=lambda scenario: scenario.raw["name"])
 def test_references_and_waits_of_the_page_follow_what_changes(scenario, tmp_path):
@@ -231,6 +236,7 @@ def test_references_and_waits_of_the_page_follow_what_changes(scenario, tmp_path
         np.testing.assert_allclose(np.array(waits, dtype=float), expected, rtol=1e-9)
 
 
+# **Invariant** (The lab): the engine behaves as each lesson states.
 @pytest.mark.needs("node")
 def test_lessons_say_what_the_engine_does(built):
     command = ["node", "--test", TESTS / "lessons.test.mjs"]

@@ -55,6 +55,8 @@ def shortened(path):
     return Scenario.load(path).set("duration", "20 s")
 
 
+# **Invariant** (The lab): columns and counters in the page equal those of a native run, bit by bit. Error messages are
+# also the same. With `test_mistakes_in_a_page_are_those_of_the_command`.
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_columns_in_a_page_are_the_native_ones(path):
     texts = [shortened(path).to_json()]

@@ -32,6 +32,7 @@ def test_a_long_function_is_found():
 
 
 LONGEST_FILE = 600
+LONGEST_ARCHITECTURE = 220
 WIDEST_COMMENT = 120
 
 
@@ -58,3 +59,8 @@ def test_comments_of_rust_fit_the_width():
         if len(line) > WIDEST_COMMENT and line.lstrip().startswith("//") and not line.lstrip().startswith("//#")
     ]
     assert wide == []
+
+
+def test_the_architecture_is_short():
+    lines = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= LONGEST_ARCHITECTURE

@@ -56,6 +56,9 @@ def by_linear_programs(routes, capacities, weights):
     return np.array([frozen[i] for i in range(count)]) * weights
 
 
+# **Invariant** (Results): max-min rates, also weighted ones, equal those of successive linear programs. Utility-optimal
+# rates and prices meet the optimality conditions. With
+# `test_rates_and_prices_meet_the_conditions_of_karush_kuhn_and_tucker`.
 @examples(60)
 @given(networks())
 def test_rates_equal_those_of_successive_linear_programs(network):

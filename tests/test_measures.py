@@ -154,6 +154,8 @@ def quantile(values, share):
     return sorted(values)[max(math.ceil(share * len(values) - 1e-9), 1) - 1]
 
 
+# **Invariant** (Results): each column, key and metric has one definition and a test oracle. Its value equals the value
+# computed from a packet capture. With `test_every_printed_number_has_a_definition`.
 @examples(100)
 @given(networks(drains=True))
 def test_every_measure_is_that_of_the_captured_packets(scenario):

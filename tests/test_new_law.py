@@ -100,6 +100,9 @@ def add_laws(checkout):
     (checkout / "docs" / "laws" / "novel.md").write_text(PAGE, encoding="utf-8")
 
 
+# **Invariant** (Laws): a new law needs a folder, two lines and a page, and a third line for a new signalling. Laws with
+# one signalling share one router per link. With `a_link_has_one_router_for_both_laws`,
+# `two_laws_share_a_relay_in_proportion_to_their_weights`, `two_laws_share_a_router_in_the_kernel`.
 @pytest.mark.needs("cargo")
 @pytest.mark.full
 def test_a_law_is_a_folder_a_few_lines_and_a_page():

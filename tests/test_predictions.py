@@ -138,6 +138,8 @@ def single():
     return {case: (found, *run) for case, (_, found), run in zip(cases, built, runs, strict=True)}
 
 
+# **Invariant** (Theory): predictions for scenarios agree with the simulator. With
+# `test_rates_come_to_rest_where_they_should`.
 @pytest.mark.full
 def test_verdicts_are_those_of_the_simulator(single):
     differ = [case for case, (found, swung, _) in single.items() if found.stable != (swung < SWING)]

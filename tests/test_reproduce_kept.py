@@ -22,6 +22,7 @@ def measure(figure):
 """
 
 
+# **Invariant** (Claims): if the full and the quick tier disagree, the worse verdict counts.
 @pytest.mark.parametrize(("full", "quick", "worse"), [(3, 1, "full"), (1, 3, "quick"), (1, 1, "full"), (3, 4, "full")])
 def test_of_both_tiers_the_worse_verdict_counts(tmp_path, full, quick, worse):
     figure = runner.measure_tiers(load(folder_at(tmp_path, TIERS.format(full, quick))), Runs(1), LAWS)

@@ -39,6 +39,7 @@ def drawn(svg):
     return (left, left + width), [(kind, float(place)) for kind, place in dots]
 
 
+# **Invariant** (Claims): the report draws the judged values: a dot is inside the band if its value passes the check.
 @given(
     op=st.sampled_from(["==", "~=", "->", "<=", ">=", "<", ">"]),
     value=numbers,

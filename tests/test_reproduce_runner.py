@@ -26,6 +26,7 @@ def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard
     json.dumps(records, allow_nan=False)
 
 
+# **Invariant** (Claims): a check on a mean over fewer than 20 flows gets the verdict *error*.
 @pytest.mark.parametrize(
     ("flows", "verdict", "note"),
     [
@@ -116,6 +117,7 @@ def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
     assert records[1]["measured"] == 3
 
 
+# **Invariant** (Claims): a mistake in a figure is an error, never a reproduction.
 @pytest.mark.parametrize(
     ("measure", "says"),
     [
@@ -151,6 +153,7 @@ shown_by = ["one[{}]"]
 """
 
 
+# **Invariant** (Claims): an erratum is listed only if the checks that prove it pass.
 @pytest.mark.parametrize(
     ("said", "verdict", "note"),
     [
@@ -258,6 +261,7 @@ def test_overrides_are_paths_or_a_function(tmp_path, monkeypatch):
     assert not figure.has_tiers
 
 
+# **Invariant** (Claims): the report is one self-contained page.
 def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
     page = report.page([measured(folder_at(tmp_path))], "0.1.0 <test>")
     assert not re.search(r"(src|href)='(?!#|data:)", page)
@@ -327,6 +331,8 @@ def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkou
     assert not (tmp_path / "results").exists()
 
 
+# **Invariant** (Claims): values are matched to checks by name, in any order. A missing or unknown name is rejected.
+# With `test_values_meet_checks_by_name_in_any_order`.
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -175,6 +175,8 @@ def test_a_run_that_is_told_to_stop_completes_its_files(endless, number):
     assert (folder / "flows.parquet").is_file()
 
 
+# **Invariant** (Results): a killed run leaves readable tables and a manifest with the state `partial`. After a signal
+# or Ctrl-C, a run completes its files before it exits. With `test_a_run_that_is_told_to_stop_completes_its_files`.
 def test_a_run_that_is_killed_leaves_files_that_can_be_read(endless):
     run, folder = endless
     run.kill()

@@ -21,6 +21,7 @@ def test_every_scenario_of_the_repository_is_allowed_and_named_like_its_file(pat
     assert all(flow["path"] for flow in resolved["flows"])
 
 
+# **Invariant** (Scenarios): a scenario built in code equals the same scenario in a file.
 def test_a_scenario_built_in_code_is_the_one_in_the_file():
     built = (
         Scenario("t1-rcp", "150 s", description="T1: a short and a long path share 10 Mb/s under RCP")

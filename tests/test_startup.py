@@ -36,6 +36,9 @@ def test_a_command_is_loaded_without_the_others(tmp_path, words, own):
     assert {name for name in commands if f"levelflow.cli.{name}" in modules} == {own}
 
 
+# **Invariant** (Claims): a command loads only the libraries that it uses. With
+# `test_a_run_with_pictures_needs_neither_scipy_nor_networkx`,
+# `test_a_study_with_pictures_needs_neither_scipy_nor_networkx`.
 @pytest.mark.parametrize("kind", ["scenarios", "claims", "queues", "traffic"])
 def test_lists_load_no_library_of_numbers(tmp_path, kind):
     assert loaded(tmp_path, "list", kind) == (0, set())

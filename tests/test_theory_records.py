@@ -16,6 +16,8 @@ def test_each_file_is_that_of_a_registered_law():
     assert set(LAWS) <= set(REGISTERED)
 
 
+# **Invariant** (Theory): each registered law has each capability or a reason for its absence. For a law without a file,
+# theory prints one line. With `test_of_a_law_without_a_file_theory_says_so_in_one_line`.
 @pytest.mark.parametrize("law", REGISTERED)
 def test_each_law_has_each_capability_or_a_reason(law):
     for name in CAPABILITIES:

@@ -7,6 +7,7 @@ marks.
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 import math
 import re
@@ -74,12 +75,39 @@ def pages() -> dict[Path, str]:
     """Returns the text of every page that this program writes in full or in part, by path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     whole["measures.md"] = _measures()
+    whole["invariants.md"] = _invariants()
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
     made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
     made[keywords.PAGE] = keywords.text()
     partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
     partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}
     return made | {page: _filled(page, lines) for page, lines in partly.items()}
+
+
+def invariants() -> Iterator[tuple[str, str, list[str]]]:
+    """Yields the section, text and tests of each comment `**Invariant** (Section): text` above a test."""
+    tests = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
+    for path in sorted(tests):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for first in (i for i, line in enumerate(lines) if re.match(r" *(//|#) \*\*Invariant\*\* ", line)):
+            comment = itertools.takewhile(lambda line: re.match(r" *(//|#) ", line), lines[first:])
+            text = " ".join(re.sub(r"^ *(//|#) ", "", line) for line in comment)
+            section, text = re.fullmatch(r"\*\*Invariant\*\* \((.*?)\): (.*)", text).groups()
+            text, _, others = text.partition(" With `")
+            named = (re.match(r" *(?:async )?(?:fn|def) (\w+)", line) for line in lines[first:])
+            test = next(match[1] for match in named if match)
+            yield section, text, [test, *re.findall(r"\w+", others)]
+
+
+def _invariants() -> Iterator[str]:
+    yield "# Invariants"
+    yield "Each holds for the whole code, and the tests named next to it verify it. The comment"
+    yield "`**Invariant** (Section): text` above the first test is the source of its row."
+    found = sorted(invariants())
+    for section in dict.fromkeys(section for section, _, _ in found):
+        yield f"\n## {section}"
+        rows = [[text, ", ".join(f"`{test}`" for test in tests)] for own, text, tests in found if own == section]
+        yield from _table(["invariant", "tests"], rows)
 
 
 def main() -> None:

@@ -229,6 +229,9 @@ fn put(path: &str, size: u64) -> Request {
     }
 }
 
+// **Invariant** (The data plane): `copy` reads and writes only inside its directory. A file appears under its name only
+// if it is complete and correct, even if the sender or the receiver is killed. With
+// `a_file_takes_its_place_only_if_it_is_what_was_sent`, `a_copy_goes_on_after_either_side_was_killed`.
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn nothing_outside_the_directory_is_read_or_written() {

@@ -168,6 +168,8 @@ mod tests {
         }
     }
 
+    // **Invariant** (The lab): a trace does not change the results. Each packet that arrived at a link was delivered,
+    // dropped or lost, or is still at the link. With `each_packet_that_came_delivered_dropped_or_is_there`.
     #[test]
     fn a_trace_changes_nothing() {
         let law = json!({ "law": "cubic" });

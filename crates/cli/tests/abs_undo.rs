@@ -66,6 +66,9 @@ fn short_run(namespace: &Namespace) -> Output {
     finish(run)
 }
 
+// **Invariant** (The data plane): state of devices that no longer exist is discarded. It is never applied to a device
+// that reuses the name. Changing a limit drops no queued packet. The simulator's algorithm code makes the decisions.
+// With `a_limit_changes_and_no_packet_is_lost`, `a_log_done_again_decides_the_same`.
 #[test]
 fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
     const NAME: &str = "a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it";

@@ -26,10 +26,16 @@ use crate::{
 /// Expands to the tests of one law.
 macro_rules! suite {
     ($law:ty) => {
+        // **Invariant** (Laws): every registered law passes the conformance suite, which is generated from the list of
+        // laws. The suite verifies the parameter table, the wire layout, the writer of each field, decoding of
+        // arbitrary bytes, replay, and scale invariance where claimed. With `headers_survive_the_wire`,
+        // `headers_are_laid_out_as_their_record_says`, `any_bytes_decode_or_are_refused`,
+        // `any_parameters_in_range_keep_rates_finite`, `scale_does_not_matter_where_claimed`.
         #[test]
         fn the_table_is_well_formed() {
             crate::conformance::table::<$law>();
         }
+        // **Invariant** (Laws): a value outside its range is rejected, never clamped.
         #[test]
         fn parameters_outside_their_range_are_refused() {
             crate::conformance::ranges(<$law as crate::Law>::INFO.params);

@@ -263,6 +263,8 @@ fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
     );
 }
 
+// **Invariant** (The router in the kernel): every segment of a super-packet is stamped, and checksums are correct. With
+// `checksums_hold_where_nobody_else_fills_them_in`.
 #[test]
 fn every_part_of_a_super_packet_is_stamped() {
     needs_kernel!("every_part_of_a_super_packet_is_stamped");

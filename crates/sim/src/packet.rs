@@ -295,6 +295,8 @@ mod tests {
         }
     }
 
+    // **Invariant** (The engine): a packet of any law is 64 bytes, one cache line. With
+    // `a_label_keeps_what_was_put_on_it`.
     #[test]
     fn a_packet_of_any_law_fits_a_cache_line() {
         assert!(

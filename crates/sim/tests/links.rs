@@ -132,6 +132,7 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
     (delivered, hop.counters())
 }
 
+// **Invariant** (The engine): the second event changes no time.
 /// A link whose transmitter has events of its own times packets exactly like one that computes departures on arrival.
 #[test]
 fn an_event_for_the_transmitter_changes_no_time() {

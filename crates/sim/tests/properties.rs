@@ -279,6 +279,9 @@ fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // **Invariant** (The engine): running in pieces does not change the results. Packets are conserved whenever the run
+    // halts. For each flow group and each link, sent = delivered + dropped + lost + in flight, where packets in flight
+    // are counted in the queues. A run that violates this invariant ends with an error and writes no summary.
     /// A run that is interrupted after random numbers of events and random times conserves packets at each
     /// interruption, and gives the same results.
     #[test]
@@ -314,6 +317,8 @@ proptest! {
         assert_same(&with(&mut scenario, &json!(0.0)), &with(&mut scenario, &never));
     }
 
+    // **Invariant** (The engine): the same scenario and seed give the same run and byte-identical files. With
+    // `test_two_runs_leave_equal_bytes`.
     #[test]
     fn the_same_seed_gives_the_same_run(scenario in network()) {
         assert_same(&run(&scenario), &run(&scenario));

@@ -88,6 +88,8 @@ fn of(bytes: &[u8]) -> Replay {
     replay(bytes).unwrap_or_else(|e| panic!("{e}"))
 }
 
+// **Invariant** (Laws): the replay of a log of a law's inputs gives the same states, bit by bit. This also holds for a
+// log from a real network. With `real_time_and_replay_agree_bit_by_bit`.
 #[test]
 fn a_log_of_any_law_comes_out_the_same() {
     for law in LAWS {

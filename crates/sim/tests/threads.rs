@@ -51,6 +51,8 @@ fn assert_same_on(threads: impl IntoIterator<Item = usize>, scenario: &Value) {
     }
 }
 
+// **Invariant** (The engine): the engine of one law and the engine of `Any` give the same results, bit by bit. With
+// `random_networks_of_one_law_are_the_same_on_its_engine`, `applications_are_the_same_on_several_threads`.
 #[test]
 fn every_law_runs_on_its_engine_and_any_number_of_threads() {
     for law in levelflow_laws::LAWS.iter().filter(|law| law.name != "kelly") {
@@ -137,6 +139,9 @@ fn users_who_read_pages_stay_on_one_thread() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
+    // **Invariant** (The engine): results are bit-identical for any number of threads. With
+    // `every_law_runs_on_its_engine_and_any_number_of_threads`, `every_queue_runs_on_several_threads`,
+    // `short_flows_losses_and_delayed_acks_are_the_same_on_several_threads`.
     #[test]
     fn random_networks_are_the_same_on_several_threads(scenario in network(), threads in 2..=8usize) {
         let alone = finish(try_start(&scenario).unwrap());

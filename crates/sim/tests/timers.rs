@@ -95,6 +95,8 @@ fn unmarked(law: &str, more: &str) -> String {
         if marks.is_empty() || more.is_empty() { "" } else { "," }
     )
 }
+// **Invariant** (The transport): timeouts double up to 120 s. An increase of the RTT by less than `min_timeout` causes
+// no timeout. With `any_min_timeout_is_honoured`, `a_longer_path_is_no_timeout`.
 /// RFC 6298, section 5, with the cap of Linux. The RTO counts from the latest ACK, and doubles at each timeout up to
 /// 120 s.
 #[test]

@@ -180,6 +180,10 @@ fn wait_to_be_killed() {
     child.wait().unwrap();
 }
 
+// **Invariant** (The data plane): namespaces, devices and kernel programs are removed when their process ends, even
+// after `kill -9`. The only exception is `clsact`, used before Linux 6.6. After `kill -9`, its filter remains until
+// `router detach` or the next start, which prints a message. With `killed_it_leaves_parts_and_no_namespace`,
+// `a_killed_router_leaves_nothing_that_stays`.
 #[test]
 fn nothing_is_left_after_kill_9() {
     const VICTIM: &str = "LEVELFLOW_VICTIM";

@@ -287,6 +287,7 @@ fn copies_and_late_acks_change_no_share() {
     assert!(refused > acks / 2, "every copy is refused: {refused}, {acks} accepted");
 }
 
+// **Invariant** (The transport): reordered ACKs are all processed.
 /// At 1 Gb/s, 30 ms of jitter reorder ACKs by thousands of packets.
 #[test]
 fn acks_that_overtake_each_other_all_count() {
@@ -320,6 +321,9 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
     }
 }
 
+// **Invariant** (The transport): under any law, a sender that needs ACKs and receives none slows down to one packet per
+// second. A sender that needs no ACKs does not slow down. An idle time slows down no sender. With
+// `a_sender_that_needs_no_acks_never_slows_down`, `an_idle_time_slows_nobody_down`.
 #[test]
 fn a_sender_that_needs_acks_comes_down_to_a_packet_a_second_without_them() {
     for law in LAWS.iter().filter(|law| law.signal != Signal::Nothing) {
@@ -463,6 +467,9 @@ fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHe
     (shim, header.to_vec())
 }
 
+// **Invariant** (The data plane): feedback is validated. A duplicate, late, forged or malformed ACK has no effect. No
+// feedback makes a sender exceed `--max-rate`. With `copies_and_late_acks_change_no_share`,
+// `garbage_and_forged_acks_change_nothing`, `a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate`.
 #[test]
 fn only_true_acks_count() {
     let mut sender = Sender::new(params("jetmax"), FlowInfo::of(PACKET), 5);

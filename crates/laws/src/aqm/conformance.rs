@@ -26,6 +26,9 @@ macro_rules! suite {
         fn any_parameters_in_range_keep_the_signal_a_number() {
             crate::aqm::conformance::corners::<$queue>();
         }
+        // **Invariant** (Laws): every registered queue discipline passes the conformance suite for disciplines. The
+        // suite verifies the table, replay, a finite signal, and no mark for packets that arrive at an idle port. With
+        // `any_parameters_in_range_keep_the_signal_a_number`, `an_idle_queue_passes_packets`.
         #[test]
         fn a_replayed_queue_ends_in_the_same_state() {
             crate::aqm::conformance::replay::<$queue>();

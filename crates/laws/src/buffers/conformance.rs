@@ -30,6 +30,9 @@ macro_rules! suite {
         fn an_algorithm_held_at_a_least_size_leaves_it_at_once() {
             crate::buffers::conformance::held::<$algorithm>();
         }
+        // **Invariant** (Laws): every registered buffer-sizing algorithm passes the conformance suite for these
+        // algorithms. The suite verifies the table, replay, and a limit between one packet and the largest buffer. With
+        // `any_load_leaves_room_for_a_packet_and_an_end_to_the_buffer`.
         #[test]
         fn a_replayed_algorithm_ends_in_the_same_state() {
             crate::buffers::conformance::replay::<$algorithm>();

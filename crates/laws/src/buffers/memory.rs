@@ -173,6 +173,9 @@ mod tests {
     }
 
     proptest! {
+        // **Invariant** (Laws): buffers that share a memory never exceed it. Without contention, they behave as if each
+        // had its own memory. With `a_shared_memory_is_never_exceeded`,
+        // `ports_that_do_not_conflict_do_what_they_do_alone`.
         #[test]
         fn memory_is_never_exceeded_and_nobody_could_have_more(
             steps in list(shares(), 1..6), total in 9.0..2e4_f64

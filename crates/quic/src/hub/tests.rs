@@ -110,6 +110,9 @@ fn anywhere(number: u32) -> SocketAddr {
     (std::net::Ipv4Addr::from(0x0a00_0000 + number), 4433).into()
 }
 
+// **Invariant** (The data plane): shims are unauthenticated. No shim makes a QUIC endpoint keep state forever,
+// displaces an active flow, or gives a connection the state of another connection. With `spoofed_data_silence_no_flow`,
+// `a_new_connection_gets_nobody_elses_peer`.
 #[tokio::test]
 async fn nothing_that_arrives_makes_a_hub_grow() {
     let hub = hub();

@@ -105,6 +105,8 @@ impl Transfer {
     }
 }
 
+// **Invariant** (The transport): a packet is declared lost after three later ACKs. A lost ACK causes no loss. A
+// transfer completes over any lossy channel. With `a_lost_ack_is_not_a_loss`, `a_lossy_channel_delivers_everything`.
 #[test]
 fn three_later_acks_make_a_loss() {
     let mut t = Transfer::new(5);

@@ -108,6 +108,8 @@ fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
 
+    // **Invariant** (The transport): with the same losses, a law receives the same inputs in simulation and on the
+    // wire.
     #[test]
     fn a_law_hears_the_same_in_simulation_and_on_the_wire(losses in prop::collection::vec(prop::bool::weighted(0.1), 600)) {
         let no_sack = |law| with(law, &[("sack", 0.0)]);

@@ -129,6 +129,8 @@ proptest! {
         prop_assert!(data.delivered > 0);
     }
 
+    // **Invariant** (The transport): after an idle time of more than an RTO, a TCP law restarts with its initial
+    // window. A shorter idle time does not change the window. With `a_short_pause_keeps_the_window`.
     /// RFC 5681, section 4.1: after an idle time of more than an RTO, at most the initial window is sent at once.
     #[test]
     fn an_idle_sender_starts_with_its_first_window(
