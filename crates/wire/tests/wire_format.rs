@@ -76,7 +76,7 @@ fn the_shim_is_laid_out_as_the_page_says() {
         ("version", vec![1]),
         ("kind", vec![3]),
         ("flags", vec![0x83]),
-        ("law", vec![9]),
+        ("signalling", vec![9]),
         ("header", vec![0]),
         ("flow", word(shim.flow)),
         ("number", word(shim.number)),
