@@ -15,7 +15,7 @@ from tools import CHECKOUT, reference
 #: Model of the new law, and the name of the new law.
 MODEL, NEW = "kelly", "novel"
 #: Model of a new law on the signalling of its model, and the name of the new law.
-SHARING_MODEL, SHARING = "rcp_weighted", "sharing"
+SHARING_MODEL, SHARING = "rcp_weighted", "ranked"
 PAGE = """# Novel
 
 A law for a test only.
@@ -42,13 +42,13 @@ levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
 ONE_ROUTER = """
 from levelflow import Scenario
 scenario = Scenario("three", "1 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
-for law in ("rcp", "rcp_weighted", "sharing"):
+for law in ("rcp", "rcp_weighted", "ranked"):
     scenario = scenario.flow(law, law, "A", "B")
 print([sorted(link["laws"]) for link in scenario.resolve()["links"]])
 """
 PAGES = {
     "docs/laws/novel.md",
-    "docs/laws/sharing.md",
+    "docs/laws/ranked.md",
     "docs/laws/README.md",
     "docs/reference/wire-format.md",
     "python/levelflow/keywords.py",
@@ -56,7 +56,7 @@ PAGES = {
 #: Python tests that read the list of laws: those about the new law or about files.
 ASKED = ("docs", "theory_records", "references", "replay", "fluid", "crates", "wireshark")
 CHOSEN = (
-    "novel or sharing or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
+    "novel or ranked or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
 )
 #: Optimising these would take longer than their tests.
 CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")
@@ -84,18 +84,18 @@ def add_laws(checkout):
         )
     registry = (laws / "lib.rs").read_text(encoding="utf-8")
     registry = registry.replace("pub mod offload;\n", "pub mod novel;\npub mod offload;\n")
-    registry = registry.replace("pub mod sperc;\n", "pub mod sharing;\npub mod sperc;\n")
-    registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n    sharing => Sharing,\n")
+    registry = registry.replace("pub mod rcp;\n", "pub mod ranked;\npub mod rcp;\n")
+    registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n    ranked => Ranked,\n")
     registry = registry.replace(
         "    Abc => abc::Signals,\n", "    Abc => abc::Signals,\n    Novel => novel::Signals,\n"
     )
     (laws / "lib.rs").write_text(registry, encoding="utf-8")
-    (checkout / "docs" / "laws" / "sharing.md").write_text(
-        PAGE.replace("novel", SHARING).replace("Novel", "Sharing"), encoding="utf-8"
+    (checkout / "docs" / "laws" / "ranked.md").write_text(
+        PAGE.replace("novel", SHARING).replace("Novel", "Ranked"), encoding="utf-8"
     )
     shutil.copytree(laws / SHARING_MODEL, laws / SHARING)
     for path in (laws / SHARING).iterdir():
-        text = path.read_text(encoding="utf-8").replace(SHARING_MODEL, SHARING).replace("RcpWeighted", "Sharing")
+        text = path.read_text(encoding="utf-8").replace(SHARING_MODEL, SHARING).replace("RcpWeighted", "Ranked")
         path.write_text(text, encoding="utf-8")
     (checkout / "docs" / "laws" / "novel.md").write_text(PAGE, encoding="utf-8")
 
@@ -126,7 +126,7 @@ def test_a_law_is_a_folder_a_few_lines_and_a_page():
     tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", NEW)
     assert "laws_conform::novel::headers_survive_the_wire ... ok" in tested
     tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", SHARING)
-    assert "laws_conform::sharing::a_replayed_sender_ends_in_the_same_state ... ok" in tested
+    assert "laws_conform::ranked::a_replayed_sender_ends_in_the_same_state ... ok" in tested
     run("cargo", "build", *PLAIN, "-p", "levelflow-py", "--features", "extension-module")
     built = target / "debug" / ("lib_core.dylib" if sys.platform == "darwin" else "lib_core.so")
     shutil.copy(built, copy / "python" / "levelflow" / "_core.abi3.so")
