@@ -69,7 +69,7 @@ virtual_python: $(VENV)/installed
 	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 
 # Tests on real kernels and clocks, one at a time, before other work of the machine.
-# A test that fails is repeated at the end, when nothing else here is running.
+# A test that fails on a busy machine is repeated at the end, when nothing else here is running.
 real: $(VENV)/installed
 	@$(MAKE) --no-print-directory real_first
 	@$(MAKE) --no-print-directory real_again

@@ -90,20 +90,24 @@ sys.exit(0 if done else 101)
 
 
 @pytest.mark.parametrize(
-    ("kind", "first", "again", "says"),
+    ("kind", "busy", "first", "again", "says"),
     [
-        ("passes", 0, 0, "passed when repeated: link::a"),
-        ("fails", 0, 1, "FAILED on a calm machine: link::a"),
-        ("crashes", 1, 0, ""),
+        ("passes", True, 0, 0, "passed when repeated: link::a"),
+        ("fails", True, 0, 1, "FAILED on a calm machine: link::a"),
+        ("passes", False, 0, 1, "FAILED on a calm machine: link::a"),
+        ("crashes", True, 1, 0, ""),
     ],
 )
-def test_a_failed_test_is_noted_and_repeated_alone(kind, first, again, says, tmp_path, monkeypatch, capfd):
+def test_only_what_failed_on_a_busy_machine_is_repeated_alone(
+    kind, busy, first, again, says, tmp_path, monkeypatch, capfd
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(real_time, "NOTES", tmp_path / "notes")
     monkeypatch.setattr(real_time, "wait_for_calm", lambda: None)
-    monkeypatch.setattr(Clock, "is_busy", lambda _: False)
     (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setattr(Clock, "is_busy", lambda _: busy)
     assert real_time.first([sys.executable, "program.py", kind]) == first
+    monkeypatch.setattr(Clock, "is_busy", lambda _: False)
     assert real_time.again() == again
     assert says in capfd.readouterr().out
     assert not (tmp_path / "notes").exists()

@@ -1,7 +1,7 @@
 """Runs tests that read clocks. Those that fail next to other work are repeated once the machine is calm.
 
 python tools/real_time.py first COMMAND...   run a test program; note each test that fails
-python tools/real_time.py again              repeat what was noted; fail if a test fails on a calm machine
+python tools/real_time.py again              repeat what failed on a busy machine; fail if a test failed on a calm one
 
 COMMAND is a program of `cargo test` or `python -m pytest`. Notes are in `deferred.jsonl` in CARGO_TARGET_DIR.
 
@@ -31,6 +31,9 @@ MIN_WAKE_UPS = 100
 MAX_ATTEMPTS = 5
 #: Limit on the wait for a calm machine before an attempt, s.
 MAX_WAIT = 10.0
+
+#: Outcomes of tests.
+WORDS = {True: "passed when repeated", False: "FAILED on a calm machine", None: "inconclusive, busy machine"}
 
 PROMPT = Path(__file__).with_name("prompt")
 NOTES = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "deferred.jsonl"
@@ -91,7 +94,7 @@ def failed_tests(output: str) -> list[str]:
 
 def first(command: Sequence[str]) -> int:
     """Runs a test program, and notes the tests that fail. Returns 0 unless the program failed for another reason."""
-    with subprocess.Popen([PROMPT, *command], stdout=subprocess.PIPE) as process:
+    with Clock() as clock, subprocess.Popen([PROMPT, *command], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         output = b""
         while part := os.read(process.stdout.fileno(), 65536):
@@ -101,11 +104,13 @@ def first(command: Sequence[str]) -> int:
     if not process.returncode or not names:
         return process.returncode
     kept = {name: value for name, value in os.environ.items() if re.match("CARGO|RUST|LEVELFLOW|LD_", name)}
+    busy = clock.is_busy()
     with NOTES.open("a", encoding="utf-8") as notes:
         for name in names:
             alone = [*command, name] if "pytest" in command else [*command, "--exact", name]
-            notes.write(json.dumps({"name": name, "command": alone, "in": os.getcwd(), "environment": kept}) + "\n")
-            print(f"to be repeated when the machine is calm: {name}", flush=True)
+            note = {"name": name, "busy": busy, "command": alone, "in": os.getcwd(), "environment": kept}
+            notes.write(json.dumps(note) + "\n")
+            print(f"{'to be repeated when the machine is calm' if busy else WORDS[False]}: {name}", flush=True)
     return 0
 
 
@@ -122,7 +127,7 @@ def repeat(attempt: Callable[[], tuple[bool, bool]]) -> bool | None:
 
 
 def again() -> int:
-    """Repeats the noted tests. Returns 1 if a test fails on a calm machine."""
+    """Repeats the tests that failed on a busy machine. Returns 1 if a test failed on a calm machine."""
     if not NOTES.exists():
         return 0
 
@@ -135,11 +140,10 @@ def again() -> int:
         return not done.returncode, clock.is_busy()
 
     noted = [json.loads(line) for line in NOTES.read_text(encoding="utf-8").splitlines()]
-    outcomes = [(note["name"], repeat(lambda note=note: run(note))) for note in noted]
+    outcomes = [(note["name"], note["busy"] and repeat(lambda note=note: run(note))) for note in noted]
     NOTES.unlink()
-    words = {True: "passed when repeated", False: "FAILED on a calm machine", None: "inconclusive, busy machine"}
     for name, outcome in outcomes:
-        print(f"{words[outcome]}: {name}")
+        print(f"{WORDS[outcome]}: {name}")
     return int(any(outcome is False for _, outcome in outcomes))
 
 

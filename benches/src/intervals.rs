@@ -21,7 +21,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 }
 
 fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
-    let (params, _) = law::router_params(law, &[])?;
+    let params = law::router_params(law, &[])?;
     let packet = ours(law)?;
     let mut payload = packet.clone();
     let arriving = Arriving::alone(SIZE);

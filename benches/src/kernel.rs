@@ -90,7 +90,7 @@ impl Path {
 
     fn cost(&self, law: Option<&str>, known: bool, packets: u32, together: bool) -> Result<Sample, Error> {
         let name = law.unwrap_or("jetmax");
-        let (params, _) = law::router_params(name, &[])?;
+        let params = law::router_params(name, &[])?;
         let packet = if known { ours(name)? } else { foreign() };
         let program = match law {
             None => None,
@@ -144,7 +144,7 @@ fn send(packet: &[u8], packets: u32, together: bool) -> Result<Sample, Error> {
 }
 
 fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
-    let (params, _) = law::router_params(law, &[])?;
+    let params = law::router_params(law, &[])?;
     let program = Program::attach("r1", &params, &port(), None)?;
     let mut router = Attached::new(Device::open("r1")?, program, params, port(), Clock::start())?;
     let (start, began) = (thread_ns(), Instant::now());

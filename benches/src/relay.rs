@@ -28,7 +28,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 /// counted.
 fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
-    let (params, _) = law::router_params(law, &[])?;
+    let params = law::router_params(law, &[])?;
     let packet = if known { ours(law)? } else { foreign() };
     let forward = Bottleneck {
         params,

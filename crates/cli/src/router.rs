@@ -287,12 +287,12 @@ impl RouterRun {
     }
 
     fn params(&self) -> Result<AnyRouterParams, Error> {
-        Ok(law::router_params(&self.law, &self.sets()?)?.0)
+        law::router_params(&self.law, &self.sets()?)
     }
 
     /// Combines `--set`, `--gamma` and `--interval` into settings with the parameter names of the routers.
     fn sets(&self) -> Result<Vec<String>, Error> {
-        let signalling = law::router_params(&self.law, &[])?.0.signalling();
+        let signalling = law::router_params(&self.law, &[])?.signalling();
         let mut sets = self.set.clone();
         if let Some(gamma) = self.gamma {
             let name = signalling.routers.utilisation.ok_or_else(|| {

@@ -13,6 +13,7 @@ use levelflow_laws::{PortInfo, SignallingInfo};
 use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
 
 use crate::Error;
+use crate::law::{router_params, router_values};
 
 /// Sender of a flow that logs its inputs.
 pub type Sender = levelflow_transport::WireSender<Journal>;
@@ -97,7 +98,7 @@ impl Logging {
     /// The errors of [`Journal::create`], and one for an invalid parameter.
     pub fn begin(path: Option<&Path>, every: u32, name: &str, sets: &[String]) -> Result<Option<Self>, Error> {
         let Some(path) = path else { return Ok(None) };
-        let (params, values) = crate::law::router_params(name, sets)?;
+        let (params, values) = (router_params(name, sets)?, router_values(name, sets)?);
         Ok(Some(Self {
             journal: Journal::create(path, every)?,
             signalling: params.signalling(),
@@ -160,7 +161,7 @@ mod tests {
     use levelflow_wire::journal::LoggedRouter;
 
     fn params() -> (AnyRouterParams, Vec<f64>) {
-        crate::law::router_params("rcp", &[]).unwrap()
+        (router_params("rcp", &[]).unwrap(), router_values("rcp", &[]).unwrap())
     }
 
     fn router(journal: &Journal) -> LoggedRouter<Journal> {

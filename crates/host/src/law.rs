@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_laws::{AnyParams, AnyRouterParams, LAWS, LawInfo};
-use levelflow_scenario::{law_params, law_values, signalling_params};
+use levelflow_laws::{AnyParams, AnyRouterParams, LAWS, LawInfo, explicit_laws};
+use levelflow_scenario::{law_params, law_values, signalling_params, signalling_values};
 use serde_json::Value;
 
 use crate::Error;
@@ -57,12 +57,21 @@ pub fn names(which: impl Fn(&LawInfo) -> bool) -> String {
 }
 
 /// Returns the parameters of the routers of a signalling, or of the signalling of a law: the defaults, overridden by
-/// each `name=value` of `sets`. Returns their values, too, in the order and base units of the table, as in logs.
+/// each `name=value` of `sets`.
 ///
 /// # Errors
 /// When routers take no part in it, the name or a parameter is unknown, or a value is invalid.
-pub fn router_params(name: &str, sets: &[String]) -> Result<(AnyRouterParams, Vec<f64>), Error> {
+pub fn router_params(name: &str, sets: &[String]) -> Result<AnyRouterParams, Error> {
     signalling_params(name, &table(sets)?).map_err(Error::input)
+}
+
+/// Returns the values of the parameters of [`router_params`], in the order and base units of the signalling's table, as
+/// in logs.
+///
+/// # Errors
+/// Same as for [`router_params`].
+pub fn router_values(name: &str, sets: &[String]) -> Result<Vec<f64>, Error> {
+    signalling_values(name, &table(sets)?).map_err(Error::input)
 }
 
 /// Finds a law with router feedback.
@@ -70,7 +79,7 @@ pub fn router_params(name: &str, sets: &[String]) -> Result<(AnyRouterParams, Ve
 /// # Errors
 /// When no such law has this name; the error lists those that exist.
 pub fn with_routers(name: &str) -> Result<&'static LawInfo, Error> {
-    let mut laws = LAWS.iter().filter(|law| law.signalling.is_explicit());
+    let mut laws = explicit_laws();
     laws.find(|law| law.name == name).ok_or_else(|| {
         let allowed = names(|law| law.signalling.is_explicit());
         Error::input(format!(
@@ -106,8 +115,11 @@ mod tests {
 
     #[test]
     fn routers_take_part_in_signallings_with_a_number() {
-        for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
-            let (params, values) = router_params(law.name, &[]).unwrap();
+        for law in explicit_laws() {
+            let (params, values) = (
+                router_params(law.name, &[]).unwrap(),
+                router_values(law.name, &[]).unwrap(),
+            );
             assert_eq!(params.signalling().name, law.signalling.name);
             assert_eq!(values.len(), law.signalling.params.len());
         }

@@ -293,6 +293,11 @@ macro_rules! laws {
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
 
+        /// Returns the laws with router feedback.
+        pub fn explicit_laws() -> impl Iterator<Item = &'static LawInfo> {
+            LAWS.iter().filter(|law| law.signalling.is_explicit())
+        }
+
         /// Builds the parameters of the senders of the law called `name` from values in the order of its table.
         ///
         /// # Errors

@@ -223,7 +223,11 @@ pub struct Network<L: Protocol> {
 
 impl<L: Law> Network<L> {
     /// Creates ports of these capacities, without lines.
-    pub fn new(params: L::Params, routers: RouterParamsOf<L>, capacities: &[f64]) -> Self {
+    pub fn new(params: Both<L>, capacities: &[f64]) -> Self {
+        let Both {
+            sender: params,
+            routers,
+        } = params;
         let new = |(id, capacity): (u32, &f64)| TestPort {
             router: RouterOf::<L>::new(&routers, &port(id, *capacity)),
             line: None,

@@ -29,7 +29,7 @@ impl Router {
             listen: "127.0.0.1:0".parse().unwrap(),
             to: server,
             forward: Bottleneck {
-                params: law::router_params(law, &sets).unwrap().0,
+                params: law::router_params(law, &sets).unwrap(),
                 capacity: Rate::new(mbps * 1e6).unwrap(),
                 buffer: Buffer::Packets(100),
             },

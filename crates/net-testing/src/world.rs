@@ -84,7 +84,7 @@ pub fn params(law: &str) -> AnyParams {
 /// Returns the parameters of the routers of a law for the line of this simulation.
 #[must_use]
 pub fn router_params(law: &str) -> AnyRouterParams {
-    law::router_params(law, &sets(law)).unwrap().0
+    law::router_params(law, &sets(law)).unwrap()
 }
 
 /// Returns a duration of `ms` milliseconds.

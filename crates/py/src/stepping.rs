@@ -8,7 +8,7 @@ use levelflow_laws::{
     AnyHeader, AnyParams, AnyRouterParams, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss, Outgoing, PortInfo,
     PortView, RouterLaw, SenderLaw, SignallingInfo,
 };
-use levelflow_scenario::{buffer_algorithm_named, law_params, law_values, signalling_params};
+use levelflow_scenario::{buffer_algorithm_named, law_params, law_values, signalling_params, signalling_values};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use pyo3::exceptions::PyValueError;
@@ -67,9 +67,12 @@ impl Chosen<AnyParams> {
 
 impl Chosen<AnyRouterParams> {
     fn signalling(name: &str, json: &str, logged: bool) -> PyResult<Self> {
-        let (params, values) = signalling_params(name, &table(json)?).map_err(refuse)?;
-        let page = logged.then(Page::new);
-        Ok(Self { params, values, page })
+        let table = table(json)?;
+        Ok(Self {
+            params: signalling_params(name, &table).map_err(refuse)?,
+            values: signalling_values(name, &table).map_err(refuse)?,
+            page: logged.then(Page::new),
+        })
     }
 }
 

@@ -55,7 +55,7 @@ fn router(listen: SocketAddr, to: SocketAddr) -> Result<(SocketAddr, Arc<Stop>),
         listen,
         to,
         forward: Bottleneck {
-            params: law::router_params("jetmax", &["gamma=0.95".into(), "interval=30 ms".into()])?.0,
+            params: law::router_params("jetmax", &["gamma=0.95".into(), "interval=30 ms".into()])?,
             capacity: "20 Mb/s".parse()?,
             buffer: Buffer::Packets(100),
         },

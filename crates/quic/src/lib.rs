@@ -59,7 +59,7 @@ mod timer;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use levelflow_laws::{Any, LAWS, Protocol, Signal};
+use levelflow_laws::{Any, Protocol, Signal, explicit_laws};
 use levelflow_scenario::law_params;
 
 pub use endpoint::STREAM_WINDOW_BYTES;
@@ -71,7 +71,7 @@ pub use selector::Control;
 /// Numbers of the signallings that need an ACK per packet: those with a law that counts packets, or whose feedback is a
 /// change of the window. With others, the newest ACK contains all the information of older ACKs.
 static ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let routed = LAWS.iter().filter(|law| law.signalling.is_explicit());
+    let routed = explicit_laws();
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);
     let each = routed.filter(|law| law.signal == Signal::Change || counts(law.name));
     each.map(|law| law.signalling.number).collect()

@@ -10,7 +10,7 @@ use levelflow_sim::replay::replay;
 use super::*;
 use levelflow_host::Error;
 use levelflow_host::journal::Journal;
-use levelflow_laws::LAWS;
+use levelflow_laws::explicit_laws;
 use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
 
@@ -108,11 +108,7 @@ async fn echo_total(connection: &Connection, bytes: usize) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_arrives_whole_with_any_law_and_without() {
     let place = sink();
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-    {
+    for law in explicit_laws().map(|law| law.name) {
         let connection = client(config(law), place).await.unwrap();
         assert_eq!(echo_total(&connection, 3_000_000).await, 3_000_000, "{law}");
         assert_eq!(
@@ -159,11 +155,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
 async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
     let folder = tempfile::tempdir().unwrap();
     let place = sink();
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-    {
+    for law in explicit_laws().map(|law| law.name) {
         let path = folder.path().join(law);
         let router = Router::start(law, &[], 20.0, 2, place.0);
         let journal = Journal::create(&path, 1).unwrap();

@@ -34,7 +34,7 @@ fn law(name: &str) -> AnyParams {
 }
 
 fn routers(name: &str) -> AnyRouterParams {
-    levelflow_scenario::signalling_params(name, &BTreeMap::new()).unwrap().0
+    levelflow_scenario::signalling_params(name, &BTreeMap::new()).unwrap()
 }
 
 fn port() -> PortInfo {

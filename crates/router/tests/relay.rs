@@ -10,7 +10,8 @@ use levelflow_host::Error;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, LAWS, Opening, Outgoing, Protocol, SenderLaw,
+    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
+    explicit_laws,
 };
 use levelflow_net_testing::flows::{acks, flow};
 use levelflow_router::direction::Bottleneck;
@@ -65,7 +66,7 @@ impl Setup {
 
     fn start(&self, to: SocketAddr) -> Running {
         let forward = Bottleneck {
-            params: law::router_params(self.law, &self.sets).unwrap().0,
+            params: law::router_params(self.law, &self.sets).unwrap(),
             capacity: Rate::new(self.mbps * 1e6).unwrap(),
             buffer: self.buffer,
         };
@@ -142,11 +143,7 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
 
 #[test]
 fn packets_of_every_law_are_stamped_and_acks_find_back() {
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-    {
+    for law in explicit_laws().map(|law| law.name) {
         let server = socket();
         let relay = Setup::law(law).start(local(&server));
         let params = law::params(law, &[]).unwrap();
@@ -313,11 +310,7 @@ fn fields_that_lie_do_not_poison_a_router() {
         f32::MAX,
         f32::MIN_POSITIVE,
     ];
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-    {
+    for law in explicit_laws().map(|law| law.name) {
         let server = socket();
         let relay = Setup {
             mbps: 1000.0,

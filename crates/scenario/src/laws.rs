@@ -131,16 +131,22 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
     read_values(Profile::default(), "law", law, info.params, &[table])
 }
 
-/// Returns the parameters of the routers of a signalling from a table, and their values in the order of its parameter
-/// table. Missing parameters have their defaults.
+/// Returns the parameters of the routers of a signalling, or of the signalling of a law, from a table. Missing
+/// parameters have their defaults.
 ///
 /// # Errors
 /// When the signalling or a parameter is unknown, or a value is not allowed.
-pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallible<(AnyRouterParams, Vec<f64>)> {
-    let info = signalling_named("law", name)?;
-    let params = read_router_params(Profile::default(), "law", info.name, &[table])?;
-    let values = read_values(Profile::default(), "law", info.name, info.params, &[table])?;
-    Ok((params, values))
+pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyRouterParams> {
+    read_router_params(Profile::default(), "law", name, &[table])
+}
+
+/// Returns the values of the parameters of [`signalling_params`] in base units, in the order of the signalling's table.
+///
+/// # Errors
+/// As [`signalling_params`].
+pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
+    let info = signalling_params(name, table)?.signalling();
+    read_values(Profile::default(), "law", info.name, info.params, &[table])
 }
 
 /// Returns the values of all parameters in `rows`: their defaults, overridden by each table of `layers` in turn.
@@ -217,7 +223,7 @@ pub fn read_router_params(
 ) -> Fallible<AnyRouterParams> {
     let info = signalling_named(place, name)?;
     let values = read_values(profile, place, info.name, info.params, layers)?;
-    router_params(info.name, &values).map_err(|e| refused(place, name, e))
+    router_params(info.name, &values).map_err(|e| refused(place, info.name, e))
 }
 
 fn refused(place: &str, name: &str, error: ParamError) -> ScenarioError {
@@ -239,8 +245,8 @@ impl InForce {
                 _ => None,
             };
             let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
-            read_table(scenario.profile, "", &rows_of(name), &layers)
-                .map_or(Value::Null, |values| shown(&rows_of(name), &values))
+            let rows = rows_of(name);
+            read_table(scenario.profile, "", &rows, &layers).map_or(Value::Null, |values| shown(&rows, &values))
         };
         let flows = scenario.flow.iter().zip(&network.flows);
         let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));

@@ -46,7 +46,7 @@ pub use format::{
     AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,
 };
 pub use ideal::IdealPath;
-pub use laws::{law_params, law_values, signalling_params};
+pub use laws::{law_params, law_values, signalling_params, signalling_values};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, LinkState, MemorySpec, Network, RouteSpec, Routes, SessionSpec};
 pub use offered::Offered;
 pub use profile::Profile;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use levelflow_laws::{
     AnyHeader, AnyParams, AnyRouter, AnyRouterParams, Arriving, FlowInfo, Kind, LAWS, LawInfo, PortInfo, PortView,
-    RouterLaw, SenderLaw, Signal,
+    RouterLaw, SenderLaw, Signal, explicit_laws,
 };
 use levelflow_path::{Datagram, Hop, Port, Propagation, Settings};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -301,7 +301,7 @@ fn acks_that_overtake_each_other_all_count() {
 
 #[test]
 fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
-    for law in LAWS.iter().filter(|l| l.signalling.is_explicit()) {
+    for law in explicit_laws() {
         let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         let mut random = random(3);
         world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("20 Mb/s"))];
@@ -373,12 +373,7 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 #[test]
 fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
     // Without its router, ABC is CUBIC, which grows while no packet is lost.
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-        .filter(|law| *law != "abc")
-    {
+    for law in explicit_laws().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
         world.run(ms(5_000));
@@ -395,7 +390,7 @@ fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
 
 #[test]
 fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
-    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+    for law in explicit_laws() {
         let params = router_params(law.name);
         let mut sender = Sender::new(self::params(law.name), FlowInfo::of(PACKET), 5);
         let mut router = AnyRouter::new(
@@ -558,7 +553,7 @@ fn what_the_law_asks_for_is_what_leaves() {
 /// QUIC opens its connections itself: a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
-    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+    for law in explicit_laws() {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         let mut out = [0; MAX_PREFIX_BYTES];
@@ -571,7 +566,7 @@ fn without_a_handshake_of_its_own_a_law_paces_at_once() {
 
 #[test]
 fn the_first_packet_leaves_alone() {
-    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+    for law in explicit_laws() {
         let mut sender = Sender::new(params(law.name), FlowInfo::of(PACKET), 1).without_handshake();
         let now = Time::ZERO + ms(5000);
         sender.transmit_sized(now, 0, 1200, false, &mut [0; MAX_PREFIX_BYTES]);

@@ -197,7 +197,7 @@ fn a_loss_cuts_the_other_window_and_flight_bounds_both() {
 }
 
 fn network(capacity: f64, rtt: u64, flows: u64) -> Network<Abc> {
-    let mut link = Network::new(params(&[]).sender, params(&[]).routers, &[capacity]);
+    let mut link = Network::new(params(&[]), &[capacity]);
     link.ports[0].line = Rate::new(capacity);
     for i in 0..flows {
         link.flow(PACKET, &[0], Duration::ZERO, ms(200 * i)).back = Duration::from_ms(rtt);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Bbr, Params, Sender};
 use crate::Law;
-use crate::testing::{Network, at, close};
+use crate::testing::{Network, at, both, close};
 use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -25,7 +25,7 @@ fn seconds(value: f64) -> Duration {
 
 /// Returns a flow over a link of `capacity` packets per second with propagation delay `delay`, in seconds.
 fn path(capacity: f64, delay: f64) -> Network<Bbr> {
-    let mut path = Network::new(defaults(), (), &[1.0]);
+    let mut path = Network::new(both(&[]), &[1.0]);
     path.ports[0].line = line(capacity);
     let flow = path.flow(SIZE, &[0], Duration::ZERO, Time::ZERO);
     flow.back = seconds(delay);

@@ -6,7 +6,7 @@ use levelflow_units::{Bytes, Duration, Rate};
 
 use super::CAPACITY;
 use crate::params::{ParamSpec, Unit};
-use crate::testing::{Network, ms};
+use crate::testing::{Both, Network, ms};
 use crate::{Law, Parameters, RouterLaw, RouterParamsOf, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
@@ -48,10 +48,10 @@ fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
         _ => row.default,
     };
     let values = |table: &[ParamSpec]| table.iter().map(scaled).collect::<Vec<f64>>();
-    let params = L::Params::read(&values(L::INFO.params)).expect("scaled defaults fit together");
+    let sender = L::Params::read(&values(L::INFO.params)).expect("scaled defaults fit together");
     let routers = RouterParamsOf::<L>::read(&values(L::INFO.signalling.params)).expect("scaled defaults fit together");
     let capacity = CAPACITY * scale;
-    let mut network = Network::<L>::new(params, routers, &[capacity]);
+    let mut network = Network::<L>::new(Both { sender, routers }, &[capacity]);
     network.ports[0].line = Rate::new(capacity);
     let flow = network.flow(Bytes::new(PACKET * scale as u64), &[0], Duration::ZERO, ms(0));
     flow.back = Duration::from_ms(73);

@@ -31,7 +31,7 @@ fn params(changes: &[(&str, f64)]) -> Both<Emkc> {
 /// Returns the network of figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, packets of 200 B.
 fn fig_19(sender: f64, rtt: u64) -> Network<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
-    let mut net = Network::<Emkc>::new(params(&changes).sender, params(&changes).routers, &[10e6]);
+    let mut net = Network::<Emkc>::new(params(&changes), &[10e6]);
     net.flow(SMALL, &[0], Duration::from_ms(rtt), Time::ZERO);
     net.run(ms(3000));
     net
@@ -71,11 +71,7 @@ fn the_naive_sender_overshoots() {
 
 #[test]
 fn flows_share_alike_whatever_their_rtt() {
-    let mut net = Network::<Emkc>::new(
-        params(&[("alpha", 1e6)]).sender,
-        params(&[("alpha", 1e6)]).routers,
-        &[10e6],
-    );
+    let mut net = Network::<Emkc>::new(params(&[("alpha", 1e6)]), &[10e6]);
     for (flow, rtt) in [10, 50, 100, 200].into_iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(rtt), ms(130 * flow as u64));
     }
@@ -90,7 +86,7 @@ fn flows_share_alike_whatever_their_rtt() {
 #[test]
 fn the_bottleneck_is_found_and_followed() {
     let params = params(&[("alpha", 1e6), ("beta", 0.9)]);
-    let mut net = Network::<Emkc>::new(params.sender, params.routers, &[30e6, 20e6, 18e6]);
+    let mut net = Network::<Emkc>::new(params, &[30e6, 20e6, 18e6]);
     net.flow(SMALL, &[0, 1, 2], Duration::from_ms(610), Time::ZERO);
     net.run(ms(10_000));
     assert_eq!(net.flows[0].sender.bottleneck(), Bottleneck::Router(3));

@@ -142,7 +142,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
 
 /// Returns a network in equilibrium with one link and one flow per round-trip time in `rtts`, ms.
 fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Network<EmkcAvq> {
-    let mut net = Network::<EmkcAvq>::new(params(changes).sender, params(changes).routers, &[C]);
+    let mut net = Network::<EmkcAvq>::new(params(changes), &[C]);
     for (flow, rtt) in rtts.iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(*rtt), ms(130 * flow as u64));
     }

@@ -137,7 +137,7 @@ fn the_prices_of_a_path_are_summed() {
 #[test]
 fn flows_end_at_their_share_and_overload_the_link_by_omega_each() {
     let params = params(&[("omega", 2e6)]);
-    let mut net = Network::<Kelly>::new(params.sender, params.routers, &[10e6]);
+    let mut net = Network::<Kelly>::new(params, &[10e6]);
     for flow in 0..4 {
         net.flow(Bytes::new(200), &[0], Duration::from_ms(20), ms(50 * flow));
     }

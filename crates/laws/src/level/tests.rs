@@ -466,7 +466,7 @@ fn a_sender_waits_for_the_longest_interval_of_the_path() {
 #[test]
 fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {
-        let mut net = Network::<Level>::new(params().sender, params().routers, &[capacity]);
+        let mut net = Network::<Level>::new(params(), &[capacity]);
         for start in [0, 5_000] {
             let flow = net.flow(Bytes::new(1 << 60), &[0], Duration::from_ms(220), ms(start));
             flow.hop = Duration::from_ms(20);
@@ -484,7 +484,7 @@ fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
 
 #[test]
 fn two_bottlenecks_are_shared_fairly_and_never_overloaded() {
-    let mut net = Network::<Level>::new(params().sender, params().routers, &[10e6, 4e6]);
+    let mut net = Network::<Level>::new(params(), &[10e6, 4e6]);
     for (path, start) in [(&[0][..], 0), (&[0, 1], 300), (&[1], 900)] {
         net.flow(DATA, path, Duration::from_ms(30), ms(start));
     }

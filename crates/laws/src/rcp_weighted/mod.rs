@@ -2,7 +2,7 @@
 //! [`rcp`](crate::rcp).
 //!
 //! Source: F. Kelly, G. Raina, T. Voice, "Stability and fairness of explicit congestion control with small buffers"
-//! (2008), section 2: weights of flows.
+//! (2008): weights of flows.
 
 mod params;
 mod sender;
@@ -35,7 +35,7 @@ impl Law for RcpWeighted {
     const INFO: LawInfo = LawInfo {
         name: "rcp_weighted",
         title: "Weighted RCP: a multiple of the rate that RCP's routers offer",
-        source: "Kelly, Raina, Voice 2008, section 2; routers of Dukkipati et al. 2005",
+        source: "Kelly, Raina, Voice 2008; routers of Dukkipati et al. 2005",
         signal: rcp::Signals::INFO.signal,
         signalling: &rcp::Signals::INFO,
         scale_invariant: true,

@@ -7,6 +7,6 @@ parameters! {
     pub struct Params {
         weight: f64 = Unit::Number, 1.0, (1.0, 1000.0),
             "rate of the flow as a multiple of the rate that the routers offer",
-            "Kelly, Raina, Voice 2008, section 2; 1 is RCP";
+            "Kelly, Raina, Voice 2008; 1 is RCP";
     }
 }

@@ -33,7 +33,7 @@ fn the_rate_is_the_offer_times_the_weight() {
 fn flows_fill_the_link_at_any_weight() {
     for weight in [1.0, 2.0, 4.0] {
         let params = both::<RcpWeighted>(&[("weight", weight)]);
-        let mut net = Network::<RcpWeighted>::new(params.sender, params.routers, &[10e6]);
+        let mut net = Network::<RcpWeighted>::new(params, &[10e6]);
         for i in 0..4 {
             net.flow(PACKET, &[0], Duration::from_ms(100), ms(50 * i));
         }

@@ -328,7 +328,7 @@ fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates()
 
 #[test]
 fn equal_flows_share_a_link_equally_and_newcomers_wait_for_no_one() {
-    let mut net = Network::<Sperc>::new(params().sender, params().routers, &[10e6]);
+    let mut net = Network::<Sperc>::new(params(), &[10e6]);
     for i in 0..5 {
         net.flow(DATA, &[0], Duration::from_ms(20 + 10 * i), ms(100 * i));
     }
@@ -340,7 +340,7 @@ fn equal_flows_share_a_link_equally_and_newcomers_wait_for_no_one() {
 
 #[test]
 fn two_bottlenecks_are_shared_fairly() {
-    let mut net = Network::<Sperc>::new(params().sender, params().routers, &[10e6, 4e6]);
+    let mut net = Network::<Sperc>::new(params(), &[10e6, 4e6]);
     for (path, start) in [(&[0][..], 0), (&[0, 1], 300), (&[1], 900)] {
         net.flow(DATA, path, Duration::from_ms(30), ms(start));
     }

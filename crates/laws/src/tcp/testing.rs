@@ -1,23 +1,15 @@
 //! Test helpers of the family: inputs for a variant, and a flow over one queue.
 
-use std::vec::Vec;
-
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{AckEvent, Cause, Congestion, Rtt, Tcp, TcpParams, Variant};
-use crate::Parameters;
-use crate::testing::Network;
 pub use crate::testing::at;
+use crate::testing::{Network, both};
 
 pub const PACKET: Bytes = Bytes::new(1000);
 
 pub fn params<V: Variant>(changes: &[(&str, f64)]) -> TcpParams<V::Params> {
-    let table = V::INFO.params;
-    let known = |name: &str| table.iter().any(|row| row.name == name);
-    assert!(changes.iter().all(|(name, _)| known(name)), "{changes:?}");
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
-    TcpParams::<V::Params>::read(&values).expect("they fit together")
+    both::<Tcp<V>>(changes).sender
 }
 
 pub fn close(measured: f64, expected: f64, tolerance: f64) {
@@ -51,7 +43,7 @@ pub type Path<V> = Network<Tcp<V>>;
 impl<V: Variant> Path<V> {
     pub fn open(changes: &[(&str, f64)], capacity: f64, delay: f64) -> Self {
         let line = PACKET.as_bits_f64() * capacity;
-        let mut path = Self::new(params::<V>(changes), (), &[line]);
+        let mut path = Self::new(both(changes), &[line]);
         path.ports[0].line = Rate::new(line);
         let flow = path.flow(PACKET, &[0], Duration::ZERO, Time::ZERO);
         flow.back = Duration::from_secs_f64(delay).expect("a delay");

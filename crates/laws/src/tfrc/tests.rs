@@ -3,7 +3,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use super::equation::{loss_rate, packets_per_rtt};
 use super::history::LossHistory;
 use super::{Params, Sender, Tfrc};
-use crate::testing::{Network, close};
+use crate::testing::{Both, Network, close};
 use crate::{Delivery, Feedback, FlowInfo, Kind, NoHeader, Outgoing, Parameters, Restart, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -74,7 +74,8 @@ fn params(ecn: bool, dither: f64) -> Params {
 
 /// Returns a path after the handshake, on which each packet is acknowledged after one `RTT`.
 fn open(ecn: bool) -> Network<Tfrc> {
-    let mut path = Network::new(params(ecn, 0.0), (), &[1.0]);
+    let sender = params(ecn, 0.0);
+    let mut path = Network::new(Both { sender, routers: () }, &[1.0]);
     path.flow(SIZE, &[0], RTT, Time::ZERO);
     assert_eq!(path.flows[0].rate(), BITS, "a packet per second");
     path.run(Time::ZERO + RTT);

@@ -4,7 +4,7 @@ use std::io::IoSliceMut;
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use levelflow_laws::FlowInfo;
+use levelflow_laws::{FlowInfo, explicit_laws};
 use levelflow_units::{Bytes, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES};
 use noq::udp::{Transmit, UdpSocketState};
@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use super::super::incoming::Incoming;
 use super::*;
 use levelflow_host::journal::Sender;
-use levelflow_laws::LAWS;
 use levelflow_transport::{Received, Receiver};
 
 fn law_config(law: &str) -> LawConfig {
@@ -151,11 +150,7 @@ async fn a_new_connection_gets_nobody_elses_peer() {
 
 #[tokio::test]
 async fn spoofed_data_silence_no_flow() {
-    for law in LAWS
-        .iter()
-        .filter(|law| law.signalling.is_explicit())
-        .map(|law| law.name)
-    {
+    for law in explicit_laws().map(|law| law.name) {
         let hub = ready().await;
         let mut victim = Other::new(law, 1);
         let _peer = hub.register(victim.address(), None);

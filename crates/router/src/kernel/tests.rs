@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
 use levelflow_laws::{
-    AnyHeader, AnyRouterParams, AnySender, Arriving, Feedback, FlowInfo, Kind, LAWS, Outgoing, PortView, SenderLaw,
-    Unit,
+    AnyHeader, AnyRouterParams, AnySender, Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, SIGNALLINGS,
+    SenderLaw, Unit,
 };
 use levelflow_units::{Duration, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
@@ -145,7 +145,7 @@ fn port(bps: f64) -> PortInfo {
 /// Verifies that the program and the law agree for a number of intervals; returns false if the program cannot be
 /// loaded.
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
-    let params = levelflow_scenario::signalling_params(law, changes).unwrap().0;
+    let params = levelflow_scenario::signalling_params(law, changes).unwrap();
     let info = port(10e6);
     let mut program = match Program::load(&params, &info) {
         Ok(program) => program,
@@ -211,11 +211,11 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
 /// parameter.
 #[test]
 fn a_law_in_the_kernel_is_the_law() {
-    for law in LAWS.iter().filter(|law| law.signalling.routers.kernel.is_some()) {
-        if !agree(law.name, &BTreeMap::new(), 40) {
+    for own in SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()) {
+        if !agree(own.name, &BTreeMap::new(), 40) {
             return;
         }
-        for row in law.signalling.params {
+        for row in own.params {
             let values: Vec<serde_json::Value> = match row.unit {
                 Unit::Choice(words) => words.iter().map(|word| (*word).into()).collect(),
                 Unit::Switch => vec![(row.default == 0.0).into()],
@@ -223,9 +223,9 @@ fn a_law_in_the_kernel_is_the_law() {
             };
             for value in values {
                 let changes = BTreeMap::from([(row.name.to_owned(), value)]);
-                let params = levelflow_scenario::signalling_params(law.name, &changes).unwrap().0;
+                let params = levelflow_scenario::signalling_params(own.name, &changes).unwrap();
                 if AnyRouter::new(&params, &port(10e6)).lacks(&params).is_none() {
-                    agree(law.name, &changes, 40);
+                    agree(own.name, &changes, 40);
                 }
             }
         }
@@ -237,9 +237,7 @@ fn a_law_in_the_kernel_is_the_law() {
 /// Packets that arrive while the law computes still belong to the previous interval, and use its threshold.
 #[test]
 fn between_two_sets_of_words_packets_count_in_the_interval_before() {
-    let params = levelflow_scenario::signalling_params("level", &BTreeMap::new())
-        .unwrap()
-        .0;
+    let params = levelflow_scenario::signalling_params("level", &BTreeMap::new()).unwrap();
     let info = port(1e12);
     let Ok(mut program) = Program::load(&params, &info) else {
         return levelflow_net_testing::skip("level in the kernel", "root", "the program can't be loaded");
@@ -303,16 +301,14 @@ fn bare(law: &str) -> Vec<u8> {
 /// segment begins at an odd byte.
 #[test]
 fn a_header_with_nothing_behind_it_is_stamped() {
-    for law in LAWS.iter().filter(|law| law.signalling.routers.kernel.is_some()) {
-        let params = levelflow_scenario::signalling_params(law.name, &BTreeMap::new())
-            .unwrap()
-            .0;
+    for own in SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()) {
+        let params = levelflow_scenario::signalling_params(own.name, &BTreeMap::new()).unwrap();
         let info = port(10e6);
         let Ok(mut program) = Program::load(&params, &info) else {
             return levelflow_net_testing::skip("bare headers in the kernel", "root", "the program can't be loaded");
         };
         let mut exact = Exact::new(&params, &info);
-        let bare = bare(law.name);
+        let bare = bare(own.name);
         for (six, checksum, parts) in [
             (false, false, 1),
             (false, true, 1),
@@ -329,8 +325,8 @@ fn a_header_with_nothing_behind_it_is_stamped() {
             compare(&frame, &expected, passed);
         }
         let traffic = program.collect().unwrap().1;
-        assert_eq!((traffic.stamped, traffic.packets), (11, 11), "{}", law.name);
-        assert_eq!(traffic, exact.traffic, "{}", law.name);
+        assert_eq!((traffic.stamped, traffic.packets), (11, 11), "{}", own.name);
+        assert_eq!(traffic, exact.traffic, "{}", own.name);
     }
 }
 
@@ -338,7 +334,7 @@ fn a_header_with_nothing_behind_it_is_stamped() {
 #[test]
 fn two_laws_share_a_router_in_the_kernel() {
     let rows = |weight: f64| BTreeMap::from([("weight".to_owned(), weight.into())]);
-    let (params, _) = levelflow_scenario::signalling_params("rcp", &BTreeMap::new()).unwrap();
+    let params = levelflow_scenario::signalling_params("rcp", &BTreeMap::new()).unwrap();
     let Ok(mut program) = Program::load(&params, &port(10e6)) else {
         return levelflow_net_testing::skip("two laws in the kernel", "root", "the program can't be loaded");
     };
@@ -378,7 +374,7 @@ fn what_has_no_kernel_form_is_refused() {
             "rtt = \"interval\" has no kernel form; allowed: other values, or a relay".to_owned(),
         ),
     ] {
-        let params = levelflow_scenario::signalling_params(law, &changes).unwrap().0;
+        let params = levelflow_scenario::signalling_params(law, &changes).unwrap();
         let error = Program::load(&params, &port(1e6)).unwrap_err();
         assert_eq!(error.status(), 2);
         assert!(error.to_string().ends_with(&ending), "{error}");

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use levelflow_laws::LAWS;
+use levelflow_laws::explicit_laws;
 use levelflow_scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -146,7 +146,7 @@ fn laws_of_hosts_need_no_routers() {
 
 #[test]
 fn laws_that_the_kernel_does_not_know_are_refused_there() {
-    for law in LAWS.iter().filter(|law| law.signalling.is_explicit()) {
+    for law in explicit_laws() {
         let name = law.name;
         let network = network(&json!([duplex("A", "B")]), &json!([flow("x", name, "A", "B")]));
         assert!(super::plan(&network, user()).is_ok(), "{name}");

@@ -1,4 +1,4 @@
-"""Weighted RCP: rates divided by their weights are max-min fair (Kelly, Raina, Voice 2008, section 2)."""
+"""Weighted RCP: rates divided by their weights are max-min fair (Kelly, Raina, Voice 2008)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ use crate::law::{Bottleneck, SenderLaw};
 use crate::testing::{Network, ms};
 
 fn network(changes: &[(&str, f64)], capacity: f64) -> Network<JetMax> {
-    Network::new(params(changes).sender, params(changes).routers, &[capacity])
+    Network::new(params(changes), &[capacity])
 }
 
 fn join(wire: &mut Network<JetMax>, rtt: Duration, start: Time) {

@@ -12,7 +12,7 @@ use crate::xcp::Xcp;
 const PACKET: Bytes = Bytes::new(1000);
 
 fn network(capacity: f64, rtts_ms: &[u64]) -> Network<Xcp> {
-    let mut link = Network::new(params(&[]).sender, params(&[]).routers, &[capacity]);
+    let mut link = Network::new(params(&[]), &[capacity]);
     link.ports[0].line = Rate::new(capacity);
     for (i, rtt) in rtts_ms.iter().enumerate() {
         let flow = link.flow(PACKET, &[0], Duration::ZERO, ms(500 * i as u64));
