@@ -43,15 +43,15 @@ pub fn exactly<const N: usize>(wire: &[u8]) -> Result<&[u8; N], DecodeError> {
     })
 }
 
-/// Returns true if packet number `a` is older than `b`, mod 2^32 as in RFC 1982.
+/// Returns true if packet number `a` precedes `b`, modulo 2^32 (RFC 1982).
 #[inline]
 #[must_use]
 pub fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Converts to fixed point: returns `value * 2^shift`, rounded down. Routers sum such integers, since their sum does
-/// not depend on the order and needs no FPU. Negative values and NaN give 0; large values saturate.
+/// Converts to fixed point: returns `value * 2^shift`, rounded down. Routers sum these integers. The sum does not
+/// depend on the packet order and needs no floating-point unit. Negative values and NaN give 0; large values saturate.
 #[inline]
 #[must_use]
 pub fn fixed(value: f32, shift: u32) -> u64 {

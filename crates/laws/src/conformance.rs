@@ -1,4 +1,4 @@
-//! Generic tests that every law must pass. The list of laws in `lib.rs` runs them for each law.
+//! Generic tests that every law must pass. The macro `laws!` generates them for each law in the list of `lib.rs`.
 
 mod replay;
 mod scale;
@@ -28,8 +28,8 @@ macro_rules! suite {
     ($law:ty) => {
         // **Invariant** (Laws): every registered law passes the conformance suite, which is generated from the list of
         // laws. The suite verifies the parameter table, the wire layout, the writer of each field, decoding of
-        // arbitrary bytes, replay, and scale invariance where claimed. With `headers_survive_the_wire`,
-        // `headers_are_laid_out_as_their_record_says`, `any_bytes_decode_or_are_refused`,
+        // arbitrary bytes and replay. It also verifies scale invariance of the laws that claim it. With
+        // `headers_survive_the_wire`, `headers_are_laid_out_as_their_record_says`, `any_bytes_decode_or_are_refused`,
         // `any_parameters_in_range_keep_rates_finite`, `scale_does_not_matter_where_claimed`.
         #[test]
         fn the_table_is_well_formed() {
@@ -86,7 +86,8 @@ pub fn check<V: Debug>(inputs: impl Strategy<Value = V> + 'static, test: impl Fn
     run(&inputs.boxed(), &test);
 }
 
-/// Runs a test. Generic only over the inputs, because a test runner takes long to compile.
+/// Runs a test. The function is generic only over the inputs, because each instance of a test runner takes long to
+/// compile.
 fn run<V: Debug>(inputs: &BoxedStrategy<V>, test: &dyn Fn(V)) {
     let config = Config {
         failure_persistence: None,
@@ -247,7 +248,7 @@ pub fn ranges(table: &[ParamSpec]) {
     }
 }
 
-/// Sets each parameter to each end of its range, with defaults for the others.
+/// Verifies finite, positive rates with one parameter at an end of its range, and defaults for the other parameters.
 pub fn corners<L: Law>() {
     let of_routers = L::INFO.signalling.params;
     let shared = |row: &ParamSpec| {
@@ -353,7 +354,7 @@ fn assert_round_trip<H: Header>(header: &H) {
     assert_eq!(encoded(&decoded), wire);
 }
 
-/// Returns, for each header byte, the field that contains it.
+/// Returns the field of each header byte.
 fn places<H: Header>() -> impl Iterator<Item = &'static Field> {
     let layout = const { &H::LAYOUT };
     layout
@@ -430,7 +431,7 @@ pub fn layout<L: Law>() {
     }
 }
 
-/// Verifies that only bytes of router fields changed.
+/// Verifies that a router changed only fields whose writer is the router.
 fn assert_router_writes<H: Header>(before: &H, after: &H) {
     let (before, after) = (encoded(before), encoded(after));
     for (field, (old, new)) in places::<H>().zip(before.into_iter().zip(after)) {
@@ -442,8 +443,8 @@ fn assert_router_writes<H: Header>(before: &H, after: &H) {
     }
 }
 
-/// Verifies that headers survive encoding and decoding: as sent, before and after each of three routers, and as
-/// reflected by the receiver.
+/// Verifies that encoding and decoding preserve headers: as sent, after each of three routers, and as returned by the
+/// receiver.
 pub fn wire<L: Law>() {
     let (params, own) = (defaults::<L>(), router_defaults::<L>());
     check(list((1_u32..60_000, 0_u64..200_000), 1..80), |steps| {

@@ -1,5 +1,5 @@
-//! Headers with generated readers and writers. Fields are big-endian, and each has a description and allowed values.
-//! The dissector, the kernel's router and the wire-format reference are generated from the same [`Layout`].
+//! Headers of packets. Encoder and decoder, the Wireshark dissector, the kernel's router and the wire-format reference
+//! are generated from one [`Layout`]. Fields are big-endian.
 
 use core::fmt::Debug;
 
@@ -12,7 +12,7 @@ pub struct Layout {
     pub doc: &'static str,
     /// Fields in wire order, without padding.
     pub fields: &'static [Field],
-    /// Names of two fields that must be both zero or both nonzero.
+    /// Names of two fields that are either both zero or both nonzero.
     pub zero_together: Option<(&'static str, &'static str)>,
 }
 
@@ -34,11 +34,11 @@ pub struct Field {
 /// Writer of a header field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// The sender; routers and receiver do not change the field.
+    /// The sender. Routers and the receiver leave the field unchanged.
     Sender,
-    /// Routers, which overwrite the sender's value.
+    /// Routers. They overwrite the value of the sender.
     Router,
-    /// The receiver; the sender reads the value.
+    /// The receiver. It writes the value into the ACK.
     Receiver,
 }
 
@@ -78,7 +78,7 @@ pub struct Bits {
     pub doc: &'static str,
 }
 
-/// Limit on times in a header, in seconds. It bounds the effect of a wrong value on routers.
+/// Longest time in a header, in seconds. The limit bounds the effect of a wrong value on routers.
 pub(crate) const LONGEST_TIME: f32 = 100.0;
 
 impl Values {
@@ -139,14 +139,14 @@ pub trait Header: Copy + Debug + PartialEq {
     /// Reads a header from the first `WIRE` bytes of `wire`.
     ///
     /// # Errors
-    /// When `wire` is too short or holds a value that no sender or router writes.
+    /// When `wire` is too short or a field has a value that is not allowed.
     fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
-    /// Returns true if a router of the law wrote this header, received in an ACK. Returns `None` if the header does not
-    /// show this, or if the law needs no router.
+    /// Returns true if a router changed this header, received in an ACK. Returns `None` if the header does not show
+    /// this, or if the law needs no router.
     fn seen_by_router(&self) -> Option<bool>;
 }
 
-/// Empty header, for laws that only hosts run.
+/// Empty header, for laws without router feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoHeader;
 
@@ -170,9 +170,9 @@ impl Header for NoHeader {
 /// field: type = values, writer, "meaning, with the unit";
 /// ```
 ///
-/// `as 3` after the type keeps only the three lowest bytes. Constant bytes, which precede the fields on the wire, are
-/// listed as `after [...]` behind the struct name. `#[repr(Rust, packed)]` removes padding in memory. An optional line
-/// `zero together: a, b;` follows the struct, then [`Header::seen_by_router`].
+/// `as 3` after the type keeps only the three lowest bytes. `after [...]` after the struct name lists constant bytes,
+/// which precede the fields on the wire. `#[repr(Rust, packed)]` removes padding in memory. An optional line `zero
+/// together: a, b;` follows the struct. The last item is [`Header::seen_by_router`].
 macro_rules! header {
     ($(#[doc = $about:literal])+ $(#[repr($($repr:ident),+)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
         $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+

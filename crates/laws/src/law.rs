@@ -1,5 +1,5 @@
-//! Traits that a law implements, and the inputs of its senders. `signalling.rs` has the service of routers and
-//! receivers, `router.rs` the router half.
+//! Traits that a law implements, and the inputs of its senders. `signalling.rs` defines the trait of signallings, and
+//! `router.rs` the trait of routers.
 
 mod router;
 mod signalling;
@@ -13,14 +13,14 @@ use crate::params::{ParamSpec, Parameters};
 pub use router::{Arriving, NoRouter, PortInfo, PortView, RouterLaw};
 pub use signalling::{Counting, NoSignals, RouterInfo, Signalling, SignallingInfo, WireSignalling};
 
-/// Law over its signalling. The simulator and the drivers are generic over this trait. Each law implements it.
-/// [`Any`](crate::Any), the sum type of all laws, implements it, too.
+/// Law together with its signalling. The simulator and the drivers of real hosts are generic over this trait. Each law
+/// implements this trait, and so does [`Any`](crate::Any), the enum of all laws.
 pub trait Protocol: Debug + 'static {
-    /// Signalling that the law reacts to. Several laws may have the same one, and then share routers.
+    /// Signalling that the law reacts to. Laws with the same signalling share its routers.
     type Signalling: Signalling;
-    /// Parameters of senders, validated when built.
+    /// Parameters of senders, validated on construction.
     type Params: Clone + Debug + PartialEq;
-    /// Sender half.
+    /// Sender algorithm.
     type Sender: SenderLaw<Params = Self::Params, Header = HeaderOf<Self>>;
 
     /// Returns the transport features that the law needs.
@@ -29,7 +29,7 @@ pub trait Protocol: Debug + 'static {
 
 /// Header of the packets of a protocol.
 pub type HeaderOf<P> = <<P as Protocol>::Signalling as Signalling>::Header;
-/// Router half of the signalling of a protocol.
+/// Router algorithm of the signalling of a protocol.
 pub type RouterOf<P> = <<P as Protocol>::Signalling as Signalling>::Router;
 /// Parameters of the routers of a protocol.
 pub type RouterParamsOf<P> = <<P as Protocol>::Signalling as Signalling>::Params;
@@ -55,14 +55,15 @@ pub struct LawInfo {
     pub signal: Signal,
     /// Signalling that the law reacts to.
     pub signalling: &'static SignallingInfo,
-    /// True if scaling all rates and sizes by a constant scales all trajectories by the same constant.
+    /// True if multiplying all rates and sizes by a constant multiplies the rates of all flows at all times by that
+    /// constant.
     pub scale_invariant: bool,
     /// Parameter table of senders.
     pub params: &'static [ParamSpec],
 }
 
 impl LawInfo {
-    /// Creates the description of a law that only hosts run, without a header.
+    /// Creates the description of a law without headers and without router feedback.
     #[must_use]
     pub const fn of_hosts(
         name: &'static str,
@@ -87,22 +88,22 @@ impl LawInfo {
 /// Congestion signal that senders react to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Routers write a price. [`RouterLaw::signal`] returns that price, in a unit that is independent of the unit of
+    /// Price, written by routers. [`RouterLaw::signal`] returns the price. Its unit does not depend on the unit of
     /// rates.
     Price,
-    /// Routers write a rate that senders adopt. [`RouterLaw::signal`] returns that rate, in bit/s.
+    /// Rate, written by routers and adopted by senders. [`RouterLaw::signal`] returns the rate, in bit/s.
     Rate,
-    /// Routers write a window change. [`RouterLaw::signal`] returns the feedback of one control interval, in bytes.
+    /// Window change, written by routers. [`RouterLaw::signal`] returns the feedback of one control interval, in bytes.
     Change,
-    /// Queues mark packets.
+    /// Marks, set by queues.
     Mark,
-    /// Queues drop packets.
+    /// Drops by queues.
     Loss,
     /// Round-trip times.
     Delay,
     /// Rates and times of deliveries.
     Delivery,
-    /// No input: the sender ignores feedback.
+    /// None: the sender ignores feedback.
     Nothing,
 }
 
@@ -111,35 +112,35 @@ pub enum Signal {
 pub struct Transport {
     /// First packet of a flow.
     pub opening: Opening,
-    /// True if lost data is retransmitted and the sender is notified of losses, by [`SenderLaw::on_loss`] and
-    /// [`SenderLaw::on_timeout`]. Laws with a window need this.
+    /// True if the transport retransmits lost data. It then notifies the sender of losses by [`SenderLaw::on_loss`] and
+    /// [`SenderLaw::on_timeout`]. Laws with a window need this feature.
     pub tracks_losses: bool,
     /// True if receivers send ACKs. Without ACKs, lost data is not retransmitted and round-trip times are unknown. The
-    /// sender does not slow down when its packets stop arriving.
+    /// sender then does not slow down when its packets are lost.
     pub acknowledged: bool,
     /// True if the rate does not depend on ACKs. The sender then does not slow down when ACKs stop arriving.
     pub constant: bool,
-    /// True if senders make random choices, from [`FlowInfo::seed`].
+    /// True if senders draw random numbers from [`FlowInfo::seed`].
     pub draws: bool,
     /// True if queues may mark packets instead of dropping them.
     pub ecn: bool,
     /// True if the sender is scalable: its packets carry ECT(1) instead of ECT(0) (RFC 9331).
     pub scalable: bool,
-    /// Packets per ACK, at least 1. A receiver sends an ACK earlier if packets are reordered or the ECN mark changes.
+    /// Packets per ACK, at least 1. The receiver sends an ACK at once if packets are reordered or the ECN mark changes.
     pub ack_every: u8,
-    /// Longest delay of an ACK for fewer than `ack_every` packets. RFC 5681, section 4.2, allows 500 ms; systems use 40
-    /// to 200 ms.
+    /// Longest delay of an ACK for fewer than `ack_every` packets. RFC 5681, section 4.2, allows 500 ms; operating
+    /// systems use 40 to 200 ms.
     pub ack_delay: Duration,
-    /// Floor of the variance term of the retransmission timeout: `RTO = SRTT + max(4 RTTVAR, min_timeout)`. After an
-    /// RTO, all packets in flight are declared lost.
+    /// Floor of the variance term of the retransmission timeout (RTO): `RTO = SRTT + max(4 RTTVAR, min_timeout)`. After
+    /// an RTO, all packets in flight are declared lost.
     pub min_timeout: Duration,
-    /// Floor of the whole RTO; zero for none.
+    /// Floor of the retransmission timeout (RTO); zero for none.
     pub timeout_floor: Duration,
-    /// Loss recovery, if lost data is retransmitted.
+    /// Loss recovery of a transport that retransmits lost data.
     pub recovery: RecoveryScheme,
-    /// True if the sender receives the send-time state of packets, by [`SenderLaw::on_flight`].
+    /// True if the transport passes the send-time state of packets to [`SenderLaw::on_flight`].
     pub needs_rate_samples: bool,
-    /// True if ACKs carry a sample of the delivery rate, [`Feedback::delivery`].
+    /// True if the feedback of an ACK includes a sample of the delivery rate, [`Feedback::delivery`].
     pub measures_delivery: bool,
 }
 
@@ -155,7 +156,7 @@ pub enum RecoveryScheme {
 }
 
 impl Transport {
-    /// Features for laws that use router feedback: no handshake, an ACK for every packet, no loss tracking.
+    /// Features of most laws with router feedback: no handshake, an ACK for every packet, no loss tracking.
     pub const PLAIN: Self = Self {
         opening: Opening::Immediate,
         tracks_losses: false,
@@ -173,7 +174,7 @@ impl Transport {
         measures_delivery: false,
     };
 
-    /// Returns true if the transport records the sent and delivered totals with each sent packet.
+    /// Returns true if the transport records the total sent and delivered packets when it sends a packet.
     #[must_use]
     pub fn takes_samples(&self) -> bool {
         self.needs_rate_samples || self.measures_delivery
@@ -185,8 +186,8 @@ impl Transport {
 pub enum Opening {
     /// Data is sent at once, at the initial rate.
     Immediate,
-    /// A control packet opens the flow. Data follows once the reply has returned a rate. Another control packet closes
-    /// the flow.
+    /// A control packet opens the flow. The sender sends data after the ACK of this packet has returned a rate. Another
+    /// control packet closes the flow.
     Handshake,
 }
 
@@ -196,11 +197,11 @@ pub enum Opening {
 pub enum Kind {
     /// Payload.
     Data,
-    /// Opens a flow.
+    /// First packet of a flow with a handshake.
     Syn,
-    /// Closes a flow.
+    /// Last packet of a flow with a handshake.
     Fin,
-    /// Acknowledges a `Data` or `Syn`.
+    /// Acknowledgement of a `Data` or `Syn` packet.
     Ack,
 }
 
@@ -209,8 +210,8 @@ pub enum Kind {
 pub struct FlowInfo {
     /// Largest data packet on the wire, headers included.
     pub packet_size: Bytes,
-    /// Seed of random choices, different for each flow of a run and for each run. Only laws that
-    /// [draw](Transport::draws) use it.
+    /// Seed of random choices, different for each flow and each run. Only laws that [draw random
+    /// numbers](Transport::draws) use the seed.
     pub seed: u64,
 }
 
@@ -222,10 +223,10 @@ impl FlowInfo {
     }
 }
 
-/// A packet about to leave a sender.
+/// Packet that is about to be sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Outgoing {
-    /// Packet number: 0, 1, 2, ... Numbers are never reused; a retransmission has a new one.
+    /// Packet number: 0, 1, 2, ... Numbers are never reused; a retransmission has a new number.
     pub number: u32,
     /// Size on the wire.
     pub size: Bytes,
@@ -233,7 +234,7 @@ pub struct Outgoing {
     pub kind: Kind,
 }
 
-/// A packet that reached its receiver.
+/// Packet that has reached its receiver.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrived {
     /// Arrival time.
@@ -244,14 +245,14 @@ pub struct Arrived {
     pub size: Bytes,
 }
 
-/// An ACK that reached a sender.
+/// ACK that has reached its sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Feedback<H> {
     /// Number of the acknowledged packet.
     pub number: u32,
     /// Type of the acknowledged packet.
     pub kind: Kind,
-    /// Time since the acknowledged packet was sent.
+    /// Round-trip time: time since the acknowledged packet was sent.
     pub rtt: Duration,
     /// Header of the ACK, with the changes made by routers and receiver.
     pub header: H,
@@ -259,16 +260,16 @@ pub struct Feedback<H> {
     pub marked: bool,
     /// Packets newly acknowledged; 0 for a duplicate ACK.
     pub acked: u32,
-    /// Packets spuriously declared lost that this ACK shows to have arrived; 0 without loss tracking and
+    /// Spurious losses: packets declared lost whose arrival this ACK reports; 0 without loss tracking and
     /// retransmissions.
     pub spurious: u32,
     /// Packets in flight: neither acknowledged nor declared lost; 0 without loss tracking and retransmissions.
     pub outstanding: u32,
-    /// True if the receiver lacks a packet sent before the acknowledged one; false without loss tracking and
+    /// True if a packet sent before the acknowledged packet is missing at the receiver; false without loss tracking and
     /// retransmissions.
     pub gap: bool,
-    /// Delivery rate sample of the acknowledged packet. Present if the law [needs it](Transport::measures_delivery) and
-    /// the transport tracks losses or retransmits lost data.
+    /// Delivery rate sample of the acknowledged packet. Present if the law [needs
+    /// samples](Transport::measures_delivery) and the transport tracks losses or retransmits lost data.
     pub delivery: Option<Delivery>,
 }
 
@@ -315,9 +316,10 @@ pub struct Delivery {
     pub total: u32,
     /// Value of `total` when the acknowledged packet was sent.
     pub prior: u32,
-    /// Time to send or time to acknowledge the `total - prior` packets, whichever is longer.
+    /// Time in which the `total - prior` packets were sent, or time in which they were acknowledged, whichever is
+    /// longer.
     pub interval: Duration,
-    /// True if the flow was application-limited when the acknowledged packet left.
+    /// True if the flow was application-limited when the acknowledged packet was sent.
     pub app_limited: bool,
 }
 
@@ -326,16 +328,17 @@ pub struct Delivery {
 pub struct Flight {
     /// Number of the packet.
     pub number: u32,
-    /// Packets in flight after this one left, itself included.
+    /// Packets in flight just after this packet was sent, including this packet.
     pub outstanding: u32,
-    /// Packets declared lost since this one left, itself included if it is lost.
+    /// Packets declared lost since this packet was sent, including this packet if it is lost.
     pub lost: u32,
-    /// True if the flow was application-limited when the packet left. A flow becomes application-limited when it has
-    /// less data than its window allows. It remains so until all packets in flight at that time are delivered.
+    /// True if the flow was application-limited when the packet was sent. A flow becomes application-limited when it
+    /// has less data than its window allows. It remains application-limited until all packets in flight at that time
+    /// are delivered.
     pub app_limited: bool,
 }
 
-/// Restart of a flow: data is sent while no packet is in flight.
+/// Restart of a flow: the sender sends data while no packet is in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
     /// Time since the last data packet was sent; zero before the first packet.
@@ -353,7 +356,7 @@ pub struct Loss {
     pub number: u32,
     /// Number of the next packet to be sent.
     pub next: u32,
-    /// Packets in flight, without the lost one.
+    /// Packets in flight, without the lost packet.
     pub outstanding: u32,
 }
 
@@ -362,13 +365,13 @@ pub struct Loss {
 pub enum Bottleneck {
     /// Unknown, or the law does not identify it.
     Unknown,
-    /// Position on the path among routers of the signalling, counted from 1.
+    /// Position of the router on the path, counted from 1 among routers of the signalling.
     Hop(u8),
     /// Router with this [`PortInfo::id`].
     Router(u32),
 }
 
-/// Sender half of a law.
+/// Sender algorithm of a law.
 pub trait SenderLaw: Clone + Debug + PartialEq {
     /// See [`Protocol::Params`].
     type Params;
@@ -377,20 +380,21 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
 
     /// Creates the state before the first packet.
     fn new(params: &Self::Params, flow: &FlowInfo) -> Self;
-    /// Returns the sending rate on the wire. It is the pacing rate or, without pacing, the window over the round-trip
+    /// Returns the sending rate on the wire: the pacing rate or, without pacing, the window divided by the round-trip
     /// time.
     fn rate(&self) -> Rate;
-    /// Returns true if packets are paced. Otherwise they are sent as soon as the window allows.
+    /// Returns true if packets are paced. Without pacing, packets are sent as soon as the window allows.
     fn paces(&self) -> bool {
         true
     }
-    /// Returns the pacing rate of the next packet. It differs from [`rate`](Self::rate) if the law dithers.
+    /// Returns the pacing rate of the next packet. It differs from [`rate`](Self::rate) in laws that dither the pacing
+    /// rate.
     fn pace(&self) -> Rate {
         self.rate()
     }
-    /// Returns the timeout of the law's own timer, which replaces the transport's RTO; `None` to use the RTO. Each ACK
-    /// and each expiry restarts the timer. An expiry calls [`on_timeout`](Self::on_timeout). A law with its own timer
-    /// backs off by itself if no ACKs arrive.
+    /// Returns the timeout of a timer that replaces the retransmission timeout (RTO) of the transport; `None` to use
+    /// the RTO. Each ACK restarts the timer. When the timer expires, it restarts and calls
+    /// [`on_timeout`](Self::on_timeout). A law with such a timer implements the exponential backoff itself.
     fn timeout(&self) -> Option<Duration> {
         None
     }
@@ -402,20 +406,20 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     fn packet_size(&self, params: &Self::Params) -> Bytes;
     /// Returns the header of a packet that is about to be sent.
     fn on_send(&mut self, params: &Self::Params, now: Time, packet: &Outgoing) -> Self::Header;
-    /// Called for each ACK.
+    /// Processes an ACK.
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<Self::Header>);
     /// Receives the send-time state of a packet, before [`on_loss`](Self::on_loss) or
-    /// [`on_feedback`](Self::on_feedback) is called for that packet. Called if the law [needs
-    /// it](Transport::needs_rate_samples).
+    /// [`on_feedback`](Self::on_feedback) is called for that packet. Called only for laws that [need rate
+    /// samples](Transport::needs_rate_samples).
     fn on_flight(&mut self, _params: &Self::Params, _now: Time, _flight: &Flight) {}
     /// Called when data is sent while no packet is in flight: at the start, after an idle time, or after a timeout.
     /// Requires [loss tracking](Transport::tracks_losses).
     fn on_restart(&mut self, _params: &Self::Params, _now: Time, _restart: &Restart) {}
-    /// Called when a packet is declared lost because packets sent after it were acknowledged. The call of
-    /// [`on_feedback`](Self::on_feedback) for the ACK that revealed the loss follows.
+    /// Called when a packet is declared lost because later packets were acknowledged. After this call,
+    /// [`on_feedback`](Self::on_feedback) is called for the ACK that revealed the loss.
     fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
-    /// Called when the timer expires. On a retransmission timeout (RTO), all packets in flight are declared lost. Their
-    /// data is retransmitted in packets numbered from `next` on.
+    /// Called when the timer expires. On a retransmission timeout (RTO), all packets in flight are declared lost. The
+    /// retransmissions are numbered from `next` on.
     fn on_timeout(&mut self, _params: &Self::Params, _now: Time, _next: u32) {}
     /// Returns the rate that the sender proposes to routers; [`rate`](Self::rate) for laws without proposals.
     fn proposal(&self) -> Rate {

@@ -1,13 +1,13 @@
 //! Congestion-control laws with explicit feedback, one folder per law.
 //!
-//! A *law* is a congestion-control algorithm: the sender's reaction to an ACK. A *signalling* is the packet header, the
-//! router's work per packet and per control interval, and the header of the ACK. Several laws may react to one
-//! signalling. Both are pure functions of state and input. They have no clock, socket, thread or allocation, and random
-//! choices follow from a seed. Therefore the simulator and a data plane can run the same code. Only two sum types
-//! allocate: [`AnySender`] for large senders, [`AnyReceiver`] for the state of receivers.
+//! A *law* is a congestion-control algorithm: the sender's reaction to an ACK. A *signalling* defines the packet
+//! header, the computations of routers, and the header of the ACK. Several laws may react to the same signalling. Laws
+//! and signallings are pure functions of their state and their input. They use no clock, socket, thread or heap, and
+//! derive random choices from a seed. The simulator and the data plane therefore run the same code. Only two enums
+//! allocate memory: [`AnySender`] boxes large senders, and [`AnyReceiver`] boxes the state of receivers.
 //!
-//! To add a law, add a folder, its `mod` line, a line of the [`laws!`] list below, and one of the [`signals!`] list for
-//! a new signalling; `CONTRIBUTING.md` has the steps.
+//! To add a law, add its folder, its `mod` line, and a line in the [`laws!`] list below. A new signalling also needs a
+//! line in the [`signals!`] list. `CONTRIBUTING.md` lists the steps.
 
 #![no_std]
 #[cfg(test)]

@@ -1,10 +1,11 @@
-//! Shared parts of paced senders, for laws whose routers work in control intervals.
+//! ACK timer and packet sizes of paced senders whose routers update their feedback once per control interval.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-/// Lower bound of the ACK timeout, after which the rate is reduced. (Added by Levelflow; no paper has a timeout.)
+/// Lower bound of the ACK timeout. The sender reduces its rate at the timeout. (The papers have no timeout; Levelflow
+/// adds it.)
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// ACK timeout in round-trip times, if longer than [`MIN_ACK_TIMEOUT`].
+/// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
 
 /// Timer that detects missing ACKs.
@@ -12,7 +13,7 @@ const SILENT_RTTS: u64 = 3;
 pub struct Silence {
     /// Round-trip time of the last ACK.
     pub rtt: Duration,
-    /// Time at which the rate is reduced unless an ACK arrives.
+    /// Expiry of the timer; the sender then reduces its rate.
     at: Option<Time>,
 }
 
@@ -37,29 +38,29 @@ impl Silence {
     }
 }
 
-/// Bits per byte times picoseconds per second, with a margin for rounding.
+/// Factor from bytes to bit/s times picoseconds, with a margin of 0.1 % for rounding.
 const BYTE: f64 = 1.001 * 8e12;
 
-/// Rule for packet sizes at low rates, so that routers see enough packets in an interval.
+/// Rule for packet sizes. At low rates, packets are smaller, and routers receive enough packets per control interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
     /// Control interval of routers.
     pub interval: Duration,
-    /// Packets per control interval at low rates; 0 for packets of the largest size at any rate.
+    /// Packets per control interval at low rates; 0 to send packets of the largest size at any rate.
     pub packets: f64,
     /// Smallest packet.
     pub smallest: Bytes,
 }
 
 impl Sizing {
-    /// Returns the packet size for a sending rate. Packets are smaller at low rates.
+    /// Returns the packet size for a sending rate.
     #[inline]
     #[must_use]
     pub fn size(&self, largest: Bytes, rate: Rate) -> Bytes {
         if self.packets == 0.0 {
             return largest;
         }
-        // Most rates are high enough to avoid the division.
+        // At most rates, this comparison avoids the division below.
         let enough = (largest.get() as f64 + 1.0) * self.packets * BYTE;
         if rate.bps() * self.interval.as_ps() as f64 > enough {
             return largest;
@@ -68,8 +69,8 @@ impl Sizing {
         largest.min(self.smallest.max(Bytes::new(share as u64)))
     }
 
-    /// Returns the floor of the sending rate, bit/s: `min_rate`, or two packets of the smallest size per control
-    /// interval if that is more. An ACK returns the result of the previous interval, so a sender needs a packet in each
+    /// Returns the floor of the sending rate, bit/s: the larger of `min_rate` and two packets of the smallest size per
+    /// control interval. An ACK reports the result of the previous interval. A sender therefore needs a packet in each
     /// interval.
     #[must_use]
     pub fn floor(&self, min_rate: f64) -> f64 {
@@ -86,7 +87,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Verifies sizes around the rate at which packets reach full size and the division is avoided.
+        /// Verifies packet sizes near the rate at which packets reach full size.
         #[test]
         fn so_many_packets_of_this_size_are_sent_in_an_interval(
             largest in 40_u64..9000, packets in 1_u32..200, us in 1_u64..1_000_000, share in 0.9..1.1,

@@ -1,4 +1,5 @@
-//! Parameter tables: one row per parameter. Scenarios, the command line, the schema and the docs use them.
+//! Parameter tables: one row per parameter. Scenarios, the command line, the JSON Schema and the documentation use
+//! these tables.
 
 use core::fmt::{self, Debug};
 
@@ -11,11 +12,11 @@ pub struct ParamSpec {
     pub name: &'static str,
     /// One-line description.
     pub doc: &'static str,
-    /// Kind of value.
+    /// Type of the value.
     pub unit: Unit,
     /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, index of a choice.
     pub default: f64,
-    /// Default of the Linux profile, in base units, if it differs from `default`, which is that of the papers.
+    /// Default of the Linux profile, in base units, if it differs from `default`, the value of the papers.
     pub linux: Option<f64>,
     /// Smallest and largest allowed value, in base units.
     pub range: (f64, f64),
@@ -23,16 +24,16 @@ pub struct ParamSpec {
     pub source: &'static str,
 }
 
-/// Kind of value of a parameter.
+/// Type of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
     /// A plain number.
     Number,
-    /// A time such as `"100 ms"`, kept in seconds.
+    /// A time such as `"100 ms"`, stored in seconds.
     Duration,
-    /// A rate such as `"40 kb/s"`, kept in bit/s.
+    /// A rate such as `"40 kb/s"`, stored in bit/s.
     Rate,
-    /// A size such as `"48 B"`, kept in bytes.
+    /// A size such as `"48 B"`, stored in bytes.
     Size,
     /// A number of packets such as `"50 packets"`.
     Packets,
@@ -53,7 +54,7 @@ pub enum Raw<'a> {
     Flag(bool),
 }
 
-/// Rejected parameter value; prints as one line with the allowed values.
+/// Rejected parameter value. Its text is one line with the allowed values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ParamError {
     /// Name of the parameter.
@@ -65,7 +66,7 @@ pub struct ParamError {
 /// Reason for a [`ParamError`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Problem {
-    /// Not a value of this kind.
+    /// Value of another type; the parameter needs this type.
     Kind(Unit),
     /// Value outside the range.
     Range {
@@ -84,7 +85,7 @@ impl ParamSpec {
     /// Reads a value and checks its range.
     ///
     /// # Errors
-    /// When the value is of another kind or outside the range.
+    /// When the value is of another type or outside the range.
     pub fn read(&self, raw: Raw<'_>) -> Result<f64, ParamError> {
         let kind = ParamError {
             name: self.name,
@@ -134,7 +135,7 @@ pub const MIN_TIMEOUT: ParamSpec = ParamSpec {
     range: (1e-6, 60.0),
     source: "Linux, TCP_RTO_MIN; RFC 6298, section 2.4, has an RTO of at least 1 s",
 };
-/// Delayed ACKs: receivers wait for a second packet, [`Transport::ack_every`](crate::Transport::ack_every).
+/// Delayed ACKs: receivers acknowledge every second packet, [`Transport::ack_every`](crate::Transport::ack_every).
 pub const DELAYED_ACK: ParamSpec = ParamSpec {
     name: "delayed_ack",
     doc: "receivers acknowledge every second packet, or after 40 ms",
@@ -149,9 +150,10 @@ pub const RATE_RANGE: (f64, f64) = (1.0, 1e18);
 /// Range of a switch: off and on.
 pub const SWITCH_RANGE: (f64, f64) = (0.0, 1.0);
 
-/// Parameters with their table.
+/// Parameters that a table describes.
 pub trait Parameters: Clone + Debug + PartialEq {
-    /// Builds the parameters from values in the order and base units of the table, each in the range of its row.
+    /// Builds the parameters from one value per row, in the order and base units of the table. Each value is in the
+    /// range of its row.
     ///
     /// # Errors
     /// When values conflict.
@@ -170,7 +172,7 @@ impl Parameters for () {
 
 /// Rust type of a parameter.
 pub trait Value {
-    /// Converts a value in base units, in the range of its row.
+    /// Converts a value that is in base units and in the range of its row.
     fn of(base: f64) -> Self;
 }
 
@@ -218,9 +220,9 @@ impl Value for Duration {
 ///     "source of the default";
 /// ```
 ///
-/// A default of `papers => linux` differs between the two profiles. A row shared by several tables is
-/// `field: type = ROW;`. Two blocks may follow, and may be empty. Fields of an `also` block are computed from the rows.
-/// A `where` block has conditions on several rows, `field: condition, "requirement";`. Errors name that field.
+/// `papers => linux` gives a default for each of the two profiles. `field: type = ROW;` is a row that several tables
+/// share. Two optional blocks may follow. The fields of an `also` block are computed from the rows. A `where` block has
+/// conditions on several rows, `field: condition, "requirement";`. The error of a condition names its field.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+
@@ -283,7 +285,7 @@ macro_rules! choices {
         $vis enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// Unit of the parameter: one of the words.
+            /// Type of the parameter: one of the words.
             pub(crate) const UNIT: $crate::params::Unit = $crate::params::Unit::Choice(&[$($word),+]);
             /// Range of indices of the words.
             pub(crate) const RANGE: (f64, f64) = (0.0, ([$($word),+].len() - 1) as f64);
@@ -298,7 +300,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Returns the rows of both tables.
+/// Returns the rows of `first`, then those of `second`.
 ///
 /// # Panics
 /// When `ALL` is not the sum of the table lengths, or the first table is empty.
@@ -348,7 +350,7 @@ pub(crate) fn require(name: &'static str, holds: bool, allowed: &'static str) ->
     Err(ParamError { name, problem })
 }
 
-/// Prints a value in base units in the notation of scenarios.
+/// Value in base units that prints in the notation of scenarios.
 pub struct Shown(pub Unit, pub f64);
 
 impl fmt::Display for Shown {

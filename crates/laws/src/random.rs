@@ -1,4 +1,5 @@
-//! Random choices of a sender: a generator of 8 bytes. A law remains a pure function of its inputs and its seed.
+//! Random number generator of a sender. With it, a law remains a pure function of its inputs and its seed. The
+//! generator takes 8 bytes.
 
 /// Pseudo-random numbers (SplitMix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ impl Draws {
 mod tests {
     use super::*;
 
-    /// Compares with Vigna's reference implementation, seed 1234567.
+    /// Compares the numbers with Vigna's reference implementation, seed 1234567.
     #[test]
     fn bits_are_those_of_splitmix64() {
         let mut draws = Draws::new(1_234_567);

@@ -1,9 +1,9 @@
-//! Sum types of all signallings and of all laws.
+//! Enums of all signallings and of all laws.
 
 extern crate alloc;
 pub use alloc::boxed::Box;
 
-/// Defines a method that forwards to the variant of `self`, without parameters of the law.
+/// Defines a method that calls the method of the variant in `self`, without parameters of the law.
 macro_rules! each {
     ([$($law:ident)+] $self:ident $half:ident: fn $name:ident() -> $result:ty) => {
         #[inline]
@@ -14,7 +14,7 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// Defines a method that forwards to the variant of `self` with its parameters, and optionally more arguments.
+/// Defines a method that calls the method of the variant in `self`, with the parameters of its law and other arguments.
 macro_rules! both {
     ([$($law:ident)+] $self:ident $half:ident $params:ident:
         fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty) => {
@@ -43,18 +43,18 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// Expands to the type of a sender in `AnySender`: a box for laws listed as `boxed`.
+/// Expands to the type of a sender in `AnySender`. Senders of laws listed as `boxed` are in a `Box`.
 macro_rules! held {
     ($sender:ty) => { $sender };
     ($sender:ty, boxed) => { crate::registry::Box<$sender> };
 }
 pub(crate) use held;
 
-/// Generates [`AnySignalling`](crate::AnySignalling), its parts and the list of signallings from `Variant =>
-/// Signalling` lines.
+/// Generates [`AnySignalling`](crate::AnySignalling), its associated types and the list of signallings from lines
+/// `Variant => Signalling`.
 macro_rules! signals {
     ($($variant:ident => $signals:ty),+ $(,)?) => {
-        /// Sum type of all signallings. Packets of any signalling can share a network.
+        /// Enum of all signallings. A network over this type carries packets of any signalling.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct AnySignalling;
 
@@ -68,12 +68,13 @@ macro_rules! signals {
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyHeader { $($variant(<$signals as Signalling>::Header)),+ }
 
-        /// Router half of any signalling.
+        /// Router of any signalling.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyRouter { $($variant(<$signals as Signalling>::Router)),+ }
 
-        /// Per-flow receiver state of any signalling. It is empty before the first packet; for most, it stays empty.
+        /// Per-flow receiver state of any signalling. The state is empty before the first packet. Most signallings have
+        /// no receiver state.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub struct AnyReceiver(Option<crate::registry::Box<Remembered>>);
 
@@ -83,12 +84,12 @@ macro_rules! signals {
         /// Every signalling, in the order of registration.
         pub const SIGNALLINGS: &[SignallingInfo] = &[$(<$signals as WireSignalling>::INFO),+];
 
-        /// Returns the signallings with a number on the wire, in which routers take part.
+        /// Returns the signallings whose routers send feedback. They have a number on the wire.
         pub fn on_the_wire() -> impl Iterator<Item = &'static SignallingInfo> {
             SIGNALLINGS.iter().filter(|signalling| signalling.is_explicit())
         }
 
-        /// Builds the parameters of the routers of the signalling called `name` from values in the order of its table.
+        /// Builds the router parameters of the signalling called `name`, from values in the order of its table.
         ///
         /// # Errors
         /// When values conflict.
@@ -112,11 +113,11 @@ macro_rules! signals {
 
         /// Signalling in the list of signallings.
         pub trait ListedSignalling: WireSignalling {
-            /// Returns the parameters, if they are of this signalling.
+            /// Returns the parameters if they belong to this signalling.
             fn own(params: &AnyRouterParams) -> Option<&Self::Params>;
-            /// Returns the header as one of any signalling.
+            /// Converts the header into a header of any signalling.
             fn any(header: Self::Header) -> AnyHeader;
-            /// Returns the header, if it is of this signalling.
+            /// Returns the header if it belongs to this signalling.
             fn header(any: &AnyHeader) -> Option<&Self::Header>;
         }
 
@@ -173,7 +174,7 @@ macro_rules! signals {
             /// Reads a header of this signalling.
             ///
             /// # Errors
-            /// When the bytes are not a header of that signalling.
+            /// When the bytes are not a header of this signalling.
             ///
             /// # Panics
             /// When the signalling is not in the list.
@@ -269,14 +270,14 @@ macro_rules! signals {
 }
 pub(crate) use signals;
 
-/// Generates [`Any`](crate::Any), its parts, the list of laws and the conformance tests of each law, from `folder =>
-/// Law` lines. Senders much larger than others are `boxed`, so that flows of other laws do not use the memory of a
-/// large sender.
+/// Generates [`Any`](crate::Any), its associated types, the list of laws and the conformance tests of each law, from
+/// lines `folder => Law`. `boxed` puts the sender of a law in a `Box`. Large senders are boxed to keep `AnySender`
+/// small.
 macro_rules! laws {
     ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
         use crate::registry::held;
 
-        /// Sum type of all laws. Any mix of laws can run in one network.
+        /// Enum of all laws. Any mix of laws can run in one network.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Any;
 
@@ -298,7 +299,7 @@ macro_rules! laws {
             LAWS.iter().filter(|law| law.signalling.is_explicit())
         }
 
-        /// Builds the parameters of the senders of the law called `name` from values in the order of its table.
+        /// Builds the sender parameters of the law called `name`, from values in the order of its table.
         ///
         /// # Errors
         /// When values conflict.
@@ -322,7 +323,7 @@ macro_rules! laws {
 
         /// Law in the list of laws.
         pub trait ListedLaw: Protocol<Signalling: ListedSignalling> {
-            /// Returns the parameters, if they are of this law.
+            /// Returns the parameters if they belong to this law.
             fn own(params: &AnyParams) -> Option<&Self::Params>;
         }
 
@@ -407,5 +408,5 @@ macro_rules! laws {
 }
 pub(crate) use laws;
 
-/// Message of a panic.
+/// Message of the panic when a sender or router is called with parameters of another law.
 pub const MIXED: &str = "senders and routers are always called with parameters of their own variant";

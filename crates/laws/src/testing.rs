@@ -1,4 +1,4 @@
-//! Network for all closed-loop tests: paced or ACK-clocked flows over ports with routers of the law.
+//! Network for closed-loop tests: paced or ACK-clocked flows over ports with routers of the law.
 
 use std::boxed::Box;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use crate::{
 
 /// Timeout without an ACK. All packets in flight are then declared lost.
 const ACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// Reordering threshold: number of later packets whose ACKs declare a packet lost.
+/// Reordering threshold: a packet is declared lost after ACKs for this number of later packets.
 const REORDERING_THRESHOLD: u32 = 3;
 
 pub fn port(id: u32, capacity: f64) -> PortInfo {
@@ -31,8 +31,8 @@ pub fn at(seconds: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(seconds).expect("a time")
 }
 
-/// Computes the max-min fair rates and the number of distinct levels by progressive filling. `targets` holds the link
-/// targets, and `paths` the links of each flow.
+/// Computes the max-min fair rates and the number of distinct levels, by progressive filling. `targets` are the targets
+/// of the links. `paths` are the links of each flow.
 pub fn max_min(targets: &[f64], paths: &[Vec<usize>]) -> (Vec<f64>, usize) {
     let mut rates = std::vec![f64::NAN; paths.len()];
     let mut levels = 0;
@@ -68,7 +68,7 @@ pub fn close(measured: f64, expected: f64, relative: f64) {
     );
 }
 
-/// Next event. Simultaneous events are processed in the order of these variants.
+/// Event. Simultaneous events are processed in the order of these variants.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Depart { port: usize },
@@ -80,7 +80,7 @@ enum Event {
 
 struct Packet<H> {
     flow: usize,
-    /// Number of ports that the packet has passed.
+    /// Number of ports already passed.
     hop: usize,
     number: u32,
     /// Data number; a retransmission has a new `number` and the same `data`.
@@ -96,14 +96,14 @@ struct Packet<H> {
     first_sent: Time,
 }
 
-/// Router with the queue of its line.
+/// Router with its queue and line.
 pub struct TestPort<L: Protocol> {
     pub router: RouterOf<L>,
-    /// Line rate; `None` for no queue.
+    /// Line rate; `None` for packets to pass without a queue.
     pub line: Option<Rate>,
-    /// Limit of the queue, including the packet in service, in packets.
+    /// Largest queue length, including the packet in service, in packets; arrivals above it are dropped.
     pub buffer: usize,
-    /// Queue length from which arriving packets are marked, in packets.
+    /// Smallest queue length at which arriving packets are marked, in packets.
     pub threshold: usize,
     /// Largest queue so far, in packets.
     pub deepest: usize,
@@ -127,7 +127,7 @@ impl<L: Protocol> TestPort<L> {
     }
 }
 
-/// Sender that always has data, and its receiver.
+/// Sender with unlimited data, and its receiver.
 pub struct Flow<L: Protocol> {
     pub sender: L::Sender,
     receiver: ReceiverOf<L>,
@@ -136,9 +136,9 @@ pub struct Flow<L: Protocol> {
     pub hop: Duration,
     /// Delay from the last port to the sender, via the receiver.
     pub back: Duration,
-    /// Packets in flight to each port, then ACKs in flight, with their arrival times.
+    /// Packets in flight to each port, with their arrival times. The last queue has the ACKs in flight.
     legs: Vec<VecDeque<(Time, Packet<HeaderOf<L>>)>>,
-    /// Loss model: returns true if the packet with this packet number and data number is lost.
+    /// Loss model: returns true to lose the packet with this packet number and data number.
     loses: Box<dyn FnMut(u32, u32) -> bool>,
     start: Time,
     open: bool,
@@ -151,7 +151,7 @@ pub struct Flow<L: Protocol> {
     /// packets.
     flight: VecDeque<(u32, u32, u32)>,
     resend: VecDeque<u32>,
-    /// Data missing at the receiver, with the number of the packet that first carried it.
+    /// Data numbers missing at the receiver, each with the number of the first lost packet.
     missing: BTreeMap<u32, u32>,
     /// Packets acknowledged.
     pub delivered: u32,
@@ -172,7 +172,7 @@ impl<L: Protocol> Flow<L> {
         self.rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
     }
 
-    /// Returns the time at which pace and window allow the next packet.
+    /// Returns the time at which pacing and window allow the next packet; `None` if the window is full.
     fn due(&self, params: &L::Params) -> Option<Time> {
         if self.next == 0 {
             return Some(self.start);
@@ -222,7 +222,7 @@ pub struct Network<L: Protocol> {
 }
 
 impl<L: Law> Network<L> {
-    /// Creates ports of these capacities, without lines.
+    /// Creates ports of these capacities, without queues.
     pub fn new(params: Both<L>, capacities: &[f64]) -> Self {
         let Both {
             sender: params,
@@ -239,7 +239,7 @@ impl<L: Law> Network<L> {
             dropped: 0,
             departs: None,
             ticked: Time::ZERO,
-            // Intervals of ports are not synchronised.
+            // The control intervals of ports are not synchronised.
             ticks: ms(7 + 11 * u64::from(id - 1)),
         };
         Self {
@@ -253,7 +253,7 @@ impl<L: Law> Network<L> {
         }
     }
 
-    /// Adds a flow whose round-trip time is spread evenly over its path.
+    /// Adds a flow. All hops of its path, and the path back, have the same delay.
     pub fn flow(&mut self, size: Bytes, path: &[usize], rtt: Duration, start: Time) -> &mut Flow<L> {
         let delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
         self.flows.push(Flow {
@@ -281,8 +281,8 @@ impl<L: Law> Network<L> {
         self.flows.last_mut().expect("just pushed")
     }
 
-    /// Sets the loss model of the last flow. `loses` returns true if the packet with this packet number and data number
-    /// is lost.
+    /// Sets the loss model of the last flow. `loses` returns true to lose the packet with this packet number and data
+    /// number.
     pub fn losing(mut self, loses: impl FnMut(u32, u32) -> bool + 'static) -> Self {
         self.flows.last_mut().expect("a flow").loses = Box::new(loses);
         self
@@ -292,7 +292,7 @@ impl<L: Law> Network<L> {
         self.watch(until, |_| {});
     }
 
-    /// Runs until `until`. Calls `see` after each ACK, before the ACK releases packets.
+    /// Runs until `until`. Calls `see` after each ACK, before the sender sends further packets.
     pub fn watch(&mut self, until: Time, mut see: impl FnMut(&Self)) {
         while self.upcoming().0 <= until {
             if self.step() {
@@ -360,7 +360,7 @@ impl<L: Law> Network<L> {
         port.ticks = now.saturating_add(port.router.interval(&self.routers));
     }
 
-    /// Sends a packet. The packet that opens the flow has size zero and takes no time on a line.
+    /// Sends a packet. The packet of the handshake has size zero and no transmission time.
     fn send(&mut self, index: usize) {
         let (now, flow) = (self.now, &mut self.flows[index]);
         let (number, mut data) = (flow.next, 0);
@@ -488,7 +488,7 @@ impl<L: Law> Network<L> {
     }
 }
 
-/// Parameters of senders and routers that a test sets together. Dereferences to those of senders.
+/// Parameters of senders and routers for a test. Dereferences to the parameters of senders.
 #[derive(Debug, Clone)]
 pub struct Both<L: Law> {
     pub sender: L::Params,
@@ -503,12 +503,12 @@ impl<L: Law> Deref for Both<L> {
     }
 }
 
-/// Returns parameters with these changes, by name; the others have their defaults.
+/// Returns the default parameters with these changes, by name.
 pub fn both<L: Law>(changes: &[(&str, f64)]) -> Both<L> {
     try_both(changes).expect("they fit together")
 }
 
-/// Returns parameters with these changes, or the conflict of their values.
+/// Returns the default parameters with these changes, or an error if values conflict.
 pub fn try_both<L: Law>(changes: &[(&str, f64)]) -> Result<Both<L>, ParamError> {
     let tables = [L::INFO.params, L::INFO.signalling.params];
     let known = |name: &str| tables.iter().any(|table| table.iter().any(|row| row.name == name));

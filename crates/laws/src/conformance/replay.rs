@@ -14,7 +14,7 @@ use crate::{
     RouterParamsOf, SenderLaw,
 };
 
-/// Generates headers that decode: slightly changed headers of senders, and random bytes.
+/// Generates valid headers: headers of senders with a few changed bytes, and random bytes.
 fn headers<L: Law>() -> BoxedStrategy<HeaderOf<L>> {
     let params = defaults::<L>();
     let mut sender = new_sender::<L>(&params);
@@ -53,7 +53,7 @@ fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<TestPort<HeaderOf<L>>>> {
     list(input, 0..60)
 }
 
-/// Observable output of a router: the header that it wrote, if any, its target and its signal.
+/// Output of a router: the header of the packet, if any, the target and the signal.
 type Seen<H> = (Option<H>, Rate, f64);
 
 fn drive_port<L: Law>(
@@ -86,8 +86,8 @@ fn drive_port<L: Law>(
     inputs.iter().map(step).collect()
 }
 
-/// Verifies that logged inputs, including hostile headers, reproduce outputs and state, from the start and from a copy
-/// made halfway.
+/// Verifies that a replay of logged inputs reproduces the outputs and the state of a router. The replay begins at the
+/// start, and at a copy of the router made halfway. The inputs include invalid feedback.
 pub fn router_replay<L: Law>() {
     let params = router_defaults::<L>();
     check(port_inputs::<L>(), |inputs| {
@@ -137,10 +137,10 @@ fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<HeaderOf<L>>>> {
     list(prop_oneof![4 => send, 4 => ack, 1 => trouble], 0..60)
 }
 
-/// Observable output of a sender: the header that it wrote, if any, its rate, proposal and bottleneck.
+/// Output of a sender: the header of the packet, if any, the rate, the proposal and the bottleneck.
 type Observed<H> = (Option<H>, Rate, Rate, Bottleneck);
 
-/// Applies inputs, with packet numbers from `*next` on and times from `*now` on.
+/// Applies inputs to a sender. Packet numbers continue from `*next`, and times from `*now`.
 fn drive_flow<L: Law>(
     (sender, next, now): &mut (L::Sender, u32, Time),
     params: &L::Params,
@@ -196,7 +196,7 @@ fn drive_flow<L: Law>(
     inputs.iter().map(step).collect()
 }
 
-/// Verifies that logged inputs reproduce outputs and state of a sender, as [`router_replay`] does for a router.
+/// Verifies that a replay of logged inputs reproduces the outputs and the state of a sender, like [`router_replay`].
 pub fn sender_replay<L: Law>() {
     let params = defaults::<L>();
     check(flow_inputs::<L>(), |inputs| {

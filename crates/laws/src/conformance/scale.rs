@@ -11,13 +11,13 @@ use crate::{Law, Parameters, RouterLaw, RouterParamsOf, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
 
-/// Scales every rate and size of one flow over one router and its queue by a power of two. The times in the closed loop
-/// must not change, and its rates must be multiplied by that power, to the last bit.
+/// Multiplies every rate and size by a power of two, for one flow over one router and its queue. Verifies that times do
+/// not change and that rates are multiplied by this power, to the last bit.
 pub fn scale<L: Law>() {
     if !L::INFO.scale_invariant {
         return;
     }
-    // Fixed-point sums are exact from about this scale on.
+    // From about this scale on, rounding does not affect sums in fixed point.
     let base = 1024.0;
     let reference = run::<L>(base);
     assert!(
@@ -41,7 +41,7 @@ pub fn scale<L: Law>() {
     }
 }
 
-/// Returns rate, target and signal every 50 ms.
+/// Returns the sending rate, the target of the link and the signal, every 50 ms.
 fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
     let scaled = |row: &ParamSpec| match row.unit {
         Unit::Rate | Unit::Size => row.default * scale,

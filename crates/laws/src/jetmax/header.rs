@@ -20,25 +20,25 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "epoch",
         mask: EPOCH as u32,
-        doc: "number, mod 16, of the interval that `price` and `share` come from",
+        doc: "number, modulo 16, of the interval in which `price` and `share` were measured",
     },
 ]);
 
 header! {
-    /// Fields of a JetMax packet (Zhang 2008, figure 35(b)). Hops count JetMax routers from the sender, from 1; 0 is
-    /// none.
+    /// Fields of a JetMax packet (Zhang 2008, figure 35(b)). A hop is the position of a JetMax router on the path,
+    /// counted from 1; 0 is none.
     pub struct Header {
-        source_port: u16 = Values::Number, Sender, "0; the port of the sender is UDP's";
-        destination_port: u16 = Values::Number, Sender, "0; the port of the receiver is UDP's";
-        flags: u8 = FLAGS, Router, "bits 5 and 4 are sent as 0 and kept as received";
+        source_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the sender";
+        destination_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the receiver";
+        flags: u8 = FLAGS, Router, "see the table of bits; bits 5 and 4 are sent as 0 and not changed by routers";
         bottleneck: u8 = Values::Number, Sender, "`R_T`: hop of the sender's bottleneck";
         hop: u8 = Values::Number, Router, "`R_C`: routers passed so far";
         suggested: u8 = Values::Number, Router, "`R_S`: hop that reports `price` and `share`";
         seq: u32 = Values::Number, Sender, "number of the packet";
-        price: f32 = Values::ANY, Router, "`p+`: largest price on the path so far; -3.4e38 before any router";
+        price: f32 = Values::ANY, Router, "`p+`: largest price of the routers passed; -3.4e38 before the first router";
         share: f32 = Values::ANY, Router, "`g+`: fair share at the suggested hop, bit/s; 3.4e38 without responsive flows";
-        virtual_size: f32 = Values::MAGNITUDE, Sender, "`s+`: packet size times proposed rate over rate (eq 149), bytes";
-        gap: f32 = Values::MAGNITUDE, Sender, "`delta`: packet size over rate, s";
+        virtual_size: f32 = Values::MAGNITUDE, Sender, "`s+`: packet size times proposed rate, divided by the rate (eq 149), bytes";
+        gap: f32 = Values::MAGNITUDE, Sender, "`delta`: packet size divided by the rate, s";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -61,7 +61,7 @@ impl Header {
         self.flags & OWN_ZERO != 0
     }
 
-    /// Returns the number, mod 16, of the interval in which price and share were measured.
+    /// Returns the number, modulo 16, of the interval in which price and share were measured.
     #[inline]
     #[must_use]
     pub fn epoch(&self) -> u8 {

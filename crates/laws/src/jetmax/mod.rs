@@ -1,8 +1,9 @@
-//! JetMax: max-min fair rates in a fixed number of steps, whatever the capacity and the delay (Zhang 2008, chapter VI).
+//! JetMax: max-min fair rates in a number of steps that does not depend on capacity or delay (Zhang 2008, chapter VI).
 //!
-//! Routers count their responsive flows and feed back a price and a fair share. Senders move a fixed fraction of the
-//! way to the share of the router with the largest price, and propose an increase before they make it. `README.md` has
-//! the model and the deviations from the paper.
+//! Routers estimate their number of responsive flows, and feed back a price and a fair share. A sender follows the
+//! router with the largest price. Each step of its rate is a fixed fraction of the distance to the fair share of this
+//! router. A sender proposes an increase to the routers before it increases its rate. `README.md` has the model and the
+//! deviations from the paper.
 
 mod header;
 mod offload;

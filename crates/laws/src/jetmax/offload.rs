@@ -1,9 +1,9 @@
-//! Words for a data path, and its counters.
+//! Words and counters of a data path outside Rust.
 //!
-//! The words are the price, the share, the epoch, the largest magnitude of a price that counts as zero, and 1 with
-//! `hysteresis`. The counters are bytes of responsive flows, other bytes, and gaps. Each counter is two words, which
-//! sum the low halves and the high halves of the packets' values. The sums must saturate rather than wrap, since
-//! headers may be false.
+//! The words are, in order: the price, the share, the epoch, the largest magnitude of a price that counts as zero, and
+//! 1 with `hysteresis`. The counters are bytes of responsive flows, other bytes, and gaps. Each counter is two words:
+//! the sum of the low 32 bits and the sum of the high 32 bits of the values of packets. [`Offload::absorb`] saturates
+//! the sums, because headers may have wrong values.
 
 use levelflow_units::Bytes;
 
@@ -36,7 +36,7 @@ fn joined(low: u64, high: u64) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
 }
 
-/// Returns the largest `f32` that is at most `limit`; `limit` must be at least 0.
+/// Returns the largest `f32` up to `limit`, which must be at least 0.
 fn largest_zero(limit: f64) -> f32 {
     let near = limit as f32;
     if f64::from(near) > limit {

@@ -10,7 +10,7 @@ const INTERVAL: ParamSpec = row!(
     Unit::Duration,
     0.1,
     (1e-6, 100.0),
-    "control interval of routers; senders size packets by it",
+    "control interval of routers; senders use it to choose packet sizes",
     "Zhang 2008, section VI.6.1"
 );
 const EPS_P: ParamSpec = row!(
@@ -19,61 +19,61 @@ const EPS_P: ParamSpec = row!(
     0.05,
     (0.0, 1.0),
     "prices up to this magnitude count as zero",
-    "Levelflow: measured prices are never exactly zero; near it, shares distinguish links better than prices"
+    "Levelflow: measured prices are never exactly zero; near zero, shares distinguish links better than prices"
 );
 
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
         tau: f64 = Unit::Number, 0.6, (0.01, 1.99),
-            "gain: fraction of the distance to the fair share per step; below 1 it is monotone",
+            "gain: each step is this fraction of the distance to the fair share; below 1, rates converge monotonically",
             "Zhang 2008, eq 134 and theorem 15 (0 < tau < 2); value from theorem 17";
-        /// Control interval of routers; senders size packets by it.
+        /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
-            "Levelflow: small, since joiners add it to a full link; the paper gives none";
+            "Levelflow: small, because a new flow adds this rate to a full link; the paper has no value";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
-            "Levelflow: keeps feedback coming; the paper gives none";
+            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
+            "Levelflow: flows need packets to receive feedback; the paper has no value";
         min_packet: Bytes = Unit::Size, 48.0, (1.0, 65_535.0),
-            "smallest sized packet, headers included",
+            "smallest packet size of slow senders, headers included",
             "Levelflow: an IP header and the JetMax header";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets a slow sender tries to send per interval by making them smaller; 0 keeps full size",
+            "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
             "Levelflow: an estimate of N is off by up to one packet per flow (Zhang 2008, eq 145)";
         /// Prices up to this magnitude count as zero.
         eps_p: f64 = EPS_P;
         eps_s: f64 = Unit::Number, 0.05, (0.0, 1.0),
-            "relative distance from the fair share up to which a rate counts as stationary",
-            "Levelflow: the neighbourhood of Zhang 2008, eq 136, which has no value there";
+            "largest relative distance from the fair share at which a rate counts as stationary",
+            "Levelflow: the neighbourhood of Zhang 2008, eq 136, for which the paper has no value";
         eps_a: f64 = Unit::Number, 0.0, (0.0, 1.0),
-            "largest price at which a proposal counts as approved",
+            "largest price that approves a proposal",
             "Zhang 2008, section VI.6.4, with equality accepted";
         settle: Settle = Settle::UNIT, 0.0, Settle::RANGE,
-            "changes after which a sender skips the interval that mixes old and new packets",
+            "changes after which a sender ignores the interval that contains packets from before and after the change",
             "Zhang 2008, section VI.6.5 and VI.7.5 (per-adjustment), VI.6.3 and VI.8 (per-switch)";
         ignore: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "skip the mixed interval; off for figure 33(b)",
+            "ignore the interval with packets from before and after a change; off for figure 33(b)",
             "Zhang 2008, section VI.6.3";
         propose: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "propose increases first; off for figures 33(b) and 34(b)",
+            "propose an increase to routers before increasing the rate; off for figures 33(b) and 34(b)",
             "Zhang 2008, section VI.6.4";
         confirm: bool = Unit::Switch, 0.0, SWITCH_RANGE,
-            "accept a suggested bottleneck only after suggestions in two intervals",
-            "Levelflow: intervals of routers are not aligned, so single suggestions can be false; not in the paper";
+            "switch to another bottleneck only after it was suggested in two intervals",
+            "Levelflow: a single suggestion can be false, because intervals of routers are not aligned; not in the paper";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
-            "share of the capacity that a router aims to fill",
+            "target load of a link as a fraction of its capacity",
             "Zhang 2008, section VI.6.3, figures 33-36";
-        /// Control interval of routers; senders size packets by it.
+        /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
         /// Prices up to this magnitude count as zero.
         eps_p: f64 = EPS_P;
@@ -81,8 +81,8 @@ parameters! {
             "count at least one flow in an interval with a responsive packet",
             "Levelflow: a safety net that the paper does not have";
         hysteresis: bool = Unit::Switch, 0.0, SWITCH_RANGE,
-            "let the bottleneck report until another router is overloaded, or fuller and with a smaller share",
-            "Levelflow: by eq 135 alone the fullest router reports, whatever its share; not in the paper";
+            "report the current bottleneck until another router is overloaded, or has a larger price and a smaller share",
+            "Levelflow: in eq 135, the router with the largest price reports, even if its share is larger; not in the paper";
     }
 }
 
@@ -104,12 +104,12 @@ impl Params {
 }
 
 choices! {
-    /// Changes after which a sender skips the interval that mixes old and new packets.
+    /// Changes after which a sender ignores the interval that contains packets from before and after the change.
     pub enum Settle {
         /// After each change of rate, proposal or bottleneck.
         PerAdjustment = "per-adjustment",
-        /// After a change of bottleneck only. Steps then start from the rate that the acknowledged packet proposed, if
-        /// that rate was approved.
+        /// After a change of bottleneck. Each step starts from the rate that the acknowledged packet proposed, if this
+        /// rate was approved.
         PerSwitch = "per-switch",
     }
 }

@@ -1,4 +1,4 @@
-//! Router half: counts load and flows, and returns price and fair share.
+//! Router algorithm: measures the load and the number of flows, and reports price and fair share.
 
 use levelflow_units::{Duration, Rate};
 
@@ -11,8 +11,9 @@ const BYTE_BITS: u32 = 8;
 /// Fractional bits of the fixed-point sum of inter-packet times (`gap`), in seconds.
 const GAP_BITS: u32 = 44;
 
-/// Returns the price of a link, the signed loss rate `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity
-/// without load. Both arguments have the same unit.
+/// Returns the price of a link, `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity without load. The price
+/// of an overloaded link is its loss rate; the price of any other link is 0 or negative. Both arguments have the same
+/// unit.
 #[inline]
 #[must_use]
 pub fn price(load: f64, target: f64) -> f64 {
@@ -35,7 +36,7 @@ pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
     }
 }
 
-/// Router half of JetMax. Its state is three sums and the results of the last interval.
+/// Router of JetMax. Its state is three sums and the results of the last interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     target: f64,
@@ -56,8 +57,9 @@ impl Router {
     }
 
     /// Returns true if this router limits the flow more than the router named in the header (Zhang 2008, sections
-    /// VI.5.1 and VI.6.2): by the larger price or, where both are zero, by the smaller share. A router without a share,
-    /// since it is no flow's bottleneck, limits flows if it alone refuses their proposals.
+    /// VI.5.1 and VI.6.2). The larger price limits more. If both prices are zero, the smaller share limits more. A
+    /// router that is no flow's bottleneck has no share. It limits a flow only if it is the only router that refuses
+    /// the proposal.
     fn limits(&self, params: &RouterParams, header: &Header) -> bool {
         if header.suggested == 0 {
             return true;
@@ -81,9 +83,12 @@ impl Router {
         }
     }
 
-    /// Returns true if a router replaces the current bottleneck of a flow. Both are given by price and share. The
-    /// router replaces it if it is fuller and overloaded, if it is at least as full and has the smaller share, or if it
-    /// has no share and alone refuses the proposal.
+    /// Returns true if a router replaces the current bottleneck of a flow. `price` and `share` belong to the router,
+    /// `own_price` and `own_share` to the bottleneck. Any of these conditions suffices:
+    ///
+    /// - The router is overloaded and has the larger price.
+    /// - The router has the smaller share, and its price is larger or both prices are zero.
+    /// - The router has no share, and it is the only router that refuses the proposal.
     fn overrules(params: &RouterParams, (price, share): (f32, f32), (own_price, own_share): (f32, f32)) -> bool {
         let fuller = price > own_price;
         let tie = Self::is_zero(params, price) && Self::is_zero(params, own_price);
@@ -116,7 +121,7 @@ impl RouterLaw for Router {
         self.target = params.gamma * capacity.bps();
     }
 
-    /// Counts the load. Hops beyond the 255th do not report.
+    /// Counts the load. Routers after the 255th hop only count packets.
     #[inline]
     fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {
@@ -175,7 +180,7 @@ impl RouterLaw for Router {
         Rate::clamped(self.target)
     }
 
-    /// Returns the price; `-f32::MAX` after an interval without load.
+    /// Returns the price, or `-f32::MAX` after an interval without load.
     fn signal(&self) -> f64 {
         self.price.into()
     }

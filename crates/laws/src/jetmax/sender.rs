@@ -1,4 +1,4 @@
-//! Sender half: follows the fair share of its bottleneck, and proposes before it increases.
+//! Sender algorithm: follows the fair share of its bottleneck, and proposes an increase before it increases its rate.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -7,9 +7,9 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// Consecutive reports of another router, without a report of the bottleneck, after which a sender switches to that
-/// router. (Added by Levelflow. Without this limit, a sender far from its share would wait for ever for the
-/// stationarity that the tie rule requires.)
+/// Consecutive reports of another router after which a sender switches to that router. A report of the bottleneck
+/// resets the count. (Added by Levelflow. The tie rule requires a stationary rate. Without this limit, a sender far
+/// from its share would wait for ever.)
 const REPORTS_TO_SWITCH: u8 = 8;
 
 /// Returns the rate after one step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Both
@@ -20,13 +20,13 @@ pub fn step(tau: f64, rate: f64, share: f64) -> f64 {
     (1.0 - tau) * rate + tau * share
 }
 
-/// Sender half of JetMax.
+/// Sender of JetMax.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     largest: Bytes,
-    /// `x`, bit/s.
+    /// Rate `x`, bit/s.
     rate: f64,
-    /// `x+`, bit/s, at least `rate`.
+    /// Proposed rate `x+`, bit/s; at least `rate`.
     proposal: f64,
     /// `R_T`: hop of the bottleneck; 0 for none.
     bottleneck: u8,
@@ -36,9 +36,9 @@ pub struct Sender {
     mark: u32,
     /// Number of the newest acknowledged packet.
     acked: Option<u32>,
-    /// True if the next new interval of the bottleneck mixes packets from before and after the change.
+    /// True if the next interval of the bottleneck contains packets from before and after the change.
     mixed: bool,
-    /// Number of the newest interval that the bottleneck reported, mod 16.
+    /// Number of the last interval that the bottleneck reported, modulo 16.
     epoch: Option<u8>,
     suggestion: Option<Suggestion>,
     /// Last share that the bottleneck reported, bit/s.
@@ -56,7 +56,7 @@ struct Suggestion {
 }
 
 impl Sender {
-    /// Returns the proposal as a multiple of the rate.
+    /// Returns the proposal divided by the rate.
     #[inline]
     fn growth(&self) -> f64 {
         if self.proposal == self.rate {
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// Processes the report of a bottleneck interval that contains only packets from after the last change.
+    /// Processes the report of the bottleneck for an interval with only packets sent after the last change.
     fn adjust(&mut self, params: &Params, header: &Header) {
         if header.share >= f32::MAX {
             return;
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Halves the rate and resets the bottleneck when no ACKs arrive.
+    /// Halves the rate and forgets the bottleneck after the ACK timeout.
     fn check_ack_timeout(&mut self, params: &Params, now: Time) {
         if !self.silence.expires(now) {
             return;
@@ -158,7 +158,7 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate)
     }
 
-    /// Returns the packet size. Packets are smaller at low rates, so that routers receive enough per interval to
+    /// Returns the packet size. At low rates, packets are smaller. Routers then receive enough packets per interval to
     /// measure load and flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {

@@ -1,4 +1,4 @@
-//! JetMax against its equations, one mechanism at a time. The packet simulator tests JetMax in networks.
+//! Tests of each mechanism of JetMax against its equations. The tests of the packet simulator run JetMax in networks.
 
 mod closed_loop;
 
@@ -44,7 +44,7 @@ fn header(bottleneck: u8, virtual_size: f32, gap: f32) -> Header {
     }
 }
 
-/// Sender whose reports the test provides.
+/// Sender that receives its reports from the test.
 struct Desk {
     params: Both<JetMax>,
     sender: Sender,
@@ -75,7 +75,7 @@ impl Desk {
         self.sender.on_send(&self.params, self.now, &sent)
     }
 
-    /// Acknowledges a packet as router `hop`, after its interval `epoch`.
+    /// Acknowledges a packet with the report of router `hop` for its interval `epoch`.
     fn ack(&mut self, sent: &Header, hop: u8, epoch: u8, price: f32, share: f32) {
         let header = Header {
             suggested: hop,
@@ -169,7 +169,7 @@ fn a_rejected_proposal_is_made_anew_and_a_decrease_needs_no_approval() {
     assert_eq!(desk.rates(), (7680.0, 7680.0), "no share without responsive flows");
 }
 
-/// Returns a sender that is stationary at 1 Mb/s, with hop 1 of price zero as bottleneck.
+/// Returns a sender that is stationary at 1 Mb/s. Its bottleneck is hop 1, with price zero.
 fn stationary(changes: &[(&str, f64)]) -> Desk {
     let mut desk = Desk::new(&[changes, &[("initial_rate", 1e6)]].concat());
     for epoch in 0..3 {
@@ -256,8 +256,8 @@ fn patience_ends_after_eight_reports_of_another_router() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
 }
 
-/// Verifies that flows follow a link that is no flow's bottleneck and has a price just above zero. Otherwise the link
-/// would refuse proposals for ever.
+/// Verifies that flows follow a link with a price just above zero that is no flow's bottleneck. Without this rule, the
+/// link would refuse proposals for ever.
 #[test]
 fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
     let params = params(&[]);
@@ -289,8 +289,8 @@ fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
     assert_eq!(named([(other, 1.02), (own, 1.01)]), 2, "the bottleneck refuses, too");
 }
 
-/// Verifies that with `hysteresis` the bottleneck reports although another link is fuller, until that link is
-/// overloaded or also has the smaller share. The bottleneck is hop 2, with price -0.25 and share 8 Mb/s.
+/// Verifies that, with `hysteresis`, the bottleneck reports although another link has a larger price. The other link
+/// reports if it is overloaded or has the smaller share. The bottleneck has price -0.25 and share 8 Mb/s.
 #[test]
 fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
     let named = |switch: f64, price: f32, share: f32, first: bool| {
@@ -387,7 +387,7 @@ fn fifty_constant_flows_are_counted_to_one_and_a_half() {
     for round in 0..20_u32 {
         let mut router = router(&params, 1e9);
         for flow in 0..50_u32 {
-            // Periods from 9 to 11 ms, any phase, packets of any size.
+            // Periods from 9 to 11 ms; phases and packet sizes differ between flows.
             let period = 9.0 + 2.0 * f64::from((flow * 17 + round) % 50) / 50.0;
             let mut at = period * f64::from((flow * 29 + round * 7) % 50) / 50.0;
             while at < 100.0 {
@@ -423,8 +423,9 @@ fn a_clamped_count_is_at_least_one() {
     }
 }
 
-/// Compares with the additions that the paper counts: hop, proposed bytes and gap for a packet of a responsive flow;
-/// hop and proposed bytes for any other packet. A router holds only those sums and its last report.
+/// Verifies the additions per packet that the paper counts. For a packet of a responsive flow, they are hop, proposed
+/// bytes and gap. For other packets, they are hop and proposed bytes. The state of a router is these sums and its last
+/// report.
 #[test]
 fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);
@@ -475,8 +476,8 @@ proptest! {
         prop_assert_eq!(router.responsive + router.unresponsive, bytes << 8);
     }
 
-    /// Expects the router with the largest price. Among prices of zero, it is the router with the smallest share, and
-    /// among equal shares the first router.
+    /// Expects a report of the router with the largest price. Among routers with price zero, the router with the
+    /// smallest share reports. Among equal shares, the first router reports.
     #[test]
     fn the_path_names_its_tightest_router(
         loads in proptest::collection::vec((prop_oneof![0.0..2.0, 0.985..1.015], 1_u8..6), 1..9),

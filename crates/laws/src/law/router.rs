@@ -1,4 +1,4 @@
-//! Router half of a signalling, and the inputs that it receives.
+//! Router algorithm of a signalling, and its inputs.
 
 use core::fmt::Debug;
 
@@ -15,16 +15,16 @@ pub struct PortInfo {
     pub capacity: Rate,
 }
 
-/// A packet that arrives at an output port.
+/// Packet that arrives at an output port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arriving {
     /// Arrival time.
     pub now: Time,
     /// Size on the wire.
     pub size: Bytes,
-    /// Backlog that the packet finds, including the packet in service, in bytes.
+    /// Backlog before this arrival, including the packet in service, in bytes.
     pub queue: Bytes,
-    /// Backlog that the packet finds, including the packet in service, in packets.
+    /// Backlog before this arrival, including the packet in service, in packets.
     pub packets: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct PortView {
     pub queue: Bytes,
     /// Backlog including the packet in service, in packets.
     pub packets: u32,
-    /// Size of the packet in service, included in `queue`; zero if `queue` excludes it.
+    /// Size of the packet in service, if `queue` includes that packet; otherwise zero.
     pub in_service: Bytes,
     /// Bytes dropped since the end of the last control interval.
     pub dropped: Bytes,
@@ -70,7 +70,7 @@ impl PortView {
     }
 }
 
-/// Router half of a signalling, one instance per output port.
+/// Router algorithm of a signalling, one instance per output port.
 pub trait RouterLaw: Clone + Debug + PartialEq {
     /// See [`Signalling::Params`](super::Signalling::Params).
     type Params;
@@ -81,14 +81,14 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// Called when the line rate changes to `capacity`, above zero.
     fn on_capacity(&mut self, params: &Self::Params, capacity: Rate);
-    /// Called when a packet arrives, before the queue accepts or drops it. `header` is `None` for packets of other
-    /// signallings and for ACKs, which routers only count.
+    /// Called when a packet arrives, before the queue accepts or drops the packet. `header` is `None` for ACKs and for
+    /// packets of other signallings. Routers only count the bytes of these packets.
     fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
     /// Returns true if the router uses [`on_departure`](Self::on_departure).
     fn stamps_departures(&self) -> bool {
         false
     }
-    /// Called when a packet of this signalling that is not an ACK leaves the queue.
+    /// Called when a packet of this signalling leaves the queue; not called for ACKs.
     fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
     /// Returns the time between two calls of [`on_interval`](Self::on_interval).
     fn interval(&self, params: &Self::Params) -> Duration;
@@ -96,8 +96,7 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn on_interval(&mut self, params: &Self::Params, elapsed: Duration, port: &PortView);
     /// Returns the target load of the link.
     fn target(&self) -> Rate;
-    /// Returns the current feedback to senders; [`SignallingInfo::signal`](super::SignallingInfo::signal)
-    /// defines its kind.
+    /// Returns the current feedback to senders, of the type [`SignallingInfo::signal`](super::SignallingInfo::signal).
     fn signal(&self) -> f64;
     /// Returns the fair share of one flow, if the router computes it.
     fn share(&self) -> Option<Rate> {
@@ -105,7 +104,7 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     }
 }
 
-/// Router half of [`NoSignals`](super::NoSignals).
+/// Router of [`NoSignals`](super::NoSignals): does nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoRouter;
 

@@ -1,4 +1,4 @@
-//! Signalling: the part of a protocol that hosts and routers must agree on.
+//! Signalling: the header and the feedback algorithms that hosts and routers agree on.
 
 use core::fmt::Debug;
 
@@ -7,14 +7,15 @@ use crate::header::{Header, Layout, NoHeader};
 use crate::law::{Arrived, Signal};
 use crate::params::{ParamSpec, Parameters};
 
-/// Service of routers and receivers for senders: a packet header, the router half and the receiver half. A port runs
-/// one router per signalling, for the packets of all laws over it.
+/// Feedback to senders: a packet header, the router algorithm that changes the header, and the receiver algorithm that
+/// returns the header. A port runs one router per signalling. This router processes the packets of all laws with that
+/// signalling.
 pub trait Signalling: Debug + 'static {
-    /// Parameters of routers, validated when built.
+    /// Parameters of routers, validated on construction.
     type Params: Clone + Debug + PartialEq;
     /// Header of a packet.
     type Header: Copy + Debug + PartialEq;
-    /// Router half, one instance per output port; [`NoRouter`] if no router takes part.
+    /// Router algorithm, one instance per output port; [`NoRouter`] if routers send no feedback.
     type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
     /// Per-flow state of a receiver; `()` for none.
     type Receiver: Clone + Debug + Default + PartialEq;
@@ -24,8 +25,8 @@ pub trait Signalling: Debug + 'static {
     fn reflect(_receiver: &mut Self::Receiver, _arrived: &Arrived, header: &Self::Header) -> Self::Header {
         *header
     }
-    /// Applies [`reflect`](Self::reflect) in place, for the simulator. A signalling implements `reflect`; only
-    /// [`AnySignalling`](crate::AnySignalling) overrides this method.
+    /// Applies [`reflect`](Self::reflect) in place, for the simulator. Only [`AnySignalling`](crate::AnySignalling)
+    /// overrides this method; signallings implement `reflect` instead.
     #[inline]
     fn reflect_in_place(receiver: &mut Self::Receiver, arrived: &Arrived, header: &mut Self::Header) {
         *header = Self::reflect(receiver, arrived, header);
@@ -43,13 +44,13 @@ pub trait WireSignalling: Signalling<Header: Header, Params: Parameters> {
 pub struct SignallingInfo {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// Unique number on the wire; 0 if no router takes part.
+    /// Unique number on the wire; 0 if routers send no feedback.
     pub number: u8,
-    /// Kind of the value that routers write, and of [`RouterLaw::signal`].
+    /// Type of the feedback that routers write into headers and return from [`RouterLaw::signal`].
     pub signal: Signal,
     /// Layout of the header.
     pub header: Layout,
-    /// Router work per packet, in arithmetic operations.
+    /// Cost of a router per packet, in arithmetic operations.
     pub cost: &'static str,
     /// Router properties that data planes and tools need.
     pub routers: RouterInfo,
@@ -58,7 +59,7 @@ pub struct SignallingInfo {
 }
 
 impl SignallingInfo {
-    /// Returns true if routers on the path take part.
+    /// Returns true if routers send feedback.
     #[must_use]
     pub const fn is_explicit(&self) -> bool {
         self.number != 0
@@ -74,8 +75,8 @@ impl SignallingInfo {
 /// Router properties that data planes and tools need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouterInfo {
-    /// Counters in the kernel's data path; `None` if the kernel cannot do the per-packet work of these routers
-    /// ([`Offload`](crate::offload::Offload)).
+    /// Counters of the kernel for [`Offload`](crate::offload::Offload); `None` if the kernel cannot run the per-packet
+    /// code of these routers.
     pub kernel: Option<Counting>,
     /// Parameter that sets the control interval of routers; `None` if routers choose it.
     pub interval: Option<&'static str>,
@@ -83,12 +84,12 @@ pub struct RouterInfo {
     pub utilisation: Option<&'static str>,
 }
 
-/// Kind of counters of a data path outside Rust.
+/// Counters of a data path outside Rust, such as the kernel's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// One set of integer counters per CPU. Their sum does not depend on the packet order.
     PerProcessor,
-    /// One shared state under a lock, since sums of floats depend on the packet order.
+    /// One shared state under a lock, because sums of floats depend on the packet order.
     Locked,
 }
 

@@ -27,25 +27,25 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "interval",
         mask: INTERVAL as u32,
-        doc: "code n of the longest control interval of the routers passed, which is at most 100 ms times 2^((n - 34)/2)",
+        doc: "code n of the longest control interval of the routers passed; n is an interval of 100 ms times 2^((n - 34)/2), rounded up",
     },
 ]);
 
 header! {
-    /// Fields of a Level packet. Hops count Level routers from the sender, from 1; 0 is none.
+    /// Fields of a Level packet. A hop is the position of a Level router on the path, counted from 1; 0 is none.
     #[repr(Rust, packed)]
     pub struct Header {
-        flags: u8 = FLAGS, Router, "as below";
+        flags: u8 = FLAGS, Router, "see the table of bits";
         hop: u8 = Values::Number, Router, "routers passed so far";
         limit: u8 = Values::Number, Sender, "hop of `lowest`";
         new_limit: u8 = Values::Number, Router, "hop of `new_lowest`";
-        lowest: f32 = Values::MAGNITUDE, Sender, "lowest level on the path, as last acknowledged, bit/s; 3.4e38 before";
-        second: f32 = Values::MAGNITUDE, Sender, "lowest level of the other hops, bit/s; 3.4e38 without any";
-        new_lowest: f32 = Values::MAGNITUDE, Router, "lowest level so far, bit/s; 3.4e38 before any router";
-        new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
-        proposal: f32 = Values::MAGNITUDE, Sender, "requested rate, or the present rate, bit/s";
-        gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
-        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, in units of 8 ns; all ones for that or more";
+        lowest: f32 = Values::MAGNITUDE, Sender, "lowest level on the path, from the last ACK, bit/s; 3.4e38 before the first ACK";
+        second: f32 = Values::MAGNITUDE, Sender, "lowest level of the hops other than `limit`, from the last ACK, bit/s; 3.4e38 without other hops";
+        new_lowest: f32 = Values::MAGNITUDE, Router, "lowest level of the hops passed, bit/s; 3.4e38 before the first router";
+        new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the hops passed other than `new_limit`, bit/s; 3.4e38 without other hops";
+        proposal: f32 = Values::MAGNITUDE, Sender, "requested rate, bit/s; the current rate without a request";
+        gap: f32 = Values::MAGNITUDE, Sender, "packet size divided by the rate, s";
+        queued: [u8; 3] = Values::Number, Router, "queueing delay at the Level routers passed, in units of 8 ns; saturates at all ones";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -61,7 +61,7 @@ impl Header {
         self.flags & ACK != 0
     }
 
-    /// Returns true if proposals exceeded the capacity of a link on the path in its last interval.
+    /// Returns true if a link on the path had proposals above its capacity in its last interval.
     #[inline]
     #[must_use]
     pub fn is_refused(&self) -> bool {
@@ -87,7 +87,7 @@ impl Header {
         self.flags |= REFUSED;
     }
 
-    /// Returns the limit of all hops except `hop`, in bit/s.
+    /// Returns the lowest level of all hops except `hop`, in bit/s.
     #[inline]
     pub(super) fn elsewhere(&self, hop: u8) -> f32 {
         if hop == self.limit { self.second } else { self.lowest }
@@ -105,7 +105,7 @@ impl Header {
         }
     }
 
-    /// Returns the arrival time that a packet arriving now would have without queues.
+    /// Returns the arrival time without queueing delay of a packet that arrives now.
     #[inline]
     pub(super) fn unqueued(&self, now: Time) -> Time {
         Time::from_ps(now.as_ps().saturating_sub(self.units() * PS_PER_UNIT))
@@ -143,7 +143,7 @@ fn interval(code: u8) -> f64 {
         }
 }
 
-/// Returns the code of this interval, or of the next longer one that has a code.
+/// Returns the code of the shortest interval that has a code and is at least `seconds` long.
 pub(super) fn shortest_above(seconds: f64) -> u8 {
     (0..INTERVAL)
         .find(|code| interval(*code) >= seconds)

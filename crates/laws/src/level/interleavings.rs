@@ -1,11 +1,13 @@
-//! All orders in which routers close intervals and packets pass hops, on networks small enough to enumerate.
+//! Model checking of Level on small networks: all orders in which routers end intervals and packets pass hops.
 //!
-//! A state contains the threshold and level of each link. For each flow it contains the sender's state, the packet in
-//! flight and the value that each router last read from it. Each link and each flow can act in every state. A link
-//! takes a step of [`fill`]. A flow's packet passes its next hop or, after the last hop, returns as an ACK and is sent
-//! anew. A schedule in which every actor acts again and again ends in a strongly connected component of the state graph
-//! that contains an edge of each actor. So levels converge to max-min fairness in any order exactly if each such
-//! component is at max-min fairness.
+//! A state contains the threshold and the level of each link. For each flow, the state contains the packet in flight
+//! and the limit that each router last read from a packet. Each link and each flow can act in every state. A link takes
+//! a step of [`fill`]. The packet of a flow passes its next hop. After the last hop, the packet returns as an ACK, and
+//! the sender sends the next packet.
+//!
+//! In a fair schedule, every actor acts infinitely often. A fair schedule ends in a strongly connected component of the
+//! state graph with an edge of each actor. Levels therefore converge to max-min fairness in any order exactly if all
+//! states of these components are max-min fair.
 
 use std::collections::HashMap;
 use std::vec::Vec;
@@ -14,19 +16,19 @@ use super::tests::{Links, unsent};
 use super::{Census, Header, fill, smoothed};
 use crate::testing::max_min;
 
-/// Precision of the values that routers write, in bits. It is so small that rounding errors do not split a state in
-/// two.
+/// Precision of the values that routers write, in bits. With this low precision, rounding errors do not create
+/// different states.
 const KEPT_BITS: u32 = 8;
 
-/// Computes the level that a link announces, from the last announced level and the bounds of the last two steps.
+/// Rule for the reported level of a link, from the last reported level and the bounds of the last two steps.
 type Announce = fn(f64, [f64; 2]) -> f64;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Flow {
     packet: Header,
-    /// Number of hops that the packet has passed; one more than the path has if the ACK is in flight.
+    /// Number of hops that the packet has passed.
     passed: usize,
-    /// Limit of the other links of the path, as last read by each router.
+    /// Limit at the other links of the path, as last read by each router.
     elsewhere: Vec<f32>,
 }
 
@@ -78,7 +80,7 @@ impl State {
         links.chain(self.flows.iter().flat_map(flow)).collect()
     }
 
-    /// Returns the state after an action of a link or, for higher numbers, of a flow.
+    /// Returns the state after an action. The first actors are the links, and the next actors are the flows.
     fn after(&self, network: &Links, actor: usize, announce: Announce) -> Self {
         let mut next = self.clone();
         match actor.checked_sub(self.levels.len()) {
@@ -172,7 +174,7 @@ impl Graph {
         graph
     }
 
-    /// Returns the strongly connected component of each state (Tarjan).
+    /// Returns the number of the strongly connected component of each state (Tarjan's algorithm).
     fn components(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let count = self.states.len();
@@ -217,7 +219,7 @@ impl Graph {
         component
     }
 
-    /// Returns the states in which a fair schedule can stay for ever.
+    /// Returns the states that a fair schedule can visit infinitely often.
     fn last(&self) -> Vec<usize> {
         let component = self.components();
         let actors = self.next[0].len();
@@ -232,7 +234,7 @@ impl Graph {
     }
 }
 
-/// Checks all interleavings from levels and thresholds of either a tenth of the target or the whole target.
+/// Checks all interleavings. Each initial level and threshold is either the target or a tenth of the target.
 fn check(network: &Links, announce: Announce) {
     let links = network.targets.len();
     let starts = (0..1_usize << (2 * links)).map(|choice| {
@@ -261,7 +263,7 @@ fn check(network: &Links, announce: Announce) {
     }
 }
 
-/// Returns all networks of `links` links and `flows` flows: all multisets of paths.
+/// Returns all networks of `links` links and `flows` flows. Their paths are all multisets of sets of links.
 fn networks(links: usize, flows: usize, targets: &[f64]) -> Vec<Links> {
     let paths: Vec<Vec<usize>> = (1..1_usize << links)
         .map(|set| (0..links).filter(|l| set >> l & 1 == 1).collect())
@@ -300,7 +302,7 @@ fn steps_in_any_order_end_at_max_min_fairness() {
     }
 }
 
-/// Leaves out two flows over both links, which have too many states for a test with smoothing.
+/// Omits networks with two flows over both links. With smoothing, these networks have too many states for a test.
 #[test]
 fn smoothed_levels_in_any_order_end_at_max_min_fairness() {
     let across = |network: &Links| network.paths.iter().filter(|path| path.len() == 2).count();

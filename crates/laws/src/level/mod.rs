@@ -1,9 +1,9 @@
 //! Level: max-min fair rates on networks, without per-flow state at routers and without packet loss (Levelflow).
 //!
-//! A router computes the level to which its flows fill the link, as water fills a vessel. Each flow takes this level,
-//! or its limit at the *other* links of its path if that is lower. Headers carry the two lowest levels of a path, so
-//! that each router can compute the limit of the other links. Senders follow the lowest level, and propose an increase
-//! before they make it.
+//! Routers compute max-min fairness by water-filling: a router computes the level at which its flows fill the link. The
+//! rate of a flow is the lower of this level and its limit at the *other* links of its path. Headers carry the two
+//! lowest levels of a path. From these levels, each router computes the limit at the other links. Senders follow the
+//! lowest level, and propose an increase before they increase their rate.
 
 mod header;
 #[cfg(test)]

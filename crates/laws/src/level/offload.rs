@@ -1,14 +1,16 @@
-//! Words for a data path, and its counters. The words are the level, 1 if proposals exceed the capacity, the threshold
-//! of this interval, the threshold of the previous interval, the code of the interval, the transmission time of a byte
-//! in 2^-10 ps, and the length of the interval in ps.
+//! Words and counters of a data path outside Rust.
 //!
-//! The counters are seven words for the current interval, then seven for the previous interval, counted since its
-//! start. They are the complement of the first packet's arrival time in ps, other bits, proposed bits, gaps, gaps of
-//! flows below, bits of flows below, and the extreme limits. Of the extreme limits, the low half is the largest below,
-//! and the high half is the smallest above, XORed with the bits of `f32::MAX`. An interval without a packet has zeros.
-//! The next word is the time at which the modelled transmitter has sent all packets that arrived, in ps.
+//! The words are, in order: the level, 1 if proposals exceed the capacity, the threshold of this interval, the
+//! threshold of the previous interval, the code of the interval, the transmission time of a byte in 2^-10 ps, and the
+//! length of the interval in ps.
 //!
-//! Packets that arrive between two sets of words belong to the previous interval, which is closed one interval later.
+//! The counters are seven words for the current interval, seven words for the previous interval, and the time at which
+//! the modelled transmitter becomes idle, in ps. The seven words of an interval are, in order: the complement of the
+//! arrival time of its first packet in ps, other bits, proposed bits, gaps, gaps of flows below, bits of flows below,
+//! and the extreme limits. The low half of the extreme limits is the largest limit below. Their high half is the
+//! smallest limit above, XORed with the bits of `f32::MAX`. All words of an interval without packets are zero.
+//!
+//! The sums of an interval are evaluated one interval later, because packets of the next interval still add to them.
 
 use levelflow_units::{Bytes, Time};
 
@@ -16,7 +18,7 @@ use super::router::Sums;
 use super::{Router, RouterParams};
 use crate::offload::{Counts, Offload, Words};
 
-/// Words of an interval.
+/// Counters per interval, in words.
 const WORDS_PER_INTERVAL: usize = 7;
 
 impl Offload for Router {

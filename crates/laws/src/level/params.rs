@@ -10,26 +10,26 @@ const INTERVAL: ParamSpec = row!(
     Unit::Duration,
     0.1,
     (1e-6, 100.0),
-    "control interval of routers; senders size packets by it",
-    "that of JetMax, Zhang 2008, section VI.6.1"
+    "control interval of routers; senders use it to choose packet sizes",
+    "value of JetMax, Zhang 2008, section VI.6.1"
 );
 
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// Control interval of routers; senders size packets by it.
+        /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
             "as JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
+            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
             "as JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
-            "smallest sized packet, headers included",
-            "room for an IP header and the header of Level";
+            "smallest packet size of slow senders, headers included",
+            "an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets a slow sender tries to send per interval by making them smaller; 0 keeps full size",
+            "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
             "as JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
@@ -37,12 +37,12 @@ parameters! {
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
         gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
-            "share of the capacity that a router aims to fill; the rest is headroom for flows that begin unannounced",
+            "target load of a link as a fraction of its capacity; the remaining capacity is headroom for new flows",
             "Levelflow";
-        /// Control interval of routers; senders size packets by it.
+        /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
     }
 }

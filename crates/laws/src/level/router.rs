@@ -1,4 +1,4 @@
-//! Router half: computes the level at which its flows fill the link.
+//! Router algorithm: computes the level at which its flows fill the link.
 
 use levelflow_units::{Duration, Rate, Time};
 
@@ -14,18 +14,18 @@ const GAP_BITS: u32 = 44;
 const PS_PER_SEC: f64 = 1e12;
 /// Fractional bits of the fixed-point transmission time of a byte, in ps.
 const PS_BITS: u32 = 10;
-/// Limit on the transmission time of a byte, reached at 466 bit/s. Its product with a megabyte does not overflow.
-/// Queueing delays are limited to one interval in any case.
+/// Largest transmission time of a byte, reached at 466 bit/s. With this limit, the transmission time of a megabyte does
+/// not overflow. The limit has no other effect, because queueing delays are at most one interval.
 const MAX_TIME_PER_BYTE: u64 = u64::MAX >> 20;
 
-/// Relative change of the level below which only a fraction of the step is applied, since the change may be noise.
-/// Arrivals jitter, and the level of a few flows depends on the capacity left by many others.
+/// Relative change of the level below which the router applies only a fraction of the step. Small changes may be noise
+/// from the jitter of arrivals. The noise is large if many flows leave a small capacity to a few flows.
 const DAMPING_RANGE: f64 = 0.125;
-/// Fraction of the step that is applied within [`DAMPING_RANGE`].
+/// Fraction of a step below [`DAMPING_RANGE`] that is applied.
 const DAMPING_GAIN: f64 = 0.25;
 
-/// Flow counts at the end of an interval. A flow is *below* if the other links of its path limit it to less than the
-/// last threshold. All rates have the same unit.
+/// Flow counts at the end of an interval. A flow is *below* if its limit at the other links of its path is less than
+/// the last threshold. All rates have the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Census {
     /// Number of flows.
@@ -34,18 +34,19 @@ pub struct Census {
     pub few: f64,
     /// Sum of the limits of the flows below.
     pub below: f64,
-    /// Largest limit of a flow below; 0 if there is none.
+    /// Largest limit of the flows below; 0 without flows below.
     pub largest: f64,
-    /// Smallest limit, at other links, of a flow that is not below; infinity if there is none.
+    /// Smallest limit at other links of the flows that are not below; infinity without such flows.
     pub least_above: f64,
 }
 
-/// Computes one step towards the level at which flows fill a link to `target`. Returns the next threshold and an upper
+/// Computes one step towards the level at which flows fill a link to `target`. This level is the solution of `sum
+/// min(e, level) = target`, where `e` is the limit of a flow at other links. Returns the next threshold and an upper
 /// bound of the solution.
 ///
-/// From any threshold, the first step ends at or below the solution of `sum min(e, level) = target`. The next steps
-/// rise to the solution, since they are Newton steps on a concave function. A step that shows that flows were on the
-/// wrong side of the threshold may end below the solution. Any other step is also the upper bound.
+/// From any threshold, the first step ends at or below the solution. The next steps rise to the solution, because they
+/// are Newton steps on a concave function. A step may end below the solution if flows were on the wrong side of the
+/// threshold. The result of any other step is also the upper bound.
 #[inline]
 #[must_use]
 pub fn fill(target: f64, census: &Census) -> (f64, f64) {
@@ -70,8 +71,8 @@ pub fn fill(target: f64, census: &Census) -> (f64, f64) {
     (threshold, bound.max(threshold).min(target))
 }
 
-/// Computes the level that a router announces, from the last announced level and the bounds of the last two steps. Each
-/// is an upper bound of the solution, and noise raises only one of them at a time.
+/// Computes the next level that a router reports, from the last reported level and the bounds of the last two steps.
+/// Each bound is an upper bound of the solution. Noise usually raises only one of the two bounds.
 #[inline]
 #[must_use]
 pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
@@ -84,32 +85,32 @@ pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
     }
 }
 
-/// Router half of Level.
+/// Router of Level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     capacity: f64,
     target: f64,
     pub(super) sums: Sums,
-    /// Sums of the previous interval, which packets of the current interval complete.
+    /// Sums of the previous interval. Packets of the current interval still add to these sums.
     pub(super) last: Sums,
     pub(super) level: f32,
     pub(super) refuses: bool,
-    /// Code of the router's interval in headers.
+    /// Code of the router's control interval in headers.
     pub(super) interval: u8,
-    /// Upper bound found by the last step, in bit/s.
+    /// Upper bound of the solution from the last step, in bit/s.
     bound: f64,
     /// Transmission time of a byte, in 2^-10 ps.
     pub(super) byte_time: u64,
-    /// Time at which the modelled transmitter has sent all packets that arrived.
+    /// Time at which the modelled transmitter becomes idle.
     pub(super) free_at: Time,
 }
 
-/// Sums over the packets of an interval. They are integers, so that the order of addition does not matter.
+/// Sums over the packets of an interval. Sums of integers do not depend on the order of packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sums {
-    /// Arrival time of the first packet, at which the interval begins.
+    /// Start of the interval: arrival time of its first packet.
     pub(super) start: Option<Time>,
-    /// Threshold in bit/s: flows with a smaller limit at other links are below.
+    /// Threshold, bit/s. Flows with a smaller limit at other links are *below*.
     pub(super) threshold: f32,
     /// Other traffic, in units of 2^-8 bits.
     pub(super) other: u64,
@@ -119,11 +120,11 @@ pub(super) struct Sums {
     pub(super) gaps: u64,
     /// Sum of `gap` over packets of flows below, in units of 2^-44 s.
     pub(super) gaps_below: u64,
-    /// Sum of limit times `gap` over packets of flows below, in units of 2^-8 bits.
+    /// Sum of the limit times `gap` over packets of flows below, in units of 2^-8 bits.
     pub(super) below: u64,
-    /// Largest limit of a flow below, bit/s.
+    /// Largest limit of the flows below, in bit/s.
     pub(super) largest: f32,
-    /// Smallest limit, at other links, of a flow that is not below, in bit/s.
+    /// Smallest limit at other links of the flows that are not below, in bit/s.
     pub(super) least_above: f32,
 }
 
@@ -142,7 +143,7 @@ impl Sums {
         }
     }
 
-    /// Counts a flow for `gap` seconds, the time that its packet represents.
+    /// Counts the flow of a packet for `gap` seconds, the time between this packet and the previous packet of the flow.
     #[inline]
     fn count(&mut self, gap: f32, proposal: f32, elsewhere: f32) {
         let time = fixed(gap, GAP_BITS);
@@ -195,7 +196,7 @@ impl RouterLaw for Router {
         self.byte_time = byte_time(self.capacity);
     }
 
-    /// Counts a packet. At hops beyond the 255th, the packet counts as other traffic.
+    /// Counts a packet. After the 255th hop, packets count as other traffic.
     #[inline]
     fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
@@ -211,8 +212,9 @@ impl RouterLaw for Router {
         };
         header.hop = hop;
         let elsewhere = header.elsewhere(hop);
-        // A packet represents the time since the previous packet of its flow. Part of that time may lie in the previous
-        // interval. Queueing delay is subtracted, so that the sender's pace counts.
+        // A packet counts its flow for the time since the previous packet of that flow. A part of this time may belong
+        // to the previous interval. The router subtracts queueing delays, because they change the distances between the
+        // packets of a paced sender.
         let into = header.unqueued(packet.now).since(start).as_secs_f64() as f32;
         let gap = if header.gap <= into { header.gap } else { into };
         self.sums.count(gap, header.proposal, elsewhere);
@@ -260,8 +262,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Queues a packet at a modelled transmitter of the link's capacity. Returns its queueing delay, at most one
-    /// interval.
+    /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay of
+    /// the packet, at most one interval.
     #[inline]
     fn queue(&mut self, params: &RouterParams, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);
@@ -274,7 +276,7 @@ impl Router {
         wait
     }
 
-    /// Processes the sums of an interval that lasted `secs` seconds. Returns the next threshold.
+    /// Processes the sums of an interval of `secs` seconds. Returns the next threshold.
     fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;

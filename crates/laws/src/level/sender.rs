@@ -1,4 +1,4 @@
-//! Sender half: follows the lowest level of its path, and proposes before it increases.
+//! Sender algorithm: follows the lowest level of its path, and proposes an increase before it increases its rate.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -7,11 +7,11 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// Time, in control intervals, after which each router has closed an interval that contained only the proposal. Routers
-/// with late timers may close theirs late.
+/// Time in control intervals until a proposal is decided. Each router has then completed an interval with only packets
+/// that carried the proposal. The fraction allows for late timers of routers.
 const CONFIRMATION_INTERVALS: f64 = 3.1;
 
-/// Sender half of Level.
+/// Sender of Level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     largest: Bytes,
@@ -19,9 +19,9 @@ pub struct Sender {
     rate: f64,
     /// Requested rate, bit/s; at least `rate`.
     proposal: f64,
-    /// Time at which the proposal was last raised; `None` until a packet has carried it.
+    /// Time at which the first packet with the current proposal was sent; `None` before that packet.
     since: Option<Time>,
-    /// Hop and levels of the last ACK.
+    /// Hop and levels from the last ACK.
     limit: u8,
     lowest: f32,
     second: f32,
@@ -43,8 +43,8 @@ impl Sender {
         (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
     }
 
-    /// Returns true if each router had closed an interval that contained only the proposal when the acknowledged packet
-    /// passed it.
+    /// Returns true if the routers have decided on the proposal. Each router had then completed an interval with only
+    /// the proposal before the acknowledged packet passed.
     fn is_decided(&self, params: &Params, now: Time) -> bool {
         let closed = Duration::from_secs_f64(CONFIRMATION_INTERVALS * params.interval.as_secs_f64().max(self.interval))
             .and_then(|wait| wait.checked_add(self.silence.rtt));
@@ -80,8 +80,8 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate)
     }
 
-    /// Returns the packet size. Packets are smaller at low rates, so that routers receive enough per interval to count
-    /// flows.
+    /// Returns the packet size. At low rates, packets are smaller. Routers then receive enough packets per interval to
+    /// count flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
         params.sizing().size(self.largest, self.rate())

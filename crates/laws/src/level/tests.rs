@@ -14,7 +14,7 @@ fn params() -> Both<Level> {
     both(&[])
 }
 
-/// Returns the level at which a link is full, by sorting; `None` if it never is.
+/// Returns the level at which flows fill a link, computed by sorting; `None` if the flows cannot fill the link.
 fn full_at(target: f64, others: &[f64]) -> Option<f64> {
     let mut sorted = others.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -63,22 +63,22 @@ proptest! {
     }
 }
 
-/// Updates in which the relative error of a level falls from an eighth to 1e-6.
+/// Updates until the relative error of a level falls from an eighth to 1e-6.
 const LAST_EIGHTH: usize = 41;
 
-/// Network of links, each of which receives the levels of other links late.
+/// Network of links. Each link receives the levels of other links with a delay.
 #[derive(Debug, Clone)]
 pub(super) struct Links {
     pub(super) targets: Vec<f64>,
-    /// Links of each flow, in order.
+    /// Links of each flow, in the order of its path.
     pub(super) paths: Vec<Vec<usize>>,
-    /// Delay from one link to the next on each path, and of the returning ACK, in steps.
+    /// Delay per hop of each path, in steps. ACKs need the delay of the whole path.
     pub(super) delay: usize,
 }
 
 impl Links {
-    /// Returns the rates after `steps` steps. `start` holds the initial levels and thresholds, relative to the targets.
-    /// A link that sleeps in a step keeps its level.
+    /// Returns the rates after `steps` steps. `start` contains the initial levels and thresholds, relative to the
+    /// targets. A link that `sleeps` in a step keeps its level.
     fn run(&self, steps: usize, start: &[f64], sleeps: impl Fn(usize, usize) -> bool) -> Vec<f64> {
         let links = self.targets.len();
         let mut thresholds: Vec<f64> = (0..links)
@@ -144,8 +144,8 @@ proptest! {
         sleepy in 0_usize..4,
     ) {
         let (fair, depth) = max_min(&network.targets, &network.paths);
-        // README.md: a round trip, at most k + 3 updates and the last eighth per level k. No link misses two updates in
-        // a row.
+        // Bound from README.md: level k takes a round trip, at most k + 3 updates, and `LAST_EIGHTH` updates. No link
+        // misses two updates in a row, which doubles the number of steps.
         let round_trip = 2 * network.delay * 4;
         let steps: usize = (0..=depth).map(|k| round_trip + 1 + 2 * (k + 3 + LAST_EIGHTH)).sum();
         let rates = network.run(steps, &start, |step, link| sleepy > 0 && step % 2 == 0 && (step + link) % (sleepy + 1) == 0);
@@ -171,8 +171,8 @@ pub(super) fn unsent() -> Header {
     }
 }
 
-/// Passes packets of `flows` at a constant pace for `intervals` intervals. A flow is given by the time of its first
-/// packet, its inter-packet time in seconds, and its header.
+/// Passes packets of `flows` to a router at a constant pace, for `intervals` intervals. Each flow is the time of its
+/// first packet, its inter-packet time in seconds, and its header.
 fn pass(router: &mut Router, params: &Both<Level>, flows: &[(f64, f64, Header)], intervals: usize) {
     let length = params.interval.as_secs_f64();
     for n in 0..intervals {
@@ -199,7 +199,7 @@ fn pass(router: &mut Router, params: &Both<Level>, flows: &[(f64, f64, Header)],
     }
 }
 
-/// Counts flows in a case in which counting packets per interval has an error of up to a tenth.
+/// Counts flows exactly, although the number of packets per interval varies by up to a tenth.
 #[test]
 fn flows_at_a_constant_pace_are_counted_exactly() {
     let params = params();
@@ -213,7 +213,8 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
     }
 }
 
-/// Sends flows at a constant pace through a queue; returns the level of the link behind it.
+/// Sends flows at a constant pace through a queue. Returns the level of the link after the queue. `timed` keeps the
+/// queueing delays in headers.
 fn level_behind_a_queue(timed: bool) -> f64 {
     let (params, capacity) = (params(), 3.2e6);
     let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params.routers, &port(1, capacity)));
@@ -258,7 +259,8 @@ fn queues_on_the_way_leave_counts_exact() {
     assert!(error.abs() > 1e-3, "no packet was queued: {error}");
 }
 
-/// Verifies that a second packet waits for the first one, and at a slow link for at most an interval.
+/// Verifies the queueing delay of a second packet: the transmission time of the first packet, and at most one interval
+/// at a slow link.
 #[test]
 fn headers_add_up_waits_as_far_as_they_can() {
     let params = params();
@@ -303,7 +305,7 @@ fn a_router_gives_what_flows_with_less_elsewhere_leave() {
         6,
     );
     close(router.signal(), (9.5e6 - 1e6) / 2.0, 1e-5);
-    // The hop that the last ACK names reads the second level, which is above its own.
+    // The hop named by the last ACK reads the second level, which is above the level of the hop.
     let own = Header {
         limit: 1,
         lowest: 1e6,
@@ -362,7 +364,7 @@ fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     close(header.new_second.into(), 2.85e6, 1e-6);
 }
 
-/// Sender whose path and ACKs the test provides.
+/// Sender that receives its ACKs from the test.
 struct Desk {
     params: Both<Level>,
     sender: Sender,
@@ -462,7 +464,7 @@ fn a_sender_waits_for_the_longest_interval_of_the_path() {
     }
 }
 
-/// Compares with JetMax, whose six steps to 1 % take 2.4 s here; see JetMax's test of the same path.
+/// Compares with JetMax, which needs six steps and 2.4 s to reach 1 % on this path; see `jetmax/tests/closed_loop.rs`.
 #[test]
 fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {

@@ -1,4 +1,4 @@
-//! Comparison of the laws with a data path that uses only the words.
+//! Comparison of routers with a data path that has only the words of the law.
 
 use std::vec::Vec;
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::law::{Arriving, PortInfo, PortView};
 use crate::{AnyHeader, AnyRouter, AnyRouterParams, WireSignalling, emkc, jetmax, level, maxnet, rcp, xcp};
 
-/// Maps the bits of a float to an integer of the same order; 0 and -0 are equal.
+/// Maps the bits of floats to integers in the same order. 0 and -0 map to the same integer.
 fn order(bits: u32) -> u32 {
     match bits {
         0 | 0x8000_0000 => 0x8000_0000,
@@ -37,13 +37,13 @@ struct DataPath {
     law: u8,
     words: Words,
     count: Counts,
-    /// Index of the first counter that is kept over intervals.
+    /// Index of the first counter that is not reset after an interval.
     kept: usize,
-    /// Positive and negative pool of XCP; each pool is followed by its allotment per unit.
+    /// Pools of XCP: positive pool, its allotment per unit, negative pool, its allotment per unit.
     pools: [f64; 4],
-    /// Number of intervals that have begun since the newest packet.
+    /// Number of intervals started since the last packet.
     idle: u64,
-    /// Thresholds of Level, for the interval of the newest packet and for the previous interval.
+    /// Thresholds of Level, for the interval of the last packet and for the previous interval.
     thresholds: [f32; 2],
 }
 
@@ -315,7 +315,7 @@ struct Interval {
     view: PortView,
 }
 
-/// Generates floats for a header, with edge cases more often than at random.
+/// Generates floats for a header. Edge cases are frequent.
 fn floats() -> impl Strategy<Value = u32> {
     let edges = [
         0.0,

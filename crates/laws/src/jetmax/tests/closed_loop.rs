@@ -55,7 +55,7 @@ fn flows_of_any_rtt_share_alike_and_never_overload() {
     assert!(wire.peak < 1.02e7, "{}", wire.peak);
 }
 
-/// Reproduces figure 34(b): a joining flow takes its share before the other flows release it.
+/// Reproduces figure 34(b): a new flow takes its share before the other flows reduce their rates.
 #[test]
 fn without_proposals_a_joiner_overloads_the_link_by_half() {
     let mut wire = network(&[("propose", 0.0)], 1e7);
@@ -67,7 +67,7 @@ fn without_proposals_a_joiner_overloads_the_link_by_half() {
     assert!((price(wire.peak, 1e7) - 0.33).abs() < 0.02, "{}", wire.peak);
 }
 
-/// Reproduces figure 33(b): a flow that becomes responsive late in an interval counts as a fraction of a flow.
+/// Reproduces figure 33(b): a flow that becomes responsive late in an interval is counted as a fraction of a flow.
 #[test]
 fn without_the_ignore_rule_a_flow_alone_overshoots() {
     let peak = |ignore: f64, phase: u64| {
