@@ -9,7 +9,7 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "brake",
         mask: BRAKE as u32,
-        doc: "set if a router on the path brakes; clear if all accelerate",
+        doc: "1: a router passed signals brake; 0: all routers passed signal accelerate",
     },
     Bits {
         name: "seen",
@@ -19,9 +19,9 @@ const SIGNAL: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// Header of an ABC packet. The paper has the bit in the ECN field of IP (section 5.1.2).
+    /// Header of an ABC packet. In the paper, the brake bit is in the ECN field of IP (section 5.1.2).
     pub struct Header {
-        signal: u8 = SIGNAL, Router, "as below";
+        signal: u8 = SIGNAL, Router, "see the table of bits";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -30,7 +30,7 @@ header! {
 }
 
 impl Header {
-    /// Header as a sender writes it: accelerate.
+    /// Header that a sender writes: accelerate.
     pub const UNSET: Self = Self { signal: 0 };
 
     /// Returns true if a router on the path set the brake.
@@ -46,7 +46,7 @@ impl Header {
         self.signal |= SEEN;
     }
 
-    /// Sets the brake, which no later router clears.
+    /// Sets the brake. No later router clears it.
     #[inline]
     pub(super) fn brake(&mut self) {
         self.signal |= BRAKE;

@@ -1,5 +1,5 @@
-//! ABC: accelerate-brake control. With one bit per packet, a router lets the sender release two packets per ACK
-//! (accelerate) or none (brake).
+//! ABC: accelerate-brake control. Routers signal one bit per packet. The sender reacts to the ACK with two packets
+//! (accelerate) or with no packet (brake).
 //!
 //! Source: P. Goyal, A. Agarwal, R. Netravali, M. Alizadeh, H. Balakrishnan, "ABC: a simple explicit congestion
 //! controller for wireless networks" (NSDI 2020), sections 3 and 4.
@@ -48,7 +48,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// ABC law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Abc;
 

@@ -1,4 +1,4 @@
-//! Router half: the target rate, and the fraction of packets that accelerate.
+//! Router algorithm: the target rate, and the fraction of packets that signal accelerate.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -8,8 +8,8 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// Slots of the sliding window, one per control interval.
 const WINDOW_SLOTS: usize = 20;
 
-/// Counters of one control interval. They are 32 bits wide, because the sum type of all routers is as large as its
-/// largest variant.
+/// Counters of one control interval. They have 32 bits, because the enum of all routers is as large as its largest
+/// variant.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Slot {
     /// Length of the control interval, at least 1, in nanoseconds.
@@ -20,26 +20,27 @@ struct Slot {
     foreign: u32,
 }
 
-/// Router state of one output port.
+/// Router of one output port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    /// `mu`, bit/s.
+    /// Capacity `mu`, bit/s.
     capacity: f64,
-    /// `eta mu`, bit/s.
+    /// Target load `eta mu`, bit/s.
     goal: f64,
     slots: [Slot; WINDOW_SLOTS],
     /// Index of the slot that is replaced next.
     oldest: usize,
-    /// Slot of the interval in progress.
+    /// Counters of the current interval.
     current: Slot,
-    /// `cr`: departure rate of ABC packets in the sliding window, in bit/s.
+    /// Departure rate `cr` of ABC packets in the sliding window, bit/s.
     pub(super) departures: f64,
     /// Arrival rate of other traffic in the sliding window, in bit/s.
     foreign: f64,
-    /// Backlog in bits, including the packet in service: the last known value, less departures since then.
+    /// Backlog in bits, including the packet in service: the last known value minus later departures.
     queue: f64,
     pub(super) tokens: f64,
-    /// Bytes of accelerating packets less bytes of braking packets, in this interval and in the last one.
+    /// Bytes of accelerating packets minus bytes of braking packets, in this interval. `changed` is the value of the
+    /// last interval.
     change: f64,
     changed: f64,
 }
@@ -56,8 +57,8 @@ impl Router {
         params.eta * own - own / params.delta * (delay - params.delay_target).max(0.0)
     }
 
-    /// Returns the fraction of packets that accelerate (eq 2). Each of them releases two packets, so the next rate is
-    /// the current rate times twice this fraction.
+    /// Returns the fraction of packets that signal accelerate (eq 2). Each of these packets causes two packets. The
+    /// next rate is therefore the current rate times twice this fraction.
     pub(super) fn fraction(&self, params: &RouterParams) -> f64 {
         let target = self.target_rate(params);
         if target >= 2.0 * self.departures {
@@ -104,7 +105,7 @@ impl RouterLaw for Router {
         true
     }
 
-    /// Applies algorithm 1: a token bucket spreads the accelerations evenly.
+    /// Applies algorithm 1: a token bucket distributes accelerations evenly over packets.
     #[inline]
     fn on_departure(&mut self, params: &RouterParams, size: Bytes, header: &mut Header) {
         let bytes = size.as_bits_f64() / 8.0;

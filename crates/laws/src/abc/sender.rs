@@ -1,4 +1,4 @@
-//! Sender half: two windows, of which the smaller applies.
+//! Sender algorithm: the smaller of two windows limits the packets in flight.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -7,21 +7,22 @@ use crate::cubic::CubicState;
 use crate::tcp::TcpSender;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Limit on the ratio of each window to the packets in flight (section 5.1.1).
+/// Limit on each window, as a multiple of the packets in flight (section 5.1.1).
 const MOST_OF_FLIGHT: f64 = 2.0;
 
-/// Sender state of one flow.
+/// Sender of ABC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
-    /// `w_abc`, packets: reacts to routers of ABC.
+    /// Window `w_abc`, packets. It reacts to ABC routers.
     pub(super) window: f64,
-    /// `w_cubic`: reacts to losses and marks, at bottlenecks without ABC.
+    /// Window `w_cubic`. It reacts to losses and marks, at bottlenecks without ABC.
     pub(super) cubic: TcpSender<CubicState>,
 }
 
 impl Sender {
-    /// Updates the window (section 3.1.1, with the additive increase of section 3.1.3). An accelerating ACK releases
-    /// two packets, a braking one none, and each window of ACKs one more.
+    /// Updates the window (section 3.1.1, with the additive increase of section 3.1.3). An accelerating ACK increases
+    /// the window by one packet, and a braking ACK decreases it by one. The additive increase is one packet per window
+    /// of ACKs.
     fn follow(&mut self, params: &Params, acked: f64, brakes: bool) {
         let additive = acked / self.window;
         if !brakes {

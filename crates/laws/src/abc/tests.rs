@@ -1,4 +1,4 @@
-//! ABC against the equations of its paper.
+//! Tests of ABC against the equations of its paper.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -39,7 +39,7 @@ fn sender(params: &Params) -> Sender {
     sender
 }
 
-/// Returns an ACK with a full window in flight.
+/// Returns an ACK while the window is full.
 fn ack(sender: &Sender, number: u32, brakes: bool) -> Feedback<Header> {
     let mut header = Header::UNSET;
     if brakes {
@@ -51,8 +51,7 @@ fn ack(sender: &Sender, number: u32, brakes: bool) -> Feedback<Header> {
     }
 }
 
-/// Verifies eq 1 with `mu` = 1 packet per ms and a backlog of 80 packets, whose delay of 80 ms exceeds the target by 30
-/// ms.
+/// Verifies eq 1 with `mu` = 1 packet per ms. A backlog of 80 packets is a delay of 80 ms, 30 ms above the target.
 #[test]
 fn the_target_rate_is_that_of_the_paper() {
     let params = params(&[]);
@@ -87,7 +86,7 @@ fn a_changed_capacity_counts_at_once() {
     close(router.fraction(&params.routers), 1.0, 0.0);
 }
 
-/// Verifies algorithm 1: apart from saved tokens, exactly the given fraction of packets accelerates.
+/// Verifies algorithm 1: the given fraction of packets accelerates, within the number of saved tokens.
 #[test]
 fn the_bucket_lets_the_share_of_packets_accelerate() {
     let params = params(&[]);
@@ -168,7 +167,8 @@ fn a_window_does_not_brake_below_the_least() {
     assert!(sender.window < 6.0 + 1e-9, "{}", sender.window);
 }
 
-/// Verifies that the smaller window applies, and that both are at most twice the packets in flight (section 5.1.1).
+/// Verifies that the smaller window applies, and that both windows are at most twice the packets in flight (section
+/// 5.1.1).
 #[test]
 fn a_loss_cuts_the_other_window_and_flight_bounds_both() {
     let params = params(&[("initial_window", 40.0)]);
@@ -220,9 +220,9 @@ fn measure(link: &mut Network<Abc>, capacity: f64, time: u64) -> (std::vec::Vec<
     (rates, waiting as f64 / time as f64 * BITS / capacity)
 }
 
-/// Verifies section 3.1.3: `w (1 - 2 f) = 1` for all flows, so the windows of all flows are equal. With `A = N / (mu
-/// RTT) - (1 - eta)` below 0, the load is `eta + N / (mu RTT)` and the queue is empty. Differences shrink by a factor
-/// of e in `w` round trips, here 10 s.
+/// Verifies section 3.1.3. In equilibrium, `w (1 - 2 f) = 1` for all flows, and all windows are equal. For `A = N / (mu
+/// RTT) - (1 - eta)` below 0, the load is `eta + N / (mu RTT)` and the queue is empty. Differences of windows decrease
+/// by a factor of e in `w` round trips, here 10 s.
 #[test]
 fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
     for flows in [1, 2] {
@@ -239,9 +239,9 @@ fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
     }
 }
 
-/// Verifies the queue with `A` above 0: the link is full, and the queue offsets the additive increase at `x = d_t +
-/// delta A`. The rates vary around equal shares. The bound on Jain's index was chosen after one run with an index of
-/// 0.98.
+/// Verifies the queueing delay for `A` above 0. The link is full, and a delay of `x = d_t + delta A` compensates the
+/// additive increase. The rates vary around equal shares. The bound on Jain's index was chosen after one run with an
+/// index of 0.98.
 #[test]
 fn many_flows_wait_as_long_as_the_paper_says() {
     let (capacity, back, flows) = (16e6, 0.1, 20);

@@ -1,5 +1,5 @@
-//! EMKC: exponential max-min Kelly control. Routers return a signed loss rate as price. Senders converge to the rate
-//! `C/N + alpha/beta`.
+//! EMKC: exponential max-min Kelly control. The price of a router is its loss rate, which is negative below full load.
+//! The rates of `N` senders over one link of capacity `C` converge to `C/N + alpha/beta`.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), chapter V, eq 61-62, 85, 121-125.
@@ -49,7 +49,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// EMKC law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Emkc;
 

@@ -1,5 +1,5 @@
-//! Words shared with an external data path: router id, interval count, price and interval length. The data path counts
-//! bytes.
+//! Words and counters of a data path outside Rust. The words are router id, number of intervals, price and interval
+//! length. The counter is the number of bytes.
 
 use levelflow_units::Bytes;
 

@@ -5,9 +5,9 @@ use levelflow_units::{Duration, Rate};
 use crate::params::{ParamSpec, RATE_RANGE, Unit, choices, parameters, row};
 
 choices! {
-    /// Sender's estimate of the rate that the router has averaged.
+    /// Reference rate of a step: the sender's estimate of the rate that the router has averaged.
     pub enum Reference {
-        /// Average rate of exactly the packets that the router has averaged (eq 124).
+        /// Average rate of the packets that the router has averaged (eq 124).
         Proper = "proper",
         /// Rate at which the acknowledged packet was sent (section V.4.3.1).
         Naive = "naive",
@@ -15,17 +15,18 @@ choices! {
 }
 
 choices! {
-    /// Sender's response when another router reports the largest price (section V.4.4).
+    /// Response of a sender when another router reports the largest price (section V.4.4).
     pub enum Switch {
-        /// Switches to the other router if the prices differ by more than `delta`, then holds the rate for one
+        /// Switches to the other router if the prices differ by more than `delta`. Then the rate is constant for one
         /// round-trip time.
         Hold = "hold",
-        /// Reacts to any feedback with a larger sequence number than the last, as section V.4.1 specifies.
+        /// Reacts to feedback of any router if its sequence number is larger than the last sequence number (section
+        /// V.4.1).
         None = "none",
     }
 }
 
-/// Row of `interval`, also of [`emkc_avq`](crate::emkc_avq).
+/// Row of `interval`. [`emkc_avq`](crate::emkc_avq) uses it, too.
 pub(crate) const INTERVAL: ParamSpec = row!(
     interval,
     Unit::Duration,
@@ -44,22 +45,22 @@ parameters! {
             "Zhang 2008, section VI.3.3";
         /// Multiplicative gain, `beta` of eq 61.
         beta: f64 = Unit::Number, 0.5, (0.001, 1.999),
-            "gain; stable between 0 and 2, monotone up to 1",
+            "gain; rates are stable between 0 and 2, and converge monotonically up to 1",
             "Zhang 2008, section VI.3.3 and theorem 9";
         initial_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "sending rate before the first feedback",
             "Zhang 2008, section V.4.4";
         min_rate: Rate = Unit::Rate, 1e3, RATE_RANGE,
             "floor of the sending rate",
-            "own choice: an idle sender receives no feedback";
+            "Levelflow: a sender needs packets to receive feedback";
         sender: Reference = Reference::UNIT, 0.0, Reference::RANGE,
-            "reference rate: averaged over the router's interval, or echoed from the acknowledged packet",
+            "reference rate of a step: average over the router's interval, or rate of the acknowledged packet",
             "Zhang 2008, section V.4.3";
         switch: Switch = Switch::UNIT, 0.0, Switch::RANGE,
-            "a change of bottleneck: confirm and hold one round-trip time, or react to any router with a larger sequence number",
+            "change of bottleneck: switch if prices differ by `delta`, and keep the rate for one round-trip time; or react to any router with a larger sequence number",
             "Zhang 2008, section V.4.4";
         delta: f64 = Unit::Number, 0.01, (0.0, 1.0),
-            "smallest price difference that switches the bottleneck",
+            "smallest difference of prices at which a sender switches its bottleneck",
             "Zhang 2008, section V.4.4";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
@@ -67,7 +68,7 @@ parameters! {
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
         /// Router averaging interval `Delta`.
         interval: Duration = INTERVAL;

@@ -1,11 +1,11 @@
-//! Router half: a byte counter, and the price of the last finished interval (eq 121-122).
+//! Router algorithm: a byte counter, and the price of the last finished interval (eq 121-122).
 
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{Header, RouterParams};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Router state of one output port. Cost per packet: one addition and one comparison.
+/// Router of one output port. A packet needs one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     pub(super) id: u32,

@@ -1,4 +1,4 @@
-//! Sender half: one step of eq 61 per control interval of the bottleneck router.
+//! Sender algorithm: one step of eq 61 per control interval of the bottleneck router.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -6,29 +6,29 @@ use super::{Header, Params, Reference, Switch};
 use crate::bytes::before;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Bottleneck router of a flow, and its latest feedback.
+/// Bottleneck router of a flow, and the last feedback of this router.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Report {
     id: u32,
     seq: u32,
-    /// `z(n)`, the number of the first packet that carried this feedback. `None` if feedback of another router arrived
-    /// in between, so the number is unknown.
+    /// Number of the first packet that carried this feedback, `z(n)`; `None` if the number is unknown, because feedback
+    /// of another router arrived in between.
     first: Option<u32>,
     price: f32,
-    /// Time of the last ACK with feedback of this router, repeated or new.
+    /// Time of the last ACK with feedback of this router.
     last: Time,
     /// True if feedback of another router has arrived since `last`.
     interrupted: bool,
 }
 
-/// Sender state of one flow.
+/// Sender of EMKC.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
     /// Time of the last rate change, or of the start of the flow.
     changed: Time,
-    /// Number of the next packet in order. ACKs for earlier packets are out of date.
+    /// Lowest packet number whose ACK is not outdated: one above the last processed ACK.
     pub(super) next: u32,
     report: Option<Report>,
     /// Time until which the rate stays constant.
@@ -92,8 +92,8 @@ impl SenderLaw for Sender {
 }
 
 impl Sender {
-    /// Processes the first feedback of a flow. No packet was sent in a known interval yet, so only the naive sender
-    /// changes its rate.
+    /// Processes the first feedback of a flow. Only the naive sender changes its rate, because the packets of the
+    /// reported interval are still unknown.
     fn on_first(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         self.listen(now, feedback, Some(feedback.number));
         if params.sender == Reference::Naive {
@@ -101,8 +101,8 @@ impl Sender {
         }
     }
 
-    /// Processes feedback of the current bottleneck router. Without switch handling, processes feedback of any router,
-    /// as if all routers shared one interval counter. A counter that decreases has been restarted.
+    /// Processes feedback of the current bottleneck router. With [`Switch::None`], the function also processes feedback
+    /// of other routers and compares their interval counters. A counter that decreases has been restarted.
     fn on_own(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, report: Report) {
         let Some(intervals) = feedback.header.seq.checked_sub(report.seq) else {
             if feedback.header.id == report.id {
@@ -133,7 +133,7 @@ impl Sender {
         self.step(params, now, &feedback.header, reference);
     }
 
-    /// Processes feedback of a router other than the current bottleneck. This router had the largest price of the path.
+    /// Processes feedback of another router, which had the largest price of the path.
     fn on_other(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, report: Report) {
         let silence = now.since(report.last).as_secs_f64();
         let patience = 3.0 * f64::from(feedback.header.delta) + feedback.rtt.as_secs_f64();
@@ -161,8 +161,8 @@ impl Sender {
         });
     }
 
-    /// Returns the average rate, bit/s, of the packets from `since` up to but excluding the acknowledged one. The
-    /// router counted these packets in `intervals` intervals (eq 124).
+    /// Returns the average rate of the packets from `since` to just before the acknowledged packet, bit/s. The router
+    /// counted these packets in `intervals` intervals (eq 124).
     fn sent(&self, feedback: &Feedback<Header>, since: u32, intervals: u32) -> f64 {
         let packets = f64::from(feedback.number.wrapping_sub(since));
         packets * self.packet_size.as_bits_f64() / (f64::from(intervals) * f64::from(feedback.header.delta))
@@ -175,7 +175,7 @@ impl Sender {
         now.since(self.changed).as_secs_f64() > age
     }
 
-    /// Implements eq 61 and 125: `x = r + alpha - beta p r` with the reference rate `r`, bit/s.
+    /// Applies eq 61 and 125: `x = r + alpha - beta p r` with the reference rate `r`, bit/s.
     fn step(&mut self, params: &Params, now: Time, header: &Header, reference: f64) {
         if reference.is_finite() && header.price > f32::MIN {
             let rate = reference + params.alpha.bps() - params.beta * f64::from(header.price) * reference;
@@ -185,8 +185,7 @@ impl Sender {
     }
 }
 
-/// Returns the rate at which the acknowledged packet was sent, bit/s. The header echoes this rate if the sender is
-/// naive.
+/// Returns the rate at which the acknowledged packet was sent, bit/s. Only headers of naive senders contain this rate.
 fn echoed(header: &Header) -> f64 {
     f64::from(f32::from_bits(header.usr))
 }

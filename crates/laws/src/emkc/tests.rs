@@ -28,7 +28,8 @@ fn params(changes: &[(&str, f64)]) -> Both<Emkc> {
     both(changes)
 }
 
-/// Returns the network of figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, packets of 200 B.
+/// Returns the network of figs 19 and 20 after 3 s: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, packets
+/// of 200 B.
 fn fig_19(sender: f64, rtt: u64) -> Network<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
     let mut net = Network::<Emkc>::new(params(&changes), &[10e6]);
@@ -140,7 +141,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     assert_eq!(router.signal(), f64::from(f32::MIN), "no arrivals");
 }
 
-/// Returns a sender after one ACK, for packet 0, with feedback of router 1: interval count 1 and price 0.1.
+/// Returns a sender after the ACK of packet 0 with feedback of router 1: one finished interval and price 0.1.
 fn listening(changes: &[(&str, f64)]) -> (Params, Sender) {
     let params = params(changes);
     let mut sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));
@@ -161,7 +162,7 @@ fn tell(params: &Params, sender: &mut Sender, at: u64, number: u32, (id, seq, pr
     sender.rate().bps()
 }
 
-/// Returns the rate by eq 61 with the defaults alpha 200 kb/s and beta 0.5.
+/// Computes the rate by eq 61 with the defaults alpha 200 kb/s and beta 0.5.
 fn step(reference: f64, price: f64) -> f64 {
     reference + 200e3 - 0.5 * price * reference
 }

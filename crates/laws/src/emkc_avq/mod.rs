@@ -1,8 +1,7 @@
-//! EMKC-AVQ: EMKC with routers that adapt a virtual capacity until the load meets the target, so that no packet is
-//! lost.
+//! EMKC-AVQ: EMKC without packet loss. Routers adapt a virtual capacity until the load equals the target.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
-//! 2008), section VI.3.3, eq 129-130; the sender is that of [`emkc`](crate::emkc).
+//! 2008), section VI.3.3, eq 129-130. The sender uses the sender of [`emkc`](crate::emkc).
 
 mod header;
 mod params;

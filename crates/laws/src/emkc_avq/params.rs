@@ -1,4 +1,5 @@
-//! Parameter tables of EMKC-AVQ: senders have those of EMKC, routers also two of the virtual capacity.
+//! Parameter tables of EMKC-AVQ. Senders have the parameters of EMKC. Routers have the interval of EMKC and two
+//! parameters of the virtual capacity.
 
 use levelflow_units::Duration;
 
@@ -7,14 +8,14 @@ use crate::emkc::{self, Params};
 use crate::params::{ParamSpec, Unit, parameters, position};
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
         /// Router averaging interval `Delta`.
         interval: Duration = INTERVAL;
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "target load as a fraction of the capacity",
             "Zhang 2008, fig 24(e): two flows reach half of the capacity each";
-        /// Gain, `tau` of eq 130.
+        /// Gain of the virtual capacity, `tau` of eq 130.
         tau: f64 = Unit::Number, 0.2, (0.0, 10.0),
             "gain of the virtual capacity",
             "Zhang 2008, section VI.3.3";

@@ -1,4 +1,4 @@
-//! Router half: a byte counter, a virtual capacity, and the price of the last finished interval (eq 129-130).
+//! Router algorithm: a byte counter, a virtual capacity, and the price of the last finished interval (eq 129-130).
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -9,18 +9,19 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// Shortest round-trip time used by a router, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Router state of one output port. Cost per packet: one addition and two comparisons.
+/// Router of one output port. A packet needs one addition and two comparisons.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Router {
     id: u32,
-    /// `gamma C`, the target load, bit/s.
+    /// Target load `gamma C`, bit/s.
     target: f64,
-    /// Virtual capacity, bit/s. Negative if the flows increase by more than the capacity of the link per step.
+    /// Virtual capacity, bit/s. It is negative if the additive increases of all flows exceed the capacity of the link
+    /// per step.
     virtual_capacity: f64,
     arrived: Bytes,
     /// Largest round-trip time in the current control interval, in seconds.
     longest: f32,
-    /// `D_max` of the last control interval with a round-trip time, in seconds.
+    /// Largest round-trip time of the last control interval that had one, `D_max`, in seconds.
     rtt: Option<f64>,
     seq: u32,
     price: f32,
@@ -91,8 +92,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Implements eq 130 with `gain = tau Delta`, limited to `(-inf, gamma C]`. The gain is 0 before the first
-    /// round-trip time.
+    /// Applies eq 130 with `gain = tau Delta`. The virtual capacity is limited to `(-inf, gamma C]`, and constant
+    /// before the first round-trip time.
     fn adapt(&mut self, gain: f64, load: f64) {
         if self.longest > 0.0 {
             self.rtt = Some(f64::from(self.longest).max(SHORTEST_RTT));

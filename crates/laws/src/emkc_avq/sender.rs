@@ -1,4 +1,4 @@
-//! Sender half: EMKC's sender, which also sends its round-trip time to routers.
+//! Sender algorithm: EMKC, with the round-trip time in headers.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -11,7 +11,7 @@ use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 /// Weight of a new sample in the smoothed round-trip time (Zhang 2008, section VI.3.3, note 4).
 const RTT_GAIN: f64 = 0.4;
 
-/// Sender state of one flow.
+/// Sender of EMKC-AVQ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     emkc: emkc::Sender,

@@ -31,7 +31,7 @@ fn header(price: f32, rtt: f32) -> Header {
     Header::new(emkc, rtt)
 }
 
-/// Returns a router after control intervals of 100 ms. Each interval has a load, bit/s, from one packet with the given
+/// Returns a router after control intervals of 100 ms. Each interval has one packet, given by its load in bit/s and its
 /// round-trip time.
 fn after(params: &Both<EmkcAvq>, intervals: &[(f64, f32)]) -> Router {
     let mut router = Router::new(&params.routers, &port(9, C));
@@ -140,7 +140,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
     assert!(ours.rate() != avq.initial_rate);
 }
 
-/// Returns a network in equilibrium with one link and one flow per round-trip time in `rtts`, ms.
+/// Returns a network in equilibrium, with one link and a flow for each round-trip time in `rtts`, ms.
 fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Network<EmkcAvq> {
     let mut net = Network::<EmkcAvq>::new(params(changes), &[C]);
     for (flow, rtt) in rtts.iter().enumerate() {

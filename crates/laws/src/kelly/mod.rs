@@ -1,4 +1,4 @@
-//! Classic Kelly control: packets add up the prices of routers, and senders keep rate times price constant.
+//! Classic Kelly control: packets sum the prices of routers. In equilibrium, rate times price is equal for all flows.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), eq 1-2 and section V.1, eq 53-54, after F. Kelly, A. Maulloo and D. Tan, "Rate control for communication
@@ -47,7 +47,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// Kelly control; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kelly;
 

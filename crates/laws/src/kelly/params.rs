@@ -9,8 +9,8 @@ const INTERVAL: ParamSpec = row!(
     Unit::Duration,
     0.04,
     (100e-6, 100.0),
-    "time over which a router averages its load, and between two steps of a sender",
-    "own choice: between 35 and 46 ms, Zhang 2008, fig 15, agrees with eq 3"
+    "averaging time of routers, and time between two steps of a sender",
+    "Levelflow: Zhang 2008, fig 15, agrees with eq 3 for values between 35 and 46 ms"
 );
 
 parameters! {
@@ -18,29 +18,29 @@ parameters! {
     pub struct Params {
         /// Gain, `kappa` of eq 1.
         kappa: f64 = Unit::Number, 0.5, (0.001, 10.0),
-            "gain; on one link stable below 2, 1, 0.618, 0.445 for round-trip times of 0, 1, 2, 3 intervals",
+            "gain; on one link with a round-trip time of 0, 1, 2, 3 intervals, rates are stable below 2, 1, 0.618, 0.445",
             "Zhang 2008, fig 15 and eq 3";
         /// Payment of a flow, `omega` of eq 1.
         omega: Rate = Unit::Rate, 20e3, RATE_RANGE,
             "payment of a flow in equilibrium: its rate times the price of its path",
             "Zhang 2008, fig 15";
-        /// Time over which a router averages its load, and between two steps of a sender.
+        /// Averaging time of routers, and time between two steps of a sender.
         interval: Duration = INTERVAL;
         initial_rate: Rate = Unit::Rate, 1e6, RATE_RANGE,
             "sending rate before the first feedback",
-            "own choice: a packet in each interval";
+            "Levelflow: at least a packet in each interval";
         min_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "floor of the sending rate",
-            "own choice: an idle sender receives no feedback, and eq 1 makes rates negative";
+            "Levelflow: a sender needs packets to receive feedback, and rates of eq 1 may be negative";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
-        /// Time over which a router averages its load, and between two steps of a sender.
+        /// Averaging time of routers, and time between two steps of a sender.
         interval: Duration = INTERVAL;
     }
 }

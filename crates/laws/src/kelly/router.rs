@@ -1,4 +1,4 @@
-//! Router half: a byte counter, and the price of the last control interval with arrivals (eq 53).
+//! Router algorithm: a byte counter, and the price of the last control interval with arrivals (eq 53).
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -6,10 +6,10 @@ use super::{Header, RouterParams};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Lowest price of one router. Added to the largest `f32` it has no effect, so no sum over a path is infinite.
+/// Lowest price of one router. It is too small to change the lowest finite `f32`, so sums over a path stay finite.
 const MIN_PRICE: f64 = -1e30;
 
-/// Router state of one output port. Cost per packet: two additions and one comparison.
+/// Router of one output port. A packet needs two additions and one comparison.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Router {
     capacity: Rate,

@@ -1,4 +1,4 @@
-//! Sender half: one step of eq 1 per control interval of the first router.
+//! Sender algorithm: one step of eq 1 per control interval of the first router.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -6,14 +6,14 @@ use super::{Header, Params};
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Sender state of one flow.
+/// Sender of Kelly control.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// Number of the next packet in order. ACKs for earlier packets are out of date.
+    /// Lowest packet number whose ACK is not outdated: one above the last processed ACK.
     next: u32,
-    /// Latest interval count received, and the number of the first packet that carried it.
+    /// Last received number of intervals, and the number of the first packet that carried it.
     last_report: Option<(u32, u32)>,
 }
 
@@ -62,8 +62,8 @@ impl SenderLaw for Sender {
 }
 
 impl Sender {
-    /// Performs `steps` steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`. All steps use the same `x(n-D)`:
-    /// the rate of the packets that the router counted in these intervals.
+    /// Applies `steps` steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`. For `x(n-D)`, all steps use the
+    /// average rate of the packets that the router counted in these intervals.
     fn step(&mut self, params: &Params, steps: u32, packets: u32, price: f32) {
         let sent = f64::from(packets) * self.packet_size.as_bits_f64() / params.interval.as_secs_f64();
         let change = params.kappa * (f64::from(steps) * params.omega.bps() - sent * f64::from(price));

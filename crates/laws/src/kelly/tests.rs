@@ -28,8 +28,8 @@ fn params(changes: &[(&str, f64)]) -> Both<Kelly> {
     both(changes)
 }
 
-/// Returns the rate of one flow in each step. The flow crosses routers of these capacities, whose intervals contain the
-/// same packets. The routers' prices of step `n` change the rate of step `n + delay`.
+/// Returns the rate of one flow in each step. The path has routers of these capacities, and their intervals contain the
+/// same packets. The prices of step `n` change the rate of step `n + delay`.
 fn steps(params: &Both<Kelly>, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
     let mut sender = Sender::new(params, &FlowInfo::of(DATA));
     let mut routers: Vec<_> = capacities
@@ -67,7 +67,7 @@ fn tell(params: &Params, sender: &mut Sender, number: u32, header: Header) {
     sender.on_feedback(params, Time::ZERO, &feedback);
 }
 
-/// Returns the rates by eq 54.
+/// Computes the rates by eq 54.
 fn eq_54(kappa: f64, start: f64, delay: usize, count: usize) -> Vec<f64> {
     let mut x = std::vec![start; delay];
     for n in delay..count {

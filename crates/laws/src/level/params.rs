@@ -21,16 +21,16 @@ parameters! {
         interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
             "rate of a flow before its first approved proposal",
-            "as JetMax";
+            "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
             "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
-            "as JetMax";
+            "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included",
             "an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
-            "as JetMax";
+            "value of JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }

@@ -2,7 +2,7 @@
 
 use crate::header::{Bits, Values, header};
 
-/// Top bit of a field. If set, the field contains a MaxStart rate instead of a price (section V).
+/// Top bit of a field: set if the field contains a MaxStart rate instead of a price (section V).
 pub(super) const MAX_START: u32 = 1 << 23;
 
 /// Largest code in the lower 23 bits of a field.
@@ -16,21 +16,20 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "start",
         mask: MAX_START,
-        doc: "a rate of MaxStart, not a price",
+        doc: "1: the code is a rate of MaxStart; 0: the code is a price",
     },
     Bits {
         name: "code",
         mask: MAX_CODE,
-        doc: "price, 2^-19 s; 0 before any router",
+        doc: "price, in units of 2^-19 s; 0 before the first router",
     },
 ]);
 
 header! {
-    /// Fields of a MaxNet packet: the TCP option of figure 4 of Andrew et al. A field of value 0 has not been
-    /// written by any router.
+    /// Fields of a MaxNet packet: the TCP option of figure 4 of Andrew et al. No router has changed a field that is 0.
     pub struct Header after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
-        echo: u32 as 3 = SIGNAL, Receiver, "signal returned by the receiver to the sender; routers do not change it";
-        price: u32 as 3 = SIGNAL, Router, "largest price or smallest spare capacity so far on the path";
+        echo: u32 as 3 = SIGNAL, Receiver, "signal that the receiver returns to the sender; not changed by routers";
+        price: u32 as 3 = SIGNAL, Router, "largest price, or smallest spare capacity, of the routers passed";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -38,13 +37,13 @@ header! {
     }
 }
 
-/// Encodes a price, in seconds, as a router writes it. The code is at least 1.
+/// Encodes a price in seconds. The code is at least 1.
 pub(super) fn code(price: f64) -> u32 {
     ((price * CODES_PER_SECOND + 0.5) as u32).clamp(1, MAX_CODE)
 }
 
-/// Decodes a field to a price, in seconds. A MaxStart rate is decoded to the price at which the demand equals
-/// that rate.
+/// Decodes the price of a field, in seconds. For a MaxStart rate, this is the price at which the demand equals the
+/// rate.
 pub(super) fn price(field: u32) -> f64 {
     f64::from(field & MAX_CODE) / CODES_PER_SECOND
 }

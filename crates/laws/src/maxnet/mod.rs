@@ -1,5 +1,5 @@
-//! MaxNet: routers integrate their relative excess load into a price, packets return the largest price of the path, and
-//! senders derive their rate from a common demand curve.
+//! MaxNet: the price of a router is the integral of its relative excess load. Packets return the largest price of the
+//! path. All senders compute their rate from this price by the same demand curve.
 //!
 //! Source: L. Andrew, K. Jacobsson, S. Low, M. Suchara, R. Witt, B. Wydrowski, "MaxNet: Theory and implementation"
 //! (report, California Institute of Technology), sections II-VI.
@@ -58,7 +58,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// MaxNet law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MaxNet;
 

@@ -1,4 +1,5 @@
-//! Words shared with an external data path: the codes of price and spare capacity. The data path counts bytes.
+//! Words and counters of a data path outside Rust. The words are the codes of price and spare capacity. The counter is
+//! the number of bytes.
 
 use levelflow_units::Bytes;
 

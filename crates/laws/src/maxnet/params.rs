@@ -28,37 +28,37 @@ const T: ParamSpec = row!(
     Unit::Duration,
     0.4,
     (0.001, 0.5),
-    "price that divides the demand by e",
+    "increase of the price that divides the demand by e",
     SOURCE
 );
 
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// `x_max`, bit/s.
+        /// Demand at price zero, `x_max`, bit/s.
         x_max: f64 = X_MAX;
-        /// `T` of eq 7, seconds.
+        /// Increase `T` of the price that divides the demand by e (eq 7), seconds.
         t: f64 = T;
-        /// `alpha`, loop gain.
+        /// Loop gain, `alpha`.
         alpha: f64 = Unit::Number, 0.66, (0.001, core::f64::consts::FRAC_PI_2),
             "loop gain",
             SOURCE;
-        /// `eta`; `eta/tau` is the zero of the lead-lag compensator.
+        /// Convergence speed `eta`. The zero of the lead-lag compensator is `eta/tau`.
         eta: f64 = Unit::Number, 0.06, (0.0, 1.0),
             "speed at which a flow converges to the common demand curve",
             SOURCE;
-        /// `dt_min`, least time between two updates of a sender.
+        /// Shortest time between two updates of a sender, `dt_min`.
         dt_min: Duration = Unit::Duration, 1e-6, (0.0, 1.0),
-            "least time between two updates of a sender",
+            "shortest time between two updates of a sender",
             SOURCE;
         max_start: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "open flows at the spare capacity of the path instead of the rate of its price",
+            "start flows at the spare capacity of the path instead of the demand at its price",
             "Andrew et al., section IV-B";
         paced: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "pace packets at the rate, in addition to the window",
             "Andrew et al., section VII-A: window based";
         arithmetic: Arithmetic = Arithmetic::UNIT, 0.0, Arithmetic::RANGE,
-            "arithmetic of a sender: double precision, or integers with a table for the exponential",
+            "arithmetic of a sender: double precision, or integers with a table for the exponential function",
             SOURCE;
     } also {
         pub(super) fixed: Constants = Constants::new(x_max, t, alpha, eta);
@@ -66,41 +66,41 @@ parameters! {
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
-        /// `x_max`, bit/s.
+        /// Demand at price zero, `x_max`, bit/s.
         x_max: f64 = X_MAX;
-        /// `T` of eq 7, seconds.
+        /// Increase `T` of the price that divides the demand by e (eq 7), seconds.
         t: f64 = T;
-        /// `dt_p`, time between two updates of a price.
+        /// Time between two updates of a price, `dt_p`.
         dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),
             "time between two updates of a price",
             SOURCE;
-        /// `T_0`, seconds.
+        /// Time constant of queues, `T_0`, seconds.
         t0: f64 = Unit::Duration, 0.13, (0.001, 1e6),
-            "time in which the load equivalent to a queue would build it",
+            "the load equivalent of a queue is the queue divided by this time",
             SOURCE;
-        /// `mu`, target utilisation.
+        /// Target utilisation, `mu`.
         mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
             "target utilisation",
             "Andrew et al., section VII-A";
         load_window: Duration = Unit::Duration, 0.01, (1e-6, 10.0),
             "time over which a router measures its load for MaxStart",
-            "own choice; not given in the paper";
+            "Levelflow; the paper has no value";
     }
 }
 
 const SOURCE: &str = "Andrew et al., section VI";
 
 impl Params {
-    /// `D(q)` of eq 7, bit/s.
+    /// Returns the demand at a price, `D(q)` of eq 7, bit/s.
     pub(super) fn demand(&self, price: f64) -> f64 {
         self.x_max * libm::exp(-price / self.t)
     }
 }
 
 impl RouterParams {
-    /// `D^-1(x)` of eq 8, seconds; 0 for `x_max` and above.
+    /// Returns the price at which the demand is `rate`, `D^-1(x)` of eq 8, seconds; 0 for `x_max` and above.
     pub(super) fn price_of(&self, rate: f64) -> f64 {
         (self.t * libm::log(self.x_max / rate)).max(0.0)
     }

@@ -1,4 +1,4 @@
-//! Receiver half: averages prices over one round-trip time (section VI).
+//! Receiver algorithm: averages prices over one round-trip time (section VI).
 
 use levelflow_units::{Duration, Time};
 
@@ -18,13 +18,14 @@ struct Prices {
     /// Average price, in units of one code.
     average: f64,
     last: Time,
-    /// Round-trip time: from the arrival of the opening packet to that of the first data packet, which the sender sends
-    /// when the opening packet is acknowledged.
+    /// Round-trip time: time between the arrivals of the handshake packet and of the first data packet. The sender
+    /// sends the first data packet when the handshake packet is acknowledged.
     rtt: Duration,
 }
 
 impl Receiver {
-    /// Averages prices. Each price is weighted by its inter-packet time, so a burst has no more weight than one packet.
+    /// Averages prices. The weight of a price is the time since the previous packet. A burst therefore has the weight
+    /// of a single packet.
     pub(super) fn echo(&mut self, arrived: &Arrived, header: &Header) -> Header {
         let echo = match arrived.kind {
             Kind::Data => self.average(arrived.now, header.price & MAX_CODE),

@@ -1,4 +1,4 @@
-//! Router half: the link price (fig 3) and the spare capacity for MaxStart (section IV-B).
+//! Router algorithm: the link price (fig 3) and the spare capacity for MaxStart (section IV-B).
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -6,16 +6,16 @@ use super::header::{self, MAX_START};
 use super::{Header, RouterParams};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Router state of one output port. Cost per packet: one addition and one comparison.
+/// Router of one output port. A packet needs one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     capacity: Rate,
     target: Rate,
-    /// `y_dt`, the bytes that have arrived in the current control interval.
+    /// Bytes that have arrived in the current control interval, `y_dt`.
     pub(super) arrived: Bytes,
     /// Link price `p`, in seconds.
     price: f64,
-    /// Lowest price `p_min`, in seconds, at which the demand of one flow fills the link.
+    /// Lowest price `p_min`, in seconds. At this price, the demand of one flow fills the link.
     floor: f64,
     pub(super) price_code: u32,
     pub(super) spare_code: u32,
@@ -23,15 +23,15 @@ pub struct Router {
     waiting: f64,
     /// Bits sent in the current load window of MaxStart.
     sent: f64,
-    /// Duration of the current load window so far, in seconds.
+    /// Time since the current load window began, in seconds.
     lasted: f64,
     /// Mean throughput in the last load window, bit/s.
     sends: f64,
 }
 
-/// Returns the feedback to MaxStart packets. The spare capacity is `(mu + (1 - mu)/4) C` less the throughput of the
-/// link. It is encoded as the price at which the demand equals the spare capacity, or as the largest code if no
-/// capacity is spare.
+/// Returns the code of the spare capacity for MaxStart packets. The spare capacity is `(mu + (1 - mu)/4) C` minus the
+/// throughput of the link. Its code is the price at which the demand equals the spare capacity. Without spare capacity,
+/// the code is the largest code.
 fn spare_code(params: &RouterParams, capacity: Rate, sends: f64) -> u32 {
     let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - sends;
     let code = if spare > 0.0 {

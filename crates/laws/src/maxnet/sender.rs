@@ -1,4 +1,4 @@
-//! Sender half: a congestion window for the rate at the echoed price, and MaxStart before the first price.
+//! Sender algorithm: a congestion window for the demand at the echoed price, and MaxStart before the first price.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -7,15 +7,14 @@ use super::source::Source;
 use super::{Header, Params};
 use crate::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// Longest inter-packet time of a paced sender at any price. A sender without packets would never receive a lower
-/// price.
+/// Longest inter-packet time of a sender. A sender needs packets to receive a lower price.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 
-/// Shortest round-trip time used, since the gains of eq 10 are proportional to `1/tau`.
+/// Shortest round-trip time used. The gains of eq 10 are proportional to `1/tau`.
 const SHORTEST_RTT: Duration = Duration::from_us(1);
 
-/// Limit on MaxStart steps per round-trip time; `RAMP_RTTS` is the duration of MaxStart in round-trip times (section
-/// IV-B).
+/// Limit on MaxStart steps per round-trip time (section IV-B). `RAMP_RTTS` is the duration of MaxStart in round-trip
+/// times.
 const STEPS_PER_RTT: u64 = 16;
 const RAMP_RTTS: f64 = 2.0;
 
@@ -27,23 +26,23 @@ const RTT_GAIN: f64 = 0.125;
 pub struct Sender {
     packet_size: Bytes,
     paced: bool,
-    /// `tau`, the shortest round-trip time so far.
+    /// Shortest round-trip time so far, `tau`.
     base_rtt: Duration,
     /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,
-    /// Sender dynamics, and the time of their last update; `None` before the first price.
+    /// State of eq 10 and the time of its last update; `None` before the first price.
     source: Option<(Source, Time)>,
-    /// Rate at the echoed price (price rate), bit/s.
+    /// Rate at the echoed price, bit/s; called price rate.
     price_rate: f64,
     ramp: Option<Ramp>,
-    /// Target rate, bit/s: `price_rate`, or less during MaxStart.
+    /// Target rate, bit/s. The price rate, or a lower rate during MaxStart.
     rate: f64,
 }
 
 /// State of MaxStart (section IV-B).
 #[derive(Debug, Clone, PartialEq)]
 struct Ramp {
-    /// Spare capacity reported by the opening packet, bit/s.
+    /// Spare capacity reported by the handshake packet, bit/s.
     initial: f64,
     rate: f64,
     /// Time of the last step; `None` before the first price.
@@ -51,8 +50,8 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// Increases the rate by `Delta dt/(2 tau)`, where `Delta` is the difference of `price_rate` and the initial rate.
-    /// Steps are at least `tau/16` apart. No step decreases the rate: the price determines rates below the ramp.
+    /// Increases the rate by `Delta dt/(2 tau)`. `Delta` is `price_rate` minus the initial rate. Steps are at least
+    /// `tau/16` apart. Steps never decrease the rate.
     fn step(&mut self, now: Time, tau: Duration, price_rate: f64) {
         if price_rate <= self.rate {
             return;
@@ -67,7 +66,7 @@ impl Ramp {
 }
 
 impl Sender {
-    /// Returns the lowest rate, which is one packet per round-trip time.
+    /// Returns the lowest rate: one packet per round-trip time.
     fn least(&self) -> f64 {
         self.packet_size
             .per(self.base_rtt)
@@ -90,7 +89,7 @@ impl Sender {
         }
     }
 
-    /// Begins MaxStart with the spare capacity of the path.
+    /// Starts MaxStart at the spare capacity of the path.
     fn start(&mut self, params: &Params, field: u32) {
         let initial = params.demand(header::price(field)).max(self.least());
         self.rate = initial;
@@ -186,7 +185,8 @@ impl SenderLaw for Sender {
         }
     }
 
-    /// Sets the window to one packet until the next ACK returns a price (section VI: the price overrides TCP's window).
+    /// Sets the window to one packet until the next ACK returns a price. (Section VI: the price overrides the window of
+    /// TCP.)
     fn on_timeout(&mut self, _params: &Params, _now: Time, _next: u32) {
         self.ramp = None;
         self.rate = self.least();

@@ -1,4 +1,4 @@
-//! Dynamics of a sender: a fast response to the price, and slow convergence to the common demand curve (eq 6-10).
+//! Dynamics of a sender (eq 6-10): a fast response to price changes, and slow convergence to the common demand curve.
 
 use levelflow_units::Duration;
 
@@ -6,7 +6,7 @@ use super::fixed::Fixed;
 use super::header;
 use super::{Arithmetic, Params};
 
-/// State `xi` of eq 10, in one of two arithmetics.
+/// State `xi` of eq 10, in floating-point or integer arithmetic.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Source {
     /// `xi` in double precision.
@@ -16,7 +16,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Creates the state with `xi` at its equilibrium, so that the rate is on the demand curve.
+    /// Creates the state with `xi` at its equilibrium. The rate is then on the demand curve.
     pub(super) fn new(params: &Params, field: u32, tau: Duration) -> Self {
         match params.arithmetic {
             Arithmetic::Float => Self::Float(equilibrium(params, header::price(field), tau.as_secs_f64())),
@@ -24,10 +24,11 @@ impl Source {
         }
     }
 
-    /// Updates `xi` by eq 10 for the echoed `field`, a time `dt` after the last update. Returns the rate, bit/s.
+    /// Updates `xi` by eq 10. `field` is the echoed field, and `dt` is the time since the last update. Returns the
+    /// rate, bit/s.
     ///
-    /// The step of `xi` is proportional to the distance from its equilibrium at this price. Clipping `xi` at the
-    /// equilibrium (section VI) is thus equivalent to clipping the factor at 1.
+    /// A step of `xi` is the gain times the distance to its equilibrium at this price. Limiting the gain to 1 therefore
+    /// limits `xi` to its equilibrium (section VI).
     pub(super) fn update(&mut self, params: &Params, field: u32, tau: Duration, dt: Duration) -> f64 {
         let xi = match self {
             Self::Float(xi) => xi,
@@ -41,7 +42,7 @@ impl Source {
     }
 }
 
-/// Returns the equilibrium of `xi`, at which eq 6a gives the demand of eq 7: `alpha q/tau - q/T`.
+/// Returns the equilibrium of `xi`, `alpha q/tau - q/T`. At this value, the rate of eq 6a is the demand of eq 7.
 fn equilibrium(params: &Params, q: f64, tau: f64) -> f64 {
     params.alpha * q / tau - q / params.t
 }

@@ -40,7 +40,7 @@ fn outgoing(kind: Kind) -> Outgoing {
     }
 }
 
-/// Returns an ACK that echoes `echo`, with round-trip time `rtt`.
+/// Returns an ACK with the field `echo`, after a round-trip time of `rtt`.
 fn ack(kind: Kind, echo: u32, rtt: Duration) -> Feedback<Header> {
     Feedback::plain(0, kind, rtt, Header { echo, price: 0 })
 }
@@ -69,7 +69,8 @@ fn raise(params: &Both<MaxNet>, router: &mut Router) {
     (0..100).for_each(|_| router.on_interval(&params.routers, seconds(0.001), &flooded));
 }
 
-/// Returns the change of the price in one interval of 1 ms, with load `y` in bit/s and a queue of `queue` seconds.
+/// Returns the change of the price in one interval of 1 ms. The load is `y` bit/s, and the queue needs `queue` seconds
+/// of the link.
 fn price_step(params: &Both<MaxNet>, y: f64, queue: f64) -> f64 {
     let mut router = router(params, C);
     raise(params, &mut router);
@@ -93,8 +94,8 @@ fn eq_3_in_one_interval() {
     close(price_step(&params(&[("mu", 0.94)]), 0.54 * C, 0.0), -0.4 * 0.001, 1e-12);
 }
 
-/// The queue represents load held back by windows: if `T_0 = tau`, a saturated link with a queue of `W - C tau` has the
-/// load `W/tau` (section IV-A).
+/// The queue of a saturated link shows the load that windows limit. If `T_0 = tau`, a queue of `W - C tau` means a load
+/// of `W/tau` (section IV-A).
 #[test]
 fn a_queue_stands_for_the_load_that_windows_hold_back() {
     let tau = 0.029;
@@ -184,8 +185,8 @@ fn the_option_is_laid_out_as_in_fig_4() {
     }
 }
 
-/// Section V: 4 integer bits and 18 fraction bits cover 32 b/s to 1 Pb/s in steps of 1e-5. This implementation has 19
-/// fraction bits.
+/// Verifies section V: 4 integer bits and 18 fraction bits encode 32 b/s to 1 Pb/s in relative steps of 1e-5. This
+/// implementation uses 19 fraction bits.
 #[test]
 fn prices_have_the_range_and_precision_of_section_v() {
     assert_eq!((T * (X_MAX / 32.0).ln()).log2().ceil() as u32, 4);
@@ -206,7 +207,8 @@ fn prices_have_the_range_and_precision_of_section_v() {
     assert_eq!(header::code(0.0), 1, "no router writes 0");
 }
 
-/// Returns the echoed averages of prices that arrive at these times after the first round-trip time, which is 100 ms.
+/// Returns the echoed averages of prices. Each price has an arrival time after the first round-trip time, which is 100
+/// ms.
 fn averaged(prices: impl Iterator<Item = (f64, u32)>) -> Vec<f64> {
     let mut receiver = Receiver::default();
     let mut echo = |now, kind, price| {

@@ -1,15 +1,15 @@
-//! Router half: the offered rate `R` of eq 2.
+//! Router algorithm: the offered rate `R` of eq 2.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{Header, RouterParams, RttEstimate};
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Shortest round-trip time used by a router, in seconds. The control interval is at most the round-trip time, so it
-/// would otherwise vanish.
+/// Shortest round-trip time used by a router, in seconds. It keeps the control interval above zero, because this
+/// interval is at most the round-trip time.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Router state of one output port. Cost per packet: one addition, one average, one comparison.
+/// Router of one output port. A packet needs one addition, one average and one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     /// Capacity, bit/s.
@@ -19,15 +19,15 @@ pub struct Router {
     pub(super) rtt: f64,
     /// Offered rate `R`, bit/s.
     pub(super) rate: f64,
-    /// Bytes of packets that carried a round-trip time since the last update. `weighed` is the sum of size times
-    /// round-trip time over these packets, in byte seconds.
+    /// Bytes of packets with a round-trip time since the last update. `weighed` is the sum of size times round-trip
+    /// time over these packets, in byte seconds.
     stamped: f64,
     weighed: f64,
-    /// Byte-weighted mean round-trip time of the last interval that had one, in seconds.
+    /// Mean round-trip time of the last interval that had round-trip times, weighted by bytes, in seconds.
     recent: f64,
     /// Largest round-trip time in the current window, in seconds.
     pub(super) longest: f64,
-    /// Duration of the current window so far, in seconds.
+    /// Time since the current window began, in seconds.
     window: f64,
 }
 
@@ -122,8 +122,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Moves `d_0` towards the mean round-trip time `s` of the interval. The gain is `T/d_0` upwards and
-    /// `(R/C) (s/d_0) (T/d_0)` downwards. An interval without a round-trip time uses the last `s`.
+    /// Moves `d_0` towards the mean round-trip time `s` of the interval. The gain is `T/d_0` for increases and `(R/C)
+    /// (s/d_0) (T/d_0)` for decreases. An interval without round-trip times uses the previous `s`.
     fn average_interval(&mut self, elapsed: f64) {
         if self.stamped > 0.0 {
             self.recent = self.weighed / self.stamped;
@@ -138,8 +138,8 @@ impl Router {
         self.rtt += gain * (self.recent - self.rtt);
     }
 
-    /// Raises `D_max` at once, but lowers it only after a window of length `D_max`. Every such window contains a packet
-    /// of any flow that sends one packet per round-trip time. A window without packets keeps the last value.
+    /// Raises `D_max` at once, and lowers it after a window of length `D_max`. This window contains a packet of each
+    /// flow that sends at least one packet per round-trip time. A window without packets keeps `D_max`.
     fn close_window(&mut self, elapsed: f64) {
         self.window += elapsed;
         if self.longest > self.rtt || (self.longest > 0.0 && self.window >= self.rtt) {

@@ -1,4 +1,4 @@
-//! Sender half: sends at the echoed rate.
+//! Sender algorithm: sends at the echoed rate.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -6,14 +6,13 @@ use super::Header;
 use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Longest inter-packet time of a paced sender at any feedback. A sender without packets would never receive a higher
-/// rate.
+/// Longest inter-packet time of a sender. A sender needs packets to receive a higher rate.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// Sender state of one flow.
+/// Sender of RCP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,

@@ -30,8 +30,8 @@ fn router(params: &Both<Rcp>, capacity: f64) -> Router {
     )
 }
 
-/// Returns the ratio of `R` after one interval to `R` before it. The interval has the offered load `y / C`, a queue in
-/// units of `C d0`, and `dropped` bytes.
+/// Returns `R` after one interval, divided by `R` before this interval. `load` is `y / C`, `queue` is in units of `C
+/// d0`, and `dropped` is in bytes.
 fn ratio(params: &Both<Rcp>, load: f64, queue: f64, dropped: u64) -> f64 {
     let mut router = router(params, C);
     let elapsed = router.interval(&params.routers);
@@ -143,8 +143,7 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
     }
 }
 
-/// Verifies `d_0` after intervals of 10 ms whose packets carry `rtt`. Expected values were computed by hand from the
-/// authors' rule.
+/// Verifies `d_0` after intervals of 10 ms. The expected values were computed by hand from the rule of the authors.
 #[test]
 fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() {
     let params = params(&[("rtt", 2.0), ("initial", 0.25)]);
@@ -214,8 +213,8 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     close(router.signal(), 80.0 / 0.1, 1e-9);
 }
 
-/// Fluid model of a single link in steps of 10 ms, where flows send at the rate offered 100 ms ago. `R` converges to
-/// `C / N`.
+/// Verifies that `R` converges to `C / N`, in a fluid model of a single link with steps of 10 ms. Flows send at the
+/// rate offered 100 ms earlier.
 #[test]
 fn processor_sharing_is_the_fixed_point() {
     let params = params(&[("alpha", 0.4)]);

@@ -1,8 +1,7 @@
-//! Weighted RCP: senders multiply the rate that RCP's routers offer by a weight. Header and routers are those of
-//! [`rcp`](crate::rcp).
+//! Weighted RCP: senders multiply the offered rate by a weight. Header and routers are from [`rcp`](crate::rcp).
 //!
 //! Source: F. Kelly, G. Raina, T. Voice, "Stability and fairness of explicit congestion control with small buffers"
-//! (2008): weights of flows.
+//! (2008), for the weights of flows.
 
 mod params;
 mod sender;
@@ -14,7 +13,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, Opening, Protocol, Transport, WireSignalling, rcp};
 
-/// The law; see the [module](self).
+/// Weighted RCP law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RcpWeighted;
 

@@ -1,4 +1,4 @@
-//! Sender half: sends at a multiple of the echoed rate.
+//! Sender algorithm: sends at a multiple of the echoed rate.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -6,7 +6,7 @@ use super::Params;
 use crate::rcp::{self, Header};
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Sender state of one flow.
+/// Sender of weighted RCP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     rcp: rcp::Sender,

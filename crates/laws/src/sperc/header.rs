@@ -1,4 +1,4 @@
-//! The 28-byte header of s-PERC: the state of a flow at one hop, in both directions.
+//! The 28-byte header of s-PERC: the state of a flow at one hop, in packets and their ACKs.
 
 use crate::header::{Bits, Values, header};
 
@@ -15,21 +15,21 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "ignore",
         mask: IGNORE as u32,
-        doc: "the other hops ignore the limit of this one",
+        doc: "other hops ignore the limit of the target hop",
     },
 ]);
 
-/// Label of a flow at a hop.
+/// State of a flow at a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Label {
-    /// The hop has not counted the flow.
+    /// Not counted by the hop.
     New,
-    /// The flow takes an equal share of the capacity that satisfied flows leave.
+    /// Limited by this hop: the flow takes an equal share of the capacity that satisfied flows leave.
     Unsatisfied,
-    /// Another hop limits the flow to less.
+    /// Limited by another hop to a lower rate.
     Satisfied,
-    /// The flow ends; sent to all hops at once.
+    /// Ended. One packet with this label reaches all hops.
     Finished,
 }
 
@@ -47,18 +47,18 @@ impl Label {
 }
 
 header! {
-    /// Fields of an s-PERC packet. Hops count s-PERC routers from the sender, from 1; 0 is none.
+    /// Fields of an s-PERC packet. A hop is the position of an s-PERC router on the path, counted from 1; 0 is none.
     pub struct Header {
-        flags: u8 = FLAGS, Router, "label and ignore bit at the target; bits 4 to 0 are sent as 0 and kept as received";
+        flags: u8 = FLAGS, Router, "label and ignore bit at the target hop; bits 4 to 0 are sent as 0 and not changed by routers";
         hop: u8 = Values::Number, Router, "routers passed so far";
-        target: u8 = Values::Number, Sender, "hop that this packet is an update for; 0 for none";
-        epoch: u8 = Values::Number, Router, "epoch, mod 256, in which the target last counted the flow";
-        allocation: f32 = Values::MAGNITUDE, Sender, "last allocation of the target, bit/s";
-        elsewhere: f32 = Values::MAGNITUDE, Sender, "lowest limit of the other, not ignored hops, bit/s; 3.4e38 without any";
-        limit: f32 = Values::MAGNITUDE, Router, "limit of the flow at the target, bit/s";
-        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before the first round; of a finished flow, age of its last round";
-        leaving: u32 = Values::Number, Sender, "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise";
-        epochs: u32 = Values::Number, Sender, "epochs of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise";
+        target: u8 = Values::Number, Sender, "hop that this packet updates; 0 for none";
+        epoch: u8 = Values::Number, Router, "epoch, modulo 256, in which the target hop last counted the flow";
+        allocation: f32 = Values::MAGNITUDE, Sender, "last allocation of the target hop, bit/s";
+        elsewhere: f32 = Values::MAGNITUDE, Sender, "lowest limit of the other hops, without ignored limits, bit/s; 3.4e38 without other limits";
+        limit: f32 = Values::MAGNITUDE, Router, "limit of the flow at the target hop, bit/s";
+        period: f32 = Values::TIME, Sender, "duration of the previous round, i.e. time between two updates of a hop, s; 0 before the first round; for a finished flow, time since its last round began";
+        leaving: u32 = Values::Number, Sender, "for a finished flow, its labels at hops 16 to 1, two bits each; otherwise 0";
+        epochs: u32 = Values::Number, Sender, "for a finished flow, its epochs at hops 16 to 1, modulo 4, two bits each; otherwise 0";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -67,7 +67,7 @@ header! {
 }
 
 impl Header {
-    /// Header of a packet that updates no hop.
+    /// Header of a packet without an update.
     pub(super) const PLAIN: Self = Self {
         flags: 0,
         hop: 0,
@@ -101,7 +101,7 @@ impl Header {
         self.flags = rest | (label as u8) << LABEL_SHIFT | if ignored { IGNORE } else { 0 };
     }
 
-    /// Returns label and epoch, mod 4, of a finished flow at a hop.
+    /// Returns the label and the epoch, modulo 4, of a finished flow at a hop.
     #[inline]
     pub(super) fn left_behind(&self, hop: u8) -> (Label, u8) {
         let shift = 2 * u32::from(hop - 1);

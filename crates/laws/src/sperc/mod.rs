@@ -1,8 +1,9 @@
-//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that store the last result of each router.
+//! s-PERC: max-min fair rates. Routers keep a few sums over their flows, and senders store the last report of each
+//! router.
 //!
 //! Source: L. Jose, S. Ibanez, M. Alizadeh, N. McKeown, "A distributed algorithm to calculate max-min fair rates
-//! without per-flow state", SIGMETRICS 2019. The paper's control packet carries the state of a flow at each hop. Here
-//! the sender stores that state, and a packet carries only the state of one hop.
+//! without per-flow state", SIGMETRICS 2019. In the paper, a control packet carries the state of a flow at each hop. In
+//! this implementation, the sender stores the state, and a packet carries the state of one hop.
 
 mod header;
 mod params;
@@ -47,7 +48,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// s-PERC law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sperc;
 

@@ -10,45 +10,45 @@ const TIMEOUT: ParamSpec = row!(
     Unit::Duration,
     0.1,
     (1e-6, 100.0),
-    "first time between two resets of MaxSat; it then doubles and halves with the longest round; senders size packets by it",
+    "initial time between two resets of MaxSat; routers then double or halve it to follow the longest round; senders use it to choose packet sizes",
     "the authors' ns-2 scripts, wide area"
 );
 
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// First time between two resets of MaxSat; it then doubles and halves with the longest round; senders size
-        /// packets by it.
+        /// Initial time between two resets of MaxSat. Routers then double or halve it to follow the longest round.
+        /// Senders use it to choose packet sizes.
         timeout: Duration = TIMEOUT;
         initial_rate: f64 = Unit::Rate, 400e3, RATE_RANGE,
-            "rate of the smallest packets that request the first allocation of each hop",
-            "Levelflow: one hop per packet, a few milliseconds each; one packet of the authors serves all hops";
+            "sending rate while a flow requests the first allocation of each hop, in packets of the smallest size",
+            "Levelflow: each hop needs a packet of its own, and a packet takes a few milliseconds; in the paper, one packet serves all hops";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, also before the first allocations; two of the smallest packets per timeout if that is more",
-            "as JetMax; the authors' ns-2 code has 100 kb/s";
+            "smallest rate, also before the first allocations; at least two packets of the smallest size per timeout",
+            "value of JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
-            "smallest sized packet, headers included",
-            "room for an IP header and the header of s-PERC";
+            "smallest packet size of slow senders, headers included",
+            "an IP header and the header of s-PERC";
         packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets a slow sender tries to send in the first timeout by making them smaller; 0 keeps full size",
-            "as JetMax";
+            "packets per initial timeout of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
+            "value of JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }
 
 parameters! {
-    /// Validated parameters of routers. A link may have its own.
+    /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
         gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
-            "share of the capacity that a router allocates; the rest is for ACKs and headroom",
+            "fraction of the capacity that a router allocates to flows; the remaining capacity is for ACKs and headroom",
             "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
-        /// First time between two resets of MaxSat; it then doubles and halves with the longest round; senders size
-        /// packets by it.
+        /// Initial time between two resets of MaxSat. Routers then double or halve it to follow the longest round.
+        /// Senders use it to choose packet sizes.
         timeout: Duration = TIMEOUT;
         window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
-            "time over which a router looks for the longest round, or two timeouts if that is longer",
-            "the authors' ns-2 scripts, wide area; they have no lower end";
+            "time over which a router measures the longest round; at least two timeouts",
+            "the authors' ns-2 scripts, wide area; they have no lower bound";
     }
 }
 

@@ -1,4 +1,4 @@
-//! Router half: sums over the flows of a link, and the capacity that these flows leave for one more flow.
+//! Router algorithm: sums over the flows of a link, and the rate limit of each flow at this link.
 
 use levelflow_units::{Duration, Rate, Time};
 
@@ -15,22 +15,22 @@ const RESETS_PER_EPOCH: u8 = 4;
 /// Sums over the flows of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// `NumFlows`.
+    /// Number of flows, `NumFlows`.
     pub flows: u32,
-    /// `NumSat`.
+    /// Number of satisfied flows, `NumSat`.
     pub satisfied: u32,
-    /// `SumSat`, in units of 2^-8 bit/s.
+    /// Sum of the allocations of satisfied flows, `SumSat`, in units of 2^-8 bit/s.
     allocated: u64,
 }
 
 impl Sums {
-    /// Returns `SumSat`, in bit/s.
+    /// Returns the sum of the allocations of satisfied flows, `SumSat`, in bit/s.
     #[must_use]
     pub fn allocated(&self) -> f64 {
         self.allocated as f64 / f64::from(1 << RATE_BITS)
     }
 
-    /// Counts a flow with this label and allocation, bit/s.
+    /// Counts a flow with this label and this allocation in bit/s.
     #[inline]
     pub fn add(&mut self, label: Label, allocation: f32) {
         self.flows = self.flows.saturating_add(1);
@@ -40,7 +40,7 @@ impl Sums {
         }
     }
 
-    /// Undoes [`add`](Self::add).
+    /// Reverses [`add`](Self::add).
     #[inline]
     pub fn remove(&mut self, label: Label, allocation: f32) {
         self.flows = self.flows.saturating_sub(1);
@@ -50,7 +50,8 @@ impl Sums {
         }
     }
 
-    /// Returns the share of `target` left for each unsatisfied flow and each of `more` uncounted flows, bit/s.
+    /// Returns the limit of an unsatisfied flow, bit/s: an equal share of the capacity that satisfied flows leave of
+    /// `target`. `more` is the number of flows that share this capacity but are not counted yet.
     #[inline]
     #[must_use]
     pub fn limit(&self, target: f64, more: u32) -> f64 {
@@ -59,14 +60,14 @@ impl Sums {
     }
 }
 
-/// Router half of s-PERC.
+/// Router of s-PERC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     /// Target rate, in bit/s.
     target: f64,
-    /// Sums of the flows counted in this epoch or the previous one.
+    /// Sums over the flows counted in this epoch or in the previous epoch.
     pub(super) sums: Sums,
-    /// Sums of the flows counted in this epoch.
+    /// Sums over the flows counted in this epoch.
     recent: Sums,
     pub(super) epoch: u8,
     /// Arrival time of the last packet before this epoch began.
@@ -75,7 +76,7 @@ pub struct Router {
     seen: Time,
     /// Resets of MaxSat in this epoch.
     resets: u8,
-    /// MaxSat, in bit/s.
+    /// MaxSat: largest allocation of a satisfied flow since the reset before the last reset, in bit/s.
     pub(super) max_sat: f32,
     /// Value of MaxSat after the next reset, in bit/s.
     next_max_sat: f32,
@@ -83,11 +84,11 @@ pub struct Router {
     pub(super) timeout: Duration,
     /// Time since the last reset of MaxSat.
     since: Duration,
-    /// Longest round in this window or the previous one, in seconds.
+    /// Longest round in this window or in the previous window, in seconds.
     longest: f32,
     /// Longest round in this window, in seconds.
     next_longest: f32,
-    /// Duration of the window so far.
+    /// Time since the window began.
     window: Duration,
 }
 
@@ -118,7 +119,7 @@ impl RouterLaw for Router {
         self.target = params.gamma * capacity.bps();
     }
 
-    /// Processes a header; ignores it at hops beyond the 255th.
+    /// Processes a header. Routers after the 255th hop ignore headers.
     #[inline]
     fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let Some(header) = header else { return };
@@ -139,7 +140,7 @@ impl RouterLaw for Router {
         self.timeout.saturating_sub(self.since)
     }
 
-    /// Resets MaxSat unless the timeout has grown since this interval began.
+    /// Resets MaxSat if the timeout has passed. The timeout may have increased during the interval.
     fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         self.since = self.since.checked_add(elapsed).unwrap_or(Duration::MAX);
         self.window = self.window.checked_add(elapsed).unwrap_or(Duration::MAX);
@@ -175,7 +176,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Counts the flow anew: as satisfied if another hop limits it to less than this hop, otherwise as unsatisfied.
+    /// Removes the old count of the flow, and counts the flow again: as satisfied if its limit at another hop is below
+    /// its limit at this hop, otherwise as unsatisfied.
     #[inline]
     fn update(&mut self, header: &mut Header) {
         self.on_period(header.period);
@@ -203,8 +205,8 @@ impl Router {
         }
     }
 
-    /// Removes a finished flow. The ACK of its last update may still be in flight, so the sender's epoch may be too
-    /// old.
+    /// Removes a finished flow. The epoch in the header is outdated if the ACK of the flow's last update had not
+    /// reached the sender.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {
         let (label, epoch) = header.left_behind(hop);
         let mut age = self.epoch.wrapping_sub(epoch) & 3;
@@ -215,7 +217,7 @@ impl Router {
         self.remove(label, header.allocation, age);
     }
 
-    /// Removes a flow from the sums that still contain it.
+    /// Removes a flow from the sums that contain the flow.
     #[inline]
     fn remove(&mut self, label: Label, allocation: f32, age: u8) {
         if !matches!(label, Label::Unsatisfied | Label::Satisfied) || age > 1 {
@@ -227,7 +229,7 @@ impl Router {
         }
     }
 
-    /// Raises the timeout to at least the longest round.
+    /// Doubles the timeout until it is at least the longest round.
     #[inline]
     fn on_period(&mut self, period: f32) {
         if period <= self.next_longest {
@@ -242,7 +244,7 @@ impl Router {
         }
     }
 
-    /// Reduces the timeout to at most twice the longest round.
+    /// Halves the timeout until it is at most twice the longest round.
     fn close_window(&mut self) {
         self.window = Duration::ZERO;
         (self.longest, self.next_longest) = (self.next_longest, 0.0);

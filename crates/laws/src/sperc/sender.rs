@@ -1,4 +1,4 @@
-//! Sender half: stores the last report of each hop, and sends each hop the lowest limit of the other hops.
+//! Sender algorithm: stores the last report of each hop, and sends each hop the lowest limit of the other hops.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -7,16 +7,17 @@ use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// Longest path that the sender supports, in hops. On a longer path, the sender stays at its smallest rate.
+/// Largest number of hops that the sender supports. On longer paths, the sender stays at its smallest rate.
 pub const MAX_HOPS: usize = 16;
-/// Lower bound of the ACK timeout, after which the rate is halved each round trip.
+/// Lower bound of the ACK timeout. After the timeout, the sender halves its rate once per round trip.
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// ACK timeout in round-trip times, if longer than [`MIN_ACK_TIMEOUT`].
+/// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
-/// Reordering threshold: an update is declared lost when the packet this many numbers later is acknowledged first.
+/// Reordering threshold: an update is declared lost when a packet at least this number of packets later is
+/// acknowledged.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// Returns the lesser value; `f32::min` does not define the sign for 0 and -0.
+/// Returns the smaller value. For 0 and -0, the result of `f32::min` is not defined.
 fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
@@ -41,7 +42,7 @@ struct Hop {
     epoch: u8,
 }
 
-/// Reports of the hops of a path, one array per field, since a struct per hop would have padding.
+/// Reports of the hops of a path. Each field is an array, because an array of structs would contain padding.
 #[derive(Debug, Clone, PartialEq)]
 struct Path {
     allocation: [f32; MAX_HOPS],
@@ -75,7 +76,7 @@ impl Path {
     }
 }
 
-/// Sender half of s-PERC.
+/// Sender of s-PERC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     largest: Bytes,
@@ -86,11 +87,11 @@ pub struct Sender {
     length: u8,
     /// Hop that limits the rate; 0 until each hop has reported an allocation.
     slowest: u8,
-    /// Number of the packet that opened the current round, the update of hop 1.
+    /// Number of the first packet of the current round, which updates hop 1.
     first: u32,
     /// Hops updated in this round.
     updated: u8,
-    /// Hops whose update is not acknowledged. Bit `i` is hop `i + 1`.
+    /// Hops with an update in flight. Bit `i` is hop `i + 1`.
     open: u16,
     /// Hops whose last two reports were equal. Bit `i` is hop `i + 1`.
     steady: u16,
@@ -98,9 +99,9 @@ pub struct Sender {
     began: Time,
     /// Duration of the previous round, in seconds.
     period: f32,
-    /// Latest round-trip time, in seconds.
+    /// Last round-trip time, in seconds.
     rtt: f32,
-    /// Time at which the rate is reduced unless an ACK arrives.
+    /// Time of the ACK timeout, at which the sender reduces its rate.
     silent_at: Time,
     /// Packets sent since the last ACK.
     unreported: u8,
@@ -119,7 +120,7 @@ impl Sender {
         MAX_HOPS.min(self.length.into())
     }
 
-    /// Returns the number of hops that a round updates; at least 1, since the path may be unknown.
+    /// Returns the number of hops that a round updates; 1 if the path is unknown.
     fn round(&self) -> u8 {
         self.length.clamp(1, MAX_HOPS as u8)
     }
@@ -151,8 +152,8 @@ impl Sender {
         header
     }
 
-    /// Returns the header that signals the end of the flow to all hops. A hop with a different allocation removes the
-    /// flow when the flow's epoch expires.
+    /// Returns the header that signals the end of the flow to all hops. The header has one allocation. A satisfied hop
+    /// with a different allocation removes the flow later, when the epoch of the flow expires.
     fn finish(&self, now: Time) -> Header {
         let hops = || (0..self.known()).map(|index| self.path.hop(index));
         let satisfied = hops().filter(|hop| hop.label == Label::Satisfied);
@@ -193,8 +194,9 @@ impl Sender {
         self.path.set(index, hop);
     }
 
-    /// Handles lost updates, which may or may not have changed the sums of their hops. A steady hop is assumed to have
-    /// kept its result. Any other hop counts the flow as new, and its old entry expires.
+    /// Handles lost updates. The sender cannot distinguish whether a lost update reached its hop. For a steady hop, the
+    /// sender assumes that the report would be equal to the previous report. For any other hop, the flow is new again,
+    /// and the old count of the hop expires.
     fn declare_lost(&mut self, newest: u32) {
         for index in 0..u32::from(self.updated.min(MAX_HOPS as u8)) {
             let lost = self.first.wrapping_add(index).wrapping_add(REORDERING_THRESHOLD);
@@ -207,7 +209,8 @@ impl Sender {
         }
     }
 
-    /// Sets the rate to the lowest allocation. Among hops with equal allocations, an unsatisfied hop is the bottleneck.
+    /// Sets the rate to the lowest allocation. If several hops have this allocation, an unsatisfied hop is the
+    /// bottleneck.
     fn follow(&mut self, params: &Params) {
         let (mut slowest, mut least) = (0, f32::MAX);
         for (number, index) in (1..).zip(0..self.known()) {
@@ -224,8 +227,8 @@ impl Sender {
         self.keep_pace(params);
     }
 
-    /// Sets the rate used before each hop has allocated a rate. Packets that carry a request use the initial rate,
-    /// other packets the smallest.
+    /// Sets the rate used before each hop has allocated a rate: the initial rate for packets with an update, the
+    /// smallest rate for other packets.
     fn keep_pace(&mut self, params: &Params) {
         let floor = narrow(params.floor());
         if self.slowest > 0 {
@@ -280,7 +283,7 @@ impl SenderLaw for Sender {
         Rate::clamped(self.rate.into())
     }
 
-    /// Returns the packet size. Packets are smaller at low rates, so that rounds stay short.
+    /// Returns the packet size. At low rates, packets are smaller, which keeps rounds short.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
         if self.slowest == 0 && params.packets_per_timeout > 0.0 {

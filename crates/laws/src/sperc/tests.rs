@@ -11,7 +11,7 @@ use crate::testing::{Both, Network, at, both, close, ms, port};
 
 const DATA: Bytes = Bytes::new(1000);
 
-/// Returns the default parameters, except that routers allocate the whole capacity.
+/// Returns default parameters, with routers that allocate the whole capacity.
 fn params() -> Both<Sperc> {
     both(&[("gamma", 1.0)])
 }
@@ -24,7 +24,7 @@ fn update(elsewhere: f32) -> Header {
     }
 }
 
-/// Returns the response of the router at the first hop; the header becomes the next update.
+/// Updates the first hop. Returns its label, its limit and its ignore bit. `header` becomes the next update.
 fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
     header.hop = 0;
     router.on_arrival(&params().routers, &Arriving::alone(DATA), Some(header));
@@ -106,7 +106,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
         Duration::from_ms(300),
         "of which 100 ms have passed"
     );
-    // Two windows later, no flow has a round of 350 ms.
+    // After two windows, the longest round is 30 ms.
     header.period = 0.03;
     for _ in 0..40 {
         ask(&mut router, &mut header);
@@ -133,7 +133,7 @@ fn flows_that_vanish_are_forgotten_after_two_epochs_and_others_are_not() {
     assert_eq!(sums(&router), (2, 2, 3e6));
 }
 
-/// Flow over routers, without propagation delay.
+/// Flow over a path of routers, without propagation delay.
 struct Desk {
     params: Both<Sperc>,
     sender: Sender,
@@ -157,7 +157,7 @@ impl Desk {
         }
     }
 
-    /// Sends a packet that reaches the first `reach` routers.
+    /// Sends a packet that passes the first `reach` routers. Returns its ACK.
     fn send(&mut self, kind: Kind, reach: usize) -> Feedback<Header> {
         self.seconds += 0.01;
         let packet = Outgoing {
@@ -368,7 +368,7 @@ fn the_wire_layout_is_that_of_the_readme() {
     assert_eq!(wire[20..28], [0x80, 0, 0, 0, 0xc0, 0, 0, 0]);
 }
 
-/// Verifies the size, since a larger header would enlarge the packets of every law.
+/// Verifies the size, because a larger header would enlarge the packets of all laws in the simulator.
 #[test]
 fn a_header_takes_no_more_memory_than_that_of_jetmax() {
     assert_eq!(size_of::<Header>(), size_of::<crate::jetmax::Header>());

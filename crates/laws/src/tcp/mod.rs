@@ -1,7 +1,8 @@
-//! Sender common to all TCP laws: slow start, recovery, marks, timeouts and round-trip times. It is not a law itself.
+//! Sender of all TCP laws: slow start, recovery, marks, timeouts and round-trip times. This folder is not a law.
 //!
-//! A law of the family is a [`Variant`], which defines window growth per ACK and the reduction after a loss.
-//! `pub type MyLaw = Tcp<MyState>` is then a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168 for marks.
+//! A law of the TCP family implements [`Variant`]: the window growth per ACK, and the reduction after a loss. For a
+//! variant `MyState`, `pub type MyLaw = Tcp<MyState>` is a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168
+//! for marks.
 
 mod params;
 mod sender;
@@ -23,48 +24,52 @@ pub use window::{Rtt, Window};
 use crate::params::Parameters;
 use crate::{Law, LawInfo, NoSignals, Opening, ParamSpec, Protocol, RecoveryScheme, Signal, Transport};
 
-/// Law-specific part of a TCP law. A value of this type is the law-specific state of a flow, initially the default.
+/// Law-specific code of a TCP law. The type is the law-specific state of a flow, and its default is the initial state.
 ///
-/// The sender calls [`on_ack`](Self::on_ack) for every ACK. If the window was in use and no recovery is in progress, it
-/// then calls [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. A loss episode
-/// reduces the window once, to the result of [`reduce`](Self::reduce); marks reduce it at most once per round trip. A
-/// timeout reduces the window to 1. The sender then clamps the window to the range from 1 to the limit.
+/// The sender calls [`on_ack`](Self::on_ack) for every ACK. Then the window grows if it was full and no recovery is in
+/// progress. Below the slow-start threshold, the sender calls [`slow_start`](Self::slow_start). Above the threshold, it
+/// calls [`avoid`](Self::avoid).
+///
+/// A loss reduces the window to the result of [`reduce`](Self::reduce), once per window of data. Marks reduce the
+/// window in the same way, at most once per round trip. A timeout sets the window to 1. After each change, the sender
+/// clamps the window to the range from 1 to the limit.
 pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Parameters of the law.
     type Params: Parameters;
-    /// Name, source and table; made with [`info`] and [`table`].
+    /// Name, source and parameter table, built by [`info`] and [`table`].
     const INFO: LawInfo;
-    /// True if each packet lost from one window causes a separate reduction, at most one per round trip.
+    /// True if several lost packets of one window cause several reductions, at most one per round trip.
     const REDUCES_PER_HOLE: bool = false;
-    /// True if the sender is scalable (RFC 9331): packets carry ECT(1), and the window keeps growing after a mark.
+    /// True if the sender is scalable (RFC 9331). Its packets carry ECT(1), and its window continues to grow after a
+    /// mark.
     const SCALABLE: bool = false;
 
     /// Returns the loss recovery of the transport.
     fn recovery(_params: &Self::Params) -> RecoveryScheme {
         RecoveryScheme::Selective
     }
-    /// Called for each ACK, in every phase of the sender.
+    /// Called for each ACK, also during recovery.
     fn on_ack(&mut self, _params: &Self::Params, _ack: &AckEvent, _window: &mut Window) {}
-    /// Grows the window below the threshold: slow start.
+    /// Grows the window below the slow-start threshold.
     fn slow_start(&mut self, _params: &Self::Params, ack: &AckEvent, window: &mut Window) {
         window.slow_start(ack.growth);
     }
-    /// Updates the window above the threshold: congestion avoidance.
+    /// Updates the window above the slow-start threshold (congestion avoidance).
     fn avoid(&mut self, params: &Self::Params, ack: &AckEvent, window: &mut Window);
-    /// Returns true if this mark causes a reduction. Called on ACKs for packets sent after the last reduction.
+    /// Returns true if a mark causes a reduction. Called for marks of packets sent after the last reduction.
     fn heeds_mark(&self, _params: &Self::Params, _ack: &AckEvent) -> bool {
         true
     }
-    /// Called when a packet is declared lost, after [`reduce`](Self::reduce), if the loss causes a reduction.
+    /// Called when a packet is declared lost. If the loss causes a reduction, [`reduce`](Self::reduce) is called first.
     fn on_lost(&mut self) {}
-    /// Called when an ACK shows that packets were spuriously declared lost. Returns true if the last reduction was
-    /// undone.
+    /// Called when an ACK reveals spurious losses. Returns true if the variant has undone the last reduction.
     fn on_spurious(&mut self, _packets: u32, _window: &mut Window) -> bool {
         false
     }
-    /// Called when the window restarts in slow start, after an idle time.
+    /// Called when the window restarts in slow start after an idle time.
     fn on_idle(&mut self) {}
-    /// Returns the new slow-start threshold after a congestion event, in packets. The sender raises it to at least 2.
+    /// Returns the new slow-start threshold after a congestion event, in packets. The sender raises a threshold below 2
+    /// to 2.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
 
@@ -83,9 +88,10 @@ pub struct AckEvent {
     pub marked: bool,
     /// Round-trip times, including the sample of this ACK.
     pub rtt: Rtt,
-    /// True for the first ACK of a round trip: it acknowledges a packet sent after the previous such ACK.
+    /// True for the first ACK of a round trip: the acknowledged packet was sent after the first ACK of the previous
+    /// round trip.
     pub round: bool,
-    /// True if the flow used its window, so that the window may grow.
+    /// True if the flow used its window. Only then may the window grow.
     pub in_use: bool,
 }
 
@@ -111,7 +117,7 @@ pub enum Cause {
     Loss,
     /// A packet was marked.
     Mark,
-    /// The timer expired.
+    /// The retransmission timer expired.
     Timeout,
 }
 

@@ -1,4 +1,4 @@
-//! Sender half of all laws of the family.
+//! Sender of the TCP laws.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -7,17 +7,17 @@ use super::{AckEvent, AfterIdle, Cause, Common, Congestion, Rtt, TcpParams, Vari
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Round-trip time assumed for the rate before the first sample, in seconds (the initial timeout of RFC 6298, section
+/// Round-trip time that the rate assumes before the first sample, in seconds (initial timeout of RFC 6298, section
 /// 2.1).
 const ASSUMED_RTT: f64 = 1.0;
 
-/// Sender state of one flow.
+/// Sender of a TCP law.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSender<V> {
-    /// Packet size in bytes; 32 bits wide, to fit the cache line of a flow.
+    /// Packet size in bytes. It has 32 bits, because the state of a flow must fit a cache line.
     packet_size: u32,
     paced: bool,
-    /// Ratio of the pacing rate to the window per smoothed round-trip time.
+    /// Pacing rate divided by the window per smoothed round-trip time.
     gain: f32,
     pub(super) window: Window,
     rtt: Rtt,
@@ -29,11 +29,12 @@ pub struct TcpSender<V> {
     /// Number of the first packet sent after the last reduction. Losses and marks of earlier packets cause no further
     /// reduction.
     cut: u32,
-    /// Number of the first packet of the next round. An ACK for this or a later packet starts that round.
+    /// Number of the first packet of the next round trip. An ACK for this packet or a later packet starts the next
+    /// round trip.
     round: u32,
-    /// Packets lost in this recovery whose reduction of the window is still due; see [`Variant::REDUCES_PER_HOLE`].
+    /// Lost packets of this recovery that have not reduced the window yet; see [`Variant::REDUCES_PER_HOLE`].
     holes: u32,
-    /// True if a second lost packet of the window has already caused its reduction.
+    /// True if a second lost packet of the window has already caused a reduction.
     again: bool,
     /// True if a packet was acknowledged since the last timeout.
     progress: bool,
@@ -57,8 +58,8 @@ enum Phase {
 /// Reordering threshold: number of later packets whose ACKs declare a packet lost.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// Round trips for which a window kept over an idle time is paced. Pacing the window takes one smoothed round-trip
-/// time, and the first ACK may arrive earlier.
+/// Round trips of pacing after an idle time. The packets of a window are paced over one smoothed round-trip time, and
+/// the first ACK may arrive earlier.
 const SPREAD_ROUNDS: u8 = 2;
 
 impl<V: Variant> TcpSender<V> {
@@ -73,7 +74,7 @@ impl<V: Variant> TcpSender<V> {
         self.window.size
     }
 
-    /// Limits the window to `most` packets, at least 1. The threshold is kept, since no packet was lost.
+    /// Limits the window to `most` packets, at least 1. The threshold does not change, because no packet was lost.
     pub(crate) fn limit(&mut self, most: f64) {
         self.window.size = self.window.size.min(most).max(1.0);
     }
@@ -135,8 +136,8 @@ impl<V: Variant> TcpSender<V> {
         } as f32;
     }
 
-    /// Advances an old `cut`, so that comparisons mod 2^32 remain valid. All packets before an acknowledged one, except
-    /// the last few, are acknowledged or declared lost.
+    /// Advances an old `cut`, because comparisons modulo 2^32 need recent numbers. All packets are acknowledged or
+    /// declared lost up to [`REORDERING_THRESHOLD`] packets before `acked`.
     fn forget_old_cut(&mut self, acked: u32) {
         let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
         if before(self.cut, settled) {
@@ -144,8 +145,8 @@ impl<V: Variant> TcpSender<V> {
         }
     }
 
-    /// Ends recovery, or slow start after a timeout, once no data is missing. Called on an ACK for a packet sent after
-    /// the reduction or timeout.
+    /// Ends recovery, or slow start after a timeout, if no data is missing. Called for ACKs of packets sent after the
+    /// reduction or the timeout.
     fn leave_phase(&mut self, params: &TcpParams<V::Params>, now: Time, gap: bool) {
         match self.phase {
             Phase::Reduced if V::REDUCES_PER_HOLE => {
@@ -165,9 +166,8 @@ impl<V: Variant> TcpSender<V> {
         }
     }
 
-    /// Restarts from a window of one packet at the third packet lost from one window. Reno has too few packets in
-    /// flight to detect that loss and times out (Fall and Floyd 1996, section 4). This sender does not wait for the
-    /// timer.
+    /// Restarts from a window of one packet at the third lost packet of one window. Reno has too few packets in flight
+    /// to detect this loss, and waits for a timeout (Fall and Floyd 1996, section 4). This sender restarts at once.
     fn start_again(&mut self, params: &TcpParams<V::Params>, now: Time) {
         let ssthresh = self.threshold(&params.own, now, Cause::Timeout);
         self.window.restart(ssthresh);
@@ -176,8 +176,9 @@ impl<V: Variant> TcpSender<V> {
         self.settle(&params.common);
     }
 
-    /// Returns true if this ACK may grow the window, since it acknowledges new data and carries no mark. While data is
-    /// missing, ACKs only show that packets arrive (RFC 5681, section 3.2).
+    /// Returns true if this ACK may grow the window. The ACK must acknowledge new data and carry no mark. While data is
+    /// missing, the window grows only after a timeout. In recovery, ACKs only show that packets arrive (RFC 5681,
+    /// section 3.2).
     fn may_grow(&self, feedback: &Feedback<NoHeader>) -> bool {
         let complete = match self.phase {
             Phase::Open => !feedback.gap,
@@ -187,8 +188,8 @@ impl<V: Variant> TcpSender<V> {
         complete && feedback.acked > 0 && !feedback.marked
     }
 
-    /// Returns true if the flow used its window, which may grow only then. With pacing, half of the window suffices,
-    /// since packets are spread over a round trip and a growing window is never full.
+    /// Returns true if the flow used its window. With pacing, half of the window suffices: packets are spread over a
+    /// round trip, and a growing window is never full.
     fn is_in_use(&self, acked: u32, outstanding: u32) -> bool {
         let flight = outstanding.saturating_add(acked);
         let flight = if self.paced { flight.saturating_mul(2) } else { flight };
@@ -235,8 +236,8 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         self.paced || self.spread > 0
     }
 
-    /// Returns the window in packets. Scalable senders have small windows, so with pacing the window is rounded up, as
-    /// in Linux and udp_prague. Pacing spreads the packets over round trips.
+    /// Returns the window in packets. For paced scalable senders, the window is rounded up, as in Linux and udp_prague.
+    /// Their windows are small, and pacing limits the rate.
     #[inline]
     fn window(&self) -> u32 {
         if V::SCALABLE && self.paced {
@@ -367,9 +368,9 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
     }
 }
 
-/// Returns the window growth that an ACK allows in slow start, in packets. The window doubles per round trip. The
-/// growth is one packet per ACK or, with delayed ACKs, the number of acknowledged packets, as in Linux and in HyStart++
-/// (RFC 9406).
+/// Returns the window growth of an ACK in slow start, in packets. The growth doubles the window per round trip. It is
+/// one packet per ACK. With delayed ACKs, it is the number of acknowledged packets, as in Linux and in HyStart++ (RFC
+/// 9406).
 fn slow_start_growth(acked: u32, delayed_ack: bool) -> f64 {
     if delayed_ack {
         f64::from(acked)

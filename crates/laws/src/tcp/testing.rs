@@ -1,4 +1,4 @@
-//! Test helpers of the family: inputs for a variant, and a flow over one queue.
+//! Test helpers of the TCP laws: inputs for a variant, and a flow over one queue.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -37,7 +37,7 @@ pub fn ack(now: f64, rtt: f64) -> AckEvent {
     }
 }
 
-/// Flow over one queue, which serves `capacity` packets per second, and a wire.
+/// Network of one flow over a queue and a wire. The queue sends `capacity` packets per second.
 pub type Path<V> = Network<Tcp<V>>;
 
 impl<V: Variant> Path<V> {
@@ -59,7 +59,7 @@ impl<V: Variant> Path<V> {
     }
 }
 
-/// Returns the threshold after a loss, for a sender in this state.
+/// Returns the slow-start threshold after a loss in this state.
 pub fn cut<V: Variant>(mut state: V, changes: &[(&str, f64)], window: f64) -> f64 {
     state.reduce(&params::<V>(changes).own, &loss(0.0, 0.1, window))
 }

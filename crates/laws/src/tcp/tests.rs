@@ -9,7 +9,7 @@ use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Pr
 
 const RTT: Duration = Duration::from_ms(100);
 
-/// Sender whose packets and ACKs the test generates.
+/// Sender with packets and ACKs from the test.
 struct Hand {
     params: super::TcpParams<super::SackParams>,
     sender: TcpSender<RenoState>,
@@ -38,7 +38,7 @@ impl Hand {
         self.next = last + 1;
     }
 
-    /// Returns an ACK for packet `number`, with a full window in flight.
+    /// Returns an ACK for packet `number` while the window is full.
     fn full(&self, number: u32) -> Feedback<NoHeader> {
         Feedback {
             outstanding: self.sender.window() - 1,
@@ -73,7 +73,7 @@ fn slow_start_doubles_the_window_in_each_round_trip() {
     }
 }
 
-/// Verifies the growth per ACK: one packet (RFC 5681, section 3.1), or with delayed ACKs the number of acknowledged
+/// Verifies the growth per ACK: one packet (RFC 5681, section 3.1) or, with delayed ACKs, the number of acknowledged
 /// packets (Linux and RFC 9406).
 #[test]
 fn slow_start_doubles_the_window_with_delayed_acks_too() {
@@ -132,8 +132,8 @@ fn only_a_window_in_use_grows() {
     }
 }
 
-/// Compares with `tcp_update_pacing_rate` of Linux: the pacing rate is twice the window per round trip below half of
-/// the threshold, and 1.2 times above.
+/// Verifies the rule of `tcp_update_pacing_rate` of Linux. Below half of the threshold, the pacing rate is twice the
+/// window per round trip. Above, it is 1.2 times the window per round trip.
 #[test]
 fn the_pace_exceeds_the_window_per_round_trip_by_the_gains() {
     let gains = [("initial_window", 16.0), ("pacing_gain", 1.2), ("pacing_start", 2.0)];
@@ -174,7 +174,7 @@ fn the_window_is_cut_once_per_window_of_marks() {
     close(hand.size(), 8.0, 0.0);
 }
 
-/// Verifies that a loss and a mark of the same window cause only one reduction (RFC 3168, section 6.1.2).
+/// Verifies that a loss and a mark of one window cause only one reduction (RFC 3168, section 6.1.2).
 #[test]
 fn a_loss_and_a_mark_of_one_window_count_once() {
     let mut hand = Hand::new(&[("initial_window", 32.0)]);
@@ -254,7 +254,7 @@ fn the_transport_is_as_the_parameters_say() {
     assert_eq!(newreno.recovery, RecoveryScheme::NewReno);
 }
 
-/// Next event of a sender.
+/// Random event of a sender.
 #[derive(Debug, Clone)]
 enum Step {
     Send,
@@ -277,8 +277,8 @@ fn steps() -> impl Strategy<Value = std::vec::Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Verifies the bounds under arbitrary events. The window is at least 1 and at most the limit. Losses and marks
-    /// never increase it: it falls to half or restarts from 1. The threshold is at least 2.
+    /// Verifies bounds under arbitrary events. The window is at least 1 and at most the limit. Losses and marks never
+    /// increase the window: it falls to half or restarts from 1. The threshold is at least 2.
     #[test]
     fn a_window_stays_within_its_limits(steps in steps(), limit in 1.0..100.0_f64) {
         let mut hand = Hand::new(&[("initial_window", 30.0), ("window_limit", limit)]);

@@ -8,10 +8,10 @@ const SHORTEST_RTT: f64 = 1e-6;
 /// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// Smallest threshold, packets (RFC 5681, eq 4).
+/// Smallest slow-start threshold, packets (RFC 5681, eq 4).
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
-/// Congestion window and threshold, in packets, with fractions.
+/// Congestion window and slow-start threshold, in packets, with fractions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Window {
     /// Limit on packets in flight.
@@ -27,14 +27,14 @@ impl Window {
         self.size = (self.size + packets).min(self.ssthresh);
     }
 
-    /// Sets the threshold, and reduces a larger window to it.
+    /// Sets the threshold. Reduces the window to at most the threshold.
     pub(super) fn cut(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         self.size = self.size.min(self.ssthresh);
     }
 
-    /// Reduces the window to at most `size`. If `may_rise`, the threshold is first raised to at least three quarters of
-    /// the window (`tcp_current_ssthresh` of Linux).
+    /// Reduces the window to at most `size`. With `may_rise`, the threshold is first raised to at least three quarters
+    /// of the window (`tcp_current_ssthresh` of Linux).
     pub(super) fn rest(&mut self, size: f64, may_rise: bool) {
         if may_rise {
             self.ssthresh = self.ssthresh.max(0.75 * self.size);
@@ -44,7 +44,7 @@ impl Window {
         self.size = self.size.min(size);
     }
 
-    /// Sets the threshold, and the window to 1 packet.
+    /// Sets the threshold. Sets the window to 1 packet.
     pub(super) fn restart(&mut self, ssthresh: f64) {
         self.ssthresh = ssthresh.max(MIN_SSTHRESH);
         self.size = 1.0;
@@ -66,16 +66,17 @@ impl Window {
 /// Round-trip times in seconds; all 0 before the first ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rtt {
-    /// Sample of the latest ACK.
+    /// Sample of the last ACK.
     pub last: f64,
     /// Moving average with weight 1/8 (RFC 6298).
     pub smooth: f64,
-    /// Smallest sample so far. The sample of the handshake counts only until data is acknowledged.
+    /// Smallest sample so far. The first ACK for data discards the sample of the handshake.
     pub min: f64,
 }
 
 impl Rtt {
-    /// Adds the sample of the first ACK for data. It replaces the minimum, since packets of the handshake are smaller.
+    /// Adds the sample of the first ACK for data. The sample replaces the minimum, because packets of the handshake are
+    /// smaller.
     pub(super) fn take_first(&mut self, sample: Duration) {
         self.min = f64::INFINITY;
         self.take(sample);

@@ -1,23 +1,23 @@
-//! The 20-byte header: constant fields, then floats.
+//! The 20-byte header: four constant bytes and four floats.
 
 use crate::header::{Values, header};
 
 const CHANGE: Values = Values::float(f32::MIN, f32::INFINITY, "any number but minus infinity");
 
 header! {
-    /// Fields of an XCP packet, in the order of draft-falk-xcp-spec-03, section 3.2, with floats.
+    /// Fields of an XCP packet, in the order of draft-falk-xcp-spec-03, section 3.2. The fields are floats.
     pub struct Header after [
-        protocol: 0 "next protocol: none is modelled",
+        protocol: 0 "next protocol; not modelled",
         length: 20 "length of this header",
-        format: 0x33 "version 3 of the draft; format 3, which it leaves free: numbers are floats",
+        format: 0x33 "version 3 of the draft, and format 3, which the draft does not use: numbers are floats",
         unused: 0 ""
     ] {
         gap: f32 = Values::TIME, Sender,
-            "`X = H_rtt s / H_cwnd`: time between two packets of the flow at its window, s; 0 before the first round-trip time";
-        rtt: f32 = Values::TIME, Sender, "`H_rtt`: smoothed round-trip time, s; 0 before the first";
-        reverse_feedback: f32 = CHANGE, Receiver, "grant of the acknowledged packet, byte/s";
+            "`X = H_rtt s / H_cwnd`: inter-packet time of the flow, s; 0 before the first measurement of the round-trip time";
+        rtt: f32 = Values::TIME, Sender, "`H_rtt`: smoothed round-trip time, s; 0 before the first measurement";
+        reverse_feedback: f32 = CHANGE, Receiver, "`delta_throughput` of the acknowledged packet, byte/s";
         delta_throughput: f32 = CHANGE, Router,
-            "`H_feedback / H_rtt`: allowed change of throughput, byte/s; senders request infinity, routers lower it";
+            "`H_feedback / H_rtt`: permitted change of throughput, byte/s; infinity from the sender, reduced by routers";
     }
 
     zero together: gap, rtt;

@@ -1,5 +1,5 @@
-//! XCP: explicit control protocol. Each packet carries its flow's round-trip time and inter-packet time to routers. It
-//! returns the permitted change of the flow's throughput.
+//! XCP: explicit control protocol. Each packet carries the round-trip time and the inter-packet time of its flow to
+//! routers. The ACK returns the permitted change of the throughput of the flow.
 //!
 //! Source: D. Katabi, M. Handley, C. Rohrs, "Congestion control for high bandwidth-delay product networks" (SIGCOMM
 //! 2002), sections 3.1-3.5, in the form of A. Falk, Y. Pryadkin, D. Katabi, draft-falk-xcp-spec-03 (2007).
@@ -56,7 +56,7 @@ impl WireSignalling for Signals {
     };
 }
 
-/// The law; see the [module](self).
+/// XCP law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Xcp;
 

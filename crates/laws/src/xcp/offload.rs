@@ -1,10 +1,13 @@
-//! Words shared with an external data path: remaining feedback and feedback per packet, positive and negative; queue
-//! found by packets, bytes; time to search for the smallest queue after such a packet, ps; 1 for the largest round-trip
-//! time, 0 for the mean; limit on round-trip times.
+//! Words and counters of a data path outside Rust.
 //!
-//! The data path counts bytes, the sum of inter-packet times, and either the sum of inter-packet time times round-trip
-//! time or the largest round-trip time. It keeps across intervals: the persistent queue; the smallest queue since the
-//! search began; the end of the search, ps.
+//! The words are, in order: the remaining positive feedback, the positive feedback per unit of inter-packet time, the
+//! remaining negative feedback, the negative feedback per byte, the backlog at arrivals in bytes, the length of the
+//! search window for the smallest backlog in ps, 1 for the largest round-trip time or 0 for the mean, and the limit on
+//! round-trip times.
+//!
+//! The counters are the number of bytes, the sum of inter-packet times, and either the sum of inter-packet time times
+//! round-trip time or the largest round-trip time. Three counters are not reset after an interval: the persistent
+//! queue, the smallest backlog in the search window, and the end of the search window in ps.
 
 use levelflow_units::{Bytes, Time};
 

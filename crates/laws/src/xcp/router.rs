@@ -1,4 +1,4 @@
-//! Router half: the efficiency controller, the fairness controller, and the feedback left to be granted.
+//! Router algorithm: the efficiency controller, the fairness controller, and the remaining feedback of the interval.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -9,14 +9,14 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// 4.2.5).
 const ALLOWED_QUEUE: f64 = 0.002;
 
-/// Shortest round-trip time used by a router, in seconds, so that grants are finite.
+/// Shortest round-trip time used by a router, in seconds. It keeps the feedback finite.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Sum of inter-packet times assumed after an interval without any, in seconds (the draft's code in ns-2 2.35).
+/// Sum of inter-packet times assumed if no packet of the interval had one, in seconds (code of the draft in ns-2 2.35).
 const UNTOLD_GAPS: f64 = 1.0;
 
-/// Router state of one output port. Cost per packet: three additions and one multiplication on arrival, three additions
-/// and two multiplications on departure.
+/// Router of one output port. A packet needs three additions and one multiplication at its arrival, and three additions
+/// and two multiplications at its departure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     /// Capacity, byte/s.
@@ -32,7 +32,7 @@ pub struct Router {
     pub(super) rtt: f64,
     /// Aggregate feedback `phi` computed for the last interval, bytes.
     phi: f64,
-    /// Increases and reductions left to be granted in this interval, byte/s.
+    /// Remaining positive and negative feedback of this interval, byte/s.
     pub(super) pools: Pools,
     pub(super) queue: PersistentQueue,
 }
@@ -44,12 +44,13 @@ pub(super) struct Pools {
     pub negative: Pool,
 }
 
-/// Feedback of one sign: the remaining amount, and the amount per unit of traffic.
+/// Positive or negative feedback: the remaining amount, and the amount per unit of traffic.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Pool {
     /// Remaining amount, byte/s.
     pub left: f64,
-    /// Amount per second of inter-packet time if positive, or per byte if negative, byte/s.
+    /// Amount per unit, byte/s. The unit of positive feedback is a second of inter-packet time. The unit of negative
+    /// feedback is a byte.
     pub per_unit: f64,
 }
 
@@ -75,7 +76,7 @@ impl Pool {
     }
 }
 
-/// Persistent queue `Q`: the smallest queue found by a packet within about half the propagation delay.
+/// Persistent queue `Q`: the smallest backlog at arrivals within a search window of about half the propagation delay.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PersistentQueue {
     pub last: Bytes,
@@ -90,7 +91,7 @@ impl PersistentQueue {
         until: Time::ZERO,
     };
 
-    /// Returns the time to search for the smallest queue after a packet has found `queue` bytes.
+    /// Returns the length of a search window that begins with a backlog of `queue` bytes.
     fn window(queue: Bytes, rtt: f64, capacity: f64) -> Duration {
         let window = ((rtt - queue.get() as f64 / capacity) / 2.0).max(ALLOWED_QUEUE);
         Duration::from_secs_f64(window).unwrap_or(Duration::ZERO)
@@ -108,8 +109,8 @@ impl PersistentQueue {
     }
 }
 
-/// Returns the round-trip time used by a router. It also limits inter-packet times, since a window has at least one
-/// packet.
+/// Returns the round-trip time used by a router. Inter-packet times are at most this time, because a window has at
+/// least one packet.
 #[inline]
 fn counted_rtt(params: &RouterParams, header: &Header) -> f64 {
     f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_interval)
@@ -211,13 +212,13 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Returns the time to search for the smallest queue after a packet has found `queue` bytes.
+    /// Returns the length of a search window that begins with a backlog of `queue` bytes.
     pub(super) fn queue_window(&self, queue: Bytes) -> Duration {
         PersistentQueue::window(queue, self.rtt, self.capacity)
     }
 
-    /// Computes the feedback of section 3.5, `phi = alpha d S - beta Q`, here per second, and the redistributed
-    /// traffic, `h = max(0, gamma y - |phi|)`.
+    /// Computes the feedback of section 3.5, `phi = alpha d S - beta Q`, divided by `d`. Also computes the
+    /// redistributed traffic, `h = max(0, gamma y - |phi|)`.
     fn grant(&mut self, params: &RouterParams, elapsed: f64) {
         let arrived = self.arrived.get() as f64;
         let y = arrived / elapsed;

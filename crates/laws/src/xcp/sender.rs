@@ -1,4 +1,4 @@
-//! Sender half: a congestion window changed by the feedback of each ACK.
+//! Sender algorithm: a congestion window that changes by the feedback of each ACK.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -7,16 +7,16 @@ use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw};
 
-/// Initial window in packets, from ns-2. RFC 5681, section 3.1, permits 2 to 4.
+/// Initial window in packets (ns-2). RFC 5681, section 3.1, permits 2 to 4 packets.
 const INITIAL_WINDOW: f64 = 2.0;
 
 /// Shortest round-trip time used by a sender, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Round-trip time assumed by [`SenderLaw::rate`] before the first sample, in seconds (initial timeout of RFC 6298).
+/// Round-trip time that [`SenderLaw::rate`] assumes before the first sample, in seconds (initial timeout of RFC 6298).
 const UNKNOWN_RTT: f64 = 1.0;
 
-/// Sender state of one flow.
+/// Sender of XCP.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
@@ -30,7 +30,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Sets the window to `bytes`, at least one packet.
+    /// Sets the window to `bytes`, or to one packet if `bytes` is less.
     fn resize(&mut self, bytes: f64) {
         let packet = self.packet_size.get() as f64;
         self.window = bytes.clamp(packet, packet * f64::from(u32::MAX));
@@ -93,7 +93,7 @@ impl SenderLaw for Sender {
         }
     }
 
-    /// Halves the window at most once per window of data, as in TCP (section 3.2).
+    /// Halves the window, at most once per window of data, like TCP (section 3.2).
     fn on_loss(&mut self, _params: &Params, _now: Time, loss: &Loss) {
         if self.recovered.is_none_or(|number| !before(loss.number, number)) {
             self.resize(self.window / 2.0);

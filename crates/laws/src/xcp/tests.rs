@@ -1,4 +1,4 @@
-//! Comparison of XCP with the equations of its paper, in the paper's terms: windows, and feedback that changes windows.
+//! Tests of XCP against the equations of its paper. Like the paper, they use windows and feedback that changes windows.
 
 mod closed_loop;
 
@@ -40,7 +40,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A flow in the paper's terms.
+/// Flow with the quantities of the paper.
 #[derive(Debug, Clone, Copy)]
 struct Flow {
     /// Round-trip time `rtt_i`, in seconds.
@@ -71,7 +71,7 @@ impl Flow {
     }
 }
 
-/// Returns flows that send these numbers of packets in 0.1 s, which is the flows' mean round-trip time.
+/// Returns flows that send these numbers of packets in 0.1 s. The mean round-trip time of the flows is also 0.1 s.
 fn mix(loads: [u32; 3]) -> [Flow; 3] {
     let flow = |rtt: f64, packets: u32, size: u64| Flow {
         rtt,
@@ -85,11 +85,11 @@ fn mix(loads: [u32; 3]) -> [Flow; 3] {
     ]
 }
 
-/// Mean round-trip time `d`, which is also the control interval. The sum of `rtt s / cwnd` over a flow's packets in
-/// that time is `d`, for any rate.
+/// Mean round-trip time `d`, which is also the control interval. For a flow of any rate, the sum of `rtt s / cwnd` over
+/// the packets in one interval is `d`.
 const MEAN: f64 = 0.1;
 
-/// A router with arrivals in successive control intervals.
+/// Router that receives packets from the test.
 struct Desk {
     params: Both<Xcp>,
     router: Router,
@@ -112,7 +112,7 @@ impl Desk {
         desk
     }
 
-    /// Passes every packet sent in `time` seconds, and its ACK, through the router. Returns the grants to each flow.
+    /// Passes all packets of `time` seconds through the router. Returns the feedback to each packet, by flow.
     fn pass(&mut self, flows: &[Flow], time: f64, queue: u64) -> Vec<Vec<f64>> {
         let each = |flow: &Flow| (0..flow.packets(time)).map(|_| self.cross(flow, queue)).collect();
         flows.iter().map(each).collect()
@@ -147,9 +147,8 @@ fn aggregate_feedback_is_that_of_section_3_5() {
     close(desk.router.signal(), phi, 1e-6);
 }
 
-/// Verifies `xi_p = (h + max(phi, 0)) / (d sum(rtt s / cwnd))`, `p_i = xi_p rtt^2 s / cwnd`,
-/// `xi_n = (h + max(-phi, 0)) / (d sum s)` and `n_i = xi_n rtt s`. Each packet changes its flow's window by
-/// `p_i - n_i`.
+/// Verifies `xi_p = (h + max(phi, 0)) / (d sum(rtt s / cwnd))`, `p_i = xi_p rtt^2 s / cwnd`, `xi_n = (h + max(-phi, 0))
+/// / (d sum s)` and `n_i = xi_n rtt s`. Each packet changes the window of its flow by `p_i - n_i`.
 #[test]
 fn each_packet_gets_the_feedback_of_section_3_5() {
     for (loads, queue) in [([40, 20, 10], 0), ([100, 60, 20], 0), ([100, 50, 20], 30_000)] {
@@ -190,7 +189,7 @@ proptest! {
 
 #[test]
 fn a_full_link_shuffles_a_tenth_of_its_traffic_and_gives_every_flow_the_same() {
-    // Load of 125 kB in 0.1 s, which is the capacity.
+    // The load is 125 kB in 0.1 s, the capacity of the link.
     let flows = mix([100, 60, 10]);
     let mut desk = Desk::settled(&flows, 0);
     close(desk.router.signal(), 0.0, 1e-6);
@@ -227,7 +226,8 @@ fn what_another_router_withholds_stays_in_the_pool() {
     close(before.positive.left - router.pools.positive.left, 10.0, 1e-9);
 }
 
-/// Another router's reduction counts only up to twice this router's own reduction, since a header may be forged.
+/// Verifies that a reduction by another router reduces the pool. The effect is at most twice the own reduction of this
+/// router, because a header may be forged.
 #[test]
 fn what_another_router_takes_back_leaves_the_negative_pool() {
     let flows = mix([100, 60, 30]);
@@ -321,8 +321,8 @@ fn limits_of_the_interval_have_an_order() {
     }
 }
 
-/// Returns the persistent queue, derived from `phi`, if packets that arrive every 5 ms from time zero find these
-/// queues.
+/// Returns the persistent queue, derived from `phi`. A packet arrives every 5 ms from time zero, and `queues` are the
+/// backlogs at these arrivals.
 fn persistent(queues: &[u64]) -> f64 {
     let params = params(&[("alpha", 0.0), ("beta", 1.0), ("gamma", 0.0)]);
     let mut router = router(&params);
@@ -340,9 +340,9 @@ fn persistent(queues: &[u64]) -> f64 {
 
 #[test]
 fn the_persistent_queue_is_the_smallest_of_half_a_round_trip() {
-    // Without a queue, the round-trip time is 50 ms and search windows take 25 ms.
+    // The round-trip time is 50 ms. Without a queue, search windows are 25 ms long.
     close(persistent(&[0, 0, 9000, 9000, 9000, 9000]), 0.0, 1e-9);
-    // A queue of 12.5 kB drains in 10 ms, so search windows take 20 ms.
+    // A queue of 12.5 kB drains in 10 ms. Search windows are then 20 ms long.
     let standing = [12_500, 14_000, 13_000, 15_000, 12_500];
     close(persistent(&standing), 12_500.0, 1e-9);
     let drained = [12_500, 14_000, 0, 15_000, 12_500];

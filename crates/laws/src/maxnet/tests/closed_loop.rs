@@ -1,9 +1,9 @@
-//! Fluid model of flows over one link, with delayed prices.
+//! Test with a fluid model of flows over one link. Prices reach senders after a round-trip time.
 
 use super::*;
 
-/// Runs one flow per round-trip time in `taus` for `time` seconds, in steps of 1 ms. Each flow sends at its target
-/// rate. Returns the rates of the flows and the queue, bytes.
+/// Runs a flow for each round-trip time in `taus`, for `time` seconds, in steps of 1 ms. Each flow sends at its target
+/// rate. Returns the rates of the flows, and the queue in bytes.
 fn settle(params: &Both<MaxNet>, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
     let mut router = router(params, C);
     let mut senders: Vec<_> = taus.iter().map(|_| sender(params)).collect();

@@ -1,4 +1,4 @@
-//! Tests of the dynamics of eq 10, in both arithmetics.
+//! Tests of the dynamics of eq 10, in floating-point and integer arithmetic.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn demand(price: f64) -> f64 {
     X_MAX * (-price / T).exp()
 }
 
-/// Feeds the sender an ACK with price `code` every `every` seconds, from `start` to `end`. Returns the target rate
+/// Passes an ACK with price `code` to the sender every `every` seconds, from `start` to `end`. Returns the target rate
 /// after each ACK.
 fn feed(params: &Params, sender: &mut Sender, code: u32, tau: f64, (start, end): (f64, f64), every: f64) -> Vec<f64> {
     let steps = ((end - start) / every).round() as u32;
@@ -44,7 +44,7 @@ fn every_flow_comes_to_the_common_demand_curve() {
     }
 }
 
-/// A step of the price multiplies the rate by `e^(-alpha dq/tau)`. The logarithm of the ratio of rate to demand then
+/// A price change of `dq` multiplies the rate by `e^(-alpha dq/tau)`. Then the logarithm of rate divided by demand
 /// decays with time constant `tau^2/(alpha eta T)`.
 #[test]
 fn xi_has_the_time_constant_of_eq_6() {

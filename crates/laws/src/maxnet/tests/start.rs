@@ -4,7 +4,7 @@ use super::*;
 
 const TAU: f64 = 0.029;
 
-/// Returns the field of an opening packet that has crossed one router per load. Each router has had its load for 20 ms.
+/// Returns the field of a handshake packet after one router for each of `loads`. Each router had its load for 20 ms.
 fn start_code(params: &Both<MaxNet>, loads: &[f64]) -> u32 {
     let mut header = sender(params).on_send(params, Time::ZERO, &outgoing(Kind::Syn));
     for load in loads {
@@ -45,8 +45,8 @@ fn a_flow_starts_at_the_least_spare_capacity() {
     close(start_rate(&self::params(&[("mu", 0.8)]), &[0.0]) / C, 0.85, 1e-5);
 }
 
-/// Spare capacity depends on the bytes sent by the link. In the first part no packet arrives while a queue drains; in
-/// the second part all arrivals are dropped.
+/// Verifies that spare capacity depends on the bytes that the link sends. At first, a queue drains and no packet
+/// arrives. Then the queue drops all arrivals.
 #[test]
 fn a_link_spares_what_it_does_not_send() {
     let params = params(&[]);
@@ -80,7 +80,8 @@ fn without_max_start_a_flow_starts_at_the_price() {
     close(start_rate(&params, &[0.9]) / C, 1.0, 1e-5);
 }
 
-/// The rate rises linearly to the price rate within two round-trip times, in at most 16 steps per round-trip time.
+/// Verifies that the rate rises linearly to the price rate in two round-trip times, in at most 16 steps per round-trip
+/// time.
 #[test]
 fn the_ramp_takes_two_round_trip_times() {
     let params = params(&[]);
@@ -123,8 +124,8 @@ fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
     close(sender.proposal().bps() / params.demand(header::price(code)), 1.0, 1e-9);
 }
 
-/// The price falls four round-trip times after the last step. A linear decrease would then end far below the price rate
-/// and never recover.
+/// Verifies that a ramp never decreases the rate. The price rate falls four round-trip times after the last step. A
+/// linear decrease would end far below the price rate and never recover.
 #[test]
 fn a_price_that_falls_below_the_ramp_ends_it() {
     let params = params(&[]);
@@ -140,7 +141,7 @@ fn a_price_that_falls_below_the_ramp_ends_it() {
     close(sender.proposal().bps() / params.demand(header::price(high)), 1.0, 1e-3);
 }
 
-/// After a capacity change, the spare capacity is the new capacity less the previous load.
+/// Verifies the spare capacity after a capacity change: the new capacity minus the previous load.
 #[test]
 fn a_link_that_changes_spares_what_its_load_leaves() {
     let params = params(&[]);

@@ -1,4 +1,4 @@
-//! Networks drawn at random, simulated in rounds: each flow updates each of its hops once per round.
+//! Random networks, simulated in rounds. In each round, each flow updates each of its hops once.
 
 use std::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::sperc::{Header, Params, Router, Sender, Sperc};
 use crate::testing::{Both, max_min, port};
 
 const ROUND: Duration = Duration::from_ms(10);
-/// Rounds until all hops count all flows; the opening packet updates only one hop.
+/// Rounds until all hops count all flows. The handshake packet of a flow updates only one hop.
 const OPENING: usize = 2;
 
 struct Flow {
@@ -58,8 +58,8 @@ impl Rounds {
         }
     }
 
-    /// Runs a round. `loses` draws the hop of the path behind which the next packet or its ACK is lost; `None` for no
-    /// loss.
+    /// Runs a round. For each packet, `loses` returns the last hop of the path that the packet passes before it is
+    /// lost. A hop after the path loses the ACK. `None` loses neither packet nor ACK.
     fn round(&mut self, mut loses: impl FnMut() -> Option<usize>) {
         let mut acks: Vec<(usize, Feedback<Header>)> = Vec::new();
         for index in 0..self.flows.len() {
@@ -105,7 +105,7 @@ impl Rounds {
         lost.is_none().then_some(ack)
     }
 
-    /// Returns the largest relative error of a rate.
+    /// Returns the largest relative error of the rates.
     fn distance(&self, fair: &[f64]) -> f64 {
         let rates = self.flows.iter().map(|flow| flow.sender.rate().bps());
         rates
@@ -147,8 +147,8 @@ proptest! {
         }
     }
 
-    /// Verifies that sums are exact two epochs of four timeouts after the last loss, and MaxSat two timeouts later.
-    /// Losses lengthen rounds and therefore timeouts.
+    /// Verifies that rates become exact after losses. The sums are exact two epochs after the last loss, and an epoch
+    /// is four timeouts. MaxSat is exact two timeouts later. Losses lengthen rounds, and rounds lengthen timeouts.
     #[test]
     fn losses_leave_nothing_behind(
         (targets, paths) in networks(),

@@ -1,4 +1,4 @@
-//! Tests of windows, a queue and a router in a closed loop.
+//! Closed-loop tests with windows, a queue and a router.
 
 use std::vec::Vec;
 
@@ -21,7 +21,7 @@ fn network(capacity: f64, rtts_ms: &[u64]) -> Network<Xcp> {
     link
 }
 
-/// Continues the run for `time`. Returns the mean rates of the flows in that time, bit/s.
+/// Runs for `time`. Returns the mean rates of the flows in this time, bit/s.
 fn rates(link: &mut Network<Xcp>, time: Duration) -> Vec<f64> {
     let before: Vec<_> = link.flows.iter().map(|flow| flow.delivered).collect();
     link.run(link.now + time);
@@ -38,7 +38,8 @@ fn rates(link: &mut Network<Xcp>, time: Duration) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Sections 3.3 and 3.4: the link is full, the queue is short, and rates are equal for all round-trip times.
+    /// Verifies sections 3.3 and 3.4: the link is full, the queue is short, and flows of different round-trip times
+    /// have equal rates.
     #[test]
     fn flows_of_any_round_trip_times_get_equal_rates(
         capacity in 5e6..50e6, rtts_ms in [40_u64..120, 120_u64..240],
