@@ -1,4 +1,4 @@
-//! AIMD on rates: one additive increase per round-trip time, multiplicative decrease on loss.
+//! AIMD on rates: an additive increase per round-trip time, and a multiplicative decrease on loss.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! Texas A&M University, 2008), eq 19 and 114.
@@ -13,7 +13,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoSignals, Protocol, Signal, Transport};
 
-/// The law; see the [module](self).
+/// AIMD; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Aimd;
 

@@ -7,20 +7,20 @@ use crate::params::{RATE_RANGE, SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// Increase per round-trip time, `alpha` of eq 19 and 114.
+        /// Increase per round-trip time, `alpha` in eq 19 and 114.
         alpha: Rate = Unit::Rate, 10e3, RATE_RANGE,
             "increase per round-trip time",
             "Zhang 2008, fig 17(a)";
-        /// Fraction of the rate kept on loss: `beta` of eq 19, `1 - beta` of eq 114.
+        /// Fraction of the rate kept on loss: `beta` in eq 19, `1 - beta` in eq 114.
         keep: f64 = Unit::Number, 0.5, (0.0, 1.0),
             "fraction of the rate that is kept on loss",
-            "Zhang 2008, fig 17(a), where beta is the fraction removed";
+            "Zhang 2008, fig 17(a); beta is the removed fraction there";
         initial_rate: Rate = Unit::Rate, 100e3, RATE_RANGE,
             "sending rate before the first feedback",
-            "as EMKC: Zhang 2008, section V.4.4";
+            "value of EMKC: Zhang 2008, section V.4.4";
         min_rate: Rate = Unit::Rate, 1e3, RATE_RANGE,
             "floor of the sending rate",
-            "own choice: an idle sender receives no feedback";
+            "Levelflow: a sender needs packets to receive feedback";
         ecn: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "treat marks as losses",
             "RFC 3168, section 5";

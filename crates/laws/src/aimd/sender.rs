@@ -6,17 +6,17 @@ use super::Params;
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Loss, NoHeader, Outgoing, SenderLaw};
 
-/// Sender state of one flow.
+/// Sender of AIMD.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
     /// Number of the next packet to be sent.
     next: u32,
-    /// Number of the first packet sent after the last rate change. Its ACK ends the round-trip time.
+    /// Number of the first packet sent after the last rate change. The ACK of this packet ends the round-trip time.
     stepped: u32,
-    /// Number of the first packet sent after the last decrease. Losses and marks of earlier packets are ignored, since
-    /// these packets were sent at the previous rate.
+    /// Number of the first packet sent after the last decrease. Losses and marks of earlier packets are ignored,
+    /// because these packets were sent at a higher rate.
     decreased: u32,
 }
 

@@ -23,7 +23,7 @@ fn with(changes: &[(&str, f64)]) -> Result<Params, ParamError> {
     Params::read(&values)
 }
 
-/// A sender whose packets are acknowledged or lost at once, one round-trip time after another.
+/// Sender in steps of one round-trip time. In each step, all packets are acknowledged or lost.
 struct Flow {
     params: Params,
     sender: Sender,
@@ -86,9 +86,9 @@ impl Flow {
     }
 }
 
-/// Verifies the sawtooth with one step per round-trip time: the rate climbs from `keep` times its peak to just above
-/// the capacity. A period has `(1 - keep) C / alpha` increases and one decrease. The mean rate is the midpoint of its
-/// smallest and largest value.
+/// Verifies the sawtooth of the rate. In a period, the rate rises from `keep` times its peak to just above the
+/// capacity. A period has `(1 - keep) C / alpha` increases and one decrease, one step per round-trip time. The mean
+/// rate is the midpoint of the smallest and the largest rate.
 #[test]
 fn the_rate_is_a_sawtooth() {
     for keep in [0.5, 0.8] {
@@ -112,7 +112,8 @@ fn the_rate_is_a_sawtooth() {
     }
 }
 
-/// Zhang 2008, theorem 13, eq 115: two synchronised flows that start with the most unfair rates, almost 0 and `C`.
+/// Verifies Zhang 2008, theorem 13, eq 115, for two synchronised flows. They start with the most unfair rates, almost 0
+/// and `C`.
 #[test]
 fn two_flows_become_fair_as_theorem_13_says() {
     for epsilon in [0.1_f64, 0.01] {

@@ -1,5 +1,5 @@
-//! BBR version 1: paces at the measured delivery rate, and keeps a small multiple of the bandwidth-delay product in
-//! flight. It does not respond to losses or marks.
+//! BBR version 1: paces at the measured delivery rate, and limits the packets in flight to a small multiple of the
+//! bandwidth-delay product. Losses and marks do not change the model of the path.
 //!
 //! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion
 //! control" (ACM Queue 14(5), 2016), and draft-cardwell-iccrg-bbr-congestion-control-00.
@@ -17,7 +17,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Signal, Transport};
 
-/// The law; see the [module](self).
+/// BBR version 1; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bbr;
 

@@ -11,21 +11,22 @@ const BANDWIDTH_FILTER_ROUNDS: usize = 10;
 /// Estimates of bandwidth, in packets per second, and round-trip time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
-    /// Largest delivery rate in each of the last round trips, up to the latest round trip with a valid sample.
+    /// Largest delivery rate of each of the last round trips, up to the last round trip with a valid sample.
     recent: [f64; BANDWIDTH_FILTER_ROUNDS],
-    /// Index in `recent` of the latest round trip with a valid sample.
+    /// Index in `recent` of the last round trip with a valid sample.
     place: usize,
-    /// Round trips since the latest one with a valid sample.
+    /// Number of round trips since the last round trip with a valid sample.
     unsampled: usize,
-    /// `BtlBw`, the largest rate in `recent`, packets per second; 0 before the first measurement.
+    /// Largest rate in `recent`, `BtlBw`, packets per second; 0 before the first measurement.
     pub bandwidth: f64,
-    /// `RTprop`, the smallest recent round-trip time, in seconds; infinite before the first measurement.
+    /// Smallest recent round-trip time, `RTprop`, in seconds; infinite before the first measurement.
     pub rtt: f64,
     /// Time at which `rtt` was measured or renewed.
     rtt_at: Time,
     /// Packets delivered so far.
     pub delivered: u32,
-    /// Value of `delivered` at the start of the current round trip, which ends with the ACK of a packet sent later.
+    /// Value of `delivered` at the start of the current round trip. The round trip ends with the first ACK of a packet
+    /// sent after its start.
     round: u32,
 }
 
@@ -38,14 +39,14 @@ impl Path {
         }
     }
 
-    /// Returns bandwidth times round-trip time, packets; `None` if one of them has not been measured.
+    /// Returns bandwidth times round-trip time, packets; `None` before both have been measured.
     pub fn product(&self) -> Option<f64> {
         (self.bandwidth > 0.0 && self.rtt.is_finite()).then_some(self.bandwidth * self.rtt)
     }
 
-    /// Processes a delivery rate sample of at least one packet over a positive time. Returns true if the sample begins
-    /// a round trip. A sample of an application-limited flow is used only if it is at least the current bandwidth
-    /// (`BBRUpdateBtlBw`), so it never lowers the bandwidth.
+    /// Processes a delivery rate sample of at least one packet over a positive time. Returns true if the sample starts
+    /// a round trip. An application-limited flow does not measure the bandwidth of the path. Its sample is used only if
+    /// it is at least the current bandwidth (`BBRUpdateBtlBw`).
     pub fn on_delivery(&mut self, delivery: &Delivery, limited: bool) -> bool {
         self.delivered = delivery.total;
         let round = !before(delivery.prior, self.round);

@@ -1,4 +1,4 @@
-//! Sender: a state machine that sets pacing rate and congestion window from the path model.
+//! Sender algorithm: a state machine that sets pacing rate and congestion window from the path model.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -12,23 +12,23 @@ use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restar
 const PROBE_BW_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Smallest congestion window, also used in ProbeRTT, packets (`BBRMinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;
-/// Packets in flight beyond the multiple of the bandwidth-delay product: three, since a host may send that many packets
-/// in one burst.
+/// Packets in flight in addition to the multiple of the bandwidth-delay product. A host may send three packets in one
+/// burst.
 const WINDOW_HEADROOM_PACKETS: f64 = 3.0;
-/// Time in ProbeRTT after the packets in flight have fallen to the window.
+/// Time in ProbeRTT after the number of packets in flight has fallen to the window.
 const PROBE_RTT: Duration = Duration::from_ms(200);
-/// Growth factor of the bandwidth below which a round trip is flat. The pipe is full after `FLAT_ROUNDS` flat round
-/// trips.
+/// Smallest growth factor of the bandwidth per round trip while the pipe is not full. The pipe is full after
+/// `FLAT_ROUNDS` round trips with less growth.
 const FULL_PIPE_GROWTH: f64 = 1.25;
 const FLAT_ROUNDS: u8 = 3;
-/// Fraction of the bandwidth at which packets are paced, so that queues drain (`BBRPacingMarginPercent`).
+/// Factor on the pacing rate (`BBRPacingMarginPercent`). A rate slightly below the bandwidth drains queues.
 const PACING_MARGIN: f64 = 0.99;
 /// Round-trip time assumed before the first measurement, in seconds.
 const ASSUMED_RTT: f64 = 1.0;
 /// Limit on the congestion window, packets.
 const LARGEST_WINDOW: f64 = 1e9;
 
-/// Sender state of one flow.
+/// Sender of BBR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
@@ -59,21 +59,21 @@ enum Mode {
     Startup,
     /// Drains the queue created by Startup.
     Drain,
-    /// Probes for bandwidth. Contains the index and start time of the current phase.
+    /// Probes for bandwidth. The fields are the index and the start time of the current phase.
     ProbeBw(usize, Time),
     /// Probes for the round-trip time with few packets in flight.
     ProbeRtt {
-        /// Earliest end; `None` until the packets in flight have fallen to the window.
+        /// Earliest end; `None` until the number of packets in flight has fallen to the window.
         end: Option<Time>,
-        /// True if a round trip has passed since the packets in flight fell to the window.
+        /// True if a round trip has passed since the number of packets in flight fell to the window.
         round: bool,
     },
 }
 
-/// Properties of an ACK related to round trips.
+/// Effects of an ACK on the counting of round trips.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
-    /// True if the ACK begins a round trip.
+    /// True if the ACK starts a round trip.
     begins: bool,
     /// True if the acknowledged packet was sent while the application or ProbeRTT limited the flow.
     limited: bool,
@@ -84,11 +84,11 @@ struct Round {
 struct LossEpisode {
     /// Number of the first packet sent after the loss.
     next: u32,
-    /// True in the first round trip after the loss, in which the window only maintains the packets in flight.
+    /// True in the first round trip after the loss. In this round trip, the number of packets in flight stays constant.
     conserves: bool,
 }
 
-/// Full-pipe detection: the bandwidth has stopped growing.
+/// Full-pipe detection. The pipe is full when the bandwidth has stopped growing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Pipe {
     bandwidth: f64,
@@ -113,7 +113,7 @@ impl Pipe {
 }
 
 impl Sender {
-    /// Returns the packets in flight at `gain` times the measured bandwidth-delay product, plus headroom.
+    /// Returns `gain` times the measured bandwidth-delay product, plus headroom, packets.
     fn inflight(&self, params: &Params, gain: f64) -> f64 {
         let product = self
             .path
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// Begins ProbeBW in a random phase other than the one with gain 0.75 (`BBREnterProbeBW`).
+    /// Starts ProbeBW in a random phase, except the phase with gain 0.75 (`BBREnterProbeBW`).
     fn probe_bandwidth(&mut self, now: Time) {
         let pick = self.draws.below(PROBE_BW_GAINS.len() as u32 - 1) as usize;
         self.mode = Mode::ProbeBw((PROBE_BW_GAINS.len() - pick) % PROBE_BW_GAINS.len(), now);
@@ -175,7 +175,7 @@ impl Sender {
             self.probe_bandwidth(now);
         }
         let expired = self.path.on_rtt(now, feedback.rtt, params.rtt_window);
-        // The queue has drained while the flow was idle, so this sample is as good as one from ProbeRTT.
+        // After an idle time, the queue is empty. This sample is then as good as a sample from ProbeRTT.
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt {
@@ -322,8 +322,8 @@ impl SenderLaw for Sender {
         self.lost = false;
     }
 
-    /// Implements `BBRHandleRestartFromIdle`: paces at the bandwidth without a probe, which an application-limited flow
-    /// does not need.
+    /// Implements `BBRHandleRestartFromIdle`: paces at the bandwidth. An application-limited flow does not need to
+    /// probe for more bandwidth.
     fn on_restart(&mut self, _params: &Params, now: Time, restart: &Restart) {
         if !restart.app_limited {
             return;

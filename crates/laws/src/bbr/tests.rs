@@ -36,7 +36,8 @@ fn line(capacity: f64) -> Option<Rate> {
     Rate::new(capacity * SIZE.as_bits_f64())
 }
 
-/// The phase with gain 1.25 adds at most a quarter of a bandwidth-delay product to the queue. The next phase drains it.
+/// Verifies the queue. The phase with gain 1.25 adds at most a quarter of a bandwidth-delay product to the queue. The
+/// next phase drains the queue.
 #[test]
 fn a_pipe_is_filled_and_its_queue_stays_short() {
     for (capacity, delay) in [(1250.0, 0.04), (1e4, 0.1), (100.0, 0.2)] {
@@ -55,8 +56,8 @@ fn a_pipe_is_filled_and_its_queue_stays_short() {
     }
 }
 
-/// A rate that doubles per round trip is sustained by a pacing gain of 4 ln 2. Packets acknowledged in the last round
-/// trip were sent one to two round trips ago, at a mean rate of `(1/2 - 1/4) / ln 2` times the current rate.
+/// Verifies that the rate doubles per round trip at a pacing gain of 4 ln 2. Packets acknowledged in the last round
+/// trip were sent one to two round trips ago. Their mean rate was `(1/2 - 1/4) / ln 2` times the current rate.
 #[test]
 fn the_rate_doubles_per_round_trip_until_the_pipe_is_full() {
     let delay = 0.1;
@@ -82,8 +83,8 @@ fn four_packets_measure_a_round_trip_time_that_is_ten_seconds_old() {
             _ => probes.push((now, now)),
         }
     };
-    // No data packet has a delay as low as the handshake's. After the first ProbeRTT the queue drains in each cycle,
-    // which renews the smallest round-trip time.
+    // The handshake has a lower delay than all data packets before the first ProbeRTT. After the first ProbeRTT, the
+    // queue drains in each cycle, and the smallest round-trip time is measured again.
     path.watch(at(20.0), &mut see);
     path.flows[0].back = seconds(0.08);
     path.watch(at(35.0), &mut see);
@@ -91,7 +92,8 @@ fn four_packets_measure_a_round_trip_time_that_is_ten_seconds_old() {
     let cycle = 8.0 * 0.05;
     for ((from, to), expected) in probes.iter().zip([10.04, 30.0]) {
         assert!(from - expected > -cycle && from - expected < 0.1, "{probes:?}");
-        // Packets in flight fall to the window within a round trip. ProbeRTT then lasts 200 ms, and until the next ACK.
+        // The number of packets in flight falls to the window within a round trip. ProbeRTT then takes 200 ms, and ends
+        // at the next ACK.
         assert!(to - from > 0.2 && to - from < 0.2 + 2.0 * 0.09, "{probes:?}");
     }
 }
@@ -111,7 +113,7 @@ fn a_slower_link_and_a_longer_path_are_noticed() {
     close(f64::from(path.flows[0].delivered - before) / 9.0, 500.0, 0.05);
 }
 
-/// Cardwell et al. 2016: random loss at a rate below the probing gain does not reduce the sending rate.
+/// Verifies Cardwell et al. 2016: random losses below the probing gain do not reduce the sending rate.
 #[test]
 fn losses_do_not_matter() {
     for loses in [1000, 100, 20] {

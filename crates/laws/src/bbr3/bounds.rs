@@ -1,5 +1,5 @@
-//! Response to losses: bounds on bandwidth and packets in flight. Short-term bounds last for one probing cycle,
-//! long-term bounds for several.
+//! Response to losses: bounds on bandwidth and packets in flight. Short-term bounds apply for one probing cycle, and
+//! long-term bounds for several cycles.
 
 use levelflow_units::Time;
 
@@ -8,8 +8,8 @@ use super::model::Sample;
 use super::{Params, Sender};
 use crate::{Flight, Loss};
 
-/// Number of loss ranges (runs of consecutive lost packets) in one round trip that ends Startup
-/// (`BBRStartupFullLossCnt`).
+/// Number of loss ranges per round trip at which Startup ends (`BBRStartupFullLossCnt`). A loss range is a run of
+/// consecutive lost packets.
 const STARTUP_RANGES: u32 = 6;
 
 impl Sender {
@@ -122,7 +122,7 @@ pub(super) fn is_too_high(params: &Params, sample: &Sample) -> bool {
     sample.lost > sample.in_flight * params.loss_threshold
 }
 
-/// Implements `InflightAtLoss`: returns the packets in flight when the lost packets exceeded the threshold,
+/// Implements `InflightAtLoss`: returns the number of packets in flight at which the losses exceeded the threshold,
 /// interpolated within one packet.
 fn in_flight_at_loss(params: &Params, in_flight: f64, lost: f64) -> f64 {
     let (before, lost_before) = (in_flight - 1.0, lost - 1.0);

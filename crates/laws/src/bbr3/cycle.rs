@@ -1,4 +1,4 @@
-//! States of the probing cycle, results of a probe, and bounds lowered by losses.
+//! States of the probing cycle, results of a probe, and bounds.
 
 use levelflow_units::{Duration, Time};
 
@@ -6,8 +6,8 @@ use super::Params;
 use super::model::Sample;
 use crate::bytes::before;
 
-/// Pacing gains in Drain (`DrainPacingGain`), ProbeBW_DOWN and ProbeBW_UP, and the factor on the congestion window in
-/// ProbeBW_UP.
+/// Pacing gains in Drain (`DrainPacingGain`), ProbeBW_DOWN and ProbeBW_UP. `UP_WINDOW` is the factor on the congestion
+/// window in ProbeBW_UP.
 const DRAIN_GAIN: f64 = 0.5;
 const DOWN_GAIN: f64 = 0.9;
 const UP_GAIN: f64 = 1.25;
@@ -64,7 +64,7 @@ impl State {
     }
 }
 
-/// Phase of the bandwidth probe to which the arriving ACKs belong (`ack_phase`).
+/// Phase of the bandwidth probe in which the acknowledged packets were sent (`ack_phase`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Acks {
     Init,
@@ -78,15 +78,17 @@ pub(super) enum Acks {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Probe {
     pub acks: Acks,
-    /// True if arriving ACKs are for packets sent in a probe (`is_bw_probe_sample`).
+    /// True if the acknowledged packets were sent in a probe (`is_bw_probe_sample`).
     pub samples: bool,
-    /// True if the last probe lost too many packets. `precautionary` is true if it also ended early because of that.
+    /// True if the last probe lost too many packets. `precautionary` is true if a probe ended early because the probe
+    /// before it lost too many packets.
     pub too_high: bool,
     pub precautionary: bool,
-    /// Start of the cycle, and time from there to the next probe.
+    /// Start of the cycle. `wait` is the time from this start to the next probe.
     pub since: Time,
     pub wait: Duration,
-    /// Packets acknowledged since the long-term bound last grew, and acknowledged packets per packet of growth.
+    /// Packets acknowledged since the last growth of the long-term bound. `acked_per_packet` is the number of
+    /// acknowledged packets per packet of growth.
     pub acked: f64,
     pub acked_per_packet: f64,
     pub doublings: u32,
@@ -108,8 +110,8 @@ impl Probe {
     }
 }
 
-/// State of ProbeRTT. `end` is its earliest end, `None` until the packets in flight have fallen to the window. `round`
-/// is true if a round trip has passed since then.
+/// State of ProbeRTT. `end` is its earliest end; `None` until the number of packets in flight has fallen to the window.
+/// `round` is true if a round trip has passed after that time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct ProbeRtt {
     pub end: Option<Time>,
@@ -119,7 +121,7 @@ pub(super) struct ProbeRtt {
 /// Bounds on the model; infinite if not set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Bounds {
-    /// `bw_shortterm`, `inflight_shortterm` and `inflight_longterm`, in this order.
+    /// Bound `bw_shortterm`. The next fields are `inflight_shortterm` and `inflight_longterm`.
     pub bandwidth: f64,
     pub shortterm: f64,
     pub longterm: f64,
@@ -141,14 +143,15 @@ impl Bounds {
 /// Losses and deliveries of the current round trip.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LossRound {
-    /// True if a packet was lost; `ranges` is the number of loss ranges.
+    /// True if a packet was lost. `ranges` is the number of loss ranges.
     pub lost: bool,
     pub ranges: u32,
     pub latest_lost: Option<u32>,
     pub end: u32,
-    /// True if the latest ACK ended a round trip.
+    /// True if the last ACK ended a round trip.
     pub ended: bool,
-    /// Largest delivery rate and delivered volume of the samples (`bw_latest`, `inflight_latest`).
+    /// Largest delivery rate of the samples (`bw_latest`). `volume` is the largest delivered volume
+    /// (`inflight_latest`).
     pub rate: f64,
     pub volume: f64,
 }
@@ -182,6 +185,6 @@ impl LossRound {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Undo {
     pub bounds: Bounds,
-    /// State that the loss ended, if any.
+    /// State that ended due to the loss, if any.
     pub state: Option<State>,
 }

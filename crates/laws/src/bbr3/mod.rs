@@ -1,5 +1,5 @@
-//! BBR version 3: a model of bandwidth, round-trip time and packets in flight, probed in a cycle of four phases. Losses
-//! lower the bounds on bandwidth and packets in flight.
+//! BBR version 3: a model of bandwidth, round-trip time and packets in flight. The sender probes for bandwidth in a
+//! cycle of four phases. Losses lower the bounds on bandwidth and packets in flight.
 //!
 //! Source: draft-ietf-ccwg-bbr, "BBR Congestion Control" (N. Cardwell, I. Swett, J. Beshay, editors), of 2026-08-03.
 //! Comments refer to sections and pseudocode of this draft.
@@ -19,7 +19,7 @@ pub use sender::{Model, Sender};
 
 use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Signal, Transport};
 
-/// The law; see the [module](self).
+/// BBR version 3; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bbr3;
 

@@ -15,10 +15,10 @@ pub(super) struct Sample {
     pub now: Time,
     /// Packets newly acknowledged.
     pub acked: f64,
-    /// Total packets delivered: `total` now, `prior` when the acknowledged packet was sent.
+    /// Total packets delivered. `prior` is the total when the acknowledged packet was sent.
     pub total: u32,
     pub prior: u32,
-    /// Packets delivered since the acknowledged packet was sent, and their rate; 0 if unknown.
+    /// Packets delivered since the acknowledged packet was sent. `rate` is their delivery rate; 0 if unknown.
     pub delivered: f64,
     pub rate: f64,
     pub rtt: Duration,
@@ -30,13 +30,14 @@ pub(super) struct Sample {
     pub app_limited: bool,
 }
 
-/// Round trips, counted by packets. A round trip ends with the ACK of a packet sent after it began.
+/// Round trips, counted by packets. A round trip ends with the first ACK of a packet sent after the start of the round
+/// trip.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Rounds {
     pub delivered: u32,
     end: u32,
     pub count: u32,
-    /// True if the latest ACK began a round trip.
+    /// True if the last ACK started a round trip.
     pub started: bool,
     /// Round trips since the last probe for bandwidth.
     pub since_probe: u32,
@@ -68,8 +69,7 @@ impl MaxBandwidth {
         self.0[0].max(self.0[1])
     }
 
-    /// Implements `UpdateMaxBw`. A sample of an application-limited flow is used only if it is at least the current
-    /// maximum.
+    /// Implements `UpdateMaxBw`. Samples of an application-limited flow are used only from the current maximum on.
     pub fn update(&mut self, sample: &Sample) {
         if sample.rate > 0.0 && (sample.rate >= self.get() || !sample.app_limited) {
             self.0[1] = self.0[1].max(sample.rate);
@@ -84,7 +84,8 @@ impl MaxBandwidth {
     }
 }
 
-/// Smallest round-trip times: `rtt` of the last 10 s, and `recent` of the last 5 s. The latter schedules ProbeRTT.
+/// Smallest round-trip times: `rtt` of the last 10 s, and `recent` of the last 5 s. ProbeRTT begins when `recent`
+/// expires.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MinRtt {
     /// Smallest round-trip time of the last 10 s, in seconds; infinite before the first measurement.
@@ -94,7 +95,7 @@ pub(super) struct MinRtt {
     pub recent_at: Time,
     /// True if `recent` has expired.
     pub expired: bool,
-    /// Smallest round-trip time of the flow, in seconds.
+    /// Smallest round-trip time since the start of the flow, in seconds.
     pub ever: f64,
 }
 
@@ -139,15 +140,15 @@ impl MinRtt {
 /// ACK aggregation: packets acknowledged beyond the number expected from the bandwidth (`extra_acked`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Aggregation {
-    /// Start of the current aggregation interval, and packets acknowledged in it. Acknowledged packets exceed the
-    /// expected number throughout the interval.
+    /// Start of the current aggregation interval. `acked` is the number of packets acknowledged in this interval. It
+    /// exceeds the expected number during the whole interval.
     pub since: Time,
     acked: f64,
-    /// Largest excess in each of the last round trips (`f32` to save space). `place` is the index of the current round
+    /// Largest excess in each of the last round trips (`f32` to save memory). `place` is the index of the current round
     /// trip.
     recent: [f32; AGGREGATION_ROUNDS],
     place: u8,
-    /// True if only the current round trip is used, as long as the pipe has not been full.
+    /// True if only the current round trip is used, before the pipe has been full.
     brief: bool,
 }
 
@@ -177,7 +178,7 @@ impl Aggregation {
     }
 }
 
-/// Full-pipe detection: the bandwidth no longer grows with more packets in flight (`full_bw`).
+/// Full-pipe detection. The pipe is full when the bandwidth does not grow with the packets in flight (`full_bw`).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct FullPipe {
     /// True if the pipe has ever been full.
@@ -189,8 +190,8 @@ pub(super) struct FullPipe {
 }
 
 impl FullPipe {
-    /// Growth factor of the delivery rate that counts as growth. The pipe is full after `FULL_PIPE_ROUNDS` round trips
-    /// without growth.
+    /// Smallest growth factor of the delivery rate per round trip while the pipe is not full. The pipe is full after
+    /// `FULL_PIPE_ROUNDS` round trips with less growth.
     const FULL_PIPE_GROWTH: f64 = 1.25;
     const FULL_PIPE_ROUNDS: u8 = 3;
 

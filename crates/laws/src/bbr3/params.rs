@@ -1,4 +1,4 @@
-//! BBRv3's parameter table.
+//! Parameter table of BBRv3.
 
 use levelflow_units::Duration;
 
@@ -8,35 +8,35 @@ parameters! {
     /// Validated parameters.
     pub struct Params {
         initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
-            "first window, packets",
+            "initial window, packets",
             "RFC 6928";
         startup_gain: f64 = Unit::Number, 2.77, (1.1, 10.0),
             "pacing gain until the pipe is full",
             "4 ln 2: draft-ietf-ccwg-bbr, StartupPacingGain";
         window_gain: f64 = Unit::Number, 2.0, (1.0, 100.0),
-            "window in bandwidth-delay products; 1/4 more while probing up",
+            "window in bandwidth-delay products; 1/8 larger in the phase ProbeBW_UP",
             "draft-ietf-ccwg-bbr, DefaultCwndGain";
         loss_threshold: f64 = Unit::Number, 0.02, (0.0, 0.5),
-            "loss rate of a round trip that a probe for bandwidth tolerates",
+            "largest loss rate per round trip in a probe for bandwidth",
             "draft-ietf-ccwg-bbr, LossThresh";
         beta: f64 = Unit::Number, 0.7, (0.1, 1.0),
-            "smallest part of a bound that losses of a round trip leave",
+            "smallest factor on a bound after losses in a round trip",
             "draft-ietf-ccwg-bbr, Beta";
         headroom: f64 = Unit::Number, 0.15, (0.0, 0.9),
-            "part of the long-term bound that is left to other flows",
+            "fraction of the long-term bound that is left to other flows",
             "draft-ietf-ccwg-bbr, Headroom";
         rtt_window: Duration = Unit::Duration, 10.0, (0.1, 1e4),
-            "age at which the smallest round-trip time is replaced",
+            "age at which a newer round-trip time replaces the smallest round-trip time",
             "draft-ietf-ccwg-bbr, MinRTTFilterLen";
         probe_rtt_interval: Duration = Unit::Duration, 5.0, (0.1, 1e4),
-            "longest time without a new smallest round-trip time before ProbeRTT measures it",
+            "ProbeRTT measures the smallest round-trip time after this time without a smaller sample",
             "draft-ietf-ccwg-bbr, ProbeRTTInterval";
         probe_wait: Duration = Unit::Duration, 2.0, (0.1, 1e4),
-            "shortest time between two probes for bandwidth that the clock starts; up to 1 s is added",
+            "shortest time between two scheduled probes for bandwidth; a random time up to 1 s is added",
             "draft-ietf-ccwg-bbr, PickProbeWait";
-        /// Floor of the variance term of the RTO.
+        /// Floor of the variance term of the retransmission timeout (RTO).
         min_timeout: Duration = MIN_TIMEOUT;
-        /// True if receivers acknowledge only every second packet.
+        /// True if receivers acknowledge every second packet.
         delayed_ack: bool = DELAYED_ACK;
     }
 }

@@ -1,4 +1,4 @@
-//! Sender: for each ACK, updates the model, then the state, then pacing rate and congestion window.
+//! Sender algorithm: each ACK updates the model, then the state, then pacing rate and congestion window.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -12,23 +12,23 @@ use crate::{Delivery, Feedback, Flight, FlowInfo, Kind, Loss, NoHeader, Outgoing
 
 /// Smallest congestion window, packets (`MinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;
-/// Packets in flight beyond the usual number in ProbeBW_UP.
+/// Additional packets in flight in ProbeBW_UP.
 const UP_PACKETS: f64 = 2.0;
-/// Fraction of the bandwidth at which packets are paced, so that queues drain (`PacingMarginPercent`).
+/// Factor on the pacing rate (`PacingMarginPercent`). A rate slightly below the bandwidth drains queues.
 const PACING_MARGIN: f64 = 0.99;
 /// Round-trip time assumed before the first measurement, in seconds.
 const ASSUMED_RTT: f64 = 1.0;
 /// Limit on the congestion window, packets.
 const LARGEST_WINDOW: f64 = 1e9;
 
-/// Sender state of one flow.
+/// Sender of BBRv3.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
     pub(super) state: State,
     pub(super) rounds: Rounds,
     pub(super) max_bandwidth: MaxBandwidth,
-    /// `bw`, packets per second: the largest recent delivery rate, limited by `bw_shortterm`.
+    /// Bandwidth `bw`, packets per second: the largest recent delivery rate, limited to `bw_shortterm`.
     pub(super) bandwidth: f64,
     pub(super) min_rtt: MinRtt,
     pub(super) aggregation: Aggregation,
@@ -38,21 +38,21 @@ pub struct Sender {
     pub(super) undo: Undo,
     pub(super) probe: Probe,
     pub(super) probe_rtt: ProbeRtt,
-    /// Count of round trips when Drain began.
+    /// Number of round trips at the start of Drain.
     pub(super) drain_round: u32,
     /// Pacing rate, packets per second.
     pacing: f64,
     /// Congestion window, packets.
     pub(super) window: f64,
     prior_window: f64,
-    /// Number of the first packet sent after the loss; `None` outside of loss recovery.
+    /// Number of the first packet sent after the loss; `None` without loss recovery.
     pub(super) recovery: Option<u32>,
-    /// Packets declared lost since loss recovery last began, and the number of spurious losses among them.
+    /// Packets declared lost since the start of the last loss recovery, and number of spurious losses among them.
     episode: [u32; 2],
     pub(super) idle_restart: bool,
     /// Packets in flight.
     pub(super) in_flight: f64,
-    /// True if the congestion window was fully used, for the current and for the previous round trip.
+    /// True if the congestion window was fully used, in the current and in the previous round trip.
     full_window: [bool; 2],
     /// Number of the next packet to be sent.
     pub(super) next: u32,
@@ -63,37 +63,37 @@ pub struct Sender {
     pub(super) draws: Draws,
 }
 
-/// Snapshot of the path model, for inspection. Volumes are in packets, rates in packets per second. Bounds that are not
-/// set are infinite.
+/// Snapshot of the path model, for tests. Volumes are in packets, rates in packets per second. Bounds that are not set
+/// are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// `max_bw`, the largest delivery rate of the last two probing cycles.
+    /// Largest delivery rate of the last two probing cycles, `max_bw`.
     pub max_bandwidth: f64,
-    /// `bw`: `max_bw` limited by `bw_shortterm`.
+    /// Bandwidth `bw`: `max_bw` limited to `bw_shortterm`.
     pub bandwidth: f64,
-    /// `min_rtt`, in seconds; infinite before the first measurement.
+    /// Smallest round-trip time `min_rtt`, in seconds; infinite before the first measurement.
     pub min_rtt: f64,
-    /// `extra_acked`: packets acknowledged beyond the expected number.
+    /// Packets acknowledged in addition to the expected number, `extra_acked`.
     pub extra_acked: f64,
-    /// `bw_shortterm`: short-term bound on bandwidth.
+    /// Short-term bound on bandwidth, `bw_shortterm`.
     pub bandwidth_shortterm: f64,
-    /// `inflight_shortterm`: short-term bound on packets in flight.
+    /// Short-term bound on packets in flight, `inflight_shortterm`.
     pub inflight_shortterm: f64,
-    /// `inflight_longterm`: long-term bound on packets in flight.
+    /// Long-term bound on packets in flight, `inflight_longterm`.
     pub inflight_longterm: f64,
-    /// `full_bw_now`: true if the pipe has been full since the last restart of the detection.
+    /// True if the pipe has been full since the last restart of the detection, `full_bw_now`.
     pub full_now: bool,
-    /// `full_bw_reached`: true if the pipe has ever been full.
+    /// True if the pipe has ever been full, `full_bw_reached`.
     pub full_reached: bool,
-    /// `full_bw_count`: round trips without growth of the bandwidth.
+    /// Round trips without growth of the bandwidth, `full_bw_count`.
     pub full_count: u8,
-    /// `round_count`: round trips so far.
+    /// Round trips so far, `round_count`.
     pub rounds: u32,
-    /// `idle_restart`: true after a restart from idle.
+    /// True after a restart from idle, `idle_restart`.
     pub idle_restart: bool,
     /// Packets in flight after the last event.
     pub in_flight: f64,
-    /// `cwnd`: congestion window.
+    /// Congestion window, `cwnd`.
     pub window: f64,
     /// Pacing rate.
     pub pacing: f64,
@@ -128,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Implements `BDPMultiple(1)`: returns bandwidth times round-trip time, packets; 0 if one of them is unknown.
+    /// Implements `BDPMultiple(1)`: returns bandwidth times round-trip time, packets; 0 before both are known.
     pub(super) fn product(&self) -> f64 {
         if self.min_rtt.rtt.is_finite() {
             self.bandwidth * self.min_rtt.rtt
@@ -137,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Implements `Inflight`: returns the packets in flight at `gain` bandwidth-delay products, quantized.
+    /// Implements `Inflight`: returns `gain` bandwidth-delay products, quantized, packets.
     pub(super) fn inflight(&self, bandwidth: f64, gain: f64) -> f64 {
         let product = if self.min_rtt.rtt.is_finite() {
             bandwidth * self.min_rtt.rtt
@@ -173,8 +173,8 @@ impl Sender {
         (PROBE_RTT_GAIN * self.product()).max(SMALLEST_WINDOW)
     }
 
-    /// Implements `is_cwnd_limited`: returns true if the congestion window was fully used in this or
-    /// the previous round trip.
+    /// Implements `is_cwnd_limited`: returns true if the congestion window was fully used in this or in the previous
+    /// round trip.
     pub(super) fn is_window_limited(&self) -> bool {
         self.full_window[0] || self.full_window[1]
     }
@@ -246,7 +246,7 @@ impl Sender {
         self.bandwidth = self.max_bandwidth.get().min(self.bounds.bandwidth);
     }
 
-    /// Begins loss recovery, or adds lost packets to it.
+    /// Starts loss recovery, or adds lost packets to a recovery in progress.
     fn enter_recovery(&mut self, lost: u32, next: u32) {
         if self.recovery.is_none() {
             self.episode = [0; 2];
@@ -433,7 +433,8 @@ impl SenderLaw for Sender {
         self.enter_recovery(1, loss.next);
     }
 
-    /// Implements `OnEnterRTO`: declares all packets in flight lost, so the loss rate exceeds the threshold of a probe.
+    /// Implements `OnEnterRTO`: declares all packets in flight lost. The loss rate then exceeds the threshold of a
+    /// probe.
     fn on_timeout(&mut self, params: &Params, now: Time, next: u32) {
         let lost = self.in_flight as u32;
         self.note_loss();

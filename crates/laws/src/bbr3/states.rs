@@ -7,13 +7,13 @@ use super::cycle::{Acks, ProbeRtt, State};
 use super::model::Sample;
 use super::{Params, Sender};
 
-/// Time in ProbeRTT after the packets in flight have fallen to the window.
+/// Time in ProbeRTT after the number of packets in flight has fallen to the window.
 const PROBE_RTT: Duration = Duration::from_ms(200);
 /// Limit on the duration of Drain, in round trips.
 const DRAIN_ROUNDS: u32 = 3;
 /// Limit on the number of round trips between bandwidth probes, for coexistence with Reno.
 const RENO_ROUNDS: f64 = 63.0;
-/// Limit on how often the growth of the long-term bound doubles.
+/// Limit on the number of doublings of the growth of the long-term bound.
 const MOST_DOUBLINGS: u32 = 30;
 
 impl Sender {

@@ -38,7 +38,7 @@ fn ack(sender: &mut Sender, now: Time, number: u32, delivery: Delivery, app_limi
     sender.on_feedback(&params, now, &feedback);
 }
 
-/// Case "Handling Application-Limited Sending During PROBE_REFILL" of the draft.
+/// Verifies the case "Handling Application-Limited Sending During PROBE_REFILL" of the draft.
 #[test]
 fn an_application_that_pauses_in_refill_does_not_lower_the_bandwidth() {
     let (params, rtt) = (defaults(), Duration::from_ms(40));

@@ -1,4 +1,4 @@
-//! BIC: binary search for the congestion window at the last loss.
+//! BIC: the congestion window approaches the window of the last loss by binary search.
 //!
 //! Source: L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control (BIC) for fast long-distance networks"
 //! (INFOCOM 2004).
@@ -13,7 +13,7 @@ use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// BIC; see the [module](self).
 pub type Bic = Tcp<BicState>;
 
 /// State of the binary search.
@@ -21,7 +21,7 @@ pub type Bic = Tcp<BicState>;
 pub struct BicState {
     /// Window at the last loss, packets; infinite before the first loss.
     max: f64,
-    /// Probing above `max`: growth per round trip, and the window at which this growth doubles.
+    /// Search above `max`; `None` below `max`.
     probe: Option<Probe>,
 }
 

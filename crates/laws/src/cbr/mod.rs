@@ -1,6 +1,6 @@
 //! CBR: constant bit rate without reaction to feedback, used as cross traffic for other laws.
 //!
-//! Source: the UDP/CBR source of ns-2 and of the papers that use it as cross traffic.
+//! Source: the UDP/CBR traffic source of ns-2, which papers use for cross traffic.
 
 mod params;
 mod sender;
@@ -12,7 +12,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoSignals, Protocol, Signal, Transport};
 
-/// The law; see the [module](self).
+/// CBR; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cbr;
 

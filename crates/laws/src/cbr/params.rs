@@ -9,9 +9,9 @@ parameters! {
     pub struct Params {
         rate: Rate = Unit::Rate, 1e6, RATE_RANGE,
             "sending rate, headers included",
-            "own choice; set it";
+            "Levelflow; set it in each scenario";
         acks: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "acknowledge packets, to measure round-trip times; the rate does not depend on them",
-            "off as in UDP; on for a call or a probe that measures its delay";
+            "off, like UDP; on for a call or a probe that measures delays";
     }
 }

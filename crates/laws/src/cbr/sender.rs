@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::Params;
 use crate::{Feedback, FlowInfo, NoHeader, Outgoing, SenderLaw};
 
-/// Sender state of one flow.
+/// Sender of CBR.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,

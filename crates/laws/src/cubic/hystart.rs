@@ -1,21 +1,24 @@
-//! HyStart++: slow start that ends when the round-trip time grows (RFC 9406, section 4.2).
+//! HyStart++: slow start that ends when the round-trip time increases (RFC 9406, section 4.2).
 
 use crate::tcp::AckEvent;
 
-/// Bounds of the RTT increase that ends slow start, in seconds. Within them, it is an eighth of the RTT (section 4.3).
+/// Bounds of the RTT increase that ends slow start, in seconds. Within these bounds, the increase is an eighth of the
+/// RTT (section 4.3).
 const MIN_RTT_THRESH: f64 = 0.004;
 const MAX_RTT_THRESH: f64 = 0.016;
 const MIN_RTT_DIVISOR: f64 = 8.0;
 /// Smallest number of round-trip samples in a round.
 const N_RTT_SAMPLE: u32 = 8;
-/// Factor by which conservative slow start reduces window growth, and its duration in rounds.
+/// Divisor of the window growth in conservative slow start. `CSS_ROUNDS` is the duration of conservative slow start in
+/// rounds.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
 /// State of one flow during its first slow start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HyStart {
-    /// Smallest round-trip times of the last and the current round, s; infinite before the first sample.
+    /// Smallest round-trip time of the last round, in seconds; infinite before the first sample. `current` is that of
+    /// the current round.
     last: f64,
     current: f64,
     /// Round-trip samples in this round.
@@ -23,7 +26,8 @@ pub(super) struct HyStart {
     conservative: Option<Conservative>,
 }
 
-/// Conservative slow start (CSS): the window grows a quarter as fast, to verify that the delay persists.
+/// Conservative slow start (CSS): the window grows at a quarter of the rate of slow start, to verify that the delay
+/// persists.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Conservative {
     /// Smallest round-trip time of the round in which CSS began, in seconds.
@@ -76,7 +80,7 @@ impl HyStart {
         }
     }
 
-    /// Returns the window growth as a fraction of that in slow start.
+    /// Returns the factor on the window growth of slow start.
     pub(super) fn growth(&self) -> f64 {
         self.conservative.map_or(1.0, |_| 1.0 / CSS_GROWTH_DIVISOR)
     }

@@ -15,18 +15,18 @@ use levelflow_units::Time;
 use crate::LawInfo;
 use crate::tcp::{AckEvent, Cause, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// CUBIC; see the [module](self).
 pub type Cubic = Tcp<CubicState>;
 
 /// Limit on the growth factor of the window per round trip (RFC 9438, section 4.2).
 const MAX_GROWTH_PER_RTT: f64 = 1.5;
 
-/// State of one flow.
+/// State of CUBIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CubicState {
-    /// `W_max`: window around which the curve is flat, packets; 0 for none.
+    /// Window at which the curve is flat, `W_max`, packets; 0 for none.
     max: f64,
-    /// `cwnd_prior`: window before the last reduction, packets.
+    /// Window before the last reduction, `cwnd_prior`, packets.
     prior: f64,
     /// Curve since the last reduction; `None` until congestion avoidance begins.
     epoch: Option<Epoch>,
@@ -43,7 +43,7 @@ struct Undo {
     prior: f64,
     epoch: Option<Epoch>,
     window: Window,
-    /// Packets declared lost since the reduction, less spurious losses.
+    /// Packets declared lost since the reduction, minus spurious losses.
     lost: u32,
 }
 
@@ -51,13 +51,13 @@ struct Undo {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Epoch {
     start: Time,
-    /// Excluded time since the start of the epoch, in which the window was not in use, in seconds.
+    /// Time of the epoch in which the window was not in use, in seconds. The curve excludes this time.
     silent: f64,
-    /// `K`: time from the start of the epoch to the flat point of the curve, in seconds.
+    /// Time `K` from the start of the epoch to the flat point of the curve, in seconds.
     k: f64,
     /// Window at the flat point, packets.
     origin: f64,
-    /// `W_est`: estimate of Reno's window, packets.
+    /// Estimate of the window of Reno, `W_est`, packets.
     reno: f64,
 }
 
@@ -133,7 +133,8 @@ impl Variant for CubicState {
         true
     }
 
-    /// Ends the epoch. The next congestion avoidance begins a new epoch, towards the window of the last loss.
+    /// Ends the epoch. The next congestion avoidance starts a new epoch. Its curve is flat at the window of the last
+    /// loss.
     fn on_idle(&mut self) {
         (self.epoch, self.undo) = (None, None);
     }
@@ -204,8 +205,8 @@ impl CubicState {
     }
 
     /// Excludes application-limited time from the epoch (section 5.8). If the window was not in use, all time since the
-    /// previous ACK is excluded. Otherwise only the part beyond one round trip is excluded, since an ACK is due within
-    /// a round trip.
+    /// previous ACK is excluded. If the window was in use, the next ACK arrives within a round trip, and only the time
+    /// above one round trip is excluded.
     fn leave_out_silence(&mut self, ack: &AckEvent) {
         let since = ack.now.since(self.last_ack_at).as_secs_f64();
         self.last_ack_at = ack.now;

@@ -6,30 +6,30 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// `C`, packets per s^3.
+        /// Coefficient `C` of the cubic function, packets per s^3.
         //= RFC 9438, section 5.1
         //# Therefore, _C_ SHOULD be set to 0.4.
         c: f64 = Unit::Number, 0.4, (1e-4, 1e3),
             "coefficient of the cubic function, packets per s^3",
             "RFC 9438, section 5.1";
-        /// `beta_cubic`: factor by which a loss multiplies the window.
+        /// Factor on the window at a loss, `beta_cubic`.
         beta: f64 = Unit::Number, 0.7, (0.1, 0.99),
-            "factor of the window at a loss",
+            "factor on the window at a loss",
             "RFC 9438, section 4.6; Linux until 2.6.24: 0.8";
         fast_convergence: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "fast convergence: lower the target window further if the maximum window shrinks",
+            "fast convergence: lower the maximum window further if it shrinks",
             "RFC 9438, section 4.7";
         hystart: bool = Unit::Switch, 0.0 => 1.0, SWITCH_RANGE,
-            "HyStart++: the first slow start ends when the round-trip time grows",
-            "RFC 9406; Linux has its predecessor, HyStart; off in the runs of the papers";
+            "HyStart++: end the first slow start when the round-trip time increases",
+            "RFC 9406; Linux has HyStart, its predecessor; off in the runs of the papers";
     }
 }
 
 pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
 impl Params {
-    /// Returns `alpha_cubic`, the growth per round trip that gives Reno's mean window with CUBIC's reduction (section
-    /// 4.3).
+    /// Returns the growth per round trip `alpha_cubic`. With this growth and the reduction of CUBIC, the mean window
+    /// equals that of Reno (section 4.3).
     pub(super) fn reno_alpha(&self) -> f64 {
         3.0 * (1.0 - self.beta) / (1.0 + self.beta)
     }

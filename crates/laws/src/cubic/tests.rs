@@ -3,7 +3,7 @@ use super::{CubicState, Epoch};
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{AckEvent, Cause, Congestion, Variant, Window};
 
-/// Compares with RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
+/// Verifies RFC 9438, eq 1 and 2, with C = 0.4: the window grows from 70 to 100 packets in cbrt(75) = 4.217 s.
 #[test]
 fn the_curve_is_that_of_the_rfc() {
     let own = params::<CubicState>(&[]).own;
@@ -54,7 +54,8 @@ fn a_window_follows_the_curve_through_its_epoch() {
     }
 }
 
-/// Verifies that the mean window is Reno's where the curve is slower than Reno (RFC 9438, section 4.3).
+/// Verifies that the mean window equals that of Reno on paths where the curve is slower than Reno (RFC 9438, section
+/// 4.3).
 #[test]
 fn on_a_short_path_it_is_as_fast_as_reno() {
     let (every, rtt) = (20_000, 0.002);
@@ -81,7 +82,7 @@ fn a_lower_maximum_is_lowered_again() {
     close(state.max, 60.0, 0.0);
 }
 
-/// Verifies that after a timeout the curve starts at its flat point (RFC 9438, section 4.8).
+/// Verifies that the curve starts at its flat point after a timeout (RFC 9438, section 4.8).
 #[test]
 fn after_a_timeout_the_curve_starts_flat() {
     let own = params::<CubicState>(&[]).own;
@@ -100,8 +101,8 @@ fn after_a_timeout_the_curve_starts_flat() {
     assert_eq!((epoch.k, epoch.origin), (0.0, 70.0));
 }
 
-/// Compares with RFC 9406, section 4.2, computed by hand. The RTT rises from 100 ms by an eighth to 113 ms, so the
-/// window grows a quarter as fast for five rounds.
+/// Verifies RFC 9406, section 4.2, with values computed by hand. An RTT increase of less than an eighth has no effect.
+/// An increase of an eighth starts conservative slow start, with a quarter of the growth.
 #[test]
 fn a_longer_delay_slows_slow_start_down_then_ends_it() {
     let mut hystart = HyStart::default();
@@ -142,9 +143,10 @@ fn a_delay_that_falls_again_resumes_slow_start() {
     assert!(round(0.050, 8).0, "after five rounds it is over");
 }
 
-/// Compares the windows at which slow start ends, with an unlimited buffer. The path holds 100 packets, so a round that
-/// begins with 113 packets in flight is 13 ms longer. HyStart++ detects this at the end of that round, at 226 packets
-/// or, since windows double, at 452. Five rounds at a quarter of the growth give at most 1380.
+/// Compares the windows at the end of slow start, with an unlimited buffer. The bandwidth-delay product is 100 packets.
+/// A round that begins with 113 packets in flight is therefore 13 ms longer. At the end of that round, HyStart++
+/// detects the increase. The window is then at least 226 packets and, because windows double, at most 452 packets.
+/// After five rounds at a quarter of the growth, it is at most 1380 packets.
 #[test]
 fn hystart_ends_slow_start_where_losses_do_not() {
     let window = |hystart: f64| {
@@ -160,7 +162,7 @@ fn hystart_ends_slow_start_where_losses_do_not() {
     assert!((113.0..1380.0).contains(&window(1.0)), "{}", window(1.0));
 }
 
-/// Verifies that a spurious reduction is undone once all packets have arrived (RFC 9438, section 4.9).
+/// Verifies that a spurious reduction is undone after all packets have arrived (RFC 9438, section 4.9).
 #[test]
 fn a_reduction_for_nothing_is_taken_back() {
     let own = params::<CubicState>(&[]).own;

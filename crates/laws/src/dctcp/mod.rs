@@ -1,4 +1,4 @@
-//! DCTCP: data center TCP. Each window reduction is proportional to the fraction of marked packets.
+//! DCTCP: data center TCP. The reduction of the window is proportional to the fraction of marked packets.
 //!
 //! Source: RFC 8257; M. Alizadeh et al., "Data center TCP (DCTCP)" (SIGCOMM 2010).
 
@@ -10,14 +10,14 @@ use crate::reno::additive_increase;
 use crate::tcp::{AckEvent, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
-/// The law; see the [module](self).
+/// DCTCP; see the [module](self).
 pub type Dctcp = Tcp<DctcpState>;
 
 parameters! {
-    /// Validated parameters that only DCTCP has.
+    /// Validated parameters of DCTCP, in addition to those of all TCP laws.
     pub struct Params {
         gain: f64 = Unit::Number, 0.0625, (1e-6, 1.0),
-            "weight of one window in the average share of marked packets, g",
+            "weight of one window of data in the average fraction of marked packets, g",
             "RFC 8257, section 4.2";
     }
 }
@@ -25,16 +25,16 @@ parameters! {
 const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = {
     let mut rows: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
     rows[ECN].default = 1.0;
-    rows[ECN].source = "RFC 8257; without ECN, Reno with another recovery";
+    rows[ECN].source = "RFC 8257; without ECN, DCTCP is Reno with another loss recovery";
     rows
 };
 
 /// Estimate of the fraction of marked packets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DctcpState {
-    /// Moving average of the fraction of marked packets, `DCTCP.Alpha`.
+    /// Moving average `DCTCP.Alpha` of the fraction of marked packets.
     alpha: f64,
-    /// Packets acknowledged in the current window of data; `marked` counts the marked packets among them.
+    /// Packets acknowledged in the current window of data. `marked` is the number of marked packets among them.
     acked: u32,
     marked: u32,
 }
@@ -61,7 +61,7 @@ impl Variant for DctcpState {
         )
     };
 
-    /// Implements RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
+    /// Updates `Alpha = (1 - g) Alpha + g M` once per window of data (RFC 8257, section 3.3).
     fn on_ack(&mut self, params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.acked);
         if ack.marked {

@@ -8,7 +8,7 @@ const WINDOW: Window = Window {
     ssthresh: 100.0,
 };
 
-/// Acknowledges one window of `packets` packets, of which `marked` are marked. The last ACK ends the window.
+/// Acknowledges one window of data with `packets` packets. The first `marked` packets carry a mark.
 fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
     let mut window = WINDOW;
     for i in 1..=packets {
@@ -57,11 +57,13 @@ fn queues_may_mark_by_default() {
     assert_eq!(Dctcp::INFO.name, "dctcp");
 }
 
-/// Alizadeh et al. 2010, section 3.3, with a queue that marks from `K` packets on. The window grows by 1 per round trip
-/// up to `W = C R + K`. Then one window of packets is marked, and the window is reduced by the fraction `alpha / 2`. A
-/// cycle thus has `alpha W / 2` round trips of growth, and one more with a constant window after the reduction. All
-/// packets of one round trip are marked, so `alpha (alpha W / 2 + 1) = 1`, and `alpha` is about `sqrt(2 / W)`. The gain
-/// is small, so that `alpha` at the reduction equals its average.
+/// Verifies Alizadeh et al. 2010, section 3.3, with a queue that marks from `K` packets on. The window grows by 1 per
+/// round trip up to `W = C R + K`. Then the packets of one window are marked, and the window is reduced by the fraction
+/// `alpha / 2`.
+///
+/// A cycle has `alpha W / 2` round trips of growth, and a round trip with a constant window after the reduction. All
+/// packets of one round trip per cycle are marked. Therefore `alpha (alpha W / 2 + 1) = 1`, and `alpha` is about
+/// `sqrt(2 / W)`. With the small gain of this test, `alpha` at the reduction equals its average.
 #[test]
 fn a_marking_threshold_gives_the_square_root_law() {
     let (capacity, delay, threshold) = (2000.0, 0.2, 100.0);

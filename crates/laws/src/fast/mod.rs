@@ -1,4 +1,4 @@
-//! FAST TCP: adjusts the congestion window to keep a fixed number of the flow's packets in the queue.
+//! FAST TCP: each flow adjusts its congestion window to keep a fixed number of its packets in the queue.
 //!
 //! Source: D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance"
 //! (IEEE/ACM ToN 14(6), 2006).
@@ -10,24 +10,24 @@ use crate::params::{Unit, parameters};
 use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
-/// The law; see the [module](self).
+/// FAST TCP; see the [module](self).
 pub type Fast = Tcp<FastState>;
 
 parameters! {
-    /// Validated parameters that only FAST has.
+    /// Validated parameters of FAST TCP, in addition to those of all TCP laws.
     pub struct Params {
         alpha: f64 = Unit::Number, 20.0, (1.0, 1e6),
             "packets that the flow keeps in queues",
-            "own choice for 10 Mb/s; Wei et al. 2006 use 200 for 1 Gb/s";
+            "Levelflow, for 10 Mb/s; Wei et al. 2006 use 200 for 1 Gb/s";
         gamma: f64 = Unit::Number, 0.5, (0.001, 1.0),
-            "fraction of the distance to its target that the window moves per round trip",
+            "step of the window per round trip, as a fraction of the distance to its target",
             "Wei et al. 2006: between 0 and 1; 0.5 in their experiments";
     }
 }
 
 const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
-/// Average round-trip time of one flow.
+/// Average round-trip time of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FastState {
     /// Moving average of the round-trip time, in seconds; 0 before the first ACK.
@@ -35,7 +35,7 @@ pub struct FastState {
 }
 
 impl FastState {
-    /// Returns the fraction of the average round-trip time that is not queueing delay: `baseRTT / RTT`.
+    /// Returns the fraction of the average round-trip time without queueing delay: `baseRTT / RTT`.
     fn moving(&self, ack: &AckEvent) -> f64 {
         ack.rtt.min / self.average
     }
@@ -62,7 +62,7 @@ impl Variant for FastState {
         self.average += weight * (ack.rtt.last - self.average);
     }
 
-    /// Ends slow start when the desired number of packets is queued.
+    /// Grows the window. Ends slow start when the desired number of packets is queued.
     fn slow_start(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if window.size * (1.0 - self.moving(ack)) > params.alpha {
             window.ssthresh = window.size;
@@ -79,7 +79,7 @@ impl Variant for FastState {
         let old = window.size;
         let target = self.moving(ack) * old + params.alpha;
         window.size = (old + params.gamma * (target - old)).min(2.0 * old);
-        // Prevents slow start, which begins if the window is below the threshold.
+        // A window below the threshold would start slow start.
         window.ssthresh = window.ssthresh.min(window.size);
     }
 

@@ -50,7 +50,7 @@ fn the_average_spans_a_third_of_a_window() {
     close((state.average - 0.1) / 0.1, 1.0 - 0.99_f64.powi(100), 1e-9);
 }
 
-/// Fixed point `w (1 - baseRTT/RTT) = alpha`: `alpha` packets are queued on any path.
+/// Verifies the fixed point `w (1 - baseRTT/RTT) = alpha`: on any path, `alpha` packets are queued.
 #[test]
 fn alpha_packets_wait() {
     for alpha in [5.0, 20.0, 200.0] {
@@ -72,8 +72,8 @@ fn alpha_packets_wait() {
     }
 }
 
-/// Two windows over one queue, in steps of one round trip. From any start, the windows become equal, and `2 alpha`
-/// packets are queued.
+/// Verifies that two different windows over one queue become equal. `2 alpha` packets are then queued. A step is one
+/// round trip.
 #[test]
 fn flows_become_equal() {
     let (capacity, base) = (1000.0, 0.1);

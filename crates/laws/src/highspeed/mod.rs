@@ -1,4 +1,5 @@
-//! HighSpeed TCP: Reno whose increase and decrease depend on the congestion window if it exceeds 38 packets.
+//! HighSpeed TCP: Reno with increases and decreases that depend on the congestion window. Below 38 packets, it behaves
+//! like Reno.
 //!
 //! Source: RFC 3649 (S. Floyd, 2003), section 5.
 
@@ -11,7 +12,7 @@ pub use params::Params;
 use crate::LawInfo;
 use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// HighSpeed TCP; see the [module](self).
 pub type HighSpeed = Tcp<HighSpeedState>;
 
 /// State of HighSpeed TCP in addition to its window: none.

@@ -1,4 +1,4 @@
-//! HighSpeed TCP's own parameters, and its increase and decrease as functions of the window.
+//! Parameters of HighSpeed TCP, and increase and decrease as functions of the window.
 
 use crate::params::{ParamSpec, Unit, parameters};
 use crate::tcp::{ROWS, table};
@@ -6,22 +6,22 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// `Low_Window`: largest window with Reno's behaviour, packets.
+        /// Largest window with the behaviour of Reno, `Low_Window`, packets.
         low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),
-            "window up to which it is Reno, packets",
+            "largest window at which it behaves like Reno, packets",
             "RFC 3649, section 5";
-        /// `High_Window`, packets.
+        /// Window with `high_p` and `high_decrease`, `High_Window`, packets.
         high_window: f64 = Unit::Number, 83_000.0, (2e4, 1e8),
-            "window at which high_p and high_decrease hold, packets",
+            "window to which high_p and high_decrease apply, packets",
             "RFC 3649, section 5";
-        /// `Low_P`: loss rate at which the window is `Low_Window`.
+        /// Loss rate at which the mean window is `Low_Window`, `Low_P`.
         low_p: f64 = Unit::Number, 1e-3, (1e-4, 0.5),
-            "loss rate that gives low_window",
+            "loss rate at which the mean window is low_window",
             "RFC 3649, section 5";
         high_p: f64 = Unit::Number, 1e-7, (1e-12, 5e-5),
-            "loss rate that gives high_window",
+            "loss rate at which the mean window is high_window",
             "RFC 3649, section 5";
-        /// `High_Decrease`: fraction of `High_Window` removed at a loss.
+        /// Fraction of `High_Window` removed at a loss, `High_Decrease`.
         high_decrease: f64 = Unit::Number, 0.1, (0.01, 0.5),
             "fraction of high_window removed at a loss",
             "RFC 3649, section 5";
@@ -35,11 +35,11 @@ parameters! {
 
 pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::TABLE);
 
-/// Reno's decrease factor, used at `Low_Window`.
+/// Fraction of the window that Reno removes at a loss; used up to `Low_Window`.
 const LOW_DECREASE: f64 = 0.5;
 
 impl Params {
-    /// Returns `a(w)`, the growth per round trip, packets; at least 1.
+    /// Returns the growth per round trip, `a(w)`, packets; at least 1.
     #[must_use]
     pub fn increase(&self, window: f64) -> f64 {
         if window <= self.low_window {
@@ -50,7 +50,7 @@ impl Params {
         (window * window * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
-    /// Returns `b(w)`, the fraction by which a loss reduces the window; constant above `High_Window`.
+    /// Returns the fraction of the window removed at a loss, `b(w)`; constant above `High_Window`.
     #[must_use]
     pub fn decrease(&self, window: f64) -> f64 {
         if window <= self.low_window {

@@ -2,9 +2,9 @@ use super::HighSpeedState;
 use crate::tcp::testing::{Path, ack, at, close, cut, params};
 use crate::tcp::{Variant, Window};
 
-/// Table of RFC 3649, appendix B. Columns: smallest window at which `a` has a certain value, that value, and `b` at
-/// this window to two digits. The table uses a `p(w)` whose exponent 1.1979 is rounded to 1.2, which is an error of 2 %
-/// at the largest window.
+/// Table of RFC 3649, appendix B. Columns: a value of `a` is in the second column. The first column is the smallest
+/// window with this value, and the third column is `b` at this window, to two digits. The RFC rounds the exponent
+/// 1.1979 of `p(w)` to 1.2, an error of 2 % at the largest window.
 const APPENDIX_B: [(f64, f64, f64); 13] = [
     (38.0, 1.0, 0.50),
     (118.0, 2.0, 0.44),
@@ -45,7 +45,7 @@ fn up_to_the_low_window_it_is_reno() {
     close(cut(HighSpeedState, &[], 83_000.0), 74_700.0, 1e-6);
 }
 
-/// RFC 3649, section 5: at one loss per `1/p` packets, the mean window is `0.12 / p^0.835` packets.
+/// Verifies RFC 3649, section 5: with one loss per `1/p` packets, the mean window is `0.12 / p^0.835` packets.
 #[test]
 fn periodic_losses_give_the_response_function() {
     let every = 100_000;

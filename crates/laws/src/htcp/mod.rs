@@ -15,18 +15,20 @@ use levelflow_units::Time;
 use crate::LawInfo;
 use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// H-TCP; see the [module](self).
 pub type Htcp = Tcp<HtcpState>;
 
 /// Smallest and largest fraction of the window that remains after a loss.
 const BETA_RANGE: (f64, f64) = (0.5, 0.8);
-/// Relative change of throughput between two successive losses above which the smallest fraction remains.
+/// Largest relative change of throughput between two successive losses. After a larger change, the smallest fraction of
+/// the window remains.
 const MAX_THROUGHPUT_CHANGE: f64 = 0.2;
-/// Reference round-trip time of `rtt_scaling`, in seconds, and limits on the ratio of round-trip time to reference.
+/// Reference round-trip time of `rtt_scaling`, in seconds. `RTT_RATIO_RANGE` limits the reference divided by the
+/// round-trip time.
 const REFERENCE_RTT: f64 = 0.1;
 const RTT_RATIO_RANGE: (f64, f64) = (0.5, 10.0);
 
-/// Congestion state of one flow.
+/// State of H-TCP.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtcpState {
     /// Time of the last congestion event, or of the first ACK.
@@ -37,8 +39,8 @@ pub struct HtcpState {
     max_rtt: f64,
     /// Start of the current round trip, and packets acknowledged in it.
     round: (Time, f64),
-    /// Throughput in the last round trip, and in the one before the last congestion event, packets per second; 0 if
-    /// unknown.
+    /// Throughput in the last round trip, packets per second; 0 if unknown. `throughput_before` is the throughput
+    /// before the last congestion event.
     throughput: f64,
     throughput_before: f64,
 }

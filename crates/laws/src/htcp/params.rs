@@ -1,4 +1,4 @@
-//! H-TCP's own parameters.
+//! Parameters of H-TCP.
 
 use crate::params::{ParamSpec, SWITCH_RANGE, Unit, parameters};
 use crate::tcp::{ROWS, table};
@@ -6,12 +6,12 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// `Delta_L`: time after congestion with Reno's growth, s.
+        /// Time after congestion in which the window grows like that of Reno, `Delta_L`, s.
         delta_l: f64 = Unit::Duration, 1.0, (0.0, 100.0),
-            "time after congestion with Reno's growth",
+            "time after congestion in which the window grows like that of Reno",
             "draft-leith-tcp-htcp-06";
         rtt_scaling: bool = Unit::Switch, 0.0, SWITCH_RANGE,
-            "scale growth by the round-trip time over 100 ms, within 0.1 and 2",
+            "multiply the growth by the round-trip time divided by 100 ms, limited to 0.1 to 2",
             "draft-leith-tcp-htcp-06, optional; Linux: on";
     }
 }

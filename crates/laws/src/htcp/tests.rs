@@ -6,8 +6,8 @@ fn fresh() -> HtcpState {
     HtcpState::default()
 }
 
-/// Returns the growth per round trip `elapsed` seconds after a loss, at which the fraction `beta` of the window
-/// remained.
+/// Returns the growth per round trip `elapsed` seconds after a loss. `beta` is the fraction of the window that remained
+/// after the loss.
 fn alpha(changes: &[(&str, f64)], beta: f64, elapsed: f64, rtt: f64) -> f64 {
     let own = params::<HtcpState>(changes).own;
     let mut state = HtcpState {
@@ -82,13 +82,13 @@ fn a_loss_leaves_the_share_that_empties_the_queue() {
     close(state.reduce(&own, &loss(6.0, 0.1, 200.0)), 160.0, 1e-9);
     round(&mut state, 7.0, 0.1, 0.4);
     close(state.reduce(&own, &loss(8.0, 0.1, 200.0)), 100.0, 1e-9);
-    // The throughput decreases by 23 %, which is more than the limit of 20 %, so only half of the window remains.
+    // The throughput decreases by 23 %, and the limit is 20 %. Therefore only half of the window remains.
     round(&mut state, 9.0, 0.13, 0.11);
     close(state.reduce(&own, &loss(10.0, 0.1, 200.0)), 100.0, 1e-9);
 }
 
-/// A queue limit of a quarter of the bandwidth-delay product gives `RTT_min / RTT_max` = 0.8: the reduced window just
-/// fills the link.
+/// Verifies that the reduced window just fills the link. With a queue limit of a quarter of the bandwidth-delay
+/// product, `RTT_min / RTT_max` is 0.8.
 #[test]
 fn a_reduction_just_empties_the_queue() {
     let (capacity, delay) = (2000.0, 0.1);
@@ -99,8 +99,7 @@ fn a_reduction_just_empties_the_queue() {
     let mut low = f64::MAX;
     path.watch(at(90.0), |path| low = low.min(path.window()));
     assert!(path.flows[0].losses > before.1, "no loss");
-    // In the two round trips until the loss is detected, the window grows beyond 250 packets, by 5 packets per round
-    // trip.
+    // Until the loss is detected, the window grows beyond 250 packets for two round trips, by 5 packets per round trip.
     assert!((199.0..=0.8 * (251.0 + 2.0 * 5.5)).contains(&low), "{low}");
     close(
         f64::from(path.flows[0].delivered - before.0) / 60.0,

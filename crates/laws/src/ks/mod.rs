@@ -1,5 +1,5 @@
-//! Kunniyur and Srikant's controllers: each sender maximises its own utility function, a logarithm or a negative power,
-//! less a price for each lost or marked packet.
+//! Controllers of Kunniyur and Srikant. Each sender maximises its utility minus a price for each lost or marked packet.
+//! The utility is a logarithm or a negative power of the rate.
 //!
 //! Source: S. S. Kunniyur, R. Srikant, "End-to-end congestion control schemes: utility functions, random losses and ECN
 //! marks", IEEE/ACM Transactions on Networking 11(5), 2003, eq 9-13, 20-21, 40-41.
@@ -14,7 +14,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Transport};
 
-/// The law; see the [module](self).
+/// Kunniyur-Srikant law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ks;
 

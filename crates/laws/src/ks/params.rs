@@ -1,4 +1,4 @@
-//! Parameter table of Kunniyur and Srikant's controllers.
+//! Parameter table of the controllers of Kunniyur and Srikant.
 
 use levelflow_units::Duration;
 
@@ -7,15 +7,15 @@ use crate::params::{Unit, choices, parameters};
 choices! {
     /// Quantity controlled by the sender.
     pub enum Control {
-        /// A window, eq 12-13.
+        /// A window (eq 12-13).
         Window = "window",
-        /// A rate, eq 9-10.
+        /// A rate (eq 9-10).
         Rate = "rate",
     }
 }
 
 choices! {
-    /// Utility function `U`.
+    /// Utility `U` of the rate `x`.
     pub enum Utility {
         /// `log x`.
         Log = "log",
@@ -27,11 +27,11 @@ choices! {
 choices! {
     /// Signals that lower the window or rate.
     pub enum Signals {
-        /// Losses, section III.
+        /// Losses (section III).
         Losses = "loss",
-        /// Marks (section V-C). Every loss is assumed to be random and ignored.
+        /// Marks (section V-C). All losses are assumed to be random, and are ignored.
         Marks = "mark",
-        /// Losses and marks, section V-A.
+        /// Losses and marks (section V-A).
         Both = "both",
     }
 }
@@ -54,34 +54,34 @@ parameters! {
             "Kunniyur and Srikant 2003, sections II and III";
         utility: Utility = Utility::UNIT, 1.0, Utility::RANGE,
             "utility of a rate x: log x, or the power -1/x^nu",
-            "Kunniyur and Srikant 2003, section II; -1/x is TCP's, section III-A";
+            "Kunniyur and Srikant 2003, section II; -1/x is the utility of TCP, section III-A";
         nu: f64 = Unit::Number, 1.0, (0.01, 10.0),
-            "exponent of the power",
+            "exponent of the power utility",
             "Kunniyur and Srikant 2003, section III-A";
         signal: Signals = Signals::UNIT, 0.0, Signals::RANGE,
-            "signals that lower the window or rate; with marks only, every loss is assumed to be random",
+            "signals that lower the window or rate; with `mark`, all losses are assumed to be random",
             "Kunniyur and Srikant 2003, sections III, V-C and V-A";
-        /// Gain `kappa`.
+        /// Gain, `kappa`.
         kappa: f64 = Unit::Number, 1.0, (1e-6, 1e3),
             "gain",
             "Kunniyur and Srikant 2003, section III-A";
-        /// Weight `w/beta_r` of the utility.
+        /// Weight of the utility, `w/beta_r`.
         weight: f64 = Unit::Number, 1.0, (1e-9, 1e9),
             "weight of the utility, w/beta_r",
             "Kunniyur and Srikant 2003, section VI-A";
-        /// Price `beta` of a lost or marked packet.
+        /// Price of a lost or marked packet, `beta`.
         beta: f64 = Unit::Number, 0.5, (1e-6, 1e6),
             "price of a lost or marked packet",
             "Kunniyur and Srikant 2003, section VI-A";
         time_unit: Duration = Unit::Duration, 0.02, (1e-6, 100.0),
-            "unit of time of the equations; rates are in packets per unit",
+            "time unit of the equations; rates are in packets per time unit",
             "Kunniyur and Srikant 2003, section VI-A";
-        /// Delay `d` of eq 12-13 in time units; 0 selects the measured one.
+        /// Delay `d` of eq 12-13 in time units; 0 selects the measured round-trip time.
         delay: f64 = Unit::Number, 0.0, (0.0, 1e6),
             "d of eq 12-13 in time units; 0 selects the measured round-trip time, 1 gives eq 20-21",
             "Kunniyur and Srikant 2003, section III";
         floor: f64 = Unit::Number, 0.1, (0.001, 1.0),
             "smallest window, packets; smallest rate, packets per time unit",
-            "own choice; the paper has no bound";
+            "Levelflow; the paper has no bound";
     }
 }

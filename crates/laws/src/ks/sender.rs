@@ -1,4 +1,4 @@
-//! Sender half: applies eq 12-13 to every ACK and loss.
+//! Sender algorithm: applies eq 12-13 to every ACK and loss.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -8,10 +8,11 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 /// Initial window in packets, or initial rate in packets per time unit.
 const INITIAL_RATE: f64 = 1.0;
 
-/// Window below which packets are paced. A window has whole packets, and rounding would change a small window too much.
+/// Window below which packets are paced. The window of the transport has whole packets, and rounding would change a
+/// small window too much.
 const PACED_BELOW: f64 = 4.0;
 
-/// Limit on window or rate, so that rates are finite for all parameters.
+/// Limit on window or rate. It keeps rates finite for all parameters.
 const MAX_RATE: f64 = 1e9;
 
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
@@ -20,7 +21,7 @@ const RTT_GAIN: f64 = 0.125;
 /// Shortest round-trip time used, in seconds.
 const SHORTEST_RTT: f64 = 1e-9;
 
-/// Sender state of one flow.
+/// Sender of the Kunniyur-Srikant law.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
@@ -53,8 +54,8 @@ impl Sender {
         }
     }
 
-    /// Returns `d` of eq 12-13. A rate is treated as a window over one time unit: `A` ACKs arrive in the time `A/x`, so
-    /// eq 12-13 with `d = 1` become eq 9-10.
+    /// Returns the delay `d` of eq 12-13. A rate is a window over one time unit: `A` ACKs arrive in the time `A/x`.
+    /// With `d = 1`, eq 12-13 therefore become eq 9-10.
     fn delay(&self, params: &Params) -> f64 {
         match params.control {
             Control::Rate => 1.0,
@@ -63,7 +64,7 @@ impl Sender {
         }
     }
 
-    /// Applies eq 12-13 to `acks` ACKs, of which `nacks` are negative.
+    /// Applies eq 12-13 to `acks` ACKs, of which `nacks` report a lost or marked packet.
     fn step(&mut self, params: &Params, acks: u32, nacks: u32) {
         let (w, d) = (self.level, self.delay(params));
         let (slope, cut) = match (params.utility, params.nu) {
@@ -149,7 +150,7 @@ impl SenderLaw for Sender {
         self.step(params, 1, u32::from(params.signal.losses()));
     }
 
-    /// Counts every packet in flight as a negative ACK. Nothing is added to the window or rate, since no ACK arrived.
+    /// Counts each packet in flight as a lost packet. The window or rate does not increase, because no ACK arrived.
     fn on_timeout(&mut self, params: &Params, _now: Time, _next: u32) {
         let nacks = core::mem::take(&mut self.outstanding);
         if params.signal.losses() {

@@ -29,7 +29,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A sender and a path that returns its ACKs.
+/// Sender, and a path that returns ACKs.
 struct Flow {
     params: Params,
     sender: Sender,
@@ -91,7 +91,7 @@ impl Flow {
         }
     }
 
-    /// Sends a packet. The path evenly selects a fraction `p` of the packets, which have the given fate.
+    /// Sends a packet. A fraction `p` of the packets, evenly spaced, has the fate `fate`.
     fn with_chance(&mut self, p: f64, fate: Fate) {
         self.owed += p;
         if self.owed >= 1.0 {
@@ -107,7 +107,7 @@ impl Flow {
         self.sender.rate().bps() * UNIT / DATA.as_bits_f64()
     }
 
-    /// Returns the mean rate in equilibrium, on a path where the fraction `p(rate)` of the packets has the given fate.
+    /// Returns the mean rate in equilibrium. On the path, a fraction `p(rate)` of the packets has the fate `fate`.
     fn settled(&mut self, p: impl Fn(f64) -> f64, fate: Fate) -> f64 {
         (0..200_000).for_each(|_| self.with_chance(p(self.rate()), fate));
         let mut time = 0.0;
@@ -121,8 +121,8 @@ impl Flow {
 
 #[test]
 fn one_step_of_eq_12_13_20_and_21() {
-    // Columns: utility, nu, true delay, configured delay, W, increase per ACK, decrease per nack; with kappa = 0.1, w =
-    // 3, beta = 0.5.
+    // Columns: utility, nu, true delay, configured delay, W, increase per ACK, decrease per lost packet. kappa = 0.1, w
+    // = 3, beta = 0.5.
     for (utility, nu, d, delay, w, up, down) in [
         (LOG, 1.0, 2.0, 0.0, 12.0, 0.1 * 3.0 * 4.0 / 12.0, 0.1 * 0.5 * 2.0),
         (LOG, 1.0, 2.0, 1.0, 12.0, 0.1 * 3.0 / 12.0, 0.1 * 0.5),
@@ -164,13 +164,14 @@ fn one_step_of_eq_12_13_20_and_21() {
     }
 }
 
-/// Returns the gain with which a nack reduces the window at rate `x` by a hundredth, for `beta = 0.5`. Logarithmic
-/// utility has `nu = 0`.
+/// Returns the gain for `beta = 0.5` at which a lost packet reduces the window at rate `x` by a hundredth. For
+/// logarithmic utility, `nu` is 0.
 fn small_gain(x: f64, nu: f64) -> f64 {
     0.02 * x.powf(1.0 - nu)
 }
 
-/// Equilibrium of eq 4 with random loss only: `w U'(x) = beta p`, so `x = w/(beta p)` or `x^(nu+1) = nu w/(beta p)`.
+/// Verifies the equilibrium of eq 4 with only random loss: `w U'(x) = beta p`. Therefore `x = w/(beta p)` or `x^(nu+1)
+/// = nu w/(beta p)`.
 #[test]
 fn a_window_rests_where_eq_4_says() {
     let (w, beta, p) = (2.0, 0.5, 0.02);
@@ -212,7 +213,7 @@ fn a_rate_rests_where_eq_4_says_whatever_the_delay() {
     }
 }
 
-/// Eq 9 with `z = x`: the rate grows by `kappa w` per time unit.
+/// Verifies eq 9 with `z = x`: the rate grows by `kappa w` per time unit.
 #[test]
 fn an_undisturbed_rate_grows_linearly_in_time() {
     let mut flow = Flow::new(
@@ -227,7 +228,8 @@ fn an_undisturbed_rate_grows_linearly_in_time() {
     close(flow.rate() - start, 0.04 * time, 0.01);
 }
 
-/// Eq 18: TCP's utility with random loss. The weight contains the delay (`d = 1` in the constants of the window).
+/// Verifies eq 18: the utility of TCP with random loss. The weight contains the delay (`d = 1` in the constants of the
+/// window).
 #[test]
 fn random_loss_limits_a_tcp_user_as_eq_18_says() {
     for (beta, rate) in [(0.5, 6.3246), (core::f64::consts::LN_2, 5.3716)] {
@@ -238,7 +240,7 @@ fn random_loss_limits_a_tcp_user_as_eq_18_says() {
     }
 }
 
-/// Eq 19: without random loss, `x (x - C) = 1/(beta d^2)`.
+/// Verifies eq 19: without random loss, `x (x - C) = 1/(beta d^2)`.
 #[test]
 fn a_link_alone_is_filled_as_eq_19_says() {
     let (c, beta, d) = (8.0, 0.5, 0.5);
@@ -249,8 +251,8 @@ fn a_link_alone_is_filled_as_eq_19_says() {
     close(x, expected, 0.01);
 }
 
-/// Remark 3: if the constants ignore the delay, rates are proportional to `1/d`, both for power utility with `nu = 1`
-/// and for logarithmic utility.
+/// Verifies remark 3: if the constants ignore the delay, rates are proportional to `1/d`. This is true for power
+/// utility with `nu = 1` and for logarithmic utility.
 #[test]
 fn ignoring_the_delay_favours_the_near() {
     for (utility, kappa) in [(LOG, small_gain(100.0, 0.0)), (POWER, small_gain(10.0, 1.0))] {
@@ -263,7 +265,7 @@ fn ignoring_the_delay_favours_the_near() {
     }
 }
 
-/// Sections III, V-C and V-A: losses, marks, or both lower the window; every ACK raises it.
+/// Verifies sections III, V-C and V-A. Losses, marks, or both lower the window, and every ACK raises the window.
 #[test]
 fn each_signal_counts_only_where_it_is_asked_for() {
     for (signal, losses, marks) in [(0.0, true, false), (1.0, false, true), (2.0, true, true)] {

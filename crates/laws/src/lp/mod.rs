@@ -1,4 +1,4 @@
-//! TCP-LP: a variant of Reno that backs off when delays grow, so that it uses only capacity that other flows leave.
+//! TCP-LP: Reno that also backs off when delays increase. It uses only the capacity that other flows leave.
 //!
 //! Source: A. Kuzmanovic, E. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer" (INFOCOM 2003).
 
@@ -14,24 +14,24 @@ use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// TCP-LP; see the [module](self).
 pub type Lp = Tcp<LpState>;
 
-/// State of the early congestion indication of one flow.
+/// State of the early congestion indication of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LpState {
     /// Largest round-trip time so far, in seconds.
     max_rtt: f64,
     /// Time of the last early congestion indication.
     indicated: Option<Time>,
-    /// End of the inference phase. Before that time the window does not grow, and another indication reduces it to 1
-    /// packet.
+    /// End of the inference phase. In this phase, the window does not grow, and another indication reduces the window
+    /// to 1 packet.
     inference: Time,
 }
 
 impl LpState {
-    /// Returns true if both the smoothed delay and the delay of this packet exceed the threshold. The packet must also
-    /// have been sent after the last indication.
+    /// Returns true if both the smoothed delay and the delay of this packet exceed the threshold, and the packet was
+    /// sent after the last indication.
     fn is_indication(&self, params: &Params, ack: &AckEvent) -> bool {
         let rtt = &ack.rtt;
         let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);

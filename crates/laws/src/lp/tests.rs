@@ -2,7 +2,7 @@ use super::LpState;
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{AckEvent, Rtt, Variant, Window};
 
-/// Returns an ACK whose latest and smoothed round-trip time are `smooth`. The smallest round-trip time is 0.1 s.
+/// Returns an ACK with last and smoothed round-trip time `smooth`. The smallest round-trip time is 0.1 s.
 fn delayed(now: f64, smooth: f64) -> AckEvent {
     AckEvent {
         rtt: Rtt {
@@ -21,7 +21,7 @@ fn busy() -> LpState {
     }
 }
 
-/// Returns the window after ACKs with these times and smoothed delays.
+/// Returns the window after ACKs. Each ACK is its time and its round-trip time.
 fn after(acks: &[(f64, f64)]) -> f64 {
     let own = params::<LpState>(&[]).own;
     let mut state = busy();
@@ -46,7 +46,7 @@ fn delays_above_the_threshold_halve_the_window() {
 #[test]
 fn a_second_indication_leaves_one_packet() {
     let high = 0.12;
-    // The acknowledged packet was sent before the first indication, so there is no new indication.
+    // The acknowledged packet was sent before the first indication. It causes no new indication.
     close(after(&[(1.0, high), (1.11, high)]), 20.0, 0.0);
     close(after(&[(1.0, high), (1.13, high)]), 1.0, 0.0);
     // After three round trips, the second indication has the same effect as the first.
@@ -89,7 +89,8 @@ fn a_loss_halves_the_window() {
     close(busy().reduce(&own, &loss(0.0, 0.1, 40.0)), 20.0, 0.0);
 }
 
-/// A single flow fills the link and keeps the queue well below its limit, without losses after its start.
+/// Verifies that a single flow fills most of the link, keeps the queue well below its limit, and has no losses after
+/// its start.
 #[test]
 fn alone_it_uses_the_link_without_filling_the_queue() {
     let (capacity, delay, buffer) = (1000.0, 0.1, 100);

@@ -1,4 +1,4 @@
-//! TCP NewReno: Reno that halves its window once for all packets lost from one window.
+//! TCP NewReno: Reno with only one reduction for all lost packets of a window.
 //!
 //! Source: RFC 6582 (T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, 2012).
 
@@ -9,12 +9,12 @@ use crate::reno::{additive_increase, half};
 use crate::tcp::{AckEvent, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, RecoveryScheme};
 
-/// The law; see the [module](self).
+/// TCP NewReno; see the [module](self).
 pub type NewReno = Tcp<NewRenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// State of NewReno: none except the window.
+/// State of NewReno in addition to its window: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewRenoState;
 

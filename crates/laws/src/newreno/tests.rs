@@ -3,7 +3,7 @@ use crate::reno::RenoState;
 use crate::tcp::Variant;
 use crate::tcp::testing::{Path, at, close};
 
-/// Returns the window after recovery from the loss of packets 100, 102 and 104 of a window of 64.
+/// Loses packets 100, 102 and 104 of a window of 64. Returns the window after recovery.
 fn after_three_losses<V: Variant>() -> f64 {
     let mut path = Path::<V>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
         .losing(|number, _| [100, 102, 104].contains(&number));
@@ -12,7 +12,7 @@ fn after_three_losses<V: Variant>() -> f64 {
     path.window()
 }
 
-/// Compares with Reno, which reduces for each lost packet (RFC 6582, section 1).
+/// Compares NewReno with Reno, which reduces its window for each lost packet (RFC 6582, section 1).
 #[test]
 fn packets_lost_from_one_window_halve_it_once() {
     let (newreno, reno) = (after_three_losses::<NewRenoState>(), after_three_losses::<RenoState>());

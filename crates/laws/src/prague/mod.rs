@@ -1,4 +1,5 @@
-//! TCP Prague: a scalable sender for the low-latency queue of L4S. Its rate depends little on its round-trip time.
+//! TCP Prague: a scalable sender for the low-latency queue of L4S. Its rate is nearly independent of its round-trip
+//! time.
 //!
 //! Source: draft-briscoe-iccrg-prague-congestion-control (K. De Schepper, O. Tilmans, B. Briscoe, V. Goel), section 2;
 //! requirements: RFC 9331, section 4.
@@ -14,7 +15,7 @@ pub use params::Params;
 use crate::tcp::{AckEvent, Cause, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, Signal};
 
-/// The law; see the [module](self).
+/// TCP Prague; see the [module](self).
 pub type Prague = Tcp<PragueState>;
 
 /// Estimate of the fraction of marked packets, updated once per virtual round trip.
@@ -22,10 +23,10 @@ pub type Prague = Tcp<PragueState>;
 pub struct PragueState {
     /// Moving average of the fraction of marked packets.
     alpha: f64,
-    /// Packets acknowledged since the last update of `alpha`; `marked` counts the marked packets among them.
+    /// Packets acknowledged since the last update of `alpha`. `marked` is the number of marked packets among them.
     acked: u32,
     marked: u32,
-    /// Time of the last update of `alpha`; `round` is true if a round trip has ended since then.
+    /// Time of the last update of `alpha`. `round` is true if a round trip has ended since this update.
     updated: Time,
     round: bool,
     /// Time of the last reduction in response to a mark.
@@ -46,7 +47,8 @@ impl Default for PragueState {
 }
 
 impl Params {
-    /// Returns the virtual round-trip time, in seconds (section 2.4.4): the smoothed one, but at least the reference.
+    /// Returns the virtual round-trip time, in seconds (section 2.4.4): the larger of smoothed and reference round-trip
+    /// time.
     fn virtual_rtt(&self, smooth: f64) -> f64 {
         smooth.max(self.reference_rtt.as_secs_f64())
     }
@@ -65,7 +67,7 @@ impl Variant for PragueState {
     };
     const SCALABLE: bool = true;
 
-    /// Implements section 2.4.2: `alpha += g (F - alpha)`, after both a real and a virtual round trip.
+    /// Updates `alpha += g (F - alpha)` when both a real and a virtual round trip have passed (section 2.4.2).
     fn on_ack(&mut self, params: &Params, ack: &AckEvent, _window: &mut Window) {
         self.acked = self.acked.saturating_add(ack.acked);
         if ack.marked {
@@ -81,8 +83,8 @@ impl Variant for PragueState {
         }
     }
 
-    /// Implements section 2.4.3: the increase is one packet per round trip, multiplied by the square of the ratio of
-    /// real to virtual round-trip time.
+    /// Grows the window by `(R/V)^2` packets per round trip (section 2.4.3). `R` is the real and `V` the virtual
+    /// round-trip time.
     #[inline]
     fn avoid(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         let shorter = ack.rtt.smooth / params.virtual_rtt(ack.rtt.smooth);

@@ -8,8 +8,8 @@ const OWN: Params = Params {
     reference_rtt: levelflow_units::Duration::from_ms(25),
 };
 
-/// Processes `acks` ACKs that arrive 1 ms apart, the first one `begin` ms after the start. The first `marked` of them
-/// carry a mark. Every tenth ACK ends a round trip.
+/// Processes `acks` ACKs, 1 ms apart, from `begin` ms on. The first `marked` ACKs carry a mark. Every tenth ACK ends a
+/// round trip.
 fn take(state: &mut PragueState, begin: u32, acks: u32, marked: u32) {
     let mut window = Window {
         size: 100.0,
@@ -25,8 +25,8 @@ fn take(state: &mut PragueState, begin: u32, acks: u32, marked: u32) {
     }
 }
 
-/// The round trip takes 10 ms, the virtual one 25 ms. The average changes once, after 25 ms, and not at the end of each
-/// real round trip.
+/// Verifies that the average changes once, after 25 ms, and not at the end of each real round trip. A real round trip
+/// takes 10 ms, and a virtual round trip takes 25 ms.
 #[test]
 fn the_share_of_marks_is_averaged_once_per_virtual_round_trip() {
     let mut state = PragueState::default();
@@ -62,7 +62,8 @@ fn marks_cut_by_half_their_share_once_per_virtual_round_trip_and_losses_by_half(
     close(state.reduce(&OWN, &loss(2.0, 0.010, 100.0)), 50.0, 1e-12);
 }
 
-/// Per virtual round trip the window grows by `R/V`, which is `(R/V)^2` in each of the `V/R` real round trips.
+/// Verifies the growth of `(R/V)^2` packets per real round trip. A virtual round trip has `V/R` real round trips, and
+/// the window grows by `R/V` in it.
 #[test]
 fn growth_makes_up_for_short_round_trips() {
     for rtt in [0.005, 0.010, 0.025, 0.100] {
@@ -80,10 +81,10 @@ fn growth_makes_up_for_short_round_trips() {
     }
 }
 
-/// Packets are marked at random with probability `p`. In equilibrium, the window grows between two reductions by the
-/// amount of one reduction. At a rate of `r` packets/s, the time between reductions is one virtual round trip `V` plus
-/// the time to the next mark, `1/(p r)`. The growth is `(1 - p) R/V^2` per second, and the reduction is `p r R / 2`. So
-/// `x = p r V` satisfies `x^2 = 2 (1 - p) (x + 1)`. This rate depends on `V`, but not on a shorter real round trip `R`.
+/// Verifies the rate at a marking probability `p`. In equilibrium, the growth between two reductions equals one
+/// reduction. At a rate of `r` packets/s, the time between reductions is one virtual round trip `V` plus the time to
+/// the next mark, `1/(p r)`. The growth is `(1 - p) R/V^2` per second, and the reduction is `p r R / 2`. Therefore `x =
+/// p r V` satisfies `x^2 = 2 (1 - p) (x + 1)`. The rate depends on `V`, but not on a real round trip `R` below `V`.
 #[test]
 fn the_rate_at_a_share_of_marks_is_that_of_the_virtual_round_trip() {
     let share = 0.05_f64;
@@ -135,7 +136,8 @@ fn packets_say_that_it_is_scalable() {
     assert_eq!(Prague::INFO.name, "prague");
 }
 
-/// Link with a step threshold of 20 packets: the link is full, the queue stays at the threshold, and no packet is lost.
+/// Verifies that the link is full, that the queue stays at the marking threshold of 20 packets, and that no packet is
+/// lost.
 #[test]
 fn a_step_holds_a_short_queue_and_a_full_link() {
     let (capacity, delay) = (2000.0, 0.05);
@@ -151,8 +153,9 @@ fn a_step_holds_a_short_queue_and_a_full_link() {
     assert_eq!(path.flows[0].losses, 0);
 }
 
-/// A paced window is rounded up: pacing delays its last packet, so half a packet more per round trip increases the rate
-/// by half a packet. Without pacing, this packet would be sent at once, so the window is rounded down.
+/// Verifies that the window is rounded up with pacing. Pacing delays the last packet, and a fraction of a packet
+/// increases the rate by this fraction. Without pacing, the last packet would be sent at once, and the window is
+/// rounded down.
 #[test]
 fn a_paced_window_lets_the_packet_go_that_is_begun() {
     let window = |changes: &[(&str, f64)]| {

@@ -1,5 +1,5 @@
-//! TCP Reno: adds one packet to the window per round trip, and halves the window after a loss. The baseline of all TCP
-//! laws.
+//! TCP Reno: adds one packet to the window per round trip, and halves the window after a loss. It is the baseline of
+//! the other TCP laws.
 //!
 //! Source: RFC 5681 (M. Allman, V. Paxson, E. Blanton, 2009).
 
@@ -9,12 +9,12 @@ mod tests;
 use crate::tcp::{AckEvent, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, RecoveryScheme};
 
-/// The law; see the [module](self).
+/// TCP Reno; see the [module](self).
 pub type Reno = Tcp<RenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// State of Reno: none except the window.
+/// State of Reno in addition to its window: none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenoState;
 
@@ -26,7 +26,7 @@ pub fn additive_increase(acked: u32, window: &mut Window) {
     window.size += f64::from(acked) / window.size;
 }
 
-/// Returns Reno's threshold after congestion (RFC 5681, eq 4).
+/// Returns the slow-start threshold of Reno after congestion (RFC 5681, eq 4).
 #[must_use]
 pub fn half(congestion: &Congestion) -> f64 {
     //= RFC 5681, section 3.1

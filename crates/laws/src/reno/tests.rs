@@ -51,7 +51,8 @@ fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
     close(low, 100.5, 1.0);
 }
 
-/// Returns the window after each reduction by more than a third, with `lost` packets lost from a window of 64.
+/// Loses `lost` packets of a window of 64. Returns this window, and the window after each reduction by more than a
+/// third.
 fn falls(lost: u32) -> std::vec::Vec<f64> {
     let lost = 100..100 + lost;
     let mut path = Path::<RenoState>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
@@ -67,8 +68,8 @@ fn falls(lost: u32) -> std::vec::Vec<f64> {
     windows
 }
 
-/// Verifies Fall and Floyd 1996: two losses from one window halve Reno's window twice, once per round trip. Three
-/// losses restart it from one packet.
+/// Verifies Fall and Floyd 1996. Two lost packets of one window halve the window twice, once per round trip. After
+/// three lost packets, the sender restarts from a window of one packet.
 #[test]
 fn a_second_hole_halves_again_and_a_third_starts_again() {
     let halvings = |windows: &[f64]| windows.windows(2).for_each(|pair| close(pair[1] / pair[0], 0.5, 0.02));

@@ -1,5 +1,5 @@
-//! Scalable TCP: a constant increase per acknowledged packet and a small decrease per loss. Recovery from a loss takes
-//! the same time at any rate.
+//! Scalable TCP: a constant increase per acknowledged packet, and a small decrease per loss. Recovery from a loss takes
+//! the same number of round trips at any rate.
 //!
 //! Source: T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks" (2003).
 
@@ -13,7 +13,7 @@ use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 
-/// The law; see the [module](self).
+/// Scalable TCP; see the [module](self).
 pub type Scalable = Tcp<ScalableState>;
 
 /// State of Scalable TCP in addition to its window: none.

@@ -30,7 +30,7 @@ fn with_a_floor_it_grows_at_least_as_reno() {
     close(cut(ScalableState, &linux, 10.0), 8.75, 1e-12);
 }
 
-/// Kelly 2003, section 3: recovery takes `log(1 - b) / log(1 + a)` round trips, or 13.4, at any window.
+/// Verifies Kelly 2003, section 3: at any window, recovery takes `log(1 - b) / log(1 + a)` = 13.4 round trips.
 #[test]
 fn recovery_takes_as_long_at_any_window() {
     for first in [200.0, 2000.0] {
@@ -58,7 +58,7 @@ fn recovery_takes_as_long_at_any_window() {
     }
 }
 
-/// Zhang 2008, eq 22 and figure 7a: on a full link, the arrival rate is `1 + step` times the capacity.
+/// Verifies Zhang 2008, eq 22 and figure 7a: on a full link, the arrival rate is `1 + step` times the capacity.
 #[test]
 fn over_a_full_link_the_rate_stays_a_step_above_the_capacity() {
     for step in [0.01, 0.05] {

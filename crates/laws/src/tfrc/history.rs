@@ -18,9 +18,9 @@ pub(super) struct LossHistory {
     closed: [f64; MAX_LOSS_INTERVALS],
     /// Number of closed intervals.
     count: usize,
-    /// Number of the first packet lost in the latest loss event.
+    /// Number of the first packet lost in the last loss event.
     start: u32,
-    /// Number of the first packet sent after the latest loss event was detected. Losses of earlier packets belong to
+    /// Number of the first packet sent after the detection of the last loss event. Losses of earlier packets belong to
     /// that event.
     end: u32,
 }
@@ -33,9 +33,9 @@ impl LossHistory {
         }
     }
 
-    /// Records the loss of packet `number`; `next` is the number of the next packet to be sent. Returns true if the
-    /// loss begins a loss event. The first interval is computed from `best`, the largest number of packets received in
-    /// a round-trip time, or half a packet if none was received (section 6.3.1).
+    /// Records the loss of packet `number`. `next` is the number of the next packet to be sent. Returns true if the
+    /// loss starts a loss event. The first interval is computed from `best`, the largest number of packets received in
+    /// a round-trip time. If no packet was received, half a packet is assumed (section 6.3.1).
     pub fn lose(&mut self, number: u32, next: u32, best: f64) -> bool {
         if before(number, self.end) {
             return false;
@@ -53,8 +53,8 @@ impl LossHistory {
         true
     }
 
-    /// Returns the loss event rate `p`; `None` before the first loss. `latest` is the number of the latest packet that
-    /// arrived.
+    /// Returns the loss event rate `p`; `None` before the first loss. `latest` is the largest number of an acknowledged
+    /// packet.
     pub fn rate(&self, latest: u32) -> Option<f64> {
         if self.count == 0 {
             return None;
@@ -72,7 +72,7 @@ impl LossHistory {
         Some(1.0 / mean.max(1.0))
     }
 
-    /// Returns the weighted sum of `values`, of which only as many are used as there are closed intervals.
+    /// Returns the weighted sum of the first values. The number of values is the number of closed intervals.
     fn weigh(&self, values: impl Iterator<Item = f64>) -> f64 {
         values
             .zip(LOSS_INTERVAL_WEIGHTS)

@@ -1,16 +1,17 @@
 //! Receive rates and the limit derived from them: `X_recv_set` of RFC 5348, section 4.3.
 
-/// Longest inter-packet time, in seconds: `t_mbi` of section 4.3.
+/// Longest inter-packet time, `t_mbi` of section 4.3, in seconds.
 pub(super) const LONGEST_GAP: f64 = 64.0;
-/// Factor on the receive rate of an application-limited flow that has lost packets.
+/// Factor on the receive rate of an application-limited flow with losses.
 const LOSSY_LIMIT_FACTOR: f64 = 0.85;
 
-/// `X_recv_set`, in bit/s.
+/// Set of receive rates, `X_recv_set`, in bit/s.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReceiveRates {
-    /// Receive rates of the last two round-trip times; infinite before the first, 0 if there is no measurement.
+    /// Receive rates of the last two round-trip times; infinite before the first round-trip time, and 0 without a
+    /// measurement.
     recent: [f64; 2],
-    /// Ratio of `recv_limit` to the larger receive rate.
+    /// Factor from the larger receive rate to `recv_limit`.
     factor: f64,
     /// True if the flow lost packets in this round-trip time while it was application-limited.
     lossy: bool,
@@ -33,13 +34,13 @@ impl ReceiveRates {
         self.recent[0].max(self.recent[1])
     }
 
-    /// Returns `recv_limit`.
+    /// Returns the limit on the sending rate, `recv_limit`.
     pub fn limit(&self) -> f64 {
         self.factor * self.largest()
     }
 
-    /// Processes the receive rate at the end of a round-trip time. If the flow was `app_limited` throughout, this rate
-    /// does not reflect the path, so a larger earlier rate is kept.
+    /// Processes the receive rate at the end of a round-trip time. If the flow was `app_limited` for the whole
+    /// round-trip time, the application limited this rate. A larger earlier rate is then kept.
     pub fn on_round(&mut self, received: f64, app_limited: bool) {
         self.most = self.most.max(received);
         let old = self.recent.map(|rate| if rate.is_finite() { rate } else { 0.0 });
@@ -62,7 +63,7 @@ impl ReceiveRates {
         (self.factor, self.lossy) = (1.0, true);
     }
 
-    /// Implements `Update_Limits` of section 4.4: lowers the receive rates so that they permit at most `limit`.
+    /// Implements `Update_Limits` of section 4.4: lowers the receive rates. They then permit a sending rate of `limit`.
     pub fn bound(&mut self, limit: f64, packet_bits: f64) {
         let limit = limit.max(packet_bits / LONGEST_GAP);
         self.recent = [0.5 * limit, 0.0];

@@ -1,4 +1,4 @@
-//! TFRC: TCP-friendly rate control. The sending rate is given by the TCP throughput equation for the measured loss
+//! TFRC: TCP-friendly rate control. The TCP throughput equation determines the sending rate from the measured loss
 //! event rate.
 //!
 //! Source: RFC 5348, in the sender-based variant of its section 7.
@@ -16,7 +16,7 @@ pub use sender::Sender;
 
 use crate::{Law, LawInfo, NoSignals, Opening, Protocol, Signal, Transport};
 
-/// The law; see the [module](self).
+/// TFRC; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tfrc;
 

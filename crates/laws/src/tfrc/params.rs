@@ -1,4 +1,4 @@
-//! TFRC's parameter table. Constants of RFC 5348 are defined next to the code that uses them.
+//! Parameter table of TFRC. Constants of RFC 5348 are in the files that use them.
 
 use crate::params::{SWITCH_RANGE, Unit, parameters};
 
@@ -9,7 +9,7 @@ parameters! {
             "treat marks as losses",
             "RFC 5348, section 5.1";
         dither: f64 = Unit::Number, 0.1, (0.0, 1.0),
-            "relative random variation of gaps between packets, so that equal flows do not synchronise",
-            "overhead_ of ns-2's TFRC: 0 unless set, 0.5 in its test \"randomized\"; RFC 5348 has none";
+            "relative random variation of inter-packet times, against synchronisation of equal flows",
+            "overhead_ of TFRC in ns-2: default 0, and 0.5 in the test \"randomized\"; not in RFC 5348";
     }
 }

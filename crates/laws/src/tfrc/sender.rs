@@ -1,4 +1,5 @@
-//! Sender: updates its rate once per round-trip time, loss event and expiration of the nofeedback timer.
+//! Sender algorithm: updates the rate at the end of a round-trip time, at a loss event, and when the nofeedback timer
+//! expires.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -14,12 +15,12 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderL
 const RTT_GAIN: f64 = 0.1;
 /// Shortest round-trip time used, in seconds.
 const MIN_RTT_S: f64 = 1e-6;
-/// Number of bytes from which the initial window is derived (section 4.2).
+/// Bytes of the initial window; `initial_rate` has the formula (section 4.2).
 const INITIAL_WINDOW: f64 = 4380.0;
-/// Nofeedback timer before the first round-trip time sample, in seconds (section 4.2).
+/// Duration of the nofeedback timer before the first round-trip time sample, in seconds (section 4.2).
 const FIRST_TIMEOUT: f64 = 2.0;
 
-/// Sender state of one flow. Rates are in bit/s.
+/// Sender of TFRC. Rates are in bit/s.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
@@ -32,7 +33,7 @@ pub struct Sender {
     pub(super) received: ReceiveRates,
     /// Number of the next packet to be sent.
     next: u32,
-    /// Number of the latest acknowledged packet.
+    /// Largest number of an acknowledged packet.
     latest: u32,
     /// Lowest packet number whose ACK ends the current round-trip time.
     round: u32,
@@ -42,7 +43,7 @@ pub struct Sender {
     app_limited: Option<bool>,
     losses: LossHistory,
     draws: Draws,
-    /// Inter-packet time before the next packet, as a multiple of the one at rate `X`.
+    /// Inter-packet time before the next packet, as a multiple of the inter-packet time at rate `X`.
     gap: f64,
 }
 
@@ -51,19 +52,19 @@ impl Sender {
         self.packet_size.as_bits_f64()
     }
 
-    /// Returns `W_init / R` of section 4.2, which is also the `recover_rate` of section 4.4.
+    /// Returns the initial rate `W_init / R` of section 4.2, which equals `recover_rate` of section 4.4.
     fn initial_rate(&self) -> f64 {
         let size = self.packet_size.get() as f64;
         8.0 * (2.0 * size).max(INITIAL_WINDOW).min(4.0 * size) / self.rtt
     }
 
-    /// Returns the rate of the throughput equation, `X_Bps`; `None` before the first loss.
+    /// Returns the rate `X_Bps` of the throughput equation; `None` before the first loss.
     fn equation(&self) -> Option<f64> {
         let p = self.losses.rate(self.latest)?;
         Some(packets_per_rtt(p) * self.bits() / self.rtt)
     }
 
-    /// Records a loss. Ignores it before the first round-trip time sample, since a rate cannot be computed.
+    /// Records a loss. Losses before the first round-trip time sample are ignored, because no rate can be computed.
     fn lose(&mut self, number: u32, next: u32) {
         let best = self.received.most * self.rtt / self.bits();
         if self.rtt > 0.0 && self.losses.lose(number, next, best) {
@@ -74,8 +75,8 @@ impl Sender {
         }
     }
 
-    /// Sets `X`, to at least one packet in 64 s, and the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps 4 and
-    /// 6).
+    /// Sets the rate `X`, at least one packet in 64 s. Sets the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps
+    /// 4 and 6).
     fn allow(&mut self, rate: f64) {
         self.rate = rate.max(self.bits() / LONGEST_GAP);
         let two_packets = 2.0 * self.bits() / self.rate;
@@ -96,7 +97,7 @@ impl Sender {
     fn end_round(&mut self, now: Time, sample: f64) {
         if let Some((since, packets)) = self.since {
             let elapsed = now.since(since).as_secs_f64().max(MIN_RTT_S);
-            // Lower bound: at least one packet has arrived in the last round-trip time.
+            // The rate is at least one packet per round-trip time, because the acknowledged packet has arrived.
             let received = (f64::from(packets) / elapsed).max(1.0 / self.rtt);
             self.received
                 .on_round(received * self.bits(), self.app_limited == Some(true));
@@ -108,7 +109,7 @@ impl Sender {
         self.round = self.next;
     }
 
-    /// Halves the rate at the expiration of the nofeedback timer: section 4.4, step 1.
+    /// Halves the rate when the nofeedback timer expires (section 4.4, step 1).
     fn halve(&mut self) {
         let rate = match self.equation().filter(|_| self.rtt > 0.0) {
             None => 0.5 * self.rate,
@@ -126,8 +127,8 @@ impl Sender {
         self.allow(rate);
     }
 
-    /// Returns true if an idle sender keeps its rate when the nofeedback timer expires, because its rate is below about
-    /// `recover_rate`.
+    /// Returns true if the rate is too low to be halved when the nofeedback timer of an idle sender expires. The limit
+    /// is about `recover_rate`.
     fn recovers(&self) -> bool {
         let recover = self.initial_rate();
         match self.equation() {
@@ -216,12 +217,12 @@ impl SenderLaw for Sender {
         }
     }
 
-    /// Applies the expirations of the nofeedback timer that occurred while the sender was idle.
+    /// Applies the expirations of the nofeedback timer during the idle time.
     fn on_restart(&mut self, _params: &Params, _now: Time, restart: &Restart) {
         if !restart.app_limited || self.rtt == 0.0 {
             return;
         }
-        // The latest ACK set the timer, one round-trip time after the latest packet was sent.
+        // The last ACK restarted the timer, one round-trip time after the last packet was sent.
         let mut idle = restart.idle.as_secs_f64() - self.rtt - self.nofeedback.as_secs_f64();
         while idle >= 0.0 && !self.recovers() {
             self.halve();

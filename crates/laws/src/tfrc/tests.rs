@@ -23,16 +23,17 @@ fn the_equation_is_that_of_section_3_1() {
         close(loss_rate(packets_per_rtt(p)), p, 1e-6);
     }
     close(packets_per_rtt(1e-7), (1.5e7_f64).sqrt(), 1e-5);
-    // Linux, net/dccp/ccids/lib/loss_interval.c: half a packet per round-trip time corresponds to 20.64 %.
+    // Half a packet per round-trip time corresponds to 20.64 % (Linux, net/dccp/ccids/lib/loss_interval.c).
     close(loss_rate(0.5), 0.2064, 1e-3);
 }
 
-/// Section 5.4, computed by hand: weights 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2, whose sum is 6.
+/// Verifies section 5.4 with values computed by hand. The weights are 1, 1, 1, 1, 0.8, 0.6, 0.4, 0.2, and their sum is
+/// 6.
 #[test]
 fn the_average_interval_is_that_of_section_5_4() {
     let mut history = LossHistory::new();
     assert_eq!(history.rate(500), None);
-    // The first interval has the loss event rate at which the equation yields 10 packets per round-trip time.
+    // The first interval corresponds to 10 packets per round-trip time in the equation.
     assert!(history.lose(40, 50, 10.0));
     let first = 1.0 / loss_rate(10.0);
     close(1.0 / history.rate(60).unwrap(), first, 1e-12);
@@ -72,7 +73,7 @@ fn params(ecn: bool, dither: f64) -> Params {
     Params::read(&[f64::from(u8::from(ecn)), dither]).unwrap()
 }
 
-/// Returns a path after the handshake, on which each packet is acknowledged after one `RTT`.
+/// Returns a path after the handshake. Each packet is acknowledged after one `RTT`.
 fn open(ecn: bool) -> Network<Tfrc> {
     let sender = params(ecn, 0.0);
     let mut path = Network::new(Both { sender, routers: () }, &[1.0]);
@@ -121,7 +122,7 @@ fn without_losses_the_rate_doubles_and_never_exceeds_twice_what_arrives() {
     );
 }
 
-/// Section 6.3.1: after the first loss, the rate is about the receive rate.
+/// Verifies section 6.3.1: after the first loss, the rate is about the receive rate.
 #[test]
 fn the_first_loss_event_keeps_the_received_rate() {
     let mut path = open(false);
@@ -148,8 +149,8 @@ fn a_timeout_halves_the_rate_down_to_a_packet_in_64_seconds() {
     close(flow.rate(), BITS / 64.0, 1e-12);
 }
 
-/// Returns the rates after successive expirations of the nofeedback timer, by section 4.4. The equation permits
-/// `x_bps`, and the receive rate is `received`. All rates are in packets per second.
+/// Computes the rates after successive expirations of the nofeedback timer, by section 4.4. `x_bps` is the rate of the
+/// equation, and `received` is the receive rate. Rates are in packets per second.
 fn halvings(x_bps: f64, mut received: f64, times: usize) -> std::vec::Vec<f64> {
     let mut rates = std::vec::Vec::new();
     for _ in 0..times {
@@ -179,7 +180,8 @@ fn the_nofeedback_timer_does_what_section_4_4_says() {
     }
 }
 
-/// Expirations of the nofeedback timer during an idle time halve the rate, but not below about the initial rate.
+/// Verifies that expirations of the nofeedback timer during an idle time halve the rate, down to about the initial
+/// rate.
 #[test]
 fn an_idle_time_takes_no_more_than_slow_start_gives() {
     for (idle, halvings) in [(0.1, 0), (0.45, 0), (0.55, 1), (0.95, 2), (1000.0, 8)] {
@@ -200,7 +202,7 @@ fn an_idle_time_takes_no_more_than_slow_start_gives() {
     }
 }
 
-/// Section 4.3: the receive rate does not limit the rate of an application-limited flow.
+/// Verifies section 4.3: the receive rate does not limit the rate of an application-limited flow.
 #[test]
 fn an_application_that_sends_little_keeps_the_rate() {
     for app_limited in [false, true] {

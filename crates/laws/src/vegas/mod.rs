@@ -1,4 +1,5 @@
-//! TCP Vegas: keeps a few packets of each flow in the queue. Their number is estimated from the round-trip time.
+//! TCP Vegas: each flow keeps a few packets in the queue. It estimates the number of these packets from the round-trip
+//! time.
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC
 //! 13(8), 1995), section III.
@@ -10,11 +11,11 @@ use crate::params::{Unit, parameters};
 use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec, Signal};
 
-/// The law; see the [module](self).
+/// TCP Vegas; see the [module](self).
 pub type Vegas = Tcp<VegasState>;
 
 parameters! {
-    /// Validated parameters that only Vegas has, in packets.
+    /// Validated parameters of Vegas, in packets, in addition to those of all TCP laws.
     pub struct Params {
         alpha: f64 = Unit::Number, 2.0, PACKET_RANGE,
             "queued packets below which the window grows",
@@ -24,7 +25,7 @@ parameters! {
             "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3";
         gamma: f64 = Unit::Number, 1.0, PACKET_RANGE,
             "queued packets above which slow start ends",
-            "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C";
+            "Linux and ns-3; Brakmo and Peterson 1995, section III-C, has no value";
     } where {
         beta: beta >= alpha, "must be at least alpha";
     }
@@ -37,14 +38,14 @@ const PACKET_RANGE: (f64, f64) = (0.0, 1e6);
 /// State of Vegas in addition to its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VegasState {
-    /// True if slow start grows the window in this round trip. It grows in every other round trip, so that the
-    /// following one shows the effect.
+    /// True if slow start grows the window in this round trip. The window grows in every other round trip. The round
+    /// trip after the growth shows the queue that the growth causes.
     grows: bool,
 }
 
-/// Returns the number of queued packets: the difference of expected and actual throughput, times the smallest
-/// round-trip time. `ack` must end a round trip, and acknowledge the first packet of that round trip (the distinguished
-/// segment).
+/// Returns the number of queued packets: expected throughput minus actual throughput, times the smallest round-trip
+/// time. `ack` must be the last ACK of a round trip. It acknowledges the first packet of that round trip (the
+/// distinguished segment).
 fn waiting(ack: &AckEvent, window: &Window) -> f64 {
     window.size * (1.0 - ack.rtt.min / ack.rtt.last)
 }
@@ -67,8 +68,8 @@ impl Variant for VegasState {
 
     fn slow_start(&mut self, params: &Params, ack: &AckEvent, window: &mut Window) {
         if ack.round && waiting(ack, window) > params.gamma {
-            // The new window contains the packets in the pipe plus one. All further packets of the old window are
-            // queued.
+            // The new window is the bandwidth-delay product plus one packet. The other packets of the old window are in
+            // the queue.
             window.size = window.size.min(window.size * ack.rtt.min / ack.rtt.last + 1.0);
             window.ssthresh = window.size;
         } else if self.grows {
@@ -85,7 +86,7 @@ impl Variant for VegasState {
             window.size += 1.0;
         } else if waiting > params.beta {
             window.size -= 1.0;
-            // Prevents slow start, which begins if the window is below the threshold.
+            // A window below the threshold would start slow start.
             window.ssthresh = window.ssthresh.min(window.size);
         }
     }

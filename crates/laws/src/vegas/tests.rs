@@ -10,7 +10,7 @@ const PARAMS: Params = Params {
     gamma: 1.0,
 };
 
-/// Returns an ACK that ends a round trip of `rtt` seconds, on a path with a smallest round-trip time of 100 ms.
+/// Returns the last ACK of a round trip of `rtt` seconds. The smallest round-trip time of the path is 100 ms.
 fn end(rtt: f64) -> AckEvent {
     AckEvent {
         round: true,
@@ -25,7 +25,7 @@ fn end(rtt: f64) -> AckEvent {
 
 #[test]
 fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
-    // Expected number of queued packets for a window of 50 on a path of 100 ms: 50 (1 - 0.1/rtt).
+    // Number of queued packets for a window of 50 on a path of 100 ms: 50 (1 - 0.1/rtt).
     for (rtt, change) in [
         (0.1, 1.0),
         (0.103, 1.0),
@@ -57,8 +57,8 @@ fn slow_start_doubles_in_every_other_round_trip() {
     }
 }
 
-/// Section III-C: the queue caused by doubling the window is measured before the next doubling. Slow start thus ends
-/// with a window of less than two bandwidth-delay products.
+/// Verifies section III-C: slow start ends with a window of at most about two bandwidth-delay products. The sender
+/// measures the queue after each doubling of the window, before the next doubling.
 #[test]
 fn slow_start_ends_before_the_pipe_is_filled_twice() {
     for capacity in [510.0, 640.0, 900.0, 1270.0] {
@@ -73,7 +73,7 @@ fn slow_start_ends_before_the_pipe_is_filled_twice() {
     }
 }
 
-/// Brakmo and Peterson 1995, section III-B: in equilibrium, the link is full and between alpha and beta packets are
+/// Verifies Brakmo and Peterson 1995, section III-B: in equilibrium, the link is full, and alpha to beta packets are
 /// queued.
 #[test]
 fn alpha_to_beta_packets_wait() {
@@ -87,7 +87,7 @@ fn alpha_to_beta_packets_wait() {
             path.watch(at(120.0), |path| {
                 let waiting = path.window() - capacity * delay;
                 assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets queued");
-                // One or two packets that the ACK permits have not been sent yet.
+                // The sender has not sent the one or two packets yet that this ACK permits.
                 let queue = path.ports[0].queue() as f64;
                 assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
             });

@@ -1,4 +1,4 @@
-//! TCP Westwood+: a variant of Reno that sets the slow-start threshold after a loss to the estimated bandwidth-delay
+//! TCP Westwood+: Reno with another reduction. After a loss, the slow-start threshold is the estimated bandwidth-delay
 //! product.
 //!
 //! Source: L. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
@@ -13,7 +13,7 @@ use crate::reno::{additive_increase, half};
 use crate::tcp::{AckEvent, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamSpec};
 
-/// The law; see the [module](self).
+/// TCP Westwood+; see the [module](self).
 pub type Westwood = Tcp<WestwoodState>;
 
 const TABLE: [ParamSpec; ROWS] = table([]);
@@ -21,12 +21,12 @@ const TABLE: [ParamSpec; ROWS] = table([]);
 /// Weight of a new sample in the bandwidth estimate.
 const SAMPLE_WEIGHT: f64 = 0.125;
 
-/// Bandwidth estimate of one flow.
+/// Bandwidth estimate of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WestwoodState {
     /// Start of the current round trip, and packets acknowledged in it; `None` before the first ACK.
     round: Option<(Time, f64)>,
-    /// `BWE`, the estimated delivery rate, packets per second; 0 if unknown.
+    /// Estimated delivery rate `BWE`, packets per second; 0 if unknown.
     bandwidth: f64,
 }
 

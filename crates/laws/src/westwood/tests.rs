@@ -3,7 +3,7 @@ use crate::reno::RenoState;
 use crate::tcp::testing::{Path, ack, at, close, loss};
 use crate::tcp::{AckEvent, Variant, Window};
 
-/// Runs one round trip of 0.1 s that ends at `now`, in which `acked` packets are acknowledged.
+/// Runs a round trip of 0.1 s that ends at `now`. `acked` packets are acknowledged in this round trip.
 fn round(state: &mut WestwoodState, now: f64, acked: u32) {
     let mut window = Window {
         size: 10.0,
@@ -47,7 +47,7 @@ fn a_loss_leaves_what_the_empty_path_holds() {
 fn delivered<V: Variant>() -> f64 {
     let mut state = 1_u32;
     let mut path = Path::<V>::open(&[("initial_ssthresh", 100.0)], 1000.0, 0.1).losing(move |_, _| {
-        // Random generator of Numerical Recipes: one packet in 500 is lost on the wire.
+        // One packet in 500 is lost on the wire (random number generator of Numerical Recipes).
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         state < u32::MAX / 500
     });
@@ -56,8 +56,8 @@ fn delivered<V: Variant>() -> f64 {
     f64::from(path.flows[0].delivered) / 200.0
 }
 
-/// Grieco and Mascolo 2004, section 5: losses without a queue reduce the throughput of Reno, but hardly that of
-/// Westwood+.
+/// Verifies Grieco and Mascolo 2004, section 5: losses without a queue reduce the throughput of Reno much more than the
+/// throughput of Westwood+.
 #[test]
 fn random_losses_leave_the_link_in_use() {
     let (westwood, reno) = (delivered::<WestwoodState>(), delivered::<RenoState>());
