@@ -1,7 +1,7 @@
 //! Queue disciplines: algorithms that mark or drop packets before a queue is full, and choose the packet to drop when
-//! it is full.
+//! the queue is full.
 //!
-//! Disciplines, like laws, are pure: time, queue and random numbers are arguments. This folder has one file per
+//! Disciplines are pure functions: time, queue and random numbers are arguments. This folder has one file per
 //! discipline.
 
 use core::fmt::Debug;
@@ -55,7 +55,7 @@ pub struct QueueInfo {
     /// Meaning of [`Queue::signal`].
     pub signal: &'static str,
     /// The parameter table. A switch named `ecn` enables marking instead of dropping for ECN-capable packets
-    /// ([`Queue::ecn`]). A parameter named `rate` sets [`Queue::rate`]; zero means no limit.
+    /// ([`Queue::ecn`]). A parameter named `rate` sets [`Queue::rate`]. A rate of zero is no limit.
     pub params: &'static [ParamSpec],
 }
 
@@ -83,15 +83,15 @@ impl Verdict {
 pub enum Overflow {
     /// Drops the packet that arrives.
     Tail,
-    /// Drops the packet that has waited longest, except the one in service, and accepts the new one.
+    /// Drops the packet that has waited longest, and accepts the new packet. The packet in service is not dropped.
     Front,
     /// Accepts the packet, then drops from the head of the subqueue with the largest backlog in bytes.
     Fattest,
 }
 
-/// A queue discipline at one output port.
+/// Queue discipline at one output port.
 pub trait Queue: Clone + Debug + PartialEq {
-    /// Parameters, validated when built.
+    /// Parameters, validated on construction.
     type Params: Parameters;
 
     /// Name, source and parameter table.
@@ -100,8 +100,8 @@ pub trait Queue: Clone + Debug + PartialEq {
     const OVERFLOW: Overflow = Overflow::Tail;
     /// True if the discipline uses [`on_departure`](Self::on_departure).
     const ACTS_ON_DEPARTURE: bool = false;
-    /// True if the discipline schedules several queues. `levelflow_path::Scheduler` then implements the discipline, and
-    /// does not call the methods below.
+    /// True if the discipline schedules several queues. `levelflow_path::Scheduler` then implements the discipline
+    /// without the methods of this trait that process packets.
     const SCHEDULES: bool = false;
 
     /// Returns true if ECN-capable packets are marked instead of dropped.
@@ -120,11 +120,12 @@ pub trait Queue: Clone + Debug + PartialEq {
     fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
         Verdict::Pass
     }
-    /// Called before a packet is transmitted. `waited` is its queueing delay, and `port` excludes the packet.
+    /// Called before a packet is transmitted. `waited` is the queueing delay of the packet, and `port` is the port
+    /// without this packet.
     fn on_departure(&mut self, _params: &Self::Params, _now: Time, _waited: Duration, _port: &PortView) -> Verdict {
         Verdict::Pass
     }
-    /// Returns the time between two calls of [`on_interval`](Self::on_interval), if any.
+    /// Returns the time between two calls of [`on_interval`](Self::on_interval); `None` for no calls.
     fn interval(_params: &Self::Params) -> Option<Duration> {
         None
     }

@@ -1,9 +1,10 @@
-//! Buffer-sizing algorithms. Once per interval, they set the buffer limit of a port from its sent and dropped bytes.
+//! Buffer-sizing algorithms. Once per interval, an algorithm sets the buffer limit of a port from the sent and dropped
+//! bytes.
 //!
-//! Algorithms are pure, like laws and queue disciplines, and independent of both. Any port that can drop packets may
+//! Algorithms are pure functions, and independent of laws and queue disciplines. Any port that can drop packets may
 //! have a buffer-sizing algorithm. This folder has one file per algorithm. Buffer sizes are in packets.
 //!
-//! Algorithms ignore drops by a queue discipline, since no buffer prevents them.
+//! Algorithms ignore drops by a queue discipline, because a larger buffer does not prevent these drops.
 
 use core::fmt::Debug;
 
@@ -45,29 +46,30 @@ pub struct BufferAlgorithmInfo {
 pub struct Load {
     /// Length of the interval.
     pub elapsed: Duration,
-    /// Bytes enqueued, less bytes dropped after they were enqueued, even before this interval.
+    /// Bytes enqueued, minus bytes dropped from the queue. The dropped bytes may have been enqueued in an earlier
+    /// interval.
     pub admitted: Bytes,
-    /// Bytes dropped for lack of room, at the tail or at the front. Drops by the queue discipline count neither as
-    /// dropped nor as admitted.
+    /// Bytes dropped because the buffer was full, at the tail or at the front. Bytes dropped by the queue discipline
+    /// are neither dropped nor admitted.
     pub dropped: Bytes,
     /// Bytes transmitted.
     pub sent: Bytes,
-    /// Time-averaged backlog in bytes, as a Poisson arrival would find it. The simulator computes it exactly, and
-    /// excludes the part of the packet in service that has been sent. A live queue uses the mean of its samples.
+    /// Time average of the backlog, in bytes. The simulator computes the exact average, without the bytes of the packet
+    /// in service that have been sent. A live queue computes the mean of samples.
     pub queue: Bytes,
     /// Current backlog including the packet in service, in packets.
     pub packets: u32,
 }
 
 impl Load {
-    /// Returns the bytes that arrived, less those dropped by the queue discipline.
+    /// Returns the bytes that arrived, without the bytes dropped by the queue discipline.
     #[must_use]
     pub fn arrived(&self) -> Bytes {
         Bytes::new(self.admitted.get().saturating_add(self.dropped.get()))
     }
 
-    /// Returns the loss rate: dropped over arrived bytes, or 0 without arrivals. (Zhang 2008, section VII.3.1, prints
-    /// the admitted fraction instead.)
+    /// Returns the loss rate: dropped bytes divided by arrived bytes, or 0 without arrivals. (Zhang 2008, section
+    /// VII.3.1, prints the admitted fraction instead.)
     #[must_use]
     pub fn loss(&self) -> f64 {
         let dropped = self.dropped.get() as f64;
@@ -75,8 +77,8 @@ impl Load {
         if arrived > 0.0 { dropped / arrived } else { 0.0 }
     }
 
-    /// Returns the utilisation: sent bytes over line capacity. (Zhang 2008, section VII.3.1, prints the offered load
-    /// instead.)
+    /// Returns the utilisation: sent bytes divided by the line capacity. (Zhang 2008, section VII.3.1, prints the
+    /// offered load instead.)
     #[must_use]
     pub fn utilisation(&self, port: &PortInfo) -> f64 {
         let could = port.capacity.bps() * self.elapsed.as_secs_f64();
@@ -90,7 +92,7 @@ impl Load {
 
 /// Buffer-sizing algorithm of one output port.
 pub trait BufferAlgorithm: Clone + Debug + PartialEq {
-    /// Parameters, validated when built.
+    /// Parameters, validated on construction.
     type Params: Parameters;
 
     /// Name, source and parameter table.
@@ -102,10 +104,12 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// Called at the end of an interval.
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
-    /// Returns the requested limit of the port, in packets, at least 1. A fraction has no room for a packet.
+    /// Returns the requested limit of the port, in packets, at least 1. The queue has room for the whole packets of the
+    /// limit.
     fn packets(&self) -> f64;
-    /// Called when the granted limit differs from the request. It is smaller in a shared [memory](memory), and larger
-    /// at a configured minimum. The algorithm should then not wind up its request. Algorithms implemented as printed in
-    /// their papers ignore a smaller limit.
+    /// Called when the granted limit differs from the request. The granted limit is smaller in a full shared
+    /// [memory](memory), and larger at a configured minimum. The algorithm should then stop integrating away from the
+    /// granted limit (anti-windup). Algorithms that follow the printed equations of their papers ignore a smaller
+    /// limit.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

@@ -1,19 +1,19 @@
 //! CAKE-like shaper with a queue per flow and fairness between hosts. It is not the CAKE of Linux.
 //!
-//! Source: T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for
-//! home gateways" (LANMAN 2018); `sch_cake` of Linux. Implemented are
+//! Source: T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
+//! gateways" (LANMAN 2018); `sch_cake` of Linux. Implemented parts:
 //!
-//! - the shaper without bursts (section III-A): after a packet of `s` bytes, the next one leaves `s / rate` later;
-//! - flow queues of `sch_fq_codel` behind an eight-way set-associative hash (III-B): two flows share a queue only if
-//!   all eight queues of a set are in use;
+//! - the shaper without bursts (section III-A): after a packet of `s` bytes, the next packet leaves `s / rate` later;
+//! - flow queues of `sch_fq_codel` with an eight-way set-associative hash (III-B): two flows share a queue only if all
+//!   eight queues of a set are in use;
 //! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its source
 //!   (`isolation = "sources"`), of its destination (`"destinations"`), or by the larger of both (`"triple"`);
 //! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least one and a half packets of 1514
 //!   bytes at `rate`;
 //! - overflow that drops from the head of the longest queue.
 //!
-//! Not implemented are `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE (COBALT) and NAT
-//! look-up. The page on CAKE in `docs/concepts` measures the differences from the code of Linux.
+//! Parts that are not implemented: `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE (COBALT)
+//! and NAT look-up. The page on CAKE in `docs/concepts` measures the differences from the code of Linux.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -27,11 +27,11 @@ choices! {
     pub enum Isolation {
         /// Flows.
         Flows = "flows",
-        /// Sources, then the flows of each source (`dual-srchost`); for the upstream of a home network.
+        /// Sources, and then the flows of each source (`dual-srchost`); for the upstream of a home network.
         Sources = "sources",
-        /// Destinations, then the flows of each destination (`dual-dsthost`); for the downstream.
+        /// Destinations, and then the flows of each destination (`dual-dsthost`); for the downstream of a home network.
         Destinations = "destinations",
-        /// Sources and destinations. No host gains bandwidth by more flows, as long as the flows have different peers.
+        /// Sources and destinations. A host gains no bandwidth by more flows if these flows have different peers.
         Triple = "triple",
     }
 }
@@ -40,10 +40,10 @@ parameters! {
     /// Validated parameters.
     pub struct CakeParams {
         rate: Rate = Unit::Rate, 0.0, (0.0, 1e15),
-            "rate of the shaper; 0 b/s: the line rate",
-            "sch_cake: unlimited; set it a few percent below the line behind it";
+            "rate of the shaper; 0 b/s for the line rate",
+            "sch_cake: unlimited; set it a few percent below the rate of the next line";
         isolation: Isolation = Isolation::UNIT, 3.0, Isolation::RANGE,
-            "unit of fairness: flows, or hosts at one or both ends and then their flows",
+            "unit of fairness: flows; or sources, destinations, or both, and then their flows",
             "sch_cake: triple-isolate";
         queues: u32 = Unit::Number, 1024.0, (8.0, 65_536.0),
             "number of flow queues (hash buckets), a multiple of 8",
@@ -52,7 +52,7 @@ parameters! {
             "acceptable standing queueing delay",
             "sch_cake";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "time above the target after which a queue drops a packet; about the longest round-trip time",
+            "time above the target after which a queue drops a packet; should be about the longest round-trip time",
             "sch_cake";
         limit: u32 = Unit::Packets, 10_240.0, (1.0, 1e6),
             "largest backlog of all queues, packets",
@@ -83,7 +83,7 @@ fn late(target: Duration, rate: Rate) -> Duration {
     target.max(slow.filter(|_| rate > Rate::ZERO).unwrap_or(Duration::ZERO))
 }
 
-/// Shaper at one port; the scheduler holds its queues.
+/// CAKE-like shaper at one port. The scheduler has the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cake;
 
@@ -94,7 +94,7 @@ impl Queue for Cake {
         name: "cake",
         title: "CAKE-like: a shaper, a queue with CoDel per flow, fairness between hosts",
         source: "Høiland-Jørgensen, Täht, Morton 2018",
-        signal: "active queues: with a backlog, or with one recently",
+        signal: "number of active queues: with a backlog, or recently with a backlog",
         params: &CakeParams::TABLE,
     };
     const OVERFLOW: Overflow = Overflow::Fattest;

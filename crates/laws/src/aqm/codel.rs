@@ -1,22 +1,22 @@
-//! CoDel: controlled delay. Drops packets at a growing rate while the queueing delay stays above a target.
+//! CoDel: controlled delay. Drops packets while the queueing delay stays above a target, at a growing rate.
 //!
 //! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
 //!
-//! A packet is late if its queueing delay is at least `target` and it leaves a backlog of more than one packet of the
-//! largest size. Once all packets of a whole `interval` were late, the packet about to be transmitted is dropped. The
-//! next drop is due at
+//! A packet is late if its queueing delay is at least `target` and the backlog after it is more than one packet of the
+//! largest size. When all packets of an `interval` were late, the next packet to be transmitted is dropped. The next
+//! drop is due at
 //!
 //! ```text
 //! t <- t + interval / sqrt(count)
 //! ```
 //!
 //! where `t` is the due time of the last drop. `count` starts at 1 and grows by one per drop. The first packet that is
-//! not late ends the dropping state. If dropping resumes within 16 intervals of the due time of the next drop, `count`
-//! starts at the increase of the last dropping state.
+//! not late ends the dropping state. If dropping resumes less than 16 intervals after the due time of the next drop,
+//! the initial `count` is the increase of `count` in the last dropping state.
 //!
-//! Readings:
-//! - Packets are dropped, as in the RFC's code. `ecn = true` marks them, as FQ-CoDel does (RFC 8290).
-//! - The RFC's code drops several packets in a loop. Here each drop is a separate call, at the same time.
+//! Interpretations of the source:
+//! - Packets are dropped, as in the code of the RFC. With `ecn = true`, packets are marked, as in FQ-CoDel (RFC 8290).
+//! - The code of the RFC drops several packets in a loop. Here, each drop is a separate call at the same time.
 //! - The largest size is that of all packets so far.
 
 use levelflow_units::{Bytes, Duration, Time};
@@ -32,7 +32,7 @@ parameters! {
             "acceptable standing queueing delay",
             "RFC 8289";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "time above the target after which a packet is dropped; about the longest round-trip time",
+            "time above the target after which a packet is dropped; should be about the longest round-trip time",
             "RFC 8289";
         ecn: bool = Unit::Switch, 0.0, SWITCH_RANGE,
             "mark ECN-capable packets instead of dropping them",
@@ -47,15 +47,15 @@ pub struct Codel {
     largest: Bytes,
     /// Queueing delay of the last packet that left or was dropped.
     waited: Duration,
-    /// Time at which packets will have been late for an interval; `None` unless the last packet was late.
+    /// Time at which packets will have been late for an interval; `None` if the last packet was not late.
     first_above: Option<Time>,
     dropping: bool,
-    /// Due time of the next drop; kept after the dropping state ends.
+    /// Due time of the next drop. It is kept after the end of the dropping state.
     next_drop: Time,
-    /// True if the drop due at `next_drop` was made. The next packet delayed beyond the target then sets a new time.
+    /// True if the drop at `next_drop` is done. The next late packet then sets a new `next_drop`.
     taken: bool,
     count: u32,
-    /// `count` when dropping began.
+    /// Value of `count` at the start of the dropping state.
     first_count: u32,
 }
 
@@ -112,18 +112,18 @@ impl Queue for Codel {
 }
 
 impl Codel {
-    /// Updates the largest packet size of the port. Needed if this is one of several queues.
+    /// Updates the largest packet size of the port with a packet of another queue.
     pub fn expect(&mut self, size: Bytes) {
         self.largest = self.largest.max(size);
     }
 
-    /// Counts packets dropped from this queue because of the total backlog of all queues, as `fq_codel_drop` of Linux
-    /// does.
+    /// Adds dropped packets to `count`. These packets were dropped from this queue because the backlog of all queues
+    /// overflowed (`fq_codel_drop` of Linux).
     pub fn count_lost(&mut self, packets: u32) {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// Returns true if every packet of an interval was late, including this one (`dodequeue`, section 5.6).
+    /// Returns true if all packets of an interval, including the current packet, were late (`dodequeue`, section 5.6).
     fn late_for_an_interval(&mut self, params: &CodelParams, now: Time, port: &PortView) -> bool {
         if self.waited < params.target || port.queue <= self.largest {
             self.first_above = None;

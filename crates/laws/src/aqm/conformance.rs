@@ -1,4 +1,5 @@
-//! Generic tests that every queue discipline must pass. The list in `aqm.rs` runs them for each discipline.
+//! Generic tests that every queue discipline must pass. The macro `queues!` generates them for each discipline in the
+//! list of `aqm.rs`.
 
 use std::vec::Vec;
 
@@ -46,7 +47,7 @@ const PORT: PortInfo = PortInfo {
     capacity: Rate::ZERO,
 };
 
-/// Returns the default parameters, except for row `changed`, if any.
+/// Returns the default parameters. `changed` is a row of the table and its value, if one row has another value.
 fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamError> {
     let mut values: Vec<f64> = Q::INFO.params.iter().map(|row| row.default).collect();
     if let Some((row, value)) = changed {
@@ -111,7 +112,7 @@ enum Input {
 }
 
 fn inputs() -> impl Strategy<Value = Vec<Input>> {
-    // From a picosecond to ten seconds.
+    // Times from a picosecond to ten seconds.
     let after = || prop_oneof![1..1_000_000_u64, 1..10_000_000_000_000_u64];
     let packets = || prop_oneof![Just(0), 1..100_u32, any::<u32>()];
     let input = prop_oneof![
@@ -126,7 +127,8 @@ fn inputs() -> impl Strategy<Value = Vec<Input>> {
     list(input, 0..100)
 }
 
-/// Observed output: the bits of the signal, so that NaN equals itself, and the verdict, if any.
+/// Output of a discipline: the signal, and the verdict, if any. The signal is compared by its bits, because NaN does
+/// not equal itself.
 type Seen = (u64, Option<Verdict>);
 
 fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[Input]) -> Vec<Seen> {
@@ -173,8 +175,8 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
     inputs.iter().map(step).collect()
 }
 
-/// Sets each parameter to each end of its range, with defaults for the others, at a slow port, a fast port and a port
-/// of capacity zero.
+/// Verifies the signal with one parameter at an end of its range, and defaults for the other parameters. Ports are
+/// slow, fast, or have capacity zero.
 pub fn corners<Q: Queue>() {
     let extremes = (0..Q::INFO.params.len()).flat_map(|row| {
         let (low, high) = Q::INFO.params[row].range;
@@ -195,7 +197,7 @@ pub fn corners<Q: Queue>() {
     });
 }
 
-/// Verifies that logged inputs reproduce verdicts and state, from the start and from a copy made halfway.
+/// Verifies that a replay of logged inputs reproduces verdicts and state, from the start and from a copy made halfway.
 pub fn replay<Q: Queue>() {
     let params = defaults::<Q>();
     check(inputs(), |inputs| {
@@ -212,7 +214,7 @@ pub fn replay<Q: Queue>() {
     });
 }
 
-/// Verifies that packets which find the port idle pass unmarked, whatever the draw.
+/// Verifies that packets that arrive at an idle port pass unmarked for any `draw`.
 pub fn idle<Q: Queue>() {
     let params = defaults::<Q>();
     check(list((1..1_000_000_u64, 1..9000_u64, 0.0..1.0), 0..200), |packets| {

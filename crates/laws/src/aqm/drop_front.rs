@@ -1,4 +1,5 @@
-//! Drop-front: a full queue drops the packet that has waited longest, so that its sender detects the loss sooner.
+//! Drop-front: a full queue drops the packet that has waited longest. The sender of this packet detects the loss
+//! earlier than with drop-tail.
 
 use super::{Overflow, Queue, QueueInfo};
 use crate::law::PortInfo;

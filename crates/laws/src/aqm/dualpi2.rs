@@ -1,23 +1,24 @@
-//! DualPI2: two queues with coupled marking, L for scalable and C for classic senders.
+//! DualPI2: two queues with coupled marking. Queue L is for scalable senders, and queue C is for classic senders.
 //!
 //! Source: RFC 9332 (K. De Schepper, B. Briscoe, G. White, 2023), section 2 and appendix A. Defaults and the order of
-//! decisions are those of `sch_dualpi2` of Linux.
+//! decisions are from `sch_dualpi2` of Linux.
 //!
-//! Packets with ECT(1) or CE go to queue L, all others to C. Let `d` be the longer of the queueing delays of the two
-//! head packets, and `d'` its value one update ago. Every `update`:
+//! Packets with ECT(1) or CE join queue L, and other packets join queue C. `d` is the longer of the queueing delays of
+//! the two head packets, and `d'` is its value at the previous update. Once per `update`:
 //!
 //! ```text
 //! p' <- p' + alpha (d - target) + beta (d - d'),  kept between 0 and 1
 //! ```
 //!
-//! Departing packets of C are marked, or dropped if they are not ECN-capable, with probability `p_C = p'^2`. Packets of
-//! L are marked with probability `p_CL = k p'`, and always if their queueing delay exceeds `step`. While `k p'` exceeds
-//! 1, marks do not suffice. Both queues then drop with probability `p'^2`, and the remaining packets of L are marked.
-//! While the backlog is below two packets of 1514 bytes, `p'` has no effect.
+//! Departing packets of C are marked with probability `p_C = p'^2`, or dropped if they are not ECN-capable. Packets of
+//! L are marked with probability `p_CL = k p'`. Packets of L with a queueing delay above `step` are always marked. If
+//! `k p'` exceeds 1, marks do not suffice. Both queues then drop packets with probability `p'^2`, and the remaining
+//! packets of L are marked. If the backlog is below two packets of 1514 bytes, `p'` has no effect.
 //!
-//! L has priority, but C gets `share` of the bytes while both have a backlog, by weighted round robin with credits.
+//! L has priority. While both queues have a backlog, weighted round robin with credits gives C the fraction `share` of
+//! the bytes.
 //!
-//! `levelflow_path::Scheduler` holds the two queues. The simulator and the data plane run that scheduler.
+//! The two queues are in `levelflow_path::Scheduler`. The simulator and the data plane run this scheduler.
 
 use levelflow_units::{Bytes, Duration};
 
@@ -29,25 +30,25 @@ parameters! {
     /// Validated parameters.
     pub struct DualPi2Params {
         target: Duration = Unit::Duration, 0.015, (0.0, 100.0),
-            "target queueing delay of C",
+            "target queueing delay of queue C, for classic senders",
             "RFC 9332, appendix A.1; Linux";
         update: Duration = Unit::Duration, 0.016, (1e-6, 100.0),
             "time between two updates of the probability",
             "RFC 9332, appendix A.1; Linux";
         alpha: f64 = Unit::Number, 41.0 / 256.0, (0.0, 1e6),
-            "gain of the distance from the target, per second",
+            "gain on the difference of delay and target, per second",
             "RFC 9332, appendix A.1: 0.16; Linux";
         beta: f64 = Unit::Number, 819.0 / 256.0, (0.0, 1e6),
-            "gain of the change of the delay, per second",
+            "gain on the change of the delay, per second",
             "RFC 9332, appendix A.1: 3.2; Linux";
         coupling: f64 = Unit::Number, 2.0, (0.0, 255.0),
-            "ratio of the marking probability of L to p', k",
+            "coupling factor k: marking probability of queue L divided by p'",
             "RFC 9332, section 2.1; Linux";
         step: Duration = Unit::Duration, 0.001, (0.0, 100.0),
-            "queueing delay above which packets of L are marked",
+            "queueing delay above which packets of queue L are marked",
             "RFC 9332, appendix A.1: 800 us or more; Linux";
         share: f64 = Unit::Number, 0.1, (0.0, 1.0),
-            "share of bytes that C gets while both queues have a backlog",
+            "fraction of the bytes that queue C gets while both queues have a backlog",
             "RFC 9332, section 2.5.2.1.1: 1/16; Linux: 10 %";
         limit: u32 = Unit::Packets, 10_000.0, (1.0, 1e6),
             "largest backlog of both queues, packets",
@@ -58,19 +59,19 @@ parameters! {
     }
 }
 
-/// Smallest backlog at which the probability has an effect: two Ethernet packets.
+/// Smallest backlog at which the probability has an effect: two packets of Ethernet.
 const MIN_MARKING_BACKLOG: Bytes = Bytes::new(2 * 1514);
 
 /// Controller of both queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DualPi2 {
-    /// p'.
+    /// Base probability `p'`.
     probability: f64,
     /// Delay at the last update, in seconds.
     delay: f64,
 }
 
-/// A packet about to leave one of the queues.
+/// Packet that is about to leave one of the queues.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Leaving {
     /// True for queue L.
@@ -82,7 +83,7 @@ pub struct Leaving {
 }
 
 impl DualPi2 {
-    /// Updates the probability; `delay` is the longer of the queueing delays of the two head packets (RFC 9332, figure
+    /// Updates the probability. `delay` is the longer of the queueing delays of the two head packets (RFC 9332, figure
     /// 6).
     pub fn update(&mut self, params: &DualPi2Params, delay: Duration) {
         let delay = delay.as_secs_f64();
@@ -92,13 +93,13 @@ impl DualPi2 {
         self.delay = delay;
     }
 
-    /// Returns p', from which the probabilities of both queues follow.
+    /// Returns the base probability `p'`, which determines the probabilities of both queues.
     #[must_use]
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Decides on a packet; the draws are uniform on [0, 1) (RFC 9332, figure 5).
+    /// Decides on a packet (RFC 9332, figure 5). The draws are uniform on [0, 1).
     #[must_use]
     pub fn judge(&self, params: &DualPi2Params, packet: &Leaving, draws: [f64; 2]) -> Verdict {
         let coupled = params.coupling * self.probability;
@@ -126,7 +127,7 @@ impl Queue for DualPi2 {
         name: "dualpi2",
         title: "DualPI2: a low-latency queue for scalable senders, coupled with a queue for classic ones",
         source: "RFC 9332",
-        signal: "p', from which the probabilities of both queues follow",
+        signal: "base probability p', which determines the probabilities of both queues",
         params: &DualPi2Params::TABLE,
     };
     const SCHEDULES: bool = true;

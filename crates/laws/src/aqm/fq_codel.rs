@@ -3,24 +3,24 @@
 //! Source: RFC 8290 (T. Høiland-Jørgensen, P. McKenney, D. Täht, J. Gettys, E. Dumazet, 2018); `sch_fq_codel` of Linux.
 //!
 //! A hash assigns each flow to one of `queues` queues. An empty queue that receives a packet joins the list of new
-//! queues, with a deficit of `quantum` bytes. Deficit round robin serves new queues before old ones:
+//! queues, with a deficit of `quantum` bytes. Deficit round robin serves new queues before old queues:
 //!
-//! - A queue that has used its deficit gets another `quantum` and becomes the last of the old queues.
-//! - A new queue that becomes empty joins the old queues, so that it cannot be new again before its turn.
+//! - A queue that has used its deficit gets another `quantum`, and moves to the end of the old queues.
+//! - A new queue that becomes empty moves to the old queues. It can be new again only after its turn.
 //! - An old queue that becomes empty leaves the list.
 //!
 //! Each queue has its own [`codel`](super::codel) state.
 //!
-//! If the backlog exceeds `limit` packets or `memory` bytes, the queue with the most bytes drops half of them from its
-//! head, but at most `batch` packets.
+//! If the backlog exceeds `limit` packets or `memory` bytes, the queue with the largest backlog drops half of its bytes
+//! from its head, up to `batch` packets.
 //!
-//! `levelflow_path::Scheduler` holds the queues. The simulator and the data plane run that scheduler.
+//! The queues are in `levelflow_path::Scheduler`. The simulator and the data plane run this scheduler.
 //!
-//! Readings:
-//! - CoDel's condition, a backlog of more than one packet of the largest size, counts the backlog of all queues, as in
-//!   Linux. RFC 8289 has only one queue.
-//! - Packets dropped by overflow count for CoDel's next drop (`count`), as in Linux.
-//! - `memory` counts bytes on the wire; Linux counts the size of its buffers.
+//! Interpretations of the source:
+//! - CoDel drops packets if the backlog exceeds one packet of the largest size. As in Linux, this condition uses the
+//!   backlog of all queues. RFC 8289 has only one queue.
+//! - Packets dropped by overflow increase `count` of CoDel, as in Linux.
+//! - `memory` is in bytes on the wire. Linux counts the size of its buffers instead.
 
 use levelflow_units::{Bytes, Duration};
 
@@ -37,12 +37,12 @@ parameters! {
             "RFC 8290, section 5.2";
         quantum: Bytes = Unit::Size, 1514.0, (1.0, 1e6),
             "bytes that a queue may send per turn",
-            "RFC 8290, section 5.2: the MTU of the link, of Ethernet here";
+            "RFC 8290, section 5.2: the MTU of the link, here Ethernet";
         target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
             "acceptable standing queueing delay",
             "RFC 8290, section 5.2";
         interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "time above the target after which a queue drops a packet; about the longest round-trip time",
+            "time above the target after which a queue drops a packet; should be about the longest round-trip time",
             "RFC 8290, section 5.2";
         limit: u32 = Unit::Packets, 10_240.0, (1.0, 1e6),
             "largest backlog of all queues, packets",
@@ -62,7 +62,7 @@ parameters! {
     }
 }
 
-/// FQ-CoDel at one port; the scheduler holds its queues.
+/// FQ-CoDel at one port. The scheduler has the queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodel;
 
@@ -73,7 +73,7 @@ impl Queue for FqCodel {
         name: "fq_codel",
         title: "FQ-CoDel: a queue with CoDel per flow, served by deficit round robin",
         source: "RFC 8290",
-        signal: "active queues: with a backlog, or with one recently",
+        signal: "number of active queues: with a backlog, or recently with a backlog",
         params: &FqCodelParams::TABLE,
     };
     const OVERFLOW: Overflow = Overflow::Fattest;

@@ -1,21 +1,22 @@
-//! PI: a proportional-integral controller that holds the queue at a target.
+//! PI: a proportional-integral controller that keeps the queue at a target.
 //!
 //! Source: C. V. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting
 //! TCP Flows" (2001).
 //!
-//! At the end of each interval, with `q` the queue now and `q'` the queue one interval ago, both in packets:
+//! At the end of each interval, `q` is the current queue and `q'` is the queue one interval earlier, in packets:
 //!
 //! ```text
 //! p <- p + a (q - q_ref) - b (q' - q_ref),  kept between 0 and 1
 //! ```
 //!
-//! and each arriving packet is marked with probability `p`. This is `C(s) = K (1 + s/z) / s` sampled every `T` by the
-//! trapezoidal rule, `a = K/z + K T/2` and `b = K/z - K T/2`; the paper chooses `K` and `z` from capacity, number of
-//! flows and round-trip time.
+//! Each arriving packet is marked with probability `p`. The update is `C(s) = K (1 + s/z) / s`, sampled every `T` by
+//! the trapezoidal rule: `a = K/z + K T/2` and `b = K/z - K T/2`. The paper computes `K` and `z` from capacity, number
+//! of flows and round-trip time.
 //!
-//! Readings:
-//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and round-trip times of at most
-//!   246 ms. The paper's example holds 200 packets; the default here is 50, as in ns-2.
+//! Interpretations of the source:
+//! - Gains and interval are from the paper. They are designed for 3750 packets/s, at least 60 flows and round-trip
+//!   times of at most 246 ms. The target is 200 packets in the example of the paper. The default here is 50 packets, as
+//!   in ns-2.
 //! - `p` is clamped to the range from 0 to 1, as in ns-2. The paper does not define a range.
 //! - The queue includes the packet in service.
 
@@ -28,17 +29,17 @@ use crate::params::{SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct PiParams {
-        /// `q_ref`, packets.
+        /// Target queue `q_ref`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
             "target queue, q_ref",
             "ns-2; 200 packets in Hollot et al. 2001, section IV";
         a: f64 = Unit::Number, 1.822e-5, (1e-12, 1.0),
-            "gain of the current queue, per packet",
+            "gain on the current queue, per packet",
             "Hollot et al. 2001, section IV";
         b: f64 = Unit::Number, 1.816e-5, (0.0, 1.0),
-            "gain of the queue one interval ago, per packet",
+            "gain on the queue one interval earlier, per packet",
             "Hollot et al. 2001, section IV";
-        /// `T`.
+        /// Sampling interval `T`.
         interval: Duration = Unit::Duration, 0.00625, (1e-6, 100.0),
             "time between two updates of the probability",
             "Hollot et al. 2001, section IV: 160 Hz";
@@ -53,9 +54,9 @@ parameters! {
 /// State of PI at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pi {
-    /// `p`.
+    /// Marking probability `p`.
     probability: f64,
-    /// `q'`, packets.
+    /// Queue at the last update, `q'`, packets.
     queue: f64,
 }
 

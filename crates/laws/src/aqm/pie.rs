@@ -1,28 +1,30 @@
-//! PIE: a proportional-integral controller that holds the queueing delay at a target.
+//! PIE: a proportional-integral controller that keeps the queueing delay at a target.
 //!
 //! Source: RFC 8033 (R. Pan, P. Natarajan, F. Baker, G. White, 2017), section 4, and the optional parts of section 5
-//! that Linux has.
+//! that Linux implements.
 //!
-//! At the end of each interval, with `d` the queueing delay now and `d'` the queueing delay one interval ago:
+//! At the end of each interval, `d` is the current queueing delay and `d'` is the queueing delay one interval earlier:
 //!
 //! ```text
 //! p <- p + s (alpha (d - target) + beta (d - d')),  kept between 0 and 1
 //! ```
 //!
-//! where `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`, with three
-//! exceptions. No packet is dropped if the last delay was below half of the target and `p` below 0.2, if the backlog is
-//! at most two packets, or while a burst is allowed. A burst is allowed for `burst` after a time without drops and
-//! delay.
+//! `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`. It is not
+//! dropped if one of these conditions is true:
 //!
-//! Readings:
-//! - `d` is the queue, without the packet in service, over the capacity. The RFC estimates the departure rate, which is
-//!   known here.
-//! - Section 5.1: above a probability of `mark_below`, ECN-capable packets are dropped, too.
-//! - Section 5.4 (de-randomization): a packet is never dropped before the probabilities since the last drop sum to
-//!   0.85, and always once they sum to 8.5.
-//! - Section 5.5: from a probability of 0.1 on, an update adds at most 0.02. Beyond a delay of 250 ms an update always
-//!   adds 0.02 (section 4.2 of the code in Linux; 5.5 of the RFC).
-//! - The packet size of the RFC is that of the largest packet so far, as in [`codel`](super::codel).
+//! - The last delay was below half of the target, and `p` is below 0.2.
+//! - The backlog is at most two packets.
+//! - A burst is in progress. A burst may last for `burst` after a time without drops and delay.
+//!
+//! Interpretations of the source:
+//! - `d` is the queue without the packet in service, divided by the capacity. The RFC estimates the departure rate
+//!   instead.
+//! - Section 5.1: if the probability exceeds `mark_below`, ECN-capable packets are dropped, too.
+//! - Section 5.4 (de-randomization): no packet is dropped while the sum of the probabilities since the last drop is
+//!   below 0.85. A packet is always dropped when the sum reaches 8.5.
+//! - Section 5.5: at a probability of at least 0.1, an update adds at most 0.02. At a delay above 250 ms, each update
+//!   also adds 0.02 (section 4.2 of the code in Linux; section 5.5 of the RFC).
+//! - The packet size in the equations of the RFC is the largest size so far, as in [`codel`](super::codel).
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -33,23 +35,23 @@ use crate::params::{SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct PieParams {
-        /// `QDELAY_REF`.
+        /// Target delay, `QDELAY_REF`.
         target: Duration = Unit::Duration, 0.015, (0.0, 100.0),
             "target queueing delay",
             "RFC 8033, section 4.2";
-        /// `T_UPDATE`.
+        /// Update interval, `T_UPDATE`.
         interval: Duration = Unit::Duration, 0.015, (1e-6, 100.0),
             "time between two updates of the probability",
             "RFC 8033, section 4.2";
         alpha: f64 = Unit::Number, 0.125, (0.0, 1e3),
-            "gain of the distance from the target, per second",
+            "gain on the difference of delay and target, per second",
             "RFC 8033, section 4.2";
         beta: f64 = Unit::Number, 1.25, (0.0, 1e3),
-            "gain of the change of the delay, per second",
+            "gain on the change of the delay, per second",
             "RFC 8033, section 4.2";
-        /// `MAX_BURST`.
+        /// Burst duration, `MAX_BURST`.
         burst: Duration = Unit::Duration, 0.15, (0.0, 100.0),
-            "duration of a burst that passes without drops after a quiet time",
+            "duration of a burst that passes without drops after a time without drops and delay",
             "RFC 8033, section 4.4";
         mark_below: f64 = Unit::Number, 0.1, (0.0, 1.0),
             "largest probability at which ECN-capable packets are marked instead of dropped",
@@ -67,9 +69,9 @@ pub struct Pie {
     /// Largest packet so far.
     largest: Bytes,
     probability: f64,
-    /// `qdelay_old_`, seconds.
+    /// Last queueing delay, `qdelay_old_`, seconds.
     delay: f64,
-    /// `burst_allowance_`.
+    /// Remaining time of a burst, `burst_allowance_`.
     allowance: Duration,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
@@ -155,10 +157,11 @@ impl Queue for Pie {
     }
 }
 
-/// Limit on the increase per update of a probability of 0.1 or more; also the extra increase beyond `LONG_DELAY_S`.
+/// Limit on the increase per update of a probability of at least 0.1. Also the additional increase at delays above
+/// `LONG_DELAY_S`.
 const LARGEST_STEP: f64 = 0.02;
 const LONG_DELAY_S: f64 = 0.25;
-/// Factor applied to the probability in each interval without a queue.
+/// Factor on the probability in each interval without a queue.
 const IDLE_DECAY: f64 = 0.98;
 
 impl Pie {
@@ -176,13 +179,13 @@ impl Pie {
         1.0 / found.map_or(1.0, |(_, scale)| *scale)
     }
 
-    /// Returns true if no packet is dropped now, whatever the probability (section 4.1).
+    /// Returns true if the current delay or backlog prevents drops (section 4.1).
     fn spares(&self, params: &PieParams, queue: Bytes) -> bool {
         let quiet = self.delay < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         quiet || queue <= self.largest + self.largest
     }
 
-    /// Decides on a drop at random, with bounds on the distance between drops (section 5.4).
+    /// Decides on a drop at random. The distance between drops is bounded (section 5.4).
     fn drops(&mut self, draw: f64) -> bool {
         if self.probability == 0.0 {
             self.accumulated = 0.0;

@@ -1,13 +1,15 @@
 //! Policer: a token bucket that drops packets above a rate, without a queue.
 //!
-//! Source: RFC 2697 (J. Heinanen, R. Guerin, 1999), with one bucket and two colours; `police` of Linux's tc is one.
+//! Source: RFC 2697 (J. Heinanen, R. Guerin, 1999), with one bucket and two colours. `police` of tc in Linux is such a
+//! policer.
 //!
-//! The bucket holds up to `burst` bytes and fills at `rate`. A packet passes if the bucket holds its size, and removes
-//! that number of bytes. Otherwise it is dropped and removes nothing.
+//! The bucket contains up to `burst` bytes, and fills at `rate`. A packet passes if the bucket contains at least the
+//! bytes of the packet. The packet removes these bytes. Other packets are dropped and remove no bytes.
 //!
-//! Readings:
-//! - The bucket is full at first.
-//! - A packet dropped by a full buffer removes no tokens: the check for room precedes the policer.
+//! Interpretations of the source:
+//! - The bucket is full at the start.
+//! - A packet dropped by a full buffer removes no bytes from the bucket, because the buffer is checked before the
+//!   policer.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -19,11 +21,11 @@ parameters! {
     /// Validated parameters.
     pub struct PolicerParams {
         rate: Rate = Unit::Rate, 1e7, (1.0, 1e15),
-            "long-run rate that passes",
-            "own choice; set it";
+            "long-run rate of the packets that pass",
+            "Levelflow; set it in each scenario";
         burst: Bytes = Unit::Size, 15_000.0, (1.0, 1e12),
-            "size of the bucket, the largest burst; below a packet's size, no packet passes",
-            "own choice: ten packets of 1500 bytes";
+            "size of the bucket, i.e. the largest burst; packets larger than the bucket never pass",
+            "Levelflow: ten packets of 1500 bytes";
     }
 }
 
@@ -83,8 +85,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Verifies that at most `rate t + burst` passes in any period `t` (the arrival curve of a token bucket), and
-        /// that only packets which would exceed this are dropped. Within 0.05 bit of the curve, rounding may decide.
+        /// Verifies that at most `rate t + burst` passes in any period `t` (the arrival curve of a token bucket). Only
+        /// packets that would exceed this curve are dropped. Within 0.05 bit of the curve, rounding may decide.
         #[test]
         fn what_passes_is_bounded_by_the_arrival_curve(
             packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
@@ -96,8 +98,8 @@ mod tests {
                 now += Duration::from_ps(gap_ns * 1000);
                 let size = Bytes::new(size);
                 let verdict = policer.on_arrival(&params, &Arriving { now, ..Arriving::alone(size) }, 0.0);
-                // Room for this packet: the minimum of the burst size and of all arrival curves that begin at an
-                // earlier packet.
+                // Room for this packet: the minimum of the burst size and of the arrival curves from each earlier
+                // packet.
                 let mut room = 32_000.0_f64;
                 let mut sum = 0.0;
                 for &(at, bits) in passed.iter().rev() {

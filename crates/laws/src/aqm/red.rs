@@ -1,17 +1,17 @@
 //! RED: random early detection. Marks packets with a probability that grows with the average queue.
 //!
-//! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode after
-//! S. Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
+//! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode: S.
+//! Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
 //!
-//! Each arriving packet finds a backlog of `q` packets, including the one in service, and updates the average:
+//! At each arrival, the backlog of `q` packets, including the packet in service, updates the average:
 //!
 //! ```text
 //! avg <- (1 - w) avg + w q                 if q > 0
 //! avg <- (1 - w)^(1 + t/s) avg             if the port has been idle for t;  s: time to send a typical packet
 //! ```
 //!
-//! The packet is marked with probability `p_a`. Here `count` is the number of unmarked packets since the last marked
-//! one. It makes the distance between marks uniform on `1, ..., 1/p_b` instead of geometric:
+//! The packet is marked with probability `p_a`. `count` is the number of unmarked packets since the last marked packet.
+//! With `count`, the distance between marks is uniform on `1, ..., 1/p_b`. Without it, the distance would be geometric:
 //!
 //! ```text
 //! p_b = 0                                           avg < min
@@ -21,19 +21,19 @@
 //! p_a = p_b / (1 - count p_b)
 //! ```
 //!
-//! With `weight = 1` the average is the queue. With `min = max = K`, every packet that finds `K` or more is marked: the
-//! step of DCTCP (RFC 8257, section 3.1). A step has no ramp above it, with or without `gentle`.
+//! With `weight = 1`, the average equals the queue. With also `min = max = K`, packets that arrive at a backlog of at
+//! least `K` packets are marked, as in DCTCP (RFC 8257, section 3.1). This step has no ramp above it, even with
+//! `gentle`.
 //!
-//! Readings:
-//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances. The pseudo-code of
-//!   the paper (fig 2) has 1 there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
-//! - The packet that ends an idle time counts as one that found the queue empty; the paper leaves the function of `t`
-//!   open.
-//! - At `p_b = 1`, packets are marked, as at smaller probabilities and as in the paper. Packets that are not
-//!   ECN-capable are dropped.
-//! - The port is idle once all packets that RED accepted have been sent. RED is not notified when the queue drops a
-//!   packet instead of marking it. If that packet was the last one, the idle time is too short by its transmission
-//!   time.
+//! Interpretations of the source:
+//! - `count` is 0 at the first packet after a mark, as in the section on uniform distances of the paper. In the
+//!   pseudo-code of the paper (fig 2), `count` is 1 at this packet, and distances are uniform on `1, ..., 1/p_b - 1`.
+//! - The packet that ends an idle time also counts as an arrival at an empty queue. The paper does not define the
+//!   function of `t`.
+//! - At `p_b = 1`, packets are marked, as in the paper. Packets that are not ECN-capable are dropped.
+//! - The port is idle when all packets that RED accepted have been sent. RED is not notified when the queue drops a
+//!   packet instead of marking it. If the dropped packet was the last packet before the idle time, this time is too
+//!   short by its transmission time.
 //! - A packet dropped by a full buffer does not update the average.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -45,30 +45,30 @@ use crate::params::{SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct RedParams {
-        /// `min_th`, packets.
+        /// Threshold `min_th`, packets.
         min: f64 = Unit::Packets, 5.0, (0.0, 1e6),
             "average queue at which marking begins",
             "Floyd and Jacobson 1993, section 5";
-        /// `max_th`, packets.
+        /// Threshold `max_th`, packets.
         max: f64 = Unit::Packets, 15.0, (1.0, 1e6),
             "average queue at which the probability is max_p",
             "Floyd and Jacobson 1993, section 5; at least twice min";
-        /// `w_q`.
+        /// Weight `w_q`.
         weight: f64 = Unit::Number, 0.002, (1e-9, 1.0),
             "weight of the current queue in the average",
             "Floyd and Jacobson 1993, section 6";
-        /// `max_p`.
+        /// Probability `max_p`.
         max_p: f64 = Unit::Number, 0.1, (0.0, 1.0),
             "marking probability at max",
             "Floyd 1997 (RED: discussions of setting parameters); 0.02 in Floyd and Jacobson 1993";
         /// True if the probability grows from `max_p` at `max` to 1 at twice `max`.
         gentle: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "ramp of the probability from max_p at max to 1 at twice max, instead of a jump to 1",
+            "above max, raise the probability linearly from max_p to 1 at twice max, instead of a jump to 1",
             "Floyd 2000";
-        /// Typical packet, whose transmission time is `s`.
+        /// Size of a typical packet, which has the transmission time `s`.
         packet: Bytes = Unit::Size, 1000.0, (1.0, 1e6),
-            "typical packet; while idle, the average decays once per transmission time of it",
-            "own choice; set it to the scenario's packet size";
+            "size of a typical packet; the average of an idle port decays once per transmission time of this packet",
+            "Levelflow; set it to the packet size of the scenario";
         ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
             "mark ECN-capable packets instead of dropping them",
             "Floyd and Jacobson 1993, section 4: marks or drops";
@@ -81,9 +81,9 @@ parameters! {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Red {
     capacity: Rate,
-    /// `avg`, packets.
+    /// Average queue `avg`, packets.
     average: f64,
-    /// Packets since the last marked one.
+    /// Packets since the last marked packet.
     count: u32,
     /// Time at which the last accepted packet will have been sent.
     idle_from: Time,
@@ -126,7 +126,7 @@ impl Queue for Red {
             return Verdict::Pass;
         }
         let p_b = params.probability(self.average);
-        // The last of 1/p_b packets is always marked.
+        // The last of `1/p_b` packets is always marked.
         let left = 1.0 - f64::from(self.count) * p_b;
         if left <= p_b || draw < p_b / left {
             self.count = 0;
@@ -142,7 +142,7 @@ impl Queue for Red {
 }
 
 impl RedParams {
-    /// `p_b`.
+    /// Returns `p_b`.
     fn probability(&self, average: f64) -> f64 {
         if average < self.min {
             0.0

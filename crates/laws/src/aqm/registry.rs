@@ -1,7 +1,7 @@
-//! Sum type of all queue disciplines.
+//! Enum of all queue disciplines.
 
-/// Generates [`AnyQueue`](super::AnyQueue), its parameters, the list of disciplines and the conformance tests of each,
-/// from `file => Discipline` lines.
+/// Generates [`AnyQueue`](super::AnyQueue), its parameters, the list of disciplines and the conformance tests of each
+/// discipline, from lines `file => Discipline`.
 macro_rules! queues {
     ($($module:ident => $queue:ident),+ $(,)?) => {
         /// Parameters of any discipline.

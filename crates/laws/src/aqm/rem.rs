@@ -1,22 +1,23 @@
-//! REM: random exponential marking. Marks packets with a probability that grows with a price. The price rises until the
-//! queue is at its target.
+//! REM: random exponential marking. Marks packets with a probability that grows with a price. The price changes until
+//! the queue is at its target.
 //!
 //! Source: S. Athuraliya, V. H. Li, S. H. Low, Q. Yin, "REM: Active Queue Management" (2001).
 //!
-//! At the end of each interval, with `b` the current queue and `b'` the queue one interval ago, both in packets:
+//! At the end of each interval, `b` is the current queue and `b'` is the queue one interval earlier, in packets:
 //!
 //! ```text
 //! price <- max(0, price + gamma (alpha (b - b*) + b - b'))
 //! ```
 //!
-//! and each arriving packet is marked with probability `1 - phi^-price`. Over a path with several such queues, the
-//! probabilities of passing unmarked multiply. The marking probability of the path is `1 - phi^-(sum of prices)`.
+//! Each arriving packet is marked with probability `1 - phi^-price`. On a path with several REM queues, the
+//! probabilities of passing unmarked multiply. The marking probability of the path is therefore `1 - phi^-(sum of
+//! prices)`.
 //!
-//! Readings:
-//! - The paper gives two forms of the update. The other form has the excess rate `x - c` instead of `b - b'`. Both are
-//!   equal while the queue is not empty. The form used here needs neither the capacity nor a typical packet size. While
-//!   the queue is empty, the price falls by `gamma alpha b*` per interval.
-//! - `gamma`, `alpha`, `phi` and the interval are those of the authors' code for ns-2; the target there is 20 packets.
+//! Interpretations of the source:
+//! - The paper has two forms of the update. The other form has the excess rate `x - c` instead of `b - b'`. While the
+//!   queue is not empty, both forms are equal. The form used here needs neither the capacity nor a typical packet size.
+//!   While the queue is empty, the price falls by `gamma alpha b*` per interval.
+//! - `gamma`, `alpha`, `phi` and the interval are from the code of the authors for ns-2. Its target is 20 packets.
 //! - The queue includes the packet in service.
 
 use levelflow_units::Duration;
@@ -28,15 +29,15 @@ use crate::params::{SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct RemParams {
-        /// `b*`, packets.
+        /// Target queue `b*`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
             "target queue, at which the price is constant, b*",
             "Zhang 2008, table I; 20 packets in the authors' code for ns-2";
         gamma: f64 = Unit::Number, 0.001, (1e-9, 1e3),
-            "change of the price per packet of mismatch and interval",
+            "gain: change of the price per interval and packet of mismatch",
             "Athuraliya, Li, Low, Yin 2001";
         alpha: f64 = Unit::Number, 0.1, (0.0, 1e3),
-            "weight of the queue's distance from its target, relative to its change",
+            "weight of the difference of queue and target, relative to the change of the queue",
             "Athuraliya, Li, Low, Yin 2001";
         phi: f64 = Unit::Number, 1.001, (1.000_000_1, 1e3),
             "base of the marking probability 1 - phi^-price",
@@ -55,7 +56,7 @@ parameters! {
 pub struct Rem {
     price: f64,
     probability: f64,
-    /// `b'`, packets.
+    /// Queue at the last update, `b'`, packets.
     queue: f64,
 }
 

@@ -1,5 +1,5 @@
-//! Virtual queue: a byte counter that each packet fills and that drains at `C~`, below the capacity. Packets that would
-//! overflow it are marked, so that the real queue stays short.
+//! Virtual queue: a byte counter. Each packet adds its size, and the counter drains at `C~`, below the capacity.
+//! Packets that would overflow the virtual queue are marked. The real queue therefore stays short.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -8,14 +8,14 @@ use crate::law::{Arriving, PortInfo};
 use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
 
 choices! {
-    /// Adaptation of the drain rate `C~` to the load.
+    /// Adaptation of the drain rate (marking level) `C~` to the load.
     pub enum Adaptation {
         /// Constant `C~`.
         Off = "off",
-        /// `C~' = a (gamma C - x)` every `every` packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section
-        /// V-D).
+        /// `C~' = a (gamma C - x)`, once per `every` packets, limited to `[0, gamma C]` (Kunniyur and Srikant 2003,
+        /// section V-D).
         Load = "load",
-        /// The equation of [`Load`](Self::Load) on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
+        /// The equation of [`Load`](Self::Load), once per packet, limited to `[0, C]` (Kunniyur and Srikant 2001).
         Avq = "avq",
     }
 }
@@ -24,16 +24,16 @@ parameters! {
     /// Validated parameters.
     pub struct VirtualQueueParams {
         level: f64 = Unit::Number, 0.99, (0.0, 1.0),
-            "marking level C~ (initial level, if it adapts) as a fraction of the capacity",
+            "drain rate C~ of the virtual queue (marking level), as a fraction of the capacity; with `adapt`, the initial level",
             "Kunniyur and Srikant 2003, section VI-B";
         buffer: Bytes = Unit::Size, 40_000.0, (1.0, 1e12),
             "size of the virtual queue",
-            "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue";
+            "40 packets of 1000 B, the size of the real queue in Kunniyur and Srikant 2003, section VI-B";
         ecn: bool = Unit::Switch, 1.0, SWITCH_RANGE,
             "mark ECN-capable packets instead of dropping them",
             "Kunniyur and Srikant 2003, section V";
         adapt: Adaptation = Adaptation::UNIT, 0.0, Adaptation::RANGE,
-            "adaptation of the marking level to the load: none, every few packets, or on every packet",
+            "adaptation of the marking level to the load: none, once per several packets, or once per packet",
             "Kunniyur and Srikant 2003, sections V-D and VI-C; avq: Kunniyur and Srikant 2001";
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "target load of an adaptive level, as a fraction of the capacity",
@@ -43,36 +43,36 @@ parameters! {
             "Kunniyur and Srikant 2001; \"sufficiently small\" in 2003, section V-D";
         /// Packets between two updates of [`Adaptation::Load`].
         every: u32 = Unit::Packets, 1000.0, (1.0, 1e9),
-            "packets from one step of \"load\" to the next",
+            "packets between two steps of the adaptation \"load\"",
             "K of Kunniyur and Srikant 2003, section VI-C";
     }
 }
 
-/// A virtual queue at one port.
+/// Virtual queue at one port.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct VirtualQueue {
-    /// `C`, bytes per second.
+    /// Capacity `C`, bytes per second.
     capacity: f64,
-    /// `C~`, bytes per second.
+    /// Drain rate `C~`, bytes per second.
     level: f64,
     /// Bytes in the virtual queue.
     virtual_bytes: f64,
     /// Arrival time of the last packet.
     last: Time,
-    /// Time of the last change of `C~`; `bytes` and `packets` count arrivals since then.
+    /// Time of the last change of `C~`. `bytes` and `packets` count the arrivals since this time.
     since: Time,
     bytes: f64,
     packets: u32,
 }
 
 impl VirtualQueue {
-    /// Changes `C~` by `a (gamma C dt - b)`, where `b` bytes arrived in the time `dt`.
+    /// Changes `C~` by `a (gamma C dt - b)` after a time `dt` with `b` arrived bytes.
     fn follow(&mut self, params: &VirtualQueueParams, elapsed: f64, bytes: f64, highest: f64) {
         let spare = params.gamma * self.capacity * elapsed - bytes;
         self.level = (self.level + params.step * spare).clamp(0.0, highest);
     }
 
-    /// Drains the virtual queue up to now; returns the seconds since the last call.
+    /// Drains the virtual queue until `now`. Returns the seconds since the last call.
     fn drain(&mut self, now: Time) -> f64 {
         let gap = now.since(self.last).as_secs_f64();
         self.last = now;
@@ -108,7 +108,7 @@ impl Queue for VirtualQueue {
         signal: "marking level C~, bit/s",
         params: &VirtualQueueParams::TABLE,
     };
-    /// Front drop, as in all queues of the paper (section VI-A).
+    /// Drop from the front, as in all queues of the paper (section VI-A).
     const OVERFLOW: Overflow = Overflow::Front;
 
     fn ecn(params: &VirtualQueueParams) -> bool {
@@ -124,7 +124,7 @@ impl Queue for VirtualQueue {
         }
     }
 
-    /// Drains the virtual queue at the old `C~`, then scales `C~` with the capacity.
+    /// Drains the virtual queue at the old `C~`, and then scales `C~` with the capacity.
     fn on_capacity(&mut self, params: &VirtualQueueParams, now: Time, capacity: Rate) {
         let gap = self.drain(now);
         if params.adapt == Adaptation::Avq {

@@ -1,8 +1,8 @@
-//! Adaptive buffer sizing (ABS) as printed: integral controllers of utilisation and loss.
+//! Adaptive buffer sizing (ABS) with the printed equations: integral controllers of utilisation and loss.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
-//! Texas A&M University, 2008), chapter VII.2. Every interval `T`, with the utilisation `u` and the loss rate `p`
-//! measured in it:
+//! Texas A&M University, 2008), chapter VII.2. Once per interval `T`, with the measured utilisation `u` and loss rate
+//! `p` of the interval:
 //!
 //! ```text
 //! b_p += I_p T (p - p*)                            eq 162
@@ -12,22 +12,22 @@
 //! I_u -= step T (u - u*),  I_p -= step T (p* - p)  eq 170, 171: training
 //! ```
 //!
-//! Readings:
-//! - `p` is the ratio of dropped to arrived bytes, and `u` that of sent bytes to line capacity. Section VII.3.1 prints
-//!   the admitted fraction and the offered load instead.
-//! - `b_u` and `b_p` are each clamped to the range from 1 to `largest`, so that neither winds up while the other
-//!   decides.
-//! - At a port with a minimum size, both are at least that minimum, so that they do not wind up.
-//! - Eq 164 does not regulate: any buffer with a constant `u` is an equilibrium, and noise of variance `s^2` in `u`
-//!   moves the buffer by `-I_u T s^2` per step. `damping = "absolute"` uses `|u - u_before|`, and `"none"` is eq 163.
-//!   The default is eq 164 as printed.
-//! - Eq 169, from which eq 170 follows, lacks the factor `u - u_before` of eq 164; `gradient = "full"` includes it.
-//! - With `u` and `p` as fractions, a training step changes a gain by at most `T`, negligible against 3000.
-//!   `training = "percent"` can explain fig 47.
-//! - Training descends the gradient of an error, not of its square, so gains could cross zero. Gains are clamped to at
-//!   least 1.
+//! Interpretations of the source:
+//! - `p` is dropped bytes divided by arrived bytes, and `u` is sent bytes divided by line capacity. Section VII.3.1
+//!   prints the admitted fraction and the offered load instead.
+//! - `b_u` and `b_p` are clamped to the range from 1 to `largest`. The clamp limits windup of the smaller buffer.
+//! - At a port with a configured minimum, `b_u` and `b_p` are at least this minimum, which prevents windup.
+//! - Eq 164 does not converge to the target: any buffer with a constant `u` is an equilibrium. Noise of variance `s^2`
+//!   in `u` moves the buffer by `-I_u T s^2` per step. `damping = "absolute"` uses `|u - u_before|`, and `"none"` is eq
+//!   163. The default is eq 164 as printed.
+//! - Eq 170 follows from eq 169, which lacks the factor `u - u_before` of eq 164. `gradient = "full"` includes this
+//!   factor.
+//! - With `u` and `p` as fractions, a training step changes a gain by at most `T`, which is negligible compared with
+//!   the gain of 3000. `training = "percent"` can explain fig 47.
+//! - Training descends the gradient of an error, not of its square. Gains could therefore cross zero. They are clamped
+//!   to at least 1.
 //!
-//! [`abs_log`](super::abs_log) is Levelflow's alternative, which regulates.
+//! [`abs_log`](super::abs_log) is the alternative of Levelflow, which converges to its targets.
 
 use levelflow_units::Duration;
 
@@ -64,28 +64,28 @@ choices! {
     pub enum Gradient {
         /// Eq 169 as printed.
         Printed = "printed",
-        /// Includes the damping factor.
+        /// Eq 169 with the damping factor.
         Full = "full",
     }
 }
 
-/// Parameter row `utilisation` of every algorithm with this target.
+/// Parameter row `utilisation` of the algorithms with this target.
 pub(super) const UTILISATION: ParamSpec = row!(
     utilisation,
     Unit::Number,
     0.98,
     (0.0, 0.9999),
-    "target utilisation of the line, u*; 0 for no such target",
+    "target utilisation of the line, u*; 0 for no target of utilisation",
     "Zhang 2008, table II"
 );
 
-/// Parameter row `loss` of every algorithm with this target.
+/// Parameter row `loss` of the algorithms with this target.
 pub(super) const LOSS: ParamSpec = row!(
     loss,
     Unit::Number,
     0.02,
     (0.0, 0.9),
-    "target loss, as a share of the bytes that arrive, p*; 0 for no such target",
+    "target loss rate, as a fraction of the arrived bytes, p*; 0 for no target of loss",
     "Zhang 2008, table II"
 );
 
@@ -116,27 +116,27 @@ pub(super) const LARGEST: ParamSpec = row!(
     10_000.0,
     (1.0, 1e9),
     "largest buffer",
-    "own choice: above every buffer that Zhang 2008, chapter VII, reports"
+    "Levelflow: above all buffers that Zhang 2008, chapter VII, reports"
 );
 
 parameters! {
     /// Validated parameters.
     pub struct AbsParams {
-        /// `u*`; 0: no target.
+        /// Target utilisation `u*`; 0 for no target.
         utilisation: f64 = UTILISATION;
-        /// `p*`; 0: no target.
+        /// Target loss rate `p*`; 0 for no target.
         loss: f64 = LOSS;
-        /// `T`.
+        /// Time between two updates, `T`.
         interval: Duration = INTERVAL;
-        /// Initial `I_u` and `I_p`.
+        /// Initial gains `I_u` and `I_p`.
         gain: f64 = Unit::Number, 3000.0, (1.0, 1e9),
             "initial gains of both controllers, packets per second",
             "Zhang 2008, fig 46";
         damping: Damping = Damping::UNIT, 0.0, Damping::RANGE,
-            "damping factor of the utilisation controller: the change of utilisation, its modulus, or none",
+            "damping factor of the utilisation controller: the change of utilisation, the absolute value of this change, or none",
             "Zhang 2008, eq 164; eq 163 for none";
         training: Training = Training::UNIT, 0.0, Training::RANGE,
-            "training of the gains: none, or with loss and utilisation as fractions or in percent",
+            "training of the gains: none, with loss and utilisation as fractions, or with loss and utilisation in percent",
             "Zhang 2008, section VII.2.4";
         gradient: Gradient = Gradient::UNIT, 0.0, Gradient::RANGE,
             "gradient of training: as printed, or with the damping factor",
@@ -168,10 +168,10 @@ impl AbsParams {
 
 /// Error for parameters without a target.
 pub(super) const NO_TARGET: &str = "there is no target; at least one must not be 0";
-/// Error for an initial buffer above the largest.
+/// Error for an initial buffer above the largest buffer.
 pub(super) const ABOVE_LARGEST: &str = "must be at most largest";
 
-/// State at one port.
+/// State of ABS at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Abs {
     port: PortInfo,
@@ -179,7 +179,7 @@ pub struct Abs {
     buffer_p: f64,
     gain_u: f64,
     gain_p: f64,
-    /// `u` and the damping factor of the last interval.
+    /// Utilisation `u` and damping factor of the last interval.
     before: Option<(f64, f64)>,
     targets: (bool, bool),
 }
@@ -263,7 +263,7 @@ impl BufferAlgorithm for Abs {
         }
     }
 
-    /// Ignores a smaller grant, since the printed equations have no grants. The request may still grow to `largest`.
+    /// Ignores a smaller grant, because the printed equations have no grants. The request may grow to `largest`.
     fn on_grant(&mut self, _params: &AbsParams, packets: f64) {
         if packets > self.packets() {
             self.buffer_u = self.buffer_u.max(packets);

@@ -1,6 +1,6 @@
-//! ABS in logarithms, by Levelflow: finds the smallest buffer that meets targets of utilisation and loss.
+//! ABS in logarithms, an algorithm of Levelflow: finds the smallest buffer that meets targets of utilisation and loss.
 //!
-//! Each target has an integral controller, which sums its error in seconds of line time:
+//! Each target has an integral controller, which sums the error in seconds of line time:
 //!
 //! ```text
 //! y_u += k (idle - v* t)/v*                v* = 1 - u*; idle: idle time of the line in time t
@@ -21,33 +21,37 @@ use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{Unit, parameters};
 
-/// Length of a cycle without drops, in round trips. With a drop, a cycle ends after one round trip, so that it holds
+/// Length of a cycle without drops, in round trips. With a drop, a cycle ends after one round trip, and then contains
 /// whole sawteeth.
 const MAX_ROUNDS_PER_CYCLE: f64 = 10.0;
-/// Smallest length of a `b_u` cycle without drops, in mean times between drops; applies if sawteeth are long.
+/// Smallest length of a `b_u` cycle without drops, in mean times between drops. This limit matters if sawteeth are
+/// long.
 const PATIENCE_IN_GAPS: f64 = 2.0;
-/// Limit on the gain of `b_u` per mean time between drops, since flows may reduce their windows one after another.
+/// Limit on the gain of `b_u` per mean time between drops. The limit is small, because flows may reduce their windows
+/// one after another.
 const LARGEST_GAIN_U: f64 = 0.1;
 /// Limit on the gain of `b_p` per sawtooth.
 const LARGEST_GAIN_P: f64 = 0.25;
-/// Time without missing the utilisation target after which a buffer is considered oversized, in mean times between
-/// drops.
+/// Time in mean times between drops. If the port meets its utilisation target for this time, the buffer is considered
+/// oversized.
 const IDLE_FREE_GAPS: f64 = 20.0;
 /// Weight of the newest sample in the moving average of the time between drops.
 const GAP_WEIGHT: f64 = 0.125;
-/// Limit on `b_u`, in units of `C R`. It is twice the rule of thumb for windows that halve, since `R` is approximate.
+/// Limit on `b_u`, in units of `C R`. The rule of thumb for windows that halve is `C R`. The limit is twice this value,
+/// because `R` is approximate.
 const MAX_BDP: f64 = 2.0;
-/// Packets added to the limit on `b_u`, so that windows are large enough to recover without a timeout.
+/// Packets added to the limit on `b_u`. With these packets, windows are large enough to recover without a timeout.
 const EXTRA_PACKETS: f64 = 10.0;
 /// Limit on the factor by which a buffer changes per cycle.
 const LARGEST_STEP: f64 = 2.0;
-/// Initial gain of decreases. The error of an oversized buffer is at most the allowance, so gain `k` alone would shrink
-/// the buffer slowly.
+/// Initial gain of decreases. The error of an oversized buffer is at most the allowance. With the gain `k`, the buffer
+/// would shrink slowly.
 const FAST_DECAY_GAIN: f64 = 0.2;
-/// Limit on the ratio between the deciding buffer and the buffers of other targets, which must be able to take over.
+/// Limit on the ratio between the active buffer and the buffers of other targets. It lets another target become active
+/// quickly.
 const STANDBY_RATIO: f64 = 4.0;
-/// Relative decrease of the limit per round trip while the queue stays full, with a delay target. The decrease causes
-/// drops of at most this fraction of the capacity.
+/// Relative decrease of the limit per round trip while the queue stays full, for ports with a delay target. The
+/// decrease causes drops of at most this fraction of the capacity.
 const MAX_FALL_PER_RTT: f64 = 0.05;
 /// Nominal packet size, bits. The actual size affects only the gain of large buffers.
 const PACKET: f64 = 12_000.0;
@@ -55,23 +59,23 @@ const PACKET: f64 = 12_000.0;
 parameters! {
     /// Validated parameters.
     pub struct AbsLogParams {
-        /// `u*`; 0: no target.
+        /// Target utilisation `u*`; 0 for no target.
         utilisation: f64 = UTILISATION;
-        /// `p*`; 0: no target.
+        /// Target loss rate `p*`; 0 for no target.
         loss: f64 = LOSS;
-        /// `D`, seconds; 0: no target.
+        /// Target delay `D`, seconds; 0 for no target.
         delay: f64 = Unit::Duration, 0.0, (0.0, 1000.0),
-            "longest mean queueing delay, which takes precedence over the other targets; 0 for no such target",
-            "Zhang 2008, section VII.2, names it and leaves it open";
+            "largest mean queueing delay; takes precedence over the other targets; 0 for no target of delay",
+            "Zhang 2008, section VII.2, names this target without a definition";
         /// Time between two measurements.
         interval: Duration = INTERVAL;
         gain: f64 = Unit::Number, 0.02, (1e-6, 1.0),
             "change of the logarithm of the buffer per round trip and relative error, k",
-            "own choice of 0.005 to 0.05: docs/concepts/adaptive-buffers.md";
-        /// `R`, seconds.
+            "Levelflow, between 0.005 and 0.05: docs/concepts/adaptive-buffers.md";
+        /// Round-trip time `R`, seconds.
         rtt: f64 = Unit::Duration, 0.1, (1e-6, 100.0),
-            "rough round-trip time without this queue; utilisation targets need at most 2 C rtt + 10 packets",
-            "own choice";
+            "approximate round-trip time without this queue; buffers for a utilisation target are at most 2 C rtt + 10 packets",
+            "Levelflow";
         /// Initial buffer, packets.
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
@@ -95,7 +99,8 @@ impl Scale {
         self.rtt * libm::log(packets) + self.packet * packets
     }
 
-    /// Inverts [`seconds`](Self::seconds) for one packet or more: Newton's method from above, on a convex function.
+    /// Inverts [`seconds`](Self::seconds) for one packet or more. Newton's method starts above the solution of a convex
+    /// function.
     fn packets(self, seconds: f64) -> f64 {
         let mut log = (seconds / self.rtt).min(libm::log(seconds / self.packet)).max(0.0);
         for _ in 0..100 {
@@ -118,7 +123,7 @@ struct Control {
     /// Sum of errors in this cycle, plus the remainder of earlier cycles, in seconds.
     missed: f64,
     cycle: f64,
-    /// Gain of decreases; used while larger than the usual gain.
+    /// Gain of decreases, if it is larger than the usual gain.
     haste: f64,
     /// True if the last nonzero step was a decrease.
     falls: bool,
@@ -138,8 +143,8 @@ impl Control {
         self.missed += missed;
     }
 
-    /// Changes the buffer by the sum of errors, limited to the largest step. A remainder of at most `stays` largest
-    /// steps is kept for later cycles. At a bound, no remainder is kept.
+    /// Changes the buffer by the sum of errors, limited to the largest step. The remainder is kept for later cycles, up
+    /// to `stays` largest steps. If the buffer reaches a bound, the remainder is discarded.
     fn apply(&mut self, gain: f64, scale: Scale, largest: f64, stays: f64) {
         self.cycle = 0.0;
         let gain = self.hasty(gain);
@@ -165,8 +170,9 @@ impl Control {
         [1.0 / LARGEST_STEP, LARGEST_STEP].map(|factor| scale.seconds(self.buffer * factor) - before)
     }
 
-    /// Returns the gain of the next step. Decreases have a larger gain at first. That gain is halved each time that
-    /// decreases went too far (after Kesten, Accelerated stochastic approximation, 1958).
+    /// Returns the gain of the next step. The gain of decreases is larger at first. It is halved when an increase
+    /// follows decreases, because the decreases were too large (after Kesten, Accelerated stochastic approximation,
+    /// 1958).
     fn hasty(&mut self, gain: f64) -> f64 {
         if self.missed < 0.0 {
             self.falls = true;
@@ -195,8 +201,8 @@ impl Control {
 }
 
 /// Returns the idle time per sawtooth of a single flow on a line without a buffer, in seconds. A window of `C R`
-/// packets halves and then grows by one packet per round trip, which leaves the line idle for `C R/8` round trips. Here
-/// `R` is [`MAX_BDP`] times the parameter `rtt`, which is approximate.
+/// packets halves, and then grows by one packet per round trip. In this time, the line is idle for `C R/8` round trips
+/// in total. `R` is [`MAX_BDP`] times the parameter `rtt`, because `rtt` is approximate.
 fn sawtooth(rtt: f64, packet: f64) -> f64 {
     let rtt = MAX_BDP * rtt;
     rtt * rtt / (8.0 * packet)
@@ -211,12 +217,12 @@ struct Cycle {
     drops: bool,
     /// Round-trip time through the full queue, seconds.
     trip: f64,
-    /// Smallest length of a cycle that may end now, in seconds.
+    /// Time after which a cycle may end, in seconds.
     lasts: f64,
     scale: Scale,
 }
 
-/// State at one port.
+/// State of `abs_log` at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbsLog {
     /// Line rate, bit/s.
@@ -224,13 +230,13 @@ pub struct AbsLog {
     utilisation: Control,
     loss: Control,
     delay: Control,
-    /// Mean time between drops, in seconds; 0 before the first drop. Drops within a round trip count once.
+    /// Mean time between drops, in seconds; 0 before the first drop. Drops within a round trip count as one drop.
     gap: f64,
     /// Time since the last counted drop, in seconds.
     since: f64,
-    /// Time since the line last missed the utilisation target, in seconds.
+    /// Time since the last interval that missed the utilisation target, in seconds.
     calm: f64,
-    /// Limit of the port, packets: the requested size, or more while a queue drains.
+    /// Limit of the port, packets: the requested size, or a larger size while a queue drains.
     room: f64,
 }
 
@@ -239,13 +245,13 @@ impl AbsLog {
         self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    /// Returns true if the line may still become idle, as it does once per long sawtooth.
+    /// Returns true if the line may become idle again: with long sawteeth, it becomes idle once per sawtooth.
     fn is_patient(&self) -> bool {
         self.calm < IDLE_FREE_GAPS * self.gap
     }
 
-    /// Returns the scale of `b_u`. Its `R` is large enough to limit the gain per mean time between drops to
-    /// [`LARGEST_GAIN_U`].
+    /// Returns the scale of `b_u`. The `R` of this scale is large enough to limit the gain per mean time between drops
+    /// to [`LARGEST_GAIN_U`].
     fn slower(&self, params: &AbsLogParams, scale: Scale) -> Scale {
         let least = params.gain * self.gap / LARGEST_GAIN_U - scale.packet * self.wanted();
         Scale {
@@ -299,8 +305,8 @@ impl AbsLog {
         }
     }
 
-    /// Updates the mean time between drops. A sample is capped at twice the mean, or at twice [`MAX_ROUNDS_PER_CYCLE`]
-    /// round trips if that is longer.
+    /// Updates the mean time between drops. A sample is limited to twice the mean, or to twice [`MAX_ROUNDS_PER_CYCLE`]
+    /// round trips, whichever is longer.
     fn note_drops(&mut self, cycle: &Cycle) {
         self.since += cycle.elapsed;
         if cycle.drops && self.since >= cycle.trip {
@@ -316,7 +322,7 @@ impl AbsLog {
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
-        // Measurements while the queue drains do not reflect a smaller buffer.
+        // While the queue drains, utilisation and loss are not those of a smaller buffer.
         let least = (wanted / STANDBY_RATIO).max(self.room / LARGEST_STEP);
         for (target, control) in [
             (params.utilisation, &mut self.utilisation),
@@ -329,13 +335,14 @@ impl AbsLog {
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * STANDBY_RATIO);
-            // Delay measurements do not reflect it, either.
+            // The delay is not that of a smaller buffer, either.
             self.delay.at_least(self.room / STANDBY_RATIO);
         }
     }
 
-    /// Updates the limit. A limit below the current queue would drop every arrival, so the limit follows the queue down
-    /// to the requested size. With a delay target, the limit falls by at least [`MAX_FALL_PER_RTT`] per round trip.
+    /// Updates the limit. A limit below the current queue would drop every arrival. Therefore the limit follows the
+    /// queue down to the requested size. With a delay target, the limit falls by at least [`MAX_FALL_PER_RTT`] per
+    /// round trip.
     fn fall(&mut self, params: &AbsLogParams, elapsed: f64, waiting: f64, scale: Scale) {
         let trip = scale.rtt + scale.packet * self.room;
         let part = if params.delay > 0.0 { MAX_FALL_PER_RTT } else { 0.0 };

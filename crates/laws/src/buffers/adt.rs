@@ -1,8 +1,8 @@
 //! Adaptive DropTail: an integral controller of utilisation.
 //!
 //! Source: C. Kellett, R. Shorten, D. Leith, "Sizing Internet router buffers, active queue management, and the Lur'e
-//! problem" (2006), in the form of Zhang 2008, eq 11: `b <- b + K (u* - u)` every interval. It is stable for
-//! `0 < K < 2/k_2`, with `k_2` the largest slope of `u(b)`. It is eq 163 of ABS with `K = I_u T`.
+//! problem" (2006), in the form of Zhang 2008, eq 11: `b <- b + K (u* - u)` every interval. The algorithm is stable for
+//! `0 < K < 2/k_2`, where `k_2` is the largest slope of `u(b)`. With `K = I_u T`, it equals eq 163 of ABS.
 
 use levelflow_units::Duration;
 
@@ -14,13 +14,13 @@ use crate::params::{Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct AdtParams {
-        /// `u*`.
+        /// Target utilisation `u*`.
         utilisation: f64 = UTILISATION;
         /// Time between two updates.
         interval: Duration = INTERVAL;
         gain: f64 = Unit::Number, 600.0, (1e-6, 1e9),
-            "packets added per interval and unit of missing utilisation, K",
-            "Zhang 2008, fig 46: I_u T, in the terms of ABS";
+            "gain K: packets added per interval, divided by the missing utilisation",
+            "Zhang 2008, fig 46: I_u T of ABS";
         /// Initial buffer, packets.
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
@@ -31,7 +31,7 @@ parameters! {
     }
 }
 
-/// State at one port.
+/// State of Adaptive DropTail at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adt {
     port: PortInfo,
@@ -68,7 +68,7 @@ impl BufferAlgorithm for Adt {
         self.buffer
     }
 
-    /// Ignores a smaller grant, since the printed equations have no grants. The request may still grow to `largest`.
+    /// Ignores a smaller grant, because the printed equations have no grants. The request may grow to `largest`.
     fn on_grant(&mut self, _params: &AdtParams, packets: f64) {
         self.buffer = self.buffer.max(packets);
     }

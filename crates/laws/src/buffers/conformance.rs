@@ -1,4 +1,5 @@
-//! Generic tests that every buffer-sizing algorithm must pass. The list in `buffers.rs` runs them for each algorithm.
+//! Generic tests that every buffer-sizing algorithm must pass. The macro `algorithms!` generates them for each
+//! algorithm in the list of `buffers.rs`.
 
 use std::vec::Vec;
 
@@ -73,8 +74,8 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     list(load, 0..100)
 }
 
-/// Sets each parameter to each end of its range, with defaults for the others, at a slow port, a fast port and a port
-/// of capacity zero.
+/// Verifies limits between one packet and `largest` with one parameter at an end of its range, and defaults for the
+/// other parameters. Ports are slow, fast, or have capacity zero.
 pub fn bounded<S: BufferAlgorithm>() {
     let mut all = Vec::from([values::<S>()]);
     for (row, spec) in S::INFO.params.iter().enumerate() {
@@ -97,7 +98,7 @@ pub fn bounded<S: BufferAlgorithm>() {
                     algorithm.on_interval(&params, load);
                     let packets = algorithm.packets();
                     assert!(packets >= 1.0 && packets <= largest(values), "{algorithm:?}");
-                    // Some grants differ from the request.
+                    // In some intervals, the grant differs from the request.
                     if load.packets % 3 == 0 {
                         let granted = f64::from(load.packets).clamp(1.0, largest(values));
                         algorithm.on_grant(&params, granted);
@@ -112,8 +113,8 @@ pub fn bounded<S: BufferAlgorithm>() {
     });
 }
 
-/// Verifies that the request does not wind up at a configured minimum of 50 packets. The port exceeds its targets for
-/// an hour. Then half of the arrivals are dropped, and the line is idle for longer than allowed.
+/// Verifies that the request does not wind up at a configured minimum of 50 packets. The port meets its targets for an
+/// hour. Then half of the arrivals are dropped, and the line is idle for longer than its target.
 pub fn held<S: BufferAlgorithm>() {
     const LEAST: f64 = 50.0;
     let load = |sent: u64, dropped: u64| Load {
@@ -140,7 +141,7 @@ pub fn held<S: BufferAlgorithm>() {
     };
     let until_it_grows = |algorithm: &mut S| {
         let grows = |algorithm: &mut S| {
-            // The line sends 100 of 250 kB, and half of the arrivals are dropped.
+            // The line sends 100 kB and could send 250 kB. Half of the arrivals are dropped.
             step(algorithm, &load(100_000, 100_000));
             algorithm.packets() > LEAST + 1.0
         };
@@ -157,7 +158,7 @@ pub fn held<S: BufferAlgorithm>() {
     );
 }
 
-/// Verifies that logged loads reproduce the same state, from the start and from a copy made halfway.
+/// Verifies that a replay of logged loads reproduces the state, from the start and from a copy made halfway.
 pub fn replay<S: BufferAlgorithm>() {
     let params = S::Params::read(&values::<S>()).expect("the defaults fit together");
     check(loads(), |loads| {

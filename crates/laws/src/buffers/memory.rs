@@ -1,35 +1,37 @@
-//! Memory shared by several ports: `sum b_l <= B`.
+//! Memory of `B` that several ports share. The limits `b_l` of the ports satisfy `sum b_l <= B`.
 //!
-//! The demand of all ports may exceed the memory, which is then divided *max-min fairly by capacity*. Each port gets
-//! one packet, and of the rest
+//! If the demands of the ports exceed the memory, the memory is divided *max-min fairly by capacity*. Each port gets
+//! one packet. The remaining memory is divided by
 //!
 //! ```text
-//! b_l = min(wanted_l, level C_l),  with the level at which the memory is used up
+//! b_l = min(wanted_l, level C_l),  where `level` uses up the memory
 //! ```
 //!
-//! Once other ports have drained, each port is guaranteed its packet, of size `s_l`, plus `(B - sum s) C_l / sum C`.
-//! The latter takes the same time to drain at every port, whatever the demand of others. In a large memory, the
-//! guarantee is about `B C_l / sum C`. In a memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2
-//! packets. A demand below the guarantee is met in full. Ports with a larger demand get allocations that take equal
-//! times to drain. The alternative, allocation in proportion to demand, lets a port whose targets cannot be met starve
-//! all others, since its demand keeps growing.
+//! After other ports have drained, a port is guaranteed one packet, of size `s_l`, plus `(B - sum s) C_l / sum C`. The
+//! second term drains in the same time at every port. In a large memory, the guarantee is about `B C_l / sum C`. In a
+//! memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2 packets.
 //!
-//! A port that got less than its demand is notified ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log` then
-//! demands at most four times its allocation. `abs` and `adt` ignore the notification, since their printed equations
-//! have no limit other than `largest`. In a conflict their integrals wind up to `largest`, and take as long to unwind.
+//! A demand below the guarantee is met in full. The allocations of ports with larger demands drain in equal times.
+//! Allocation in proportion to demand would not limit a port with targets that it cannot meet: its demand would grow,
+//! and starve all other ports.
 //!
-//! Memory that still holds packets is not reallocated: a port grows only after another has drained. At any moment the
-//! limits, and the backlog beyond them, sum to at most `B`.
+//! A port with an allocation below its demand is notified ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log`
+//! then demands at most four times its allocation. `abs` and `adt` ignore the notification, because their printed
+//! equations have no limit except `largest`. If the memory is full, their integrals wind up to `largest`. Unwinding
+//! takes the same time as winding up.
 //!
-//! Amounts are in one unit for all ports, bytes or packets. There is no clock and no allocation: the engine calls
-//! [`divide`] whenever the algorithm of a port updates its demand.
+//! Memory that contains packets is not reallocated. The limit of a port therefore grows only after another port has
+//! drained. At any time, the limits, and the backlogs above these limits, sum to at most `B`.
+//!
+//! All amounts have the same unit, bytes or packets. The engine calls [`divide`] when the algorithm of a port updates
+//! its demand.
 
 /// Demand, backlog and limit of a port that shares a memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
     /// Line rate, or another positive weight.
     pub weight: f64,
-    /// Guaranteed minimum: room for one packet.
+    /// Guaranteed minimum: the size of one packet.
     pub least: f64,
     /// Demand of the port's algorithm.
     pub wanted: f64,
@@ -40,7 +42,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Returns the memory that is not available to other ports now.
+    /// Returns the memory that is currently not available to other ports.
     fn reserved(&self) -> f64 {
         self.limit.max(self.held)
     }
@@ -55,7 +57,7 @@ impl Share {
     }
 }
 
-/// Sets the limits of all ports. `total` must be at least the sum of all `least`.
+/// Sets the limits of all ports. `total` must be at least the sum of the guaranteed minima `least`.
 pub fn divide(total: f64, ports: &mut [Share]) {
     let level = level(total, ports);
     let (mut free, mut growth) = (total, 0.0);
@@ -71,12 +73,12 @@ pub fn divide(total: f64, ports: &mut [Share]) {
     };
     for port in ports {
         let (due, reserved) = (port.due(level), port.reserved());
-        // A rounding error below one packet would leave no room for a packet.
+        // The maximum corrects rounding errors. A limit just below one packet would drop every packet.
         port.limit = due.min(reserved + part * (due - reserved).max(0.0)).max(port.least);
     }
 }
 
-/// Returns the level at which the memory is used up; infinite if the memory suffices.
+/// Returns the level at which the allocations sum to the memory; infinite if the memory meets all demands.
 fn level(total: f64, ports: &[Share]) -> f64 {
     let room = total - ports.iter().map(|port| port.least).sum::<f64>();
     let mut level = 0.0;
@@ -173,8 +175,8 @@ mod tests {
     }
 
     proptest! {
-        // **Invariant** (Laws): buffers that share a memory never exceed it. Without contention, they behave as if each
-        // had its own memory. With `a_shared_memory_is_never_exceeded`,
+        // **Invariant** (Laws): buffers that share a memory never exceed it. Without contention, each buffer behaves as
+        // if it had its own memory. With `a_shared_memory_is_never_exceeded`,
         // `ports_that_do_not_conflict_do_what_they_do_alone`.
         #[test]
         fn memory_is_never_exceeded_and_nobody_could_have_more(
@@ -185,7 +187,7 @@ mod tests {
             for step in steps.iter().filter(|step| step.len() >= count) {
                 for (port, &(_, wanted, full)) in ports.iter_mut().zip(step) {
                     port.wanted = wanted;
-                    // The queue drains, or fills up to its limit.
+                    // The backlog is at most the limit or the previous backlog.
                     port.held = full * port.limit.max(port.held);
                 }
                 divide(total, &mut ports);

@@ -1,7 +1,7 @@
-//! Sum type of all buffer-sizing algorithms.
+//! Enum of all buffer-sizing algorithms.
 
 /// Generates [`AnyBufferAlgorithm`](super::AnyBufferAlgorithm), its parameters, the list of algorithms and the
-/// conformance tests of each, from `file => BufferAlgorithm` lines.
+/// conformance tests of each algorithm, from lines `file => BufferAlgorithm`.
 macro_rules! algorithms {
     ($($module:ident => $algorithm:ident),+ $(,)?) => {
         /// Parameters of any algorithm.

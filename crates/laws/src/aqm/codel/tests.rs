@@ -38,8 +38,7 @@ fn port(packets: u32) -> PortView {
     }
 }
 
-/// Returns the drop times, in ms. One packet per ms is about to be transmitted, with a queueing delay of `waited(ms)`
-/// us.
+/// Returns the drop times, in ms. Each ms, one packet leaves with a queueing delay of `waited(ms)` us.
 fn drops(codel: &mut Codel, params: &CodelParams, ms: core::ops::Range<u64>, waited: impl Fn(u64) -> u64) -> Vec<u64> {
     let dropped = |&ms: &u64| {
         let verdict = codel.on_departure(params, at(1000 * ms), Duration::from_us(waited(ms)), &port(9));
@@ -53,7 +52,8 @@ fn drops(codel: &mut Codel, params: &CodelParams, ms: core::ops::Range<u64>, wai
 fn drops_come_at_the_sums_of_interval_over_sqrt_count() {
     let params = params();
     let measured = drops(&mut codel(&params), &params, 0..2000, |_| 20_000);
-    // Packets are late from 0 on, so the first drop is at 100 ms. Due times do not depend on the dropped packets.
+    // Packets are late from 0 ms on. Therefore the first drop is at 100 ms. Due times do not depend on the dropped
+    // packets.
     let mut expected = Vec::from([100]);
     let mut planned = 100.0;
     for count in 1..1000 {
@@ -82,9 +82,9 @@ fn a_packet_in_time_or_with_at_most_one_behind_it_begins_the_interval_anew() {
 #[test]
 fn dropping_takes_up_where_it_left_off_within_16_intervals() {
     let params = params();
-    // Drops due at 100, 200, 270.7, 328.4, 378.4 and 423.2 ms add 5 to the count. If a late packet follows, one more is
-    // due at 463.9 ms. Packets are late again from `end` on. The first drop is at `end + 100`, and the time of the
-    // second one shows the count.
+    // Drops due at 100, 200, 270.7, 328.4, 378.4 and 423.2 ms add 5 to the count. If late packets follow, the next drop
+    // is due at 463.9 ms. Packets are late again from `end` on. The next drop is at `end + 100`, and the time of the
+    // drop after it depends on the count.
     let cases = [
         (430, 500, 5.0),
         (430, 1960, 5.0),
@@ -102,7 +102,8 @@ fn dropping_takes_up_where_it_left_off_within_16_intervals() {
     }
 }
 
-/// Reference: the RFC's `deque` (section 5.5) and `dodequeue` (section 5.6), which remove packets in a loop.
+/// Reference implementation: `deque` (section 5.5) and `dodequeue` (section 5.6) of the RFC, which drop packets in a
+/// loop.
 #[derive(Default)]
 struct Rfc8289 {
     queue: VecDeque<(u32, Time, Bytes)>,
@@ -165,8 +166,7 @@ impl Rfc8289 {
     }
 }
 
-/// Compares this implementation with the RFC's loop packet by packet, for bursts over a link that sends 1000 bytes per
-/// ms.
+/// Compares each drop with the reference implementation, for bursts over a link that sends 1000 bytes per ms.
 #[test]
 fn the_same_packets_are_dropped_as_by_the_code_of_the_rfc() {
     let params = params();
@@ -199,7 +199,7 @@ fn the_same_packets_are_dropped_as_by_the_code_of_the_rfc() {
     });
 }
 
-/// Returns the next packet that `codel` passes, and its size.
+/// Returns number and size of the next packet that `codel` passes.
 fn deque(
     codel: &mut Codel,
     params: &CodelParams,

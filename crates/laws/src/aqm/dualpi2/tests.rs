@@ -52,7 +52,8 @@ fn the_classic_probability_is_the_square_and_the_coupled_one_a_multiple() {
     }
 }
 
-/// Verifies that at overload both queues drop with probability `p'^2`, and the remaining packets of L are marked.
+/// Verifies that, at overload, both queues drop packets with probability `p'^2`, and the remaining packets of L are
+/// marked.
 #[test]
 fn overload_drops_in_both_queues() {
     for p in [0.505, 0.75, 1.0] {
@@ -81,7 +82,7 @@ fn next_to_nothing_behind_is_left_alone_but_for_the_step() {
     assert_eq!(at(0.0).judge(&params(), &classic, [0.5; 2]), Verdict::Pass);
 }
 
-/// Compares with one update computed by hand, from no delay to 25 ms: 41/256 * 10 ms + 819/256 * 25 ms.
+/// Verifies updates computed by hand. A step of the delay from 0 to 25 ms adds 41/256 * 10 ms + 819/256 * 25 ms.
 #[test]
 fn an_update_is_that_of_the_rfc() {
     let (params, mut pi) = (params(), DualPi2::default());
@@ -97,8 +98,8 @@ fn an_update_is_that_of_the_rfc() {
 }
 
 proptest! {
-    /// Verifies that, within its range, the probability sums the changes of the delay and its distances from the
-    /// target.
+    /// Verifies that, within its range, the probability is a sum of changes of the delay and of differences of delay
+    /// and target.
     #[test]
     fn the_controller_adds_up(delays in prop::collection::vec(14_000..16_000_u64, 1..60)) {
         let (params, mut pi) = (params(), at(0.5));

@@ -39,7 +39,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Compares with `C(s) = 9.64e-6 (1 + s/0.53) / s`, the design of the paper's section IV, to its four digits.
+/// Verifies the gains of `C(s) = 9.64e-6 (1 + s/0.53) / s`, the design in section IV of the paper, to four digits.
 #[test]
 fn the_defaults_are_the_papers_controller_sampled_at_160_hz() {
     let params = try_params(&[]).unwrap();
@@ -49,8 +49,8 @@ fn the_defaults_are_the_papers_controller_sampled_at_160_hz() {
     close(params.b, k / z - k * t / 2.0, 0.5e-8);
 }
 
-/// Verifies the response to a step from an empty queue to `q_ref + e`: a jump of `a e + b q_ref`, then `(a - b) e` per
-/// interval.
+/// Verifies the response to a step from an empty queue to `q_ref + e`: a jump of `a e + b q_ref`, and then `(a - b) e`
+/// per interval.
 #[test]
 fn a_step_gives_a_jump_and_a_ramp() {
     let params = try_params(&[]).unwrap();
@@ -60,7 +60,7 @@ fn a_step_gives_a_jump_and_a_ramp() {
         let jump = 1.822e-5 * 100.0 + 1.816e-5 * 50.0;
         close(pi.signal(), jump + f64::from(n) * 0.006e-5 * 100.0, 1e-12);
     }
-    // Back at the target, the jump is undone and the sum of the ramp remains.
+    // When the queue is at the target again, the jump is undone, and the sum of the ramp remains.
     tick(&mut pi, &params, 50);
     let ramp = 999.0 * 0.006e-5 * 100.0;
     close(
@@ -82,7 +82,7 @@ fn the_probability_stays_between_0_and_1() {
     close(pi.signal(), 1.0, 0.0);
     let packet = Arriving::alone(Bytes::new(1000));
     assert_eq!(pi.on_arrival(&params, &packet, 1.0 - 1e-16), Verdict::Notify);
-    // One interval at the target subtracts 0.009 (1000 - 50), the next one 0.
+    // The first interval at the target subtracts 0.009 (1000 - 50), and the second interval subtracts 0.
     (0..2).for_each(|_| tick(&mut pi, &params, 50));
     close(pi.signal(), 0.0, 0.0);
     assert_eq!(pi.on_arrival(&params, &packet, 0.0), Verdict::Pass);
@@ -99,8 +99,8 @@ fn packets_are_marked_with_the_probability() {
     assert_eq!(pi.on_arrival(&params, &packet, p + 1e-12), Verdict::Pass);
 }
 
-/// Closes the loop with TCP-like senders, `x = c sqrt(p_0 / p)`, at the paper's operating point. They are in
-/// equilibrium at the queue `q_ref` and `p = p_0`.
+/// Verifies the equilibrium in a closed loop with TCP-like senders, `x = c sqrt(p_0 / p)`, at the operating point of
+/// the paper. In equilibrium, the queue is `q_ref` and `p = p_0`.
 #[test]
 fn in_a_closed_loop_the_queue_is_the_target() {
     let params = try_params(&[]).unwrap();

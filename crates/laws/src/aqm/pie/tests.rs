@@ -21,7 +21,7 @@ fn params(ecn: bool) -> PieParams {
     PieParams::read(&values).unwrap()
 }
 
-/// Returns PIE at 8 Mb/s, where a packet of 1000 bytes takes a millisecond.
+/// Returns PIE at 8 Mb/s. At this capacity, a packet of 1000 bytes takes a millisecond.
 fn pie(params: &PieParams) -> Pie {
     let capacity = Rate::clamped(8e6);
     let mut pie = Pie::new(params, &PortInfo { id: 1, capacity });
@@ -29,7 +29,7 @@ fn pie(params: &PieParams) -> Pie {
     pie
 }
 
-/// Ends an interval with this queueing delay.
+/// Ends an interval with a queueing delay of `delay_ms`.
 fn tick(pie: &mut Pie, params: &PieParams, delay_ms: u64) {
     let packets = delay_ms as u32;
     let port = PortView {
@@ -49,8 +49,9 @@ fn arrive(pie: &mut Pie, params: &PieParams, waiting: u64, draw: f64) -> Verdict
     pie.on_arrival(params, &packet, draw)
 }
 
-/// Steps the delay from 0 to 35 ms. The first update adds alpha, 0.125, times 20 ms and beta, 1.25, times 35 ms; later
-/// ones add only alpha's term. Each change is scaled by the previous probability as in section 4.2.
+/// Verifies updates after a step of the delay from 0 to 35 ms. The first update adds 0.125 (alpha) times 20 ms and 1.25
+/// (beta) times 35 ms. Later updates add only the first term. The scale of a change depends on the previous probability
+/// (section 4.2).
 #[test]
 fn the_probability_moves_as_in_section_4_2() {
     let params = params(false);
@@ -75,7 +76,8 @@ fn the_probability_moves_as_in_section_4_2() {
     assert!(pie.signal() > 0.5);
 }
 
-/// Verifies that without a queue the probability decays by 2 % per interval, in addition to the controller's change.
+/// Verifies that, without a queue, the probability decays by 2 % per interval, in addition to the change of the
+/// controller.
 #[test]
 fn without_a_queue_the_probability_decays() {
     let params = params(false);
@@ -85,7 +87,8 @@ fn without_a_queue_the_probability_decays() {
     assert!((pie.signal() - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
 }
 
-/// Verifies that a delay beyond 250 ms adds 2 % per update, and a jump at most 2 % if the probability is large.
+/// Verifies that a delay above 250 ms adds 2 % per update. If the probability is large, a jump of the delay adds at
+/// most 2 %.
 #[test]
 fn steps_are_bounded_where_the_probability_is_large() {
     let params = params(false);
@@ -98,7 +101,7 @@ fn steps_are_bounded_where_the_probability_is_large() {
     assert!((pie.signal() - (0.02 + 0.125 * 0.285 / 2048.0)).abs() < 1e-12);
 }
 
-/// Verifies that a burst passes for 150 ms after a quiet time: ten intervals of 15 ms.
+/// Verifies that a burst passes for 150 ms, ten intervals, after a time without drops and delay.
 #[test]
 fn a_burst_passes_after_a_quiet_time() {
     let params = params(false);
@@ -113,7 +116,8 @@ fn a_burst_passes_after_a_quiet_time() {
     assert_eq!(passed, 10);
 }
 
-/// Verifies that short queues and small delays prevent drops, and that marks become drops above a probability of 0.1.
+/// Verifies that short queues and small delays prevent drops. Above a probability of 0.1, packets are dropped instead
+/// of marked.
 #[test]
 fn few_packets_are_spared_and_marks_end() {
     let params = params(true);
@@ -130,7 +134,7 @@ fn few_packets_are_spared_and_marks_end() {
 }
 
 /// Verifies that the probabilities between two drops sum to at least 0.85 and at most 8.5. With a probability of 1/16,
-/// 13 packets pass, then one in 16 is dropped.
+/// 13 packets pass, and then one in 16 packets is dropped.
 #[test]
 fn drops_are_neither_close_nor_far() {
     let params = params(false);
@@ -158,7 +162,7 @@ fn uniform_numbers(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Verifies that the probability stays finite on a link that is down, where the queueing delay has no bound.
+/// Verifies that the probability stays finite on a link that is down. On this link, the queueing delay has no bound.
 #[test]
 fn a_dead_line_keeps_numbers() {
     let params = params(false);

@@ -8,7 +8,7 @@ use crate::params::ParamError;
 use crate::{Arriving, Parameters, PortInfo};
 
 const PACKET: Bytes = Bytes::new(1000);
-/// Capacity in bit/s, at which a packet takes 1 ms.
+/// Capacity in bit/s. The transmission time of a packet is 1 ms.
 const CAPACITY: f64 = 8e6;
 
 fn try_params(changes: &[(&str, f64)]) -> Result<RedParams, ParamError> {
@@ -62,10 +62,11 @@ fn the_average_shrinks_once_per_packet_that_could_have_been_sent_while_idle() {
     red.on_arrival(&params, &found(0, 0), 0.5);
     red.on_arrival(&params, &found(1, 0), 0.5);
     close(red.signal(), 0.1);
-    // Two packets have left by 2 ms. Ten more could have been sent by 12 ms. The new packet finds an empty queue, too.
+    // The port has sent two packets by 2 ms, and could have sent ten more packets by 12 ms. The arrival at the empty
+    // queue adds another decay.
     red.on_arrival(&params, &found(0, 12), 0.5);
     close(red.signal(), 0.1 * 0.9_f64.powi(11));
-    // The new packet has left by 13 ms.
+    // The port has sent the new packet by 13 ms.
     red.on_arrival(&params, &found(0, 13), 0.5);
     close(red.signal(), 0.1 * 0.9_f64.powi(12));
 }
@@ -75,7 +76,7 @@ fn a_packet_that_was_dropped_instead_of_marked_does_not_lengthen_the_busy_time_f
     let params = params(&[("weight", 0.1)]);
     let mut red = red(&params);
     red.on_arrival(&params, &found(0, 0), 0.5);
-    // Three packets at the same time, each as if the previous ones had been dropped.
+    // Three packets arrive at the same time. Their backlogs are those after drops of the previous packets.
     for _ in 0..3 {
         red.on_arrival(&params, &found(1, 0), 0.5);
     }
@@ -105,10 +106,11 @@ fn the_probability_is_that_of_the_papers() {
     close(steep.probability(15.0), 1.0);
 }
 
-/// Compares with the hazard rate at `n` of a uniform distribution on `1, ..., m`, `1 / (m + 1 - n)`.
+/// Verifies that the marking probability is the hazard rate of a uniform distribution on `1, ..., m`, `1 / (m + 1 - n)`
+/// at `n`.
 #[test]
 fn distances_from_mark_to_mark_are_uniform() {
-    // The average is the queue, 5 packets; p_b = 0.1 * 5 / 10 = 1/20.
+    // The average is the queue of 5 packets. Therefore p_b = 0.1 * 5 / 10 = 1/20.
     let params = params(&[("weight", 1.0), ("min", 0.0), ("max", 10.0)]);
     let mut red = red(&params);
     for _ in 0..3 {

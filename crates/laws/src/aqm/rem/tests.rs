@@ -43,12 +43,12 @@ fn the_price_is_that_of_the_paper() {
     let params = params();
     assert_eq!(Rem::interval(&params), Some(Duration::from_ms(2)));
     let mut rem = rem(&params);
-    // 0.001 (0.1 (70 - 50) + 70 - 0), then 0.001 * 0.1 (70 - 50), then 0.001 (0.1 (65 - 50) + 65 - 70).
+    // Increments: 0.001 (0.1 (70 - 50) + 70 - 0), then 0.001 * 0.1 (70 - 50), then 0.001 (0.1 (65 - 50) + 65 - 70).
     for (queue, price) in [(70, 0.072), (70, 0.074), (65, 0.0705)] {
         tick(&mut rem, &params, queue);
         close(rem.signal(), price, 1e-15);
     }
-    // 0.001 (0.1 (0 - 50) + 0 - 65) would make the price negative.
+    // First 0.001 (0.1 (0 - 50) + 0 - 65), then 0.001 * 0.1 (0 - 50), which would make the price negative.
     tick(&mut rem, &params, 0);
     close(rem.signal(), 0.0005, 1e-15);
     tick(&mut rem, &params, 0);
@@ -77,8 +77,9 @@ fn a_queue_at_its_target_keeps_its_price() {
     close(rem.signal(), price, 0.0);
 }
 
-/// Closes the loop with TCP-like senders, `x = c sqrt(p_0 / p)`, and a link of `c` packets per second with a queue of
-/// at most 200. In equilibrium the queue is `b*` and the price `-ln(1 - p_0) / ln phi`.
+/// Verifies the equilibrium in a closed loop with TCP-like senders, `x = c sqrt(p_0 / p)`. The link sends `c` packets
+/// per second, and the queue limit is 200 packets. In equilibrium, the queue is `b*` and the price is `-ln(1 - p_0) /
+/// ln phi`.
 #[test]
 fn in_a_closed_loop_the_queue_is_the_target() {
     let params = params();

@@ -41,7 +41,7 @@ impl TestPort {
         }
     }
 
-    /// Sends a packet `gap` seconds after the last one; returns true if it is marked.
+    /// Sends a packet `gap` seconds after the last packet. Returns true if the packet is marked.
     fn packet(&mut self, gap: f64) -> bool {
         self.now += Duration::from_secs_f64(gap).unwrap();
         let packet = Arriving {
@@ -55,7 +55,8 @@ impl TestPort {
         }
     }
 
-    /// Returns the marked fraction of evenly spaced packets at `load` times the capacity, with a full virtual queue.
+    /// Returns the marked fraction of packets at equal distances, with a full virtual queue. The load is `load` times
+    /// the capacity.
     fn marked(&mut self, load: f64) -> f64 {
         let gap = SIZE as f64 * 8.0 / (load * C);
         (0..10_000).for_each(|_| {
@@ -64,7 +65,7 @@ impl TestPort {
         (0..10_000).filter(|_| self.packet(gap)).count() as f64 / 10_000.0
     }
 
-    /// `C~/C`.
+    /// Returns `C~/C`.
     fn level(&self) -> f64 {
         self.queue.signal() / C
     }
@@ -96,7 +97,8 @@ fn a_burst_is_marked_from_where_it_overflows() {
     assert!((0..10).all(|_| port.packet(0.0)));
 }
 
-/// Verifies that marking stops as soon as a packet fits. Gibbens and Kelly mark until the virtual queue is empty.
+/// Verifies that marking stops when a packet fits. The virtual queue of Gibbens and Kelly marks packets until it is
+/// empty.
 #[test]
 fn marking_stops_at_once() {
     let level = 0.5;
@@ -119,8 +121,8 @@ fn marking_stops_at_once() {
     assert_eq!(theirs, [[false; 10].as_slice(), &[true; 10]].concat());
 }
 
-/// Returns the equilibrium load of users with logarithmic utility, in units of `C`. `n` users send `C~ + n/beta`, and
-/// the excess is marked (section V-A).
+/// Returns the load in equilibrium of users with logarithmic utility, in units of `C`. `n` users send at the rate `C~ +
+/// n/beta`, and the excess is marked (section V-A).
 fn settle(port: &mut TestPort, users: f64) -> f64 {
     let mut load = 0.0;
     for _ in 0..200_000 {
@@ -157,7 +159,7 @@ fn an_adaptive_level_stays_in_its_range() {
     }
 }
 
-/// Verifies `C~' = a (gamma C - x)`: without feedback from `C~` to the load, `C~` is a ramp.
+/// Verifies `C~' = a (gamma C - x)`: for a constant load, `C~` is a ramp.
 #[test]
 fn the_step_size_is_per_second() {
     for adapt in [1.0, 2.0] {
