@@ -49,8 +49,8 @@ pub struct Load {
     /// Bytes enqueued, minus bytes dropped from the queue. The dropped bytes may have been enqueued in an earlier
     /// interval.
     pub admitted: Bytes,
-    /// Bytes dropped because the buffer was full, at the tail or at the front. Bytes dropped by the queue discipline
-    /// are neither dropped nor admitted.
+    /// Bytes dropped because the buffer was full, at the tail or at the front. Neither `dropped` nor `admitted`
+    /// includes bytes dropped by the queue discipline.
     pub dropped: Bytes,
     /// Bytes transmitted.
     pub sent: Bytes,
@@ -104,8 +104,8 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// Called at the end of an interval.
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
-    /// Returns the requested limit of the port, in packets, at least 1. The queue has room for the whole packets of the
-    /// limit.
+    /// Returns the requested limit of the port, in packets, at least 1. A fraction of a packet gives no room for
+    /// another packet.
     fn packets(&self) -> f64;
     /// Called when the granted limit differs from the request. The granted limit is smaller in a full shared
     /// [memory](memory), and larger at a configured minimum. The algorithm should then stop integrating away from the

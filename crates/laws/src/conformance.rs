@@ -248,7 +248,8 @@ pub fn ranges(table: &[ParamSpec]) {
     }
 }
 
-/// Verifies finite, positive rates with one parameter at an end of its range, and defaults for the other parameters.
+/// Verifies that rates are positive at the ends of parameter ranges. One parameter is at an end of its range, and the
+/// other parameters have their defaults.
 pub fn corners<L: Law>() {
     let of_routers = L::INFO.signalling.params;
     let shared = |row: &ParamSpec| {

@@ -55,8 +55,8 @@ pub struct LawInfo {
     pub signal: Signal,
     /// Signalling that the law reacts to.
     pub signalling: &'static SignallingInfo,
-    /// True if multiplying all rates and sizes by a constant multiplies the rates of all flows at all times by that
-    /// constant.
+    /// True for a scale-invariant law. If all rates and sizes are multiplied by a constant, the sending rates at all
+    /// times are multiplied by this constant.
     pub scale_invariant: bool,
     /// Parameter table of senders.
     pub params: &'static [ParamSpec],
@@ -174,7 +174,7 @@ impl Transport {
         measures_delivery: false,
     };
 
-    /// Returns true if the transport records the total sent and delivered packets when it sends a packet.
+    /// Returns true if the transport records the numbers of sent and delivered packets at each transmission.
     #[must_use]
     pub fn takes_samples(&self) -> bool {
         self.needs_rate_samples || self.measures_delivery

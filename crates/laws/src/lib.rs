@@ -1,4 +1,4 @@
-//! Congestion-control laws with explicit feedback, one folder per law.
+//! Congestion-control laws, one folder per law.
 //!
 //! A *law* is a congestion-control algorithm: the sender's reaction to an ACK. A *signalling* defines the packet
 //! header, the computations of routers, and the header of the ACK. Several laws may react to the same signalling. Laws

@@ -220,9 +220,9 @@ impl Value for Duration {
 ///     "source of the default";
 /// ```
 ///
-/// `papers => linux` gives a default for each of the two profiles. `field: type = ROW;` is a row that several tables
-/// share. Two optional blocks may follow. The fields of an `also` block are computed from the rows. A `where` block has
-/// conditions on several rows, `field: condition, "requirement";`. The error of a condition names its field.
+/// A default `papers => linux` has one value for each of the two profiles. `field: type = ROW;` is a row that several
+/// tables share. Two optional blocks may follow. The fields of an `also` block are computed from the rows. A `where`
+/// block has conditions on several rows, `field: condition, "requirement";`. The error of a condition names its field.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+

@@ -99,9 +99,10 @@ struct Packet<H> {
 /// Router with its queue and line.
 pub struct TestPort<L: Protocol> {
     pub router: RouterOf<L>,
-    /// Line rate; `None` for packets to pass without a queue.
+    /// Line rate; `None` if packets pass the port without queueing.
     pub line: Option<Rate>,
-    /// Largest queue length, including the packet in service, in packets; arrivals above it are dropped.
+    /// Largest queue length, including the packet in service, in packets. Arrivals at a queue of this length are
+    /// dropped.
     pub buffer: usize,
     /// Smallest queue length at which arriving packets are marked, in packets.
     pub threshold: usize,
@@ -508,7 +509,7 @@ pub fn both<L: Law>(changes: &[(&str, f64)]) -> Both<L> {
     try_both(changes).expect("they fit together")
 }
 
-/// Returns the default parameters with these changes, or an error if values conflict.
+/// Returns the default parameters with these changes. Returns an error if values conflict.
 pub fn try_both<L: Law>(changes: &[(&str, f64)]) -> Result<Both<L>, ParamError> {
     let tables = [L::INFO.params, L::INFO.signalling.params];
     let known = |name: &str| tables.iter().any(|table| table.iter().any(|row| row.name == name));

@@ -17,7 +17,7 @@
 //! Interpretations of the source:
 //! - Packets are dropped, as in the code of the RFC. With `ecn = true`, packets are marked, as in FQ-CoDel (RFC 8290).
 //! - The code of the RFC drops several packets in a loop. Here, each drop is a separate call at the same time.
-//! - The largest size is that of all packets so far.
+//! - The largest size is the size of the largest packet so far.
 
 use levelflow_units::{Bytes, Duration, Time};
 

@@ -47,7 +47,7 @@ const PORT: PortInfo = PortInfo {
     capacity: Rate::ZERO,
 };
 
-/// Returns the default parameters. `changed` is a row of the table and its value, if one row has another value.
+/// Returns the default parameters. If `changed` has a row index and a value, this row has that value.
 fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamError> {
     let mut values: Vec<f64> = Q::INFO.params.iter().map(|row| row.default).collect();
     if let Some((row, value)) = changed {
@@ -175,8 +175,8 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
     inputs.iter().map(step).collect()
 }
 
-/// Verifies the signal with one parameter at an end of its range, and defaults for the other parameters. Ports are
-/// slow, fast, or have capacity zero.
+/// Verifies the signal at the ends of parameter ranges. One parameter is at an end of its range, and the other
+/// parameters have their defaults. A port is slow, fast, or has capacity zero.
 pub fn corners<Q: Queue>() {
     let extremes = (0..Q::INFO.params.len()).flat_map(|row| {
         let (low, high) = Q::INFO.params[row].range;
@@ -197,7 +197,8 @@ pub fn corners<Q: Queue>() {
     });
 }
 
-/// Verifies that a replay of logged inputs reproduces verdicts and state, from the start and from a copy made halfway.
+/// Verifies that a replay of logged inputs reproduces verdicts and state. A replay can also continue from a copy made
+/// halfway.
 pub fn replay<Q: Queue>() {
     let params = defaults::<Q>();
     check(inputs(), |inputs| {

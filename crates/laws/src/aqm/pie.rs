@@ -9,8 +9,8 @@
 //! p <- p + s (alpha (d - target) + beta (d - d')),  kept between 0 and 1
 //! ```
 //!
-//! `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`. It is not
-//! dropped if one of these conditions is true:
+//! `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`. Under any of these
+//! conditions, it is not dropped:
 //!
 //! - The last delay was below half of the target, and `p` is below 0.2.
 //! - The backlog is at most two packets.

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! The packet is marked with probability `p_a`. `count` is the number of unmarked packets since the last marked packet.
-//! With `count`, the distance between marks is uniform on `1, ..., 1/p_b`. Without it, the distance would be geometric:
+//! With `count`, the distance between marks is uniform on `1, ..., 1/p_b`. Without `count`, the distance would be
+//! geometric.
 //!
 //! ```text
 //! p_b = 0                                           avg < min
@@ -21,7 +22,7 @@
 //! p_a = p_b / (1 - count p_b)
 //! ```
 //!
-//! With `weight = 1`, the average equals the queue. With also `min = max = K`, packets that arrive at a backlog of at
+//! With `weight = 1`, the average equals the queue. If also `min = max = K`, packets that arrive at a backlog of at
 //! least `K` packets are marked, as in DCTCP (RFC 8257, section 3.1). This step has no ramp above it, even with
 //! `gentle`.
 //!
@@ -32,8 +33,8 @@
 //!   function of `t`.
 //! - At `p_b = 1`, packets are marked, as in the paper. Packets that are not ECN-capable are dropped.
 //! - The port is idle when all packets that RED accepted have been sent. RED is not notified when the queue drops a
-//!   packet instead of marking it. If the dropped packet was the last packet before the idle time, this time is too
-//!   short by its transmission time.
+//!   packet instead of marking it. If the dropped packet was the last packet before an idle time, RED computes a
+//!   shorter idle time. The difference is the transmission time of the dropped packet.
 //! - A packet dropped by a full buffer does not update the average.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};

@@ -8,7 +8,7 @@ use crate::bytes::before;
 use crate::random::Draws;
 use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Pacing gains of the ProbeBW phases. Each phase lasts one smallest round-trip time.
+/// Pacing gains of the ProbeBW phases. The duration of a phase is the smallest round-trip time.
 const PROBE_BW_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 /// Smallest congestion window, also used in ProbeRTT, packets (`BBRMinPipeCwnd`).
 const SMALLEST_WINDOW: f64 = 4.0;

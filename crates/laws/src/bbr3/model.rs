@@ -69,7 +69,7 @@ impl MaxBandwidth {
         self.0[0].max(self.0[1])
     }
 
-    /// Implements `UpdateMaxBw`. Samples of an application-limited flow are used only from the current maximum on.
+    /// Implements `UpdateMaxBw`. A sample of an application-limited flow is used if it is at least the current maximum.
     pub fn update(&mut self, sample: &Sample) {
         if sample.rate > 0.0 && (sample.rate >= self.get() || !sample.app_limited) {
             self.0[1] = self.0[1].max(sample.rate);
@@ -137,15 +137,15 @@ impl MinRtt {
     }
 }
 
-/// ACK aggregation: packets acknowledged beyond the number expected from the bandwidth (`extra_acked`).
+/// ACK aggregation: number of acknowledged packets minus the number expected from the bandwidth (`extra_acked`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Aggregation {
     /// Start of the current aggregation interval. `acked` is the number of packets acknowledged in this interval. It
     /// exceeds the expected number during the whole interval.
     pub since: Time,
     acked: f64,
-    /// Largest excess in each of the last round trips (`f32` to save memory). `place` is the index of the current round
-    /// trip.
+    /// Largest excess of acknowledged over expected packets in each of the last round trips (`f32` to save memory).
+    /// `place` is the index of the current round trip.
     recent: [f32; AGGREGATION_ROUNDS],
     place: u8,
     /// True if only the current round trip is used, before the pipe has been full.

@@ -18,8 +18,8 @@
 //! - `b_u` and `b_p` are clamped to the range from 1 to `largest`. The clamp limits windup of the smaller buffer.
 //! - At a port with a configured minimum, `b_u` and `b_p` are at least this minimum, which prevents windup.
 //! - Eq 164 does not converge to the target: any buffer with a constant `u` is an equilibrium. Noise of variance `s^2`
-//!   in `u` moves the buffer by `-I_u T s^2` per step. `damping = "absolute"` uses `|u - u_before|`, and `"none"` is eq
-//!   163. The default is eq 164 as printed.
+//!   in `u` moves the buffer by `-I_u T s^2` per step. The default is eq 164 as printed. `damping = "absolute"` uses
+//!   `|u - u_before|`. `damping = "none"` is eq 163.
 //! - Eq 170 follows from eq 169, which lacks the factor `u - u_before` of eq 164. `gradient = "full"` includes this
 //!   factor.
 //! - With `u` and `p` as fractions, a training step changes a gain by at most `T`, which is negligible compared with

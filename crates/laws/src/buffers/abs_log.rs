@@ -322,7 +322,7 @@ impl AbsLog {
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
-        // While the queue drains, utilisation and loss are not those of a smaller buffer.
+        // While the queue drains, measured utilisation and loss do not show the effect of a smaller buffer.
         let least = (wanted / STANDBY_RATIO).max(self.room / LARGEST_STEP);
         for (target, control) in [
             (params.utilisation, &mut self.utilisation),
@@ -335,7 +335,7 @@ impl AbsLog {
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * STANDBY_RATIO);
-            // The delay is not that of a smaller buffer, either.
+            // The measured delay does not show this effect, either.
             self.delay.at_least(self.room / STANDBY_RATIO);
         }
     }

@@ -74,8 +74,8 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
     list(load, 0..100)
 }
 
-/// Verifies limits between one packet and `largest` with one parameter at an end of its range, and defaults for the
-/// other parameters. Ports are slow, fast, or have capacity zero.
+/// Verifies that limits are between one packet and `largest`. One parameter is at an end of its range, and the other
+/// parameters have their defaults. A port is slow, fast, or has capacity zero.
 pub fn bounded<S: BufferAlgorithm>() {
     let mut all = Vec::from([values::<S>()]);
     for (row, spec) in S::INFO.params.iter().enumerate() {
@@ -114,7 +114,7 @@ pub fn bounded<S: BufferAlgorithm>() {
 }
 
 /// Verifies that the request does not wind up at a configured minimum of 50 packets. The port meets its targets for an
-/// hour. Then half of the arrivals are dropped, and the line is idle for longer than its target.
+/// hour. Then half of the arrivals are dropped, and the line misses its utilisation target.
 pub fn held<S: BufferAlgorithm>() {
     const LEAST: f64 = 50.0;
     let load = |sent: u64, dropped: u64| Load {
@@ -158,7 +158,7 @@ pub fn held<S: BufferAlgorithm>() {
     );
 }
 
-/// Verifies that a replay of logged loads reproduces the state, from the start and from a copy made halfway.
+/// Verifies that a replay of logged loads reproduces the state. A replay can also continue from a copy made halfway.
 pub fn replay<S: BufferAlgorithm>() {
     let params = S::Params::read(&values::<S>()).expect("the defaults fit together");
     check(loads(), |loads| {

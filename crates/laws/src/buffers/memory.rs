@@ -1,7 +1,7 @@
 //! Memory of `B` that several ports share. The limits `b_l` of the ports satisfy `sum b_l <= B`.
 //!
 //! If the demands of the ports exceed the memory, the memory is divided *max-min fairly by capacity*. Each port gets
-//! one packet. The remaining memory is divided by
+//! one packet. The remaining memory is divided by this rule:
 //!
 //! ```text
 //! b_l = min(wanted_l, level C_l),  where `level` uses up the memory
@@ -11,9 +11,9 @@
 //! second term drains in the same time at every port. In a large memory, the guarantee is about `B C_l / sum C`. In a
 //! memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2 packets.
 //!
-//! A demand below the guarantee is met in full. The allocations of ports with larger demands drain in equal times.
-//! Allocation in proportion to demand would not limit a port with targets that it cannot meet: its demand would grow,
-//! and starve all other ports.
+//! A demand below the guarantee is met in full. The allocations of ports with larger demands drain in equal times. With
+//! allocation in proportion to demand, a port with unreachable targets would starve all other ports, because its demand
+//! would keep growing.
 //!
 //! A port with an allocation below its demand is notified ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log`
 //! then demands at most four times its allocation. `abs` and `adt` ignore the notification, because their printed

@@ -86,8 +86,8 @@ fn drive_port<L: Law>(
     inputs.iter().map(step).collect()
 }
 
-/// Verifies that a replay of logged inputs reproduces the outputs and the state of a router. The replay begins at the
-/// start, and at a copy of the router made halfway. The inputs include invalid feedback.
+/// Verifies that a replay of logged inputs reproduces the outputs and the state of a router. A replay can also continue
+/// from a copy made halfway. The inputs include invalid feedback.
 pub fn router_replay<L: Law>() {
     let params = router_defaults::<L>();
     check(port_inputs::<L>(), |inputs| {

@@ -17,8 +17,8 @@ const CSS_ROUNDS: u32 = 5;
 /// State of one flow during its first slow start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct HyStart {
-    /// Smallest round-trip time of the last round, in seconds; infinite before the first sample. `current` is that of
-    /// the current round.
+    /// Smallest round-trip time of the last round, in seconds; infinite before the first sample. `current` is the
+    /// smallest round-trip time of the current round.
     last: f64,
     current: f64,
     /// Round-trip samples in this round.

@@ -27,7 +27,7 @@ fn an_ack_goes_its_share_of_the_way_to_the_target() {
     state.avoid(&own, &ack(10.0, 0.1), &mut window);
     window.size = 700.0;
     state.avoid(&own, &ack(10.1, 0.1), &mut window);
-    // K = cbrt(750) s, and the target is the curve one round trip ahead.
+    // K = cbrt(750) s, and the target is the value of the curve one round trip later.
     let target = 0.4 * (0.2 - 750.0_f64.cbrt()).powi(3) + 1000.0;
     close(window.size, 700.0 + (target - 700.0) / 700.0, 1e-9);
     window.size = 100.0;

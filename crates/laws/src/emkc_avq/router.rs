@@ -21,7 +21,7 @@ pub struct Router {
     arrived: Bytes,
     /// Largest round-trip time in the current control interval, in seconds.
     longest: f32,
-    /// Largest round-trip time of the last control interval that had one, `D_max`, in seconds.
+    /// Largest round-trip time `D_max` of the last control interval with a round-trip time, in seconds.
     rtt: Option<f64>,
     seq: u32,
     price: f32,
@@ -92,7 +92,7 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Applies eq 130 with `gain = tau Delta`. The virtual capacity is limited to `(-inf, gamma C]`, and constant
+    /// Applies eq 130 with `gain = tau Delta`. The virtual capacity is limited to `(-inf, gamma C]`. It is constant
     /// before the first round-trip time.
     fn adapt(&mut self, gain: f64, load: f64) {
         if self.longest > 0.0 {

@@ -2,9 +2,9 @@ use super::HighSpeedState;
 use crate::tcp::testing::{Path, ack, at, close, cut, params};
 use crate::tcp::{Variant, Window};
 
-/// Table of RFC 3649, appendix B. Columns: a value of `a` is in the second column. The first column is the smallest
-/// window with this value, and the third column is `b` at this window, to two digits. The RFC rounds the exponent
-/// 1.1979 of `p(w)` to 1.2, an error of 2 % at the largest window.
+/// Table of RFC 3649, appendix B. Columns: smallest window with the growth `a`, the growth `a`, and the fraction `b` at
+/// this window, to two digits. The RFC rounds the exponent 1.1979 of `p(w)` to 1.2, an error of 2 % at the largest
+/// window.
 const APPENDIX_B: [(f64, f64, f64); 13] = [
     (38.0, 1.0, 0.50),
     (118.0, 2.0, 0.44),

@@ -36,7 +36,8 @@ pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
     }
 }
 
-/// Router of JetMax. Its state is three sums and the results of the last interval.
+/// Router of JetMax. Its state is three sums and the results of the last interval. Flows with their bottleneck at this
+/// router are *responsive*.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     target: f64,

@@ -8,8 +8,8 @@ use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
 /// Consecutive reports of another router after which a sender switches to that router. A report of the bottleneck
-/// resets the count. (Added by Levelflow. The tie rule requires a stationary rate. Without this limit, a sender far
-/// from its share would wait for ever.)
+/// resets the count. (Added by Levelflow. A switch between links with price zero requires a stationary rate. Without
+/// this limit, a sender far from its share would wait for ever.)
 const REPORTS_TO_SWITCH: u8 = 8;
 
 /// Returns the rate after one step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Both
@@ -28,7 +28,7 @@ pub struct Sender {
     rate: f64,
     /// Proposed rate `x+`, bit/s; at least `rate`.
     proposal: f64,
-    /// `R_T`: hop of the bottleneck; 0 for none.
+    /// Hop of the bottleneck, `R_T`; 0 for none.
     bottleneck: u8,
     /// Number of the next packet.
     next: u32,

@@ -6,7 +6,8 @@ use super::{Header, RouterParams};
 use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
-/// Lowest price of one router. It is too small to change the lowest finite `f32`, so sums over a path stay finite.
+/// Lowest price of one router. Its magnitude is too small to change the lowest finite `f32`. Sums over a path therefore
+/// stay finite.
 const MIN_PRICE: f64 = -1e30;
 
 /// Router of one output port. A packet needs two additions and one comparison.

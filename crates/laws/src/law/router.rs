@@ -96,7 +96,7 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn on_interval(&mut self, params: &Self::Params, elapsed: Duration, port: &PortView);
     /// Returns the target load of the link.
     fn target(&self) -> Rate;
-    /// Returns the current feedback to senders, of the type [`SignallingInfo::signal`](super::SignallingInfo::signal).
+    /// Returns the current feedback to senders. Its type is [`SignallingInfo::signal`](super::SignallingInfo::signal).
     fn signal(&self) -> f64;
     /// Returns the fair share of one flow, if the router computes it.
     fn share(&self) -> Option<Rate> {

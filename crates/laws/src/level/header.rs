@@ -105,7 +105,7 @@ impl Header {
         }
     }
 
-    /// Returns the arrival time without queueing delay of a packet that arrives now.
+    /// Returns the arrival time `now` of a packet minus its queueing delay.
     #[inline]
     pub(super) fn unqueued(&self, now: Time) -> Time {
         Time::from_ps(now.as_ps().saturating_sub(self.units() * PS_PER_UNIT))

@@ -6,9 +6,10 @@
 //!
 //! The counters are seven words for the current interval, seven words for the previous interval, and the time at which
 //! the modelled transmitter becomes idle, in ps. The seven words of an interval are, in order: the complement of the
-//! arrival time of its first packet in ps, other bits, proposed bits, gaps, gaps of flows below, bits of flows below,
-//! and the extreme limits. The low half of the extreme limits is the largest limit below. Their high half is the
-//! smallest limit above, XORed with the bits of `f32::MAX`. All words of an interval without packets are zero.
+//! arrival time of its first packet in ps, bits of other traffic, proposed bits, gaps, gaps of flows below, bits of
+//! flows below, and the extreme limits. [`Census`](super::Census) defines flows below. The low half of the extreme
+//! limits is the largest limit of flows below. Their high half is the smallest limit of other flows, XORed with the
+//! bits of `f32::MAX`. All words of an interval without packets are zero.
 //!
 //! The sums of an interval are evaluated one interval later, because packets of the next interval still add to them.
 

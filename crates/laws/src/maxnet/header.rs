@@ -26,7 +26,7 @@ const SIGNAL: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// Fields of a MaxNet packet: the TCP option of figure 4 of Andrew et al. No router has changed a field that is 0.
+    /// Fields of a MaxNet packet: the TCP option of figure 4 of Andrew et al. A field is 0 until a router changes it.
     pub struct Header after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
         echo: u32 as 3 = SIGNAL, Receiver, "signal that the receiver returns to the sender; not changed by routers";
         price: u32 as 3 = SIGNAL, Router, "largest price, or smallest spare capacity, of the routers passed";

@@ -21,7 +21,7 @@ const RAMP_RTTS: f64 = 2.0;
 /// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
 const RTT_GAIN: f64 = 0.125;
 
-/// Sender state of one flow.
+/// Sender of MaxNet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
@@ -35,7 +35,7 @@ pub struct Sender {
     /// Rate at the echoed price, bit/s; called price rate.
     price_rate: f64,
     ramp: Option<Ramp>,
-    /// Target rate, bit/s. The price rate, or a lower rate during MaxStart.
+    /// Target rate, bit/s: the price rate, or a lower rate during MaxStart.
     rate: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Comparison of routers with a data path that has only the words of the law.
+//! Tests that compare routers with a data path that uses only the words of the law.
 
 use std::vec::Vec;
 

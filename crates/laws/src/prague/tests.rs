@@ -62,8 +62,8 @@ fn marks_cut_by_half_their_share_once_per_virtual_round_trip_and_losses_by_half(
     close(state.reduce(&OWN, &loss(2.0, 0.010, 100.0)), 50.0, 1e-12);
 }
 
-/// Verifies the growth of `(R/V)^2` packets per real round trip. A virtual round trip has `V/R` real round trips, and
-/// the window grows by `R/V` in it.
+/// Verifies the growth of `(R/V)^2` packets per real round trip. A virtual round trip has `V/R` real round trips.
+/// Therefore the window grows by `R/V` per virtual round trip.
 #[test]
 fn growth_makes_up_for_short_round_trips() {
     for rtt in [0.005, 0.010, 0.025, 0.100] {

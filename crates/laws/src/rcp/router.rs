@@ -23,7 +23,7 @@ pub struct Router {
     /// time over these packets, in byte seconds.
     stamped: f64,
     weighed: f64,
-    /// Mean round-trip time of the last interval that had round-trip times, weighted by bytes, in seconds.
+    /// Mean round-trip time of the last interval with round-trip times, weighted by bytes, in seconds.
     recent: f64,
     /// Largest round-trip time in the current window, in seconds.
     pub(super) longest: f64,

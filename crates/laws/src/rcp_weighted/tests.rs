@@ -28,8 +28,8 @@ fn the_rate_is_the_offer_times_the_weight() {
     close(rate_at(3.0, 2e6), 6e6, 1e-7);
 }
 
-/// Verifies that the router halves its offer if the weights double. The router computes the offer from the load, and
-/// `N` flows of weight `w` have the load of `N w` flows.
+/// Verifies that the load is independent of the weights. The router computes its offer from the load, and `N` flows of
+/// weight `w` have the load of `N w` flows.
 #[test]
 fn flows_fill_the_link_at_any_weight() {
     for weight in [1.0, 2.0, 4.0] {

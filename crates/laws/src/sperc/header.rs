@@ -29,7 +29,7 @@ pub enum Label {
     Unsatisfied,
     /// Limited by another hop to a lower rate.
     Satisfied,
-    /// Ended. One packet with this label reaches all hops.
+    /// Ended. One packet with this label signals the end to all hops.
     Finished,
 }
 

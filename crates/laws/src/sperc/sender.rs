@@ -17,7 +17,7 @@ const SILENT_RTTS: u64 = 3;
 /// acknowledged.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// Returns the smaller value. For 0 and -0, the result of `f32::min` is not defined.
+/// Returns the smaller value. The sign of `f32::min` is not defined for 0 and -0.
 fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }
@@ -194,9 +194,9 @@ impl Sender {
         self.path.set(index, hop);
     }
 
-    /// Handles lost updates. The sender cannot distinguish whether a lost update reached its hop. For a steady hop, the
-    /// sender assumes that the report would be equal to the previous report. For any other hop, the flow is new again,
-    /// and the old count of the hop expires.
+    /// Handles lost updates. A lost update may have reached its hop. For a steady hop, the sender assumes that the lost
+    /// report equals the previous report. At any other hop, the sender treats the flow as new. The old count of that
+    /// hop expires.
     fn declare_lost(&mut self, newest: u32) {
         for index in 0..u32::from(self.updated.min(MAX_HOPS as u8)) {
             let lost = self.first.wrapping_add(index).wrapping_add(REORDERING_THRESHOLD);

@@ -26,9 +26,9 @@ use crate::{Law, LawInfo, NoSignals, Opening, ParamSpec, Protocol, RecoverySchem
 
 /// Law-specific code of a TCP law. The type is the law-specific state of a flow, and its default is the initial state.
 ///
-/// The sender calls [`on_ack`](Self::on_ack) for every ACK. Then the window grows if it was full and no recovery is in
-/// progress. Below the slow-start threshold, the sender calls [`slow_start`](Self::slow_start). Above the threshold, it
-/// calls [`avoid`](Self::avoid).
+/// The sender calls [`on_ack`](Self::on_ack) for every ACK. The window then grows, if the flow used it and no recovery
+/// is in progress. Below the slow-start threshold, the sender calls [`slow_start`](Self::slow_start). Above the
+/// threshold, it calls [`avoid`](Self::avoid).
 ///
 /// A loss reduces the window to the result of [`reduce`](Self::reduce), once per window of data. Marks reduce the
 /// window in the same way, at most once per round trip. A timeout sets the window to 1. After each change, the sender
@@ -38,7 +38,7 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     type Params: Parameters;
     /// Name, source and parameter table, built by [`info`] and [`table`].
     const INFO: LawInfo;
-    /// True if several lost packets of one window cause several reductions, at most one per round trip.
+    /// True if each lost packet of a window causes a reduction, at most one per round trip.
     const REDUCES_PER_HOLE: bool = false;
     /// True if the sender is scalable (RFC 9331). Its packets carry ECT(1), and its window continues to grow after a
     /// mark.

@@ -7,7 +7,7 @@ use crate::params::{
     position,
 };
 
-/// Window above that of any flow, packets.
+/// Window that is larger than any flow reaches, packets.
 const UNLIMITED_WINDOW: f64 = 1e9;
 
 /// Validated parameters of a TCP law.

@@ -136,8 +136,8 @@ impl<V: Variant> TcpSender<V> {
         } as f32;
     }
 
-    /// Advances an old `cut`, because comparisons modulo 2^32 need recent numbers. All packets are acknowledged or
-    /// declared lost up to [`REORDERING_THRESHOLD`] packets before `acked`.
+    /// Advances an old `cut`, because comparisons modulo 2^32 need recent numbers. Packets that precede `acked` by more
+    /// than [`REORDERING_THRESHOLD`] are acknowledged or declared lost.
     fn forget_old_cut(&mut self, acked: u32) {
         let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
         if before(self.cut, settled) {

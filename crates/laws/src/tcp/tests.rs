@@ -133,7 +133,7 @@ fn only_a_window_in_use_grows() {
 }
 
 /// Verifies the rule of `tcp_update_pacing_rate` of Linux. Below half of the threshold, the pacing rate is twice the
-/// window per round trip. Above, it is 1.2 times the window per round trip.
+/// window per round trip. Above half of the threshold, it is 1.2 times the window per round trip.
 #[test]
 fn the_pace_exceeds_the_window_per_round_trip_by_the_gains() {
     let gains = [("initial_window", 16.0), ("pacing_gain", 1.2), ("pacing_start", 2.0)];

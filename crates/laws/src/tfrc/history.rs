@@ -72,7 +72,7 @@ impl LossHistory {
         Some(1.0 / mean.max(1.0))
     }
 
-    /// Returns the weighted sum of the first values. The number of values is the number of closed intervals.
+    /// Returns the weighted sum of the first values, one value per closed interval.
     fn weigh(&self, values: impl Iterator<Item = f64>) -> f64 {
         values
             .zip(LOSS_INTERVAL_WEIGHTS)

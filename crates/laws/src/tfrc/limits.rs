@@ -63,7 +63,7 @@ impl ReceiveRates {
         (self.factor, self.lossy) = (1.0, true);
     }
 
-    /// Implements `Update_Limits` of section 4.4: lowers the receive rates. They then permit a sending rate of `limit`.
+    /// Implements `Update_Limits` of section 4.4: lowers the receive rates to permit a sending rate of at most `limit`.
     pub fn bound(&mut self, limit: f64, packet_bits: f64) {
         let limit = limit.max(packet_bits / LONGEST_GAP);
         self.recent = [0.5 * limit, 0.0];

@@ -38,13 +38,13 @@ const PACKET_RANGE: (f64, f64) = (0.0, 1e6);
 /// State of Vegas in addition to its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VegasState {
-    /// True if slow start grows the window in this round trip. The window grows in every other round trip. The round
-    /// trip after the growth shows the queue that the growth causes.
+    /// True if slow start grows the window in this round trip. The window grows in every other round trip. In the next
+    /// round trip, the sender measures the queue that the growth has caused.
     grows: bool,
 }
 
 /// Returns the number of queued packets: expected throughput minus actual throughput, times the smallest round-trip
-/// time. `ack` must be the last ACK of a round trip. It acknowledges the first packet of that round trip (the
+/// time. `ack` must be the last ACK of a round trip. This ACK acknowledges the first packet of the round trip (the
 /// distinguished segment).
 fn waiting(ack: &AckEvent, window: &Window) -> f64 {
     window.size * (1.0 - ack.rtt.min / ack.rtt.last)

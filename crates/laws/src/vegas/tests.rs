@@ -87,7 +87,8 @@ fn alpha_to_beta_packets_wait() {
             path.watch(at(120.0), |path| {
                 let waiting = path.window() - capacity * delay;
                 assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets queued");
-                // The sender has not sent the one or two packets yet that this ACK permits.
+                // The queue lacks the one or two packets that this ACK permits, because the sender has not sent them
+                // yet.
                 let queue = path.ports[0].queue() as f64;
                 assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
             });

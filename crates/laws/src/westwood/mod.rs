@@ -1,5 +1,5 @@
-//! TCP Westwood+: Reno with another reduction. After a loss, the slow-start threshold is the estimated bandwidth-delay
-//! product.
+//! TCP Westwood+: Reno with a different response to losses. After a loss, the slow-start threshold is the estimated
+//! bandwidth-delay product.
 //!
 //! Source: L. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
 //! congestion control" (2004).

@@ -12,7 +12,8 @@ const ALLOWED_QUEUE: f64 = 0.002;
 /// Shortest round-trip time used by a router, in seconds. It keeps the feedback finite.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Sum of inter-packet times assumed if no packet of the interval had one, in seconds (code of the draft in ns-2 2.35).
+/// Sum of inter-packet times assumed for an interval without inter-packet times, in seconds (code of the draft in ns-2
+/// 2.35).
 const UNTOLD_GAPS: f64 = 1.0;
 
 /// Router of one output port. A packet needs three additions and one multiplication at its arrival, and three additions

@@ -76,7 +76,7 @@ fn a_packet_that_was_dropped_instead_of_marked_does_not_lengthen_the_busy_time_f
     let params = params(&[("weight", 0.1)]);
     let mut red = red(&params);
     red.on_arrival(&params, &found(0, 0), 0.5);
-    // Three packets arrive at the same time. Their backlogs are those after drops of the previous packets.
+    // Three packets arrive at the same time. Each arrival has the backlog after a drop of the previous packet.
     for _ in 0..3 {
         red.on_arrival(&params, &found(1, 0), 0.5);
     }

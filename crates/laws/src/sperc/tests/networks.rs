@@ -58,8 +58,8 @@ impl Rounds {
         }
     }
 
-    /// Runs a round. For each packet, `loses` returns the last hop of the path that the packet passes before it is
-    /// lost. A hop after the path loses the ACK. `None` loses neither packet nor ACK.
+    /// Runs a round. For each packet, `loses` returns the last hop that the packet passes before it is lost. A hop
+    /// beyond the path loses the ACK instead. `None` is no loss.
     fn round(&mut self, mut loses: impl FnMut() -> Option<usize>) {
         let mut acks: Vec<(usize, Feedback<Header>)> = Vec::new();
         for index in 0..self.flows.len() {
