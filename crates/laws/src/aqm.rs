@@ -1,5 +1,5 @@
-//! Queue disciplines: algorithms that mark or drop packets before a queue is full, and choose the packet to drop when
-//! the queue is full.
+//! Queue disciplines: algorithms that mark or drop packets before a queue is full. They also choose the packet to drop
+//! when the queue is full.
 //!
 //! Disciplines are pure functions: time, queue and random numbers are arguments. This folder has one file per
 //! discipline.

@@ -9,7 +9,7 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "brake",
         mask: BRAKE as u32,
-        doc: "1: a router passed signals brake; 0: all routers passed signal accelerate",
+        doc: "set if a router passed signals brake; clear if all routers passed signal accelerate",
     },
     Bits {
         name: "seen",
@@ -21,7 +21,7 @@ const SIGNAL: Values = Values::Bits(&[
 header! {
     /// Header of an ABC packet. In the paper, the brake bit is in the ECN field of IP (section 5.1.2).
     pub struct Header {
-        signal: u8 = SIGNAL, Router, "see the table of bits";
+        signal: u8 = SIGNAL, Router, "flags";
     }
 
     fn seen_by_router(&self) -> Option<bool> {

@@ -7,7 +7,8 @@
 //! - flow queues of `sch_fq_codel` with an eight-way set-associative hash (III-B): two flows share a queue only if all
 //!   eight queues of a set are in use;
 //! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its source
-//!   (`isolation = "sources"`), of its destination (`"destinations"`), or by the larger of both (`"triple"`);
+//!   (`isolation = "sources"`) or of its destination (`"destinations"`), or by the larger of the two numbers
+//!   (`"triple"`);
 //! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least one and a half packets of 1514
 //!   bytes at `rate`;
 //! - overflow that drops from the head of the longest queue.

@@ -2,17 +2,17 @@
 //!
 //! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
 //!
-//! A packet is late if its queueing delay is at least `target` and the backlog after it is more than one packet of the
-//! largest size. When all packets of an `interval` were late, the next packet to be transmitted is dropped. The next
-//! drop is due at
+//! A packet is late under two conditions: its queueing delay is at least `target`, and the backlog after it exceeds one
+//! packet of the largest size. When all packets of an `interval` were late, the next packet to be transmitted is
+//! dropped. The next drop is due at
 //!
 //! ```text
 //! t <- t + interval / sqrt(count)
 //! ```
 //!
 //! where `t` is the due time of the last drop. `count` starts at 1 and grows by one per drop. The first packet that is
-//! not late ends the dropping state. If dropping resumes less than 16 intervals after the due time of the next drop,
-//! the initial `count` is the increase of `count` in the last dropping state.
+//! not late ends the dropping state. If dropping resumes within 16 intervals of the due time of the next drop, `count`
+//! does not restart at 1. It restarts at the increase of `count` in the last dropping state.
 //!
 //! Interpretations of the source:
 //! - Packets are dropped, as in the code of the RFC. With `ecn = true`, packets are marked, as in FQ-CoDel (RFC 8290).

@@ -11,8 +11,8 @@
 //!
 //! Each queue has its own [`codel`](super::codel) state.
 //!
-//! If the backlog exceeds `limit` packets or `memory` bytes, the queue with the largest backlog drops half of its bytes
-//! from its head, up to `batch` packets.
+//! The queue with the largest backlog drops packets if the backlog of all queues exceeds `limit` packets or `memory`
+//! bytes. It drops half of its bytes from its head, up to `batch` packets.
 //!
 //! The queues are in `levelflow_path::Scheduler`. The simulator and the data plane run this scheduler.
 //!

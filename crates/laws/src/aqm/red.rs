@@ -22,13 +22,12 @@
 //! p_a = p_b / (1 - count p_b)
 //! ```
 //!
-//! With `weight = 1`, the average equals the queue. If also `min = max = K`, packets that arrive at a backlog of at
-//! least `K` packets are marked, as in DCTCP (RFC 8257, section 3.1). This step has no ramp above it, even with
-//! `gentle`.
+//! With `weight = 1`, the average equals the queue. If also `min = max = K`, packets are marked at a backlog of at
+//! least `K` packets, as in DCTCP (RFC 8257, section 3.1). This step has no ramp above it, even with `gentle`.
 //!
 //! Interpretations of the source:
 //! - `count` is 0 at the first packet after a mark, as in the section on uniform distances of the paper. In the
-//!   pseudo-code of the paper (fig 2), `count` is 1 at this packet, and distances are uniform on `1, ..., 1/p_b - 1`.
+//!   pseudo-code of the paper (fig 2), `count` is 1 at this packet. Distances are then uniform on `1, ..., 1/p_b - 1`.
 //! - The packet that ends an idle time also counts as an arrival at an empty queue. The paper does not define the
 //!   function of `t`.
 //! - At `p_b = 1`, packets are marked, as in the paper. Packets that are not ECN-capable are dropped.

@@ -21,7 +21,7 @@ pub type Bic = Tcp<BicState>;
 pub struct BicState {
     /// Window at the last loss, packets; infinite before the first loss.
     max: f64,
-    /// Search above `max`; `None` below `max`.
+    /// Search for a window above `max`; `None` for windows below `max`.
     probe: Option<Probe>,
 }
 

@@ -73,7 +73,7 @@ pub fn divide(total: f64, ports: &mut [Share]) {
     };
     for port in ports {
         let (due, reserved) = (port.due(level), port.reserved());
-        // The maximum corrects rounding errors. A limit just below one packet would drop every packet.
+        // `max` corrects rounding errors: a limit just below one packet would drop every packet.
         port.limit = due.min(reserved + part * (due - reserved).max(0.0)).max(port.least);
     }
 }

@@ -205,8 +205,8 @@ impl CubicState {
     }
 
     /// Excludes application-limited time from the epoch (section 5.8). If the window was not in use, all time since the
-    /// previous ACK is excluded. If the window was in use, the next ACK arrives within a round trip, and only the time
-    /// above one round trip is excluded.
+    /// previous ACK is excluded. If the window was in use, the next ACK is due within a round trip. Only the time above
+    /// one round trip is then excluded.
     fn leave_out_silence(&mut self, ack: &AckEvent) {
         let since = ack.now.since(self.last_ack_at).as_secs_f64();
         self.last_ack_at = ack.now;

@@ -28,7 +28,7 @@ pub struct Sender {
     rate: Rate,
     /// Time of the last rate change, or of the start of the flow.
     changed: Time,
-    /// Lowest packet number whose ACK is not outdated: one above the last processed ACK.
+    /// Lowest packet number that an ACK may have; ACKs for earlier packets are ignored.
     pub(super) next: u32,
     report: Option<Report>,
     /// Time until which the rate stays constant.

@@ -99,7 +99,8 @@ fn a_reduction_just_empties_the_queue() {
     let mut low = f64::MAX;
     path.watch(at(90.0), |path| low = low.min(path.window()));
     assert!(path.flows[0].losses > before.1, "no loss");
-    // Until the loss is detected, the window grows beyond 250 packets for two round trips, by 5 packets per round trip.
+    // The loss is detected after two round trips. Until then, the window grows above 250 packets, by 5 packets per
+    // round trip.
     assert!((199.0..=0.8 * (251.0 + 2.0 * 5.5)).contains(&low), "{low}");
     close(
         f64::from(path.flows[0].delivered - before.0) / 60.0,

@@ -30,7 +30,7 @@ header! {
     pub struct Header {
         source_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the sender";
         destination_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the receiver";
-        flags: u8 = FLAGS, Router, "see the table of bits; bits 5 and 4 are sent as 0 and not changed by routers";
+        flags: u8 = FLAGS, Router, "flags; bits 5 and 4 are sent as 0 and not changed by routers";
         bottleneck: u8 = Values::Number, Sender, "`R_T`: hop of the sender's bottleneck";
         hop: u8 = Values::Number, Router, "`R_C`: routers passed so far";
         suggested: u8 = Values::Number, Router, "`R_S`: hop that reports `price` and `share`";

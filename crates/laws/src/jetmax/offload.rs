@@ -1,9 +1,14 @@
 //! Words and counters of a data path outside Rust.
 //!
-//! The words are, in order: the price, the share, the epoch, the largest magnitude of a price that counts as zero, and
-//! 1 if `hysteresis` is on. The counters are bytes of responsive flows, other bytes, and gaps. Each counter is two
-//! words: the sum of the low 32 bits and the sum of the high 32 bits of the values of packets. [`Offload::absorb`]
-//! saturates the sums, because headers may have wrong values.
+//! The words are, in order:
+//!
+//! - price, share and epoch,
+//! - largest magnitude of a price that counts as zero,
+//! - 1 if `hysteresis` is on.
+//!
+//! The counters are bytes of responsive flows, other bytes, and gaps. Each counter has two words: the sum of the low 32
+//! bits and the sum of the high 32 bits of the counted values. [`Offload::absorb`] saturates the sums, because headers
+//! may have wrong values.
 
 use levelflow_units::Bytes;
 

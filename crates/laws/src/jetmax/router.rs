@@ -24,8 +24,8 @@ pub fn price(load: f64, target: f64) -> f64 {
     }
 }
 
-/// Returns the fair share of each of `flows` responsive flows, `(target - unresponsive)/flows` (Zhang 2008, eq 133 and
-/// 150); infinity if `flows` is 0. All rates have the same unit.
+/// Returns the fair share of a responsive flow, `(target - unresponsive)/flows` (Zhang 2008, eq 133 and 150); infinity
+/// if `flows` is 0. All rates have the same unit.
 #[inline]
 #[must_use]
 pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {

@@ -11,7 +11,7 @@ use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 pub struct Sender {
     packet_size: Bytes,
     rate: Rate,
-    /// Lowest packet number whose ACK is not outdated: one above the last processed ACK.
+    /// Lowest packet number that an ACK may have; ACKs for earlier packets are ignored.
     next: u32,
     /// Last received number of intervals, and the number of the first packet that carried it.
     last_report: Option<(u32, u32)>,

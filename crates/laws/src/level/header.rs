@@ -27,7 +27,7 @@ const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "interval",
         mask: INTERVAL as u32,
-        doc: "code n of the longest control interval of the routers passed; n is an interval of 100 ms times 2^((n - 34)/2), rounded up",
+        doc: "code n of the longest control interval of the routers passed; the interval, rounded up, is 100 ms times 2^((n - 34)/2)",
     },
 ]);
 
@@ -35,7 +35,7 @@ header! {
     /// Fields of a Level packet. A hop is the position of a Level router on the path, counted from 1; 0 is none.
     #[repr(Rust, packed)]
     pub struct Header {
-        flags: u8 = FLAGS, Router, "see the table of bits";
+        flags: u8 = FLAGS, Router, "flags and interval code";
         hop: u8 = Values::Number, Router, "routers passed so far";
         limit: u8 = Values::Number, Sender, "hop of `lowest`";
         new_limit: u8 = Values::Number, Router, "hop of `new_lowest`";

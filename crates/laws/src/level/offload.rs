@@ -1,15 +1,23 @@
 //! Words and counters of a data path outside Rust.
 //!
-//! The words are, in order: the level, 1 if proposals exceed the capacity, the threshold of this interval, the
-//! threshold of the previous interval, the code of the interval, the transmission time of a byte in 2^-10 ps, and the
-//! length of the interval in ps.
+//! The words are, in order:
+//!
+//! - level, and 1 if proposals exceed the capacity,
+//! - thresholds of this interval and of the previous interval,
+//! - code of the control interval,
+//! - transmission time of a byte in 2^-10 ps,
+//! - length of the control interval in ps.
 //!
 //! The counters are seven words for the current interval, seven words for the previous interval, and the time at which
-//! the modelled transmitter becomes idle, in ps. The seven words of an interval are, in order: the complement of the
-//! arrival time of its first packet in ps, bits of other traffic, proposed bits, gaps, gaps of flows below, bits of
-//! flows below, and the extreme limits. [`Census`](super::Census) defines flows below. The low half of the extreme
-//! limits is the largest limit of flows below. Their high half is the smallest limit of other flows, XORed with the
-//! bits of `f32::MAX`. All words of an interval without packets are zero.
+//! the modelled transmitter becomes idle, in ps. All words of an interval without packets are zero. The seven words of
+//! an interval are, in order:
+//!
+//! - complement of the arrival time of its first packet in ps,
+//! - bits of other traffic, and proposed bits,
+//! - gaps, and gaps of flows below ([`Census`](super::Census) defines flows below),
+//! - bits of flows below,
+//! - two limits. The low half is the largest limit of flows below. The high half is the smallest limit of other flows,
+//!   XORed with the bits of `f32::MAX`.
 //!
 //! The sums of an interval are evaluated one interval later, because packets of the next interval still add to them.
 

@@ -21,7 +21,7 @@ const MAX_TIME_PER_BYTE: u64 = u64::MAX >> 20;
 /// Relative change of the level below which the router applies only a fraction of the step. Small changes may be noise
 /// from the jitter of arrivals. The noise is large if many flows leave a small capacity to a few flows.
 const DAMPING_RANGE: f64 = 0.125;
-/// Fraction of a step below [`DAMPING_RANGE`] that is applied.
+/// Factor on steps that are smaller than [`DAMPING_RANGE`].
 const DAMPING_GAIN: f64 = 0.25;
 
 /// Flow counts at the end of an interval. A flow is *below* if its limit at the other links of its path is less than

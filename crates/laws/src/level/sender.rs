@@ -43,8 +43,8 @@ impl Sender {
         (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
     }
 
-    /// Returns true if all routers have decided on the proposal: each router completed an interval with only this
-    /// proposal before the acknowledged packet passed.
+    /// Returns true if all routers have decided on the proposal. Before the acknowledged packet passed a router, this
+    /// router had completed an interval with only this proposal.
     fn is_decided(&self, params: &Params, now: Time) -> bool {
         let closed = Duration::from_secs_f64(CONFIRMATION_INTERVALS * params.interval.as_secs_f64().max(self.interval))
             .and_then(|wait| wait.checked_add(self.silence.rtt));

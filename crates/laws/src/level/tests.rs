@@ -259,8 +259,8 @@ fn queues_on_the_way_leave_counts_exact() {
     assert!(error.abs() > 1e-3, "no packet was queued: {error}");
 }
 
-/// Verifies the queueing delay of a second packet: the transmission time of the first packet, and at most one interval
-/// at a slow link.
+/// Verifies that the queueing delay of a second packet is the transmission time of the first packet. At a slow link,
+/// the delay is at most one interval.
 #[test]
 fn headers_add_up_waits_as_far_as_they_can() {
     let params = params();

@@ -30,8 +30,8 @@ pub struct LpState {
 }
 
 impl LpState {
-    /// Returns true if both the smoothed delay and the delay of this packet exceed the threshold, and the packet was
-    /// sent after the last indication.
+    /// Returns true if this ACK indicates congestion: the smoothed delay and the delay of the packet exceed the
+    /// threshold, and the packet was sent after the last indication.
     fn is_indication(&self, params: &Params, ack: &AckEvent) -> bool {
         let rtt = &ack.rtt;
         let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);

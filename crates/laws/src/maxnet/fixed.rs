@@ -90,8 +90,8 @@ fn exponents(constants: &Constants, field: u32, tau: i128) -> (i128, i128) {
     (fast, slow)
 }
 
-/// Returns `amount * exp(-x)`. `x` is at least 0 and has [`XI_FRACTION_BITS`] fraction bits. Due to interpolation in
-/// the table, the result is too large by a factor of up to `1 + (ln 2/128)^2/8`, which is 1 + 3.7e-6.
+/// Returns `amount * exp(-x)`. `x` is at least 0 and has [`XI_FRACTION_BITS`] fraction bits. Interpolation in the table
+/// makes the result too large. The largest factor is `1 + (ln 2/128)^2/8` = 1 + 3.7e-6.
 fn times_exp(amount: u128, x: i128) -> u128 {
     const STEP: u32 = XI_FRACTION_BITS - TABLE_BITS;
     let halvings = ((x * LOG2_E) >> XI_FRACTION_BITS) as u128;

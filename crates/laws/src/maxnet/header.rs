@@ -16,7 +16,7 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "start",
         mask: MAX_START,
-        doc: "1: the code is a rate of MaxStart; 0: the code is a price",
+        doc: "set if the code is a rate of MaxStart; clear if the code is a price",
     },
     Bits {
         name: "code",

@@ -154,7 +154,7 @@ fn a_step_holds_a_short_queue_and_a_full_link() {
 }
 
 /// Verifies that the window is rounded up with pacing. Pacing delays the last packet, and a fraction of a packet
-/// increases the rate by this fraction. Without pacing, the last packet would be sent at once, and the window is
+/// increases the rate by this fraction. Without pacing, the last packet would be sent at once. The window is therefore
 /// rounded down.
 #[test]
 fn a_paced_window_lets_the_packet_go_that_is_begun() {

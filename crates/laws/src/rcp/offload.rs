@@ -1,7 +1,11 @@
 //! Words and counters of a data path outside Rust.
 //!
-//! The words are, in order: the rate (`f32`), 1 for the largest round-trip time or 0 for the mean, the weight of a
-//! packet in the mean, the weight of the previous mean, the initial mean, and the limit on round-trip times.
+//! The words are, in order:
+//!
+//! - rate (`f32`),
+//! - 1 for the largest round-trip time or 0 for the mean,
+//! - weight of a packet in the mean, weight of the previous mean, and initial mean,
+//! - limit on round-trip times.
 //!
 //! The counters are the number of bytes, the largest round-trip time and the mean round-trip time. The mean is not
 //! reset after an interval. It is 0 before the first packet.

@@ -76,7 +76,7 @@ pub struct Router {
     seen: Time,
     /// Resets of MaxSat in this epoch.
     resets: u8,
-    /// MaxSat: largest allocation of a satisfied flow since the reset before the last reset, in bit/s.
+    /// MaxSat, in bit/s: largest allocation of a satisfied flow in the current and the previous timeout.
     pub(super) max_sat: f32,
     /// Value of MaxSat after the next reset, in bit/s.
     next_max_sat: f32,
@@ -176,8 +176,8 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Removes the old count of the flow, and counts the flow again: as satisfied if its limit at another hop is below
-    /// its limit at this hop, otherwise as unsatisfied.
+    /// Removes the old count of the flow, and counts the flow again. The flow is satisfied if its limit at another hop
+    /// is below its limit at this hop. Otherwise it is unsatisfied.
     #[inline]
     fn update(&mut self, header: &mut Header) {
         self.on_period(header.period);

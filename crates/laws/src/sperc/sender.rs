@@ -227,8 +227,8 @@ impl Sender {
         self.keep_pace(params);
     }
 
-    /// Sets the rate used before each hop has allocated a rate: the initial rate for packets with an update, the
-    /// smallest rate for other packets.
+    /// Sets the rate used until each hop has allocated a rate. Packets with an update use the initial rate, and other
+    /// packets use the smallest rate.
     fn keep_pace(&mut self, params: &Params) {
         let floor = narrow(params.floor());
         if self.slowest > 0 {

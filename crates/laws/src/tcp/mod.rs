@@ -121,7 +121,7 @@ pub enum Cause {
     Timeout,
 }
 
-/// Returns the description of a loss-based law of the family; `params` is its [`table`].
+/// Returns the description of a loss-based TCP law. `params` is its [`table`].
 #[must_use]
 pub const fn info(
     name: &'static str,

@@ -44,8 +44,8 @@ pub struct VegasState {
 }
 
 /// Returns the number of queued packets: expected throughput minus actual throughput, times the smallest round-trip
-/// time. `ack` must be the last ACK of a round trip. This ACK acknowledges the first packet of the round trip (the
-/// distinguished segment).
+/// time. `ack` must end a round trip (`round` is true). It acknowledges the first packet of that round trip, the
+/// distinguished segment.
 fn waiting(ack: &AckEvent, window: &Window) -> f64 {
     window.size * (1.0 - ack.rtt.min / ack.rtt.last)
 }

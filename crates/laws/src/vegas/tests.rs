@@ -10,7 +10,7 @@ const PARAMS: Params = Params {
     gamma: 1.0,
 };
 
-/// Returns the last ACK of a round trip of `rtt` seconds. The smallest round-trip time of the path is 100 ms.
+/// Returns an ACK that ends a round trip of `rtt` seconds. The smallest round-trip time of the path is 100 ms.
 fn end(rtt: f64) -> AckEvent {
     AckEvent {
         round: true,

@@ -1,13 +1,19 @@
 //! Words and counters of a data path outside Rust.
 //!
-//! The words are, in order: the remaining positive feedback, the positive feedback per unit of inter-packet time, the
-//! remaining negative feedback, the negative feedback per byte, the backlog at arrivals in bytes, the length of the
-//! search window for the smallest backlog in ps, 1 for the largest round-trip time or 0 for the mean, and the limit on
-//! round-trip times.
+//! The words are, in order:
 //!
-//! The counters are the number of bytes, the sum of inter-packet times, and either the sum of inter-packet time times
-//! round-trip time or the largest round-trip time. Three counters are not reset after an interval: the persistent
-//! queue, the smallest backlog in the search window, and the end of the search window in ps.
+//! - remaining positive feedback, and positive feedback per second of inter-packet time,
+//! - remaining negative feedback, and negative feedback per byte,
+//! - backlog at arrivals in bytes, and length of the search window for the smallest backlog in ps,
+//! - 1 for the largest round-trip time or 0 for the mean, and the limit on round-trip times.
+//!
+//! The counters are, in order:
+//!
+//! - number of bytes, and sum of inter-packet times,
+//! - sum of inter-packet time times round-trip time, or largest round-trip time,
+//! - persistent queue, smallest backlog in the search window, and end of this window in ps.
+//!
+//! The last three counters are not reset after an interval.
 
 use levelflow_units::{Bytes, Time};
 
