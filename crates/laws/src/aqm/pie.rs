@@ -14,7 +14,7 @@
 //!
 //! - The last delay was below half of the target, and `p` is below 0.2.
 //! - The backlog is at most two packets.
-//! - A burst is in progress. A burst may last for `burst` after a time without drops and delay.
+//! - A burst is in progress. After an interval without drops and delay, a burst may take the time `burst`.
 //!
 //! Interpretations of the source:
 //! - `d` is the queue without the packet in service, divided by the capacity. The RFC estimates the departure rate
@@ -51,7 +51,7 @@ parameters! {
             "RFC 8033, section 4.2";
         /// Burst duration, `MAX_BURST`.
         burst: Duration = Unit::Duration, 0.15, (0.0, 100.0),
-            "duration of a burst that passes without drops after a time without drops and delay",
+            "duration of a burst that passes without drops, after an interval without drops and delay",
             "RFC 8033, section 4.4";
         mark_below: f64 = Unit::Number, 0.1, (0.0, 1.0),
             "largest probability at which ECN-capable packets are marked instead of dropped",

@@ -29,7 +29,7 @@ parameters! {
             "age at which a newer round-trip time replaces the smallest round-trip time",
             "draft-ietf-ccwg-bbr, MinRTTFilterLen";
         probe_rtt_interval: Duration = Unit::Duration, 5.0, (0.1, 1e4),
-            "ProbeRTT measures the smallest round-trip time after this time without a smaller sample",
+            "time without a smaller round-trip time after which ProbeRTT measures the round-trip time",
             "draft-ietf-ccwg-bbr, ProbeRTTInterval";
         probe_wait: Duration = Unit::Duration, 2.0, (0.1, 1e4),
             "shortest time between two scheduled probes for bandwidth; a random time up to 1 s is added",

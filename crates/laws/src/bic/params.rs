@@ -18,7 +18,7 @@ parameters! {
             "smallest growth per round trip, packets",
             "Xu, Harfoush, Rhee 2004, section V; Linux: 0.2";
         search: f64 = Unit::Number, 2.0, (1.0, 100.0),
-            "the growth per round trip is the distance to the last maximum divided by this number",
+            "divisor: the growth per round trip is the distance to the last maximum divided by this number",
             "Xu, Harfoush, Rhee 2004, section III (binary search); Linux: 4";
         /// Fraction of the window removed at a loss, `beta`.
         cut: f64 = Unit::Number, 0.125, (0.01, 0.9),

@@ -1,8 +1,8 @@
 //! Adaptive buffer sizing (ABS) with the printed equations: integral controllers of utilisation and loss.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
-//! Texas A&M University, 2008), chapter VII.2. Once per interval `T`, with the measured utilisation `u` and loss rate
-//! `p` of the interval:
+//! Texas A&M University, 2008), chapter VII.2. Once per interval `T`, the algorithm measures the utilisation `u` and
+//! the loss rate `p`, and updates its buffers and gains:
 //!
 //! ```text
 //! b_p += I_p T (p - p*)                            eq 162

@@ -78,7 +78,7 @@ parameters! {
             SOURCE;
         /// Time constant of queues, `T_0`, seconds.
         t0: f64 = Unit::Duration, 0.13, (0.001, 1e6),
-            "the load equivalent of a queue is the queue divided by this time",
+            "time constant: the load equivalent of a queue is the queue divided by this time",
             SOURCE;
         /// Target utilisation, `mu`.
         mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
