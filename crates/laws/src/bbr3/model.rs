@@ -148,7 +148,7 @@ pub(super) struct Aggregation {
     /// `place` is the index of the current round trip.
     recent: [f32; AGGREGATION_ROUNDS],
     place: u8,
-    /// True if only the current round trip is used, before the pipe has been full.
+    /// True before the pipe has been full. Only the current round trip is then used.
     brief: bool,
 }
 

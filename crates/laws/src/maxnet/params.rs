@@ -28,7 +28,7 @@ const T: ParamSpec = row!(
     Unit::Duration,
     0.4,
     (0.001, 0.5),
-    "increase of the price that divides the demand by e",
+    "price increase that divides the demand by e",
     SOURCE
 );
 
@@ -37,7 +37,7 @@ parameters! {
     pub struct Params {
         /// Demand at price zero, `x_max`, bit/s.
         x_max: f64 = X_MAX;
-        /// Increase `T` of the price that divides the demand by e (eq 7), seconds.
+        /// Price scale `T`, seconds: a price increase of `T` divides the demand by e (eq 7).
         t: f64 = T;
         /// Loop gain, `alpha`.
         alpha: f64 = Unit::Number, 0.66, (0.001, core::f64::consts::FRAC_PI_2),
@@ -70,7 +70,7 @@ parameters! {
     pub struct RouterParams {
         /// Demand at price zero, `x_max`, bit/s.
         x_max: f64 = X_MAX;
-        /// Increase `T` of the price that divides the demand by e (eq 7), seconds.
+        /// Price scale `T`, seconds: a price increase of `T` divides the demand by e (eq 7).
         t: f64 = T;
         /// Time between two updates of a price, `dt_p`.
         dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),

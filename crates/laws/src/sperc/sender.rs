@@ -13,7 +13,8 @@ pub const MAX_HOPS: usize = 16;
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
 /// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
-/// Reordering threshold: an ACK declares an update lost if its packet number is larger by at least this number.
+/// Reordering threshold: an ACK declares an update lost if the acknowledged packet number is larger by at least this
+/// number.
 const REORDERING_THRESHOLD: u32 = 3;
 
 /// Returns the smaller value. The sign of `f32::min` is not defined for 0 and -0.
