@@ -83,8 +83,8 @@ real_again:
 check: $(VENV)/installed ## format, lint, types, words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	$(BIN)/ruff format --check python tools tests papers docs/*/draw.py
-	$(BIN)/ruff check python tools tests papers docs/*/draw.py
+	$(BIN)/ruff format --check python tools experiments tests papers docs/*/draw.py
+	$(BIN)/ruff check python tools experiments tests papers docs/*/draw.py
 	$(BIN)/mypy --num-workers 2
 	$(BIN)/python tools/check_words.py
 
@@ -96,10 +96,10 @@ bench: fast ## CPU time per packet-hop, and that of ns-2 where it is installed
 	@$(BIN)/python -m tools.bench
 
 bench-peers: fast ## the same work in ns-2, ns-3 and other simulators, interleaved; PEERS="--ns3 PYTHON --peer NAME=PROGRAM"
-	@$(BIN)/python -m tools.bench_peers $(PEERS)
+	@$(BIN)/python -m experiments.bench_peers $(PEERS)
 
 tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
-	@$(BIN)/python -m tools.buffer_tables --full
+	@$(BIN)/python -m experiments.buffer_tables --full
 
 gen: $(VENV)/installed ## write docs/reference, the tables of docs/laws and types of keys from the program; run notebooks
 	@$(BIN)/python -m tools.reference

@@ -86,7 +86,7 @@ def pages() -> dict[Path, str]:
 
 def invariants() -> Iterator[tuple[str, str, list[str]]]:
     """Yields the section, text and tests of each comment `**Invariant** (Section): text` above a test."""
-    tests = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
+    tests = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/**/*.py")]
     for path in sorted(tests):
         lines = path.read_text(encoding="utf-8").splitlines()
         for first in (i for i, line in enumerate(lines) if re.match(r" *(//|#) \*\*Invariant\*\* ", line)):

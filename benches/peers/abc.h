@@ -1,4 +1,4 @@
-/* Exports of a peer of `python -m tools.peers abc`: the queue of an ABC router, in one shared library.
+/* Exports of a peer of `python -m experiments.peers abc`: the queue of an ABC router, in one shared library.
  *
  * The library has no clock: time is an argument, in ms. It copies packets, so the caller keeps its own. The queue lives
  * until the process ends. */

@@ -1,4 +1,4 @@
-/* Exports of a peer of `python -m tools.peers bbr3`: BBRv3 with its delivery-rate samples, in one library.
+/* Exports of a peer of `python -m experiments.peers bbr3`: BBRv3 with its delivery-rate samples, in one library.
  *
  * The library has no clock: time is in `Sender`. The caller owns `Sender`, which is valid only during the call. A law
  * lives until the process ends. Packets are numbered from 0, and lost packets are not retransmitted. An ACK covers one

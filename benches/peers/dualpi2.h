@@ -1,4 +1,4 @@
-/* Exports of peers of `python -m tools.peers dualpi2`: DualPI2 in one shared library, a Prague sender in another.
+/* Exports of peers of `python -m experiments.peers dualpi2`: DualPI2 in one shared library, a Prague sender in another.
  *
  * The libraries have no clock: time is an argument, in ns for the queue, in us from 1 on for the sender. */
 #pragma once

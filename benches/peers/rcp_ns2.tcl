@@ -1,4 +1,4 @@
-# Flows that arrive at given times over one link, under the authors' RCP in ns-2, for `python -m tools.peers rcp`:
+# Flows that arrive at given times over one link, under the authors' RCP in ns-2, for `python -m experiments.peers rcp`:
 #   ns rcp_ns2.tcl ARRIVALS MBPS RTPD SECONDS ALPHA BETA COMPLETIONS STATUS
 # ARRIVALS has a line per flow: start in seconds, packets of 1000 bytes. Writes a flow's number and completion time to
 # COMPLETIONS when its last packet has arrived. Writes a line per control interval to STATUS, in the format of the

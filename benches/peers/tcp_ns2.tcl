@@ -1,4 +1,4 @@
-# The dumbbell of `python -m tools.peers reno` in ns-2:
+# The dumbbell of `python -m experiments.peers reno` in ns-2:
 #   ns tcp_ns2.tcl AGENT SINK MBPS DELAY ACCESS_DELAY BUFFER SSTHRESH PACKET FROM TO SAMPLE START ...
 # Prints the mean sum of the windows and the mean queue in packets, over samples between FROM and TO. Then prints
 # counters for that time: packets that arrived at the bottleneck, packets dropped there, packets acknowledged by flow.

@@ -1,4 +1,4 @@
-"""TCP laws and queue disciplines over a dumbbell in ns-3, for `python -m tools.peers`.
+"""TCP laws and queue disciplines over a dumbbell in ns-3, for `python -m experiments.peers`.
 
 Reads cases as JSON lines and prints the measurements as JSON lines.
 

@@ -1,4 +1,4 @@
-# Transfer of a single flow for `python -m tools.peers reno` in ns-2:
+# Transfer of a single flow for `python -m experiments.peers reno` in ns-2:
 #   ns transfer_ns2.tcl AGENT SINK MBPS DELAY BUFFER PACKET PACKETS
 # Prints the time at which all packets are acknowledged, and the number of retransmitted packets.
 lassign $argv agent sink mbps delay buffer packet packets

@@ -1,4 +1,4 @@
-# Topology T1 under XCP in ns-2, for `python -m tools.peers xcp`:
+# Topology T1 under XCP in ns-2, for `python -m experiments.peers xcp`:
 #   ns xcp_ns2.tcl SEED SECONDS ACCESS_LAW DELAY1 DELAY2
 # ACCESS_LAW is DropTail or XCP. Prints, at each full second, packets acknowledged by flow and queued packets at R1.
 lassign $argv seed seconds law delay1 delay2

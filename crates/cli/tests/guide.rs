@@ -33,8 +33,8 @@ fn paste(guide: &str) -> (String, String) {
     let binary = Path::new(env!("CARGO_BIN_EXE_levelflow-net"));
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = tempfile::tempdir().unwrap();
-    let tools = root.join("tools").canonicalize().unwrap();
-    std::os::unix::fs::symlink(tools, folder.path().join("tools")).unwrap();
+    let experiments = root.join("experiments").canonicalize().unwrap();
+    std::os::unix::fs::symlink(experiments, folder.path().join("experiments")).unwrap();
     // Network namespaces are files in a private mount. They and all processes disappear with the shell.
     let script = format!(
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",

@@ -1,7 +1,7 @@
 """Tables I, II and III of Zhang 2008, chapter VII, whose values the text lacks: rows and buffer-sizing algorithms.
 
-`python -m tools.buffer_tables` prints them. The entries abs-table1-b100 to abs-table3 use the same runs to check the
-statements of the text about the tables.
+`python -m experiments.buffer_tables` prints them. The entries abs-table1-b100 to abs-table3 use the same runs to check
+the statements of the text about the tables.
 """
 
 from __future__ import annotations

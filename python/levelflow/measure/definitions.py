@@ -41,7 +41,7 @@ LABELS = (
 )  # fmt: skip
 
 EVERY_PACKET = "crates/sim/tests/measures.rs"
-CAPTURED = "tests/test_measures.py::test_every_measure_is_that_of_the_captured_packets"
+CAPTURED = "tests/measure/test_measures.py::test_every_measure_is_that_of_the_captured_packets"
 MEASURES = (
     Measure(
         "active flows", "",
@@ -84,21 +84,21 @@ MEASURES = (
         "summed over active senders",
         "at the end of a sample, and the mean over the steady window",
         ("flows.law_rate_bps", "members.law_rate_bps", "summary.flows.law_rate_bps"),
-        "tests/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
     ),
     Measure(
         "proposal", "bit/s",
         "the rate that a sender proposes to routers; its law rate, if its law proposes none",
         "at the end of a sample, summed over active senders",
         ("flows.proposal_bps",),
-        "tests/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
     ),
     Measure(
         "window", "packets",
         "largest number of packets in flight that the law allows; 0 for laws without a window",
         "at the end of a sample, summed over active senders",
         ("flows.window_packets",),
-        "tests/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
     ),
     Measure(
         "round trip", "s",
@@ -112,14 +112,14 @@ MEASURES = (
         "a round trip of a packet of no size through empty queues",
         "of the path of the flow",
         ("transfers.rtt_s",),
-        "tests/test_ideal_times.py::test_a_packet_alone_takes_its_ideal_time",
+        "tests/measure/test_ideal_times.py::test_a_packet_alone_takes_its_ideal_time",
     ),
     Measure(
         "round-trip excess", "s",
         "quantile of the round trips of a flow, less its base round trip",
         "at the sender, the whole run",
         ("compare.rtt_excess_p50_s", "compare.rtt_excess_p99_s"),
-        "tests/test_compare.py::test_ratios_and_waits_are_those_of_the_summaries",
+        "tests/report/test_compare.py::test_ratios_and_waits_are_those_of_the_summaries",
     ),
     Measure(
         "one-way excess", "s",
@@ -165,21 +165,21 @@ MEASURES = (
         "rate of one flow in the reference: max-min fair, or of largest utility",
         "for the active flows and the mean service rates of links in the steady window",
         ("summary.flows.share_bps",),
-        "tests/test_references.py::test_laws_that_listen_to_the_tightest_router_are_max_min_fair_in_what_it_aims_at",
+        "tests/theory/test_references.py::test_laws_that_listen_to_the_tightest_router_are_max_min_fair_in_what_it_aims_at",
     ),
     Measure(
         "distance", "",
         "|throughput / fair rate - 1|; of a group the largest, if its members are known",
         "throughput over the steady window",
         ("summary.flows.distance", "summary.distance_max", "study.distance_max"),
-        "tests/test_measures.py::test_fairness_is_that_of_throughputs",
+        "tests/measure/test_measures.py::test_fairness_is_that_of_throughputs",
     ),
     Measure(
         "Jain's index", "",
         "(sum x)^2 / (n sum x^2) of throughputs, and of throughputs over fair rates",
         "throughput of each listed flow over the steady window",
         ("summary.jain", "summary.jain_of_shares", "study.jain", "study.jain_of_shares"),
-        "tests/test_measures.py::test_fairness_is_that_of_throughputs",
+        "tests/measure/test_measures.py::test_fairness_is_that_of_throughputs",
     ),
     Measure(
         "settling time", "s",
@@ -187,7 +187,7 @@ MEASURES = (
         "in each mean over 100 packets; settled, if that is within 5 % of the fair rate, too",
         "throughput per sample; none, if a flow leaves the band within the steady window",
         ("summary.settling_s", "summary.settled", "study.settling_s"),
-        "tests/test_summary.py::test_settling_ends_when_the_last_flow_enters_its_band_for_good",
+        "tests/report/test_summary.py::test_settling_ends_when_the_last_flow_enters_its_band_for_good",
     ),
     Measure(
         "queueing delay", "s",
@@ -257,7 +257,7 @@ MEASURES = (
         "feedback of the first router of a link, a price or a rate in bit/s, or the state of its queue discipline",
         "at the end of a sample",
         ("links.signal",),
-        "tests/test_measures.py::test_a_signal_is_what_routers_and_queues_tell",
+        "tests/measure/test_measures.py::test_a_signal_is_what_routers_and_queues_tell",
     ),
     Measure(
         "transfers by outcome", "",
@@ -292,7 +292,7 @@ MEASURES = (
         "completion time in an idle network of a sender that fills its path, after the handshake where the law has one",
         "for the size and the path of the transfer",
         ("transfers.ideal_s",),
-        "tests/test_ideal_times.py::test_a_packet_alone_takes_its_ideal_time",
+        "tests/measure/test_ideal_times.py::test_a_packet_alone_takes_its_ideal_time",
     ),
     Measure(
         "slowdown", "",
@@ -307,7 +307,7 @@ MEASURES = (
         "runs without a value are counted as missing",
         "over the distinct runs of a point: runs with equal results count once",
         ("study.half",),
-        "tests/test_study.py::test_intervals_cover_the_mean_as_often_as_they_say",
+        "tests/study/test_study.py::test_intervals_cover_the_mean_as_often_as_they_say",
     ),
     Measure(
         "retransmitted packets", "packets",
