@@ -6,9 +6,9 @@ use std::process::Command;
 use serde_json::Value;
 
 #[test]
-fn a_quick_bench_has_every_row_and_leaves_nothing() {
-    needs_full!("a_quick_bench_has_every_row_and_leaves_nothing");
-    needs_root!("a_quick_bench_has_every_row_and_leaves_nothing");
+fn a_quick_bench_has_every_row_and_leaves_no_files() {
+    needs_full!("a_quick_bench_has_every_row_and_leaves_no_files");
+    needs_root!("a_quick_bench_has_every_row_and_leaves_no_files");
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-benches"));
     let child = command
         .args(["--quick", "--json"])

@@ -40,7 +40,7 @@ def measured(result, since):
     st.sampled_from(["printed", "full"]),
     st.sampled_from([(0.95, 0.005), (0.7, 0.05), (0.98, None), (None, 0.02)]),
 )
-def test_abs_does_what_theory_does(loads, damping, training, gradient, targets):
+def test_abs_agrees_with_theory(loads, damping, training, gradient, targets):
     utilisation, loss = targets
     words = {"damping": damping, "training": training, "gradient": gradient}
     algorithm = BufferAlgorithm("abs", CAPACITY, {"utilisation": utilisation or 0, "loss": loss or 0, **words})
@@ -55,14 +55,14 @@ def test_abs_does_what_theory_does(loads, damping, training, gradient, targets):
 
 
 @given(st.integers(0, FULL), st.floats(1, 1000), st.floats(0.1, 0.99))
-def test_adaptive_drop_tail_does_what_theory_does(sent, gain, target):
+def test_adaptive_drop_tail_agrees_with_theory(sent, gain, target):
     algorithm = BufferAlgorithm("adt", CAPACITY, {"utilisation": target, "gain": gain})
     wanted = buffers.adaptive_drop_tail(100.0, sent / FULL, target, gain)
     assert algorithm.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
 
 
 # **Invariant** (Laws): buffer rules and buffer-sizing algorithms of the engine agree with those of theory. With
-# `test_abs_does_what_theory_does`, `test_adaptive_drop_tail_does_what_theory_does`.
+# `test_abs_agrees_with_theory`, `test_adaptive_drop_tail_agrees_with_theory`.
 @pytest.mark.parametrize("flows", [2, 16, 1024])
 def test_rules_are_those_of_theory(flows):
     harmonic = buffers.harmonic_rtt(0.03, 0.03 + 0.002 * flows)
@@ -125,7 +125,7 @@ def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("flows", "first", "within"), [(16, 1600, 0.5), (16, 16, 0.15), (2, 250, 0.15), (2, 2, 0.15)])
-def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows, first, within, seed):
+def test_buffers_ten_times_too_large_or_small_reach_their_target_in_time(flows, first, within, seed):
     """The loss target limits many flows, and the utilisation target limits two flows.
 
     Over seeds 1 to 16, the loss rate is 1.99 to 2.02 %, and the utilisation is 97.97 to 98.05 %. The buffer after 80 s
@@ -168,13 +168,13 @@ def test_abs_in_logarithms_meets_the_target_of_utilisation(initial):
 
 
 @pytest.mark.parametrize("others", [{"loss": 0.001}, {"loss": 0, "utilisation": 0}])
-def test_a_target_of_delay_goes_before_the_others(others):
+def test_a_delay_target_has_precedence(others):
     result = bottleneck({"abs_log": {"delay": "20 ms", **others}}, "200 s").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
     assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
 
 
-def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
+def test_a_delay_target_is_met_by_unresponsive_traffic():
     algorithm = {"abs_log": {"utilisation": 0, "loss": 0, "delay": "20 ms", "initial": "1000 packets"}}
     scenario = Scenario("deaf", "120 s", sample="1 s")
     scenario.link("A", "B", "10 Mb/s", "1 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
@@ -183,7 +183,7 @@ def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
     assert 8 * rows["backlog_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.1)
 
 
-def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
+def test_a_delay_target_is_met_if_half_of_the_traffic_is_responsive():
     buffer = {"abs_log": {"utilisation": 0.95, "loss": 0.02, "delay": "50 ms"}}
     result = bottleneck(buffer, "200 s").flow("y", {"cbr": {"rate": "10 Mb/s"}}, "A", "B", packet="1500 B").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
@@ -193,7 +193,7 @@ def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
 # **Invariant** (Laws): each change of the loss buffer of `abs_log` equals the accumulated error of its target. This
 # holds between the bounds of the buffer, after the initial gain has decayed.
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))
-def test_the_buffer_moves_by_exactly_what_was_missed(loads):
+def test_the_buffer_changes_by_the_accumulated_error_of_its_target(loads):
     """Conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase, bounds not reached."""
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     words = {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets", "largest": "1000000 packets"}
@@ -219,7 +219,7 @@ def test_an_idle_port_keeps_its_buffer():
 
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
-def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
+def test_idle_time_counts_for_one_step_at_most(loss, drops):
     """After idle time of any length, a line that is full without drops, as with BBR, shrinks its buffer equally fast.
 
     The longest sawtooth is shorter than a step here, so it does not extend the limit.
@@ -282,7 +282,7 @@ def test_a_bad_buffer_gets_one_line(buffer, says):
     assert "\n" not in str(caught.value)
 
 
-def test_a_rule_asks_for_what_it_cannot_know():
+def test_a_rule_requires_a_number_of_flows():
     scenario = bottleneck({"stanford": {}}).set("flow.x.arrivals", {"poisson": "1 /s"}).set("flow.x.count", None)
     with pytest.raises(ScenarioError, match="flows"):
         scenario.resolve()
@@ -330,7 +330,7 @@ def test_a_bad_memory_gets_one_line(change, says):
 
 
 @pytest.mark.parametrize("initial", [20, 2000])
-def test_abs_in_logarithms_bears_long_sawteeth(initial):
+def test_abs_log_tolerates_long_sawteeth(initial):
     """One flow over a BDP of 83 packets: a sawtooth lasts many round trips, and idle time follows a single drop."""
     algorithm = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
     scenario = Scenario("long", "1500 s", sample="1 s")

@@ -89,7 +89,7 @@ def asked(folder, *words, text=None):
     return done, found, {row["name"]: row for row in found["rows"]}
 
 
-def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
+def test_every_candidate_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
     done, found, rows = asked(tmp_path, "--seeds", "2")
     assert list(rows) == NAMES
     assert found["complete"]
@@ -105,7 +105,7 @@ def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
     assert "seeds 1 to 2" in done.stdout
 
 
-def test_the_picture_has_every_way(tmp_path):
+def test_the_picture_has_every_candidate(tmp_path):
     wanted = question(scenario("4 s"), Targets(0.9, 0.05))
     with Workers(2, lambda _done, _of: None) as runs:
         rows = list(compared(wanted, runs))
@@ -134,7 +134,7 @@ def test_the_best_buffer_meets_its_targets_and_half_of_it_does_not(tmp_path):
     assert half.used.loss > 0.02 or half.used.utilisation < 0.95
 
 
-def test_it_ends_with_what_to_type(tmp_path):
+def test_the_output_ends_with_commands_to_type(tmp_path):
     done, found, rows = asked(tmp_path, "--set", "duration=100 s")
     choice = found["chosen"]
     assert choice["name"] in BUFFER_ALGORITHMS
@@ -179,13 +179,13 @@ def test_a_fixed_size_replaces_the_root_queue_and_says_so(packets, limit):
 
 @pytest.mark.parametrize("largest", [5, 5000, USUAL, 20_000])
 @pytest.mark.parametrize("name", BUFFER_ALGORITHMS)
-def test_a_live_algorithm_may_come_to_what_was_tried(name, largest):
+def test_a_live_algorithm_may_reach_the_tried_limit(name, largest):
     wanted = question(scenario(), Targets(0.95, 0.01), largest=largest)
     typed = shlex.split(command(Row(name, wanted.candidates()[name], None), wanted.targets))
     assert typed[typed.index("--max") + 1] == f"{largest} packets"
 
 
-def test_abs_log_hears_the_round_trip_that_is_given_or_else_that_of_the_flows():
+def test_abs_log_uses_the_given_round_trip_or_else_that_of_the_flows():
     slow = scenario().flow("y", "newreno", "A", "B", count=COUNT, packet="1500 B", rtt="600 ms")
     unknown = scenario().flow("y", "newreno", "A", "B", rtt={"uniform": ["10 ms", "90 ms"]})
     given = {"rtt": "70 ms"}
@@ -198,7 +198,7 @@ def test_abs_log_hears_the_round_trip_that_is_given_or_else_that_of_the_flows():
         assert [word for word in typed if word.startswith("rtt=")] == ([f"rtt={rtt}"] if rtt else [])
 
 
-def test_abs_log_that_hears_too_short_a_round_trip_stays_within_its_bound():
+def test_abs_log_with_too_short_a_round_trip_stays_within_its_bound():
     """The bound holds even if the line stays full until the sawtooth ends."""
     heard, true, packet = 0.1, 0.6, 12_000 / 10e6
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
@@ -236,7 +236,7 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
 @pytest.mark.parametrize(
     ("targets", "name", "lacks"), [(Targets(0.9, 0, 0.01), BSCL, "loss"), (Targets(0, 0.05), ADT, "utilisation")]
 )
-def test_what_needs_a_target_that_is_not_given_says_so(targets, name, lacks):
+def test_rules_without_their_target_report_it(targets, name, lacks):
     with Workers(2, lambda _done, _of: None) as runs:
         rows = list(compared(question(scenario("2 s"), targets), runs))
     assert {row.name: row.why for row in rows if row.line is None} == {name: f"needs a target of {lacks}"}
@@ -287,7 +287,7 @@ def test_the_other_direction_of_a_link_keeps_its_buffer():
         assert {item["name"]: item["buffer"] for item in after} == {link: "7 packets", other: before[other]}
 
 
-def test_a_target_of_delay_goes_before_a_loss_that_would_need_more():
+def test_a_delay_target_has_precedence_over_a_loss_target():
     targets = Targets(0.0, 0.001, 0.01)
     best = best_fixed(scenario(), LINK, targets, run)
     assert best.used.wait <= 0.01 < best.used.loss * 10
@@ -315,7 +315,7 @@ def line(name, packets, loss):
         ({OURS: (120, 0.03), BEST: (49, 0.03)}, None),
     ],
 )
-def test_the_choice_is_the_smallest_that_meets_the_targets_and_needs_to_know_least(losses, name):
+def test_the_choice_is_the_smallest_buffer_that_meets_the_targets_with_the_fewest_inputs(losses, name):
     choice = chosen([line(key, *values) for key, values in losses.items()], Targets(0.98, 0.02))
     assert (choice and choice.name) == name
 
@@ -328,7 +328,7 @@ def test_the_choice_is_the_smallest_that_meets_the_targets_and_needs_to_know_lea
         ({OURS: 0.033, WRITTEN: 0.02201}, "Nothing meets the targets; the buffer as written comes closest, with 1.01 "),
     ],
 )
-def test_where_nothing_is_chosen_it_says_what_comes_closest_by_what_is_judged(losses, said):
+def test_without_a_choice_the_closest_candidate_is_named(losses, said):
     wanted = question(scenario(), Targets(0.98, 0.02), largest=50)
     rows = [line(name, 50, loss) for name, loss in losses.items()]
     assert chosen(rows, wanted.targets) is None
@@ -336,7 +336,7 @@ def test_where_nothing_is_chosen_it_says_what_comes_closest_by_what_is_judged(lo
     assert only.startswith(said)
 
 
-def test_a_target_of_use_is_judged_with_a_point_less():
+def test_a_utilisation_target_allows_one_percentage_point_less():
     targets = Targets(0.98)
     for used_share, times in ((0.9701, 0.0299 / 0.03), (0.9699, 0.0301 / 0.03), (0.94, 2.0)):
         used = Use(used_share, 0.0, 1.0, 1.0, 0.0)

@@ -49,13 +49,13 @@ def test_the_best_fixed_buffer_meets_its_targets_and_a_smaller_one_does_not():
     assert smaller.miss > 0
 
 
-def test_targets_that_nothing_meets_get_what_misses_them_least():
+def test_unreachable_targets_get_the_closest_candidate():
     network_of_one = single_bottleneck(10, "1 packet", 40).flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
     best = best_fixed(network_of_one, LINK, Targets(0.9, 0.1), run)
     assert best.miss == pytest.approx(0.5 / 0.1 - 1, rel=0.1)
 
 
-def test_comparing_leaves_the_scenario_alone():
+def test_comparing_does_not_change_the_scenario():
     scenario = network(duration=40.0)
     lines = compare(scenario, LINK, Targets(0.98, 0.02), candidates(Targets(0.98, 0.02)), run)
     assert scenario.raw["link"][0]["buffer"] == "50 packets"
@@ -150,7 +150,7 @@ def test_a_bad_option_is_refused(words, capsys):
     assert capsys.readouterr().err.splitlines()[-1].startswith("python -m experiments.buffer_tables: error: argument ")
 
 
-def test_table_one_says_what_rem_does(capsys):
+def test_table_one_prints_results_of_rem(capsys):
     assert buffer_tables.main(["--table", "I", "--seeds", "1"]) == 0
     rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("| 10")]
     assert [row[1:3] for row in rows][::7] == [[" 100 ", " Reno "], [" 10 ", " Reno "]]

@@ -47,7 +47,7 @@ def test_every_discipline_of_the_registry_is_compared():
     assert codel.call < tail.call / 2
 
 
-def test_without_load_packets_wait_for_nothing_and_a_call_has_the_round_trip_of_the_wire():
+def test_without_load_a_call_has_the_round_trip_of_the_wire():
     result = line(upload=False).run()
     assert small_flows(line(upload=False), LINK, result) == ["call"]
     found = felt(result, LINK, ["call"])
@@ -73,7 +73,7 @@ def test_a_discipline_is_set_in_one_direction():
     assert "queue" not in before.raw["link"][0]
 
 
-def test_what_has_a_rate_shapes_to_a_little_less_than_the_line():
+def test_disciplines_with_a_shaper_are_set_to_95_per_cent_of_the_line():
     for queue in disciplines(CAPACITY).values():
         if isinstance(queue, dict):
             assert list(queue.values()) == [{"rate": "9500000 b/s"}]
@@ -117,7 +117,7 @@ def test_settings_of_openwrt_are_lines_of_uci():
 @pytest.mark.needs("root")
 @pytest.mark.real_time
 @pytest.mark.parametrize("capacity", [300e3, 9.99e6, 940e6])
-def test_tc_takes_the_commands(capacity):
+def test_tc_accepts_the_commands(capacity):
     """Each command runs in a network namespace. If the kernel lacks the discipline, tc has still parsed the line."""
     lacking = set()
     for one in tc(capacity):
@@ -135,5 +135,5 @@ def test_tc_takes_the_commands(capacity):
         lack("qdisc", f"this kernel has no {', '.join(sorted(lacking))}; tc read their lines")
 
 
-def test_commands_have_both_ways():
+def test_commands_with_two_rates_end_with_openwrt_sqm():
     assert [one.name for one in commands(10e6, 50e6)][-1] == "OpenWrt SQM"

@@ -136,7 +136,7 @@ CALM = 'profile = "paper"\n' + GOOD.replace("jetmax", "cbr")
         (GOOD.replace("jetmax", "cubic"), [], "link R1->R2, buffer: it is unlimited, and cubic of flow x1 fills it"),
     ],
 )
-def test_what_is_hardly_meant_gets_one_line_and_runs(levelflow, tmp_path, text, arguments, line):
+def test_implausible_values_are_warned_of_and_run(levelflow, tmp_path, text, arguments, line):
     (tmp_path / "s.toml").write_text(text)
     done = levelflow("run", "s.toml", "--no-plots", "--out", "r", *arguments)
     assert done.returncode == 0

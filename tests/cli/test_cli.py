@@ -37,7 +37,7 @@ def test_json_is_the_summary_and_nothing_else(process, tmp_path):
     assert Result.load(tmp_path / "here").manifest["seed"] == 3
 
 
-def test_runs_of_different_settings_do_not_meet(process, tmp_path):
+def test_runs_of_different_settings_are_kept_apart(process, tmp_path):
     short = ("run", "two-flows", "--no-plots", "--set", "duration=1 s")
     for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
         done = process(*arguments)
@@ -125,7 +125,7 @@ def test_help_has_a_short_name(levelflow, command):
         ("claims", "id"),
     ],
 )
-def test_list_names_what_there_is(kind, word):
+def test_list_names_every_item(kind, word):
     done = cli.invoke(app, ["list", kind])
     assert done.exit_code == 0
     assert word in done.stdout
@@ -170,7 +170,7 @@ def test_an_unknown_command_is_answered_with_the_nearest():
         (["run", "t1-jetmax", "--seed", "-1"], "'--seed': -1 is not in the range x>=0;"),
     ],
 )
-def test_a_value_of_no_use_is_refused_in_plain_words(process, words, line):
+def test_an_invalid_value_is_rejected_in_plain_words(process, words, line):
     done = process(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"levelflow: invalid value for {line}")

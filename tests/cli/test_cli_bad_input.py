@@ -136,11 +136,11 @@ def test_a_bad_scenario_gets_one_line(name, kind, tmp_path):
         (["run"], "issing argument 'SCENARIO'; see 'levelflow run --help'"),
     ],
 )
-def test_the_command_ends_with_status_2(levelflow, tmp_path, arguments, words):
+def test_the_command_exits_with_status_2(levelflow, tmp_path, arguments, words):
     assert_refused(levelflow(*arguments), tmp_path, words)
 
 
-def test_a_group_without_a_command_says_what_there_is(levelflow):
+def test_a_group_without_a_command_lists_its_commands(levelflow):
     for arguments in ([], ["theory"]):
         done = levelflow(*arguments)
         assert done.returncode == 2

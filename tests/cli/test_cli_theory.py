@@ -66,7 +66,7 @@ def test_tcp_shares_by_its_own_utility_and_others_by_the_one_that_is_asked_for()
     assert paying["residual"] < 1e-9
 
 
-def test_links_come_to_rest_in_order():
+def test_links_settle_in_order():
     answer = ask("bottlenecks", "parking-lot")
     assert answer["order"] == [["C3->C4"], ["C1->C2", "C2->C3"]]
     assert answer["disturbs"] == [["x1", "x2"], ["x1", "x3"]]
@@ -87,7 +87,7 @@ def test_links_come_to_rest_in_order():
         (["bottlenecks", "two-flow"], ["did you mean 'two-flows'?"]),
     ],
 )
-def test_a_question_without_an_answer_gets_one_line(levelflow, tmp_path, arguments, words):
+def test_an_unanswerable_question_gets_one_line(levelflow, tmp_path, arguments, words):
     assert_refused(levelflow("theory", *arguments), tmp_path, *words)
 
 
@@ -139,7 +139,7 @@ def test_every_line_about_stability_can_be_printed():
         assert words in done.stdout
 
 
-def test_of_random_matrices_only_the_scaled_norm_is_safe_and_sharp():
+def test_only_the_scaled_norm_is_safe_and_sharp_on_random_matrices():
     answer = ask("norms", "--count", "500", "--seed", "3")
     assert answer["stable"] + answer["unstable"] == answer["kept"] < answer["drawn"] == 500
     assert all(row["unstable_below_1"] == 0 for row in answer["norms"].values())
@@ -177,7 +177,7 @@ def test_averaging_prices_over_a_round_trip_upsets_a_loop_that_is_stable_without
     assert averaged["roots"][0]["re"] > 0 > plain["roots"][0]["re"]
 
 
-def test_a_fraction_of_ones_own_has_the_margins_of_its_closed_form():
+def test_a_user_defined_fraction_has_its_closed_form_margins():
     answer = ask("nyquist", "--num", "1.5", "--den", "1,0", "--delay", "1")
     assert answer["gain_margin"] == pytest.approx(math.pi / 3)
     assert answer["phase_margin_degrees"] == pytest.approx(math.degrees(math.pi / 2 - 1.5))
@@ -187,7 +187,7 @@ def test_a_fraction_of_ones_own_has_the_margins_of_its_closed_form():
     assert several["stable"]
 
 
-def test_the_floor_of_the_queue_settles_what_the_linear_model_calls_unstable():
+def test_the_floor_of_the_queue_stabilises_linearly_unstable_loops():
     answer = ask("phase", "rcp", "--duration", "400")
     assert (answer["linear"], answer["settles"]) == ("unstable", True)
     assert not ask("phase", "rcp", "--alpha", "1.4", "--beta", "0.8", "--duration", "400")["settles"]
@@ -245,7 +245,7 @@ def test_two_flows_become_equal():
         (["norms", "--count", "20", "--out", "x.doc"], "x.doc: no picture has the ending '.doc'"),
     ],
 )
-def test_what_theory_does_not_cover_gets_one_line(arguments, words, tmp_path, monkeypatch):
+def test_scenarios_without_theory_get_one_line(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = cli.invoke(app, ["theory", *arguments])
     assert isinstance(done.exception, TheoryError), done.output

@@ -99,7 +99,7 @@ def test_ctrl_c_again_while_the_report_is_written(tmp_path, levelflow, monkeypat
     assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
 
 
-def test_no_run_goes_on_behind_the_report_wherever_ctrl_c_comes(tmp_path, levelflow, monkeypatch):
+def test_no_run_continues_while_the_report_is_written(tmp_path, levelflow, monkeypatch):
     ended = []
 
     def measured(claims, **_options):

@@ -45,12 +45,12 @@ def test_a_log_of_any_law_comes_out_the_same(law, levelflow, tmp_path):
     assert sends["span_s"] == pytest.approx(0.6)
 
 
-def test_what_is_not_logged_has_no_log():
+def test_laws_without_logging_have_no_log():
     assert Router("rcp", 1e6).journal is None
     assert Sender("rcp").journal is None
 
 
-def test_the_table_says_what_it_was(levelflow, tmp_path):
+def test_the_table_shows_the_router_and_its_parameters(levelflow, tmp_path):
     (tmp_path / "log").write_bytes(logged()[0].journal)
     done = levelflow("replay", "log")
     assert done.returncode == 0
@@ -59,7 +59,7 @@ def test_the_table_says_what_it_was(levelflow, tmp_path):
     assert "Every header and every state came out as logged." in done.stdout
 
 
-def test_a_difference_ends_with_1_and_both_values(levelflow, tmp_path):
+def test_a_difference_exits_with_1_and_prints_both_values(levelflow, tmp_path):
     log = bytearray(logged()[0].journal)
     log[-1] ^= 1  # of the last digest
     (tmp_path / "log").write_bytes(log)

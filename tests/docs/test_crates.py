@@ -157,7 +157,7 @@ def needs_of(module, texts, plain):
 
 # **Invariant** (Dependencies): the imports between the files of a crate have no cycles. The test lists the exceptions.
 @pytest.mark.parametrize("crate", sorted(path.parent for path in MANIFESTS), ids=lambda path: path.name)
-def test_files_of_a_crate_need_no_circles(crate):
+def test_imports_within_a_crate_have_no_cycles(crate):
     found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}
     assert found == {group for group in CIRCLES if next(iter(group)).startswith(f"{crate.name}::")}
 

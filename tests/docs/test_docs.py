@@ -145,7 +145,7 @@ def test_pages_of_laws_name_claims_that_exist():
 
 
 @pytest.mark.parametrize(("table", "listing"), [("link", library.buffers), ("flow", library.traffic)])
-def test_what_levelflow_list_shows_is_allowed(table, listing):
+def test_names_in_levelflow_list_are_accepted(table, listing):
     for shown, *_ in listing()[2]:
         scenario = Scenario("shown", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
         scenario.flow("x", "rcp", "R1", "R2").raw[table][0].update(tomllib.loads(f"keys = {{ {shown} }}")["keys"])
@@ -309,7 +309,7 @@ def test_nothing_that_git_ignores_is_tracked():
     assert done.stdout == ""
 
 
-def test_what_runs_as_a_program_of_the_checkout_is_one():
+def test_commands_of_tools_and_experiments_in_documents_exist():
     texts = [path.read_text(encoding="utf-8") for path in (CHECKOUT / "Makefile", *CHECKOUT.glob("docs/*/*.md"))]
     named = set(re.findall(r"python -m\s(tools|experiments)\.(\w+)", "".join(texts)))
     files = [*CHECKOUT.glob("tools/*.py"), *CHECKOUT.glob("experiments/*.py")]

@@ -59,7 +59,7 @@ ASKED = (
     *("cli/test_replay", "network/test_wireshark"),
 )
 CHOSEN = (
-    "novel or ranked or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
+    "novel or ranked or each_law or each_picture or links or current or depend or cycles or invariants or guide_names"
 )
 #: Optimising these would take longer than their tests.
 CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")

@@ -60,7 +60,7 @@ def test_a_row_meets_its_targets_with_the_smallest_queue_that_does(used, lost, w
     assert live_buffer.TARGETS.fit(Use(used, lost, 7.0, math.nan, 0.0)) == word
 
 
-def test_queues_begin_ten_times_too_small_and_too_large():
+def test_experiments_start_ten_times_too_small_and_too_large():
     assert SMALL.firsts() == (3, 300)
     assert live_buffer.Phase("", 4, ()).firsts() == (1, 40), "none is smaller than a packet"
 

@@ -30,7 +30,7 @@ def test_the_kernels_reno_fills_the_line(monkeypatch):
     assert 0.2 * linux.ROUND_TRIP_MS < outcome.wait < 2.1 * linux.ROUND_TRIP_MS
 
 
-def test_ranges_are_told_where_runs_differ():
+def test_ranges_are_shown_where_runs_differ():
     here, there = ([linux.Outcome(20.0, jain, 10.0, 0.0) for jain in each] for each in ((0.9, 0.9), (0.8, 1.0)))
     assert linux.row((linux.PAIRS[0], 2, 0.5), here, there) == (
         "| newreno | reno | 2 | 0.5 | 20.00, 20.00, +0% | 0.900, 0.900, +0% (0.900 to 0.900; 0.800 to 1.000) "
@@ -38,11 +38,11 @@ def test_ranges_are_told_where_runs_differ():
     )
 
 
-def test_a_missing_program_is_told():
+def test_a_missing_program_is_reported():
     assert linux.lacks("/no/such/net") == "no levelflow-net at /no/such/net: make net builds it"
 
 
-def test_what_linuxs_cake_came_to_is_read_by_group():
+def test_results_of_linuxs_cake_are_read_per_group():
     """100 s, packets of 1500 B: 2000 and 6000 of the first group, 1000 of the second, which was marked."""
     case = cake.Case("two", 20, (cake.Group("cubic", 2), cake.Group("newreno", ecn=True)))
     text = "2000 30 0\n6000 50 0\n1000 0 20\n0 1000000\n1 3000000\n2 500000\n"
@@ -92,7 +92,7 @@ def test_marks_hold_a_sender_of_cakes_driver_at_two_packets(tmp_path):
 
 
 @pytest.mark.needs("cc")
-def test_code_of_linux_that_does_not_compile_and_a_patch_without_its_text_are_told(tmp_path):
+def test_code_that_does_not_compile_and_stale_patches_are_reported(tmp_path):
     with pytest.raises(RuntimeError, match="does not compile"):
         cake.compiled(linuxs(tmp_path, "nonsense"), tmp_path)
     with pytest.raises(ValueError, match="'sense' is 0 times in"):
@@ -158,7 +158,7 @@ static struct Qdisc_ops cake_qdisc_ops = {
 """
 
 
-def test_what_linuxs_bbr3_came_to_is_read_by_flow(monkeypatch):
+def test_results_of_linuxs_bbr3_are_read_per_flow(monkeypatch):
     """10 s over 10 Mb/s, 1000 packets: 20 dropped, 3 and 1 Mb/s, a queue of 1250 bytes half of the time."""
     monkeypatch.setattr(bbr3, "SECONDS", 40)
     monkeypatch.setattr(bbr3, "FROM_S", 30)

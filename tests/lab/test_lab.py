@@ -65,7 +65,7 @@ def test_the_address_with_its_token_opens_the_page(server):
 # and oversized requests with a one-line message. With `test_other_origins_are_refused`,
 # `test_malformed_and_oversized_requests_are_refused_in_a_line`.
 @pytest.mark.parametrize("token", ["", "x", "../", "%00", "%C3%84"])
-def test_nobody_comes_in_without_the_token(server, token):
+def test_requests_without_the_token_are_rejected(server, token):
     status, content = ask(server, token=token)
     assert status == 404
     assert b"levelflow lab printed" in content
@@ -127,7 +127,7 @@ def test_a_path_with_a_nul_is_no_file(server, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_half_a_request_holds_up_nobody(server):
+def test_an_incomplete_request_blocks_no_other(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
         head = f"POST /{server.token}/theory HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
         slow.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode())
@@ -140,7 +140,7 @@ def test_half_a_request_holds_up_nobody(server):
             slow.recv(1)  # the server still waits
 
 
-def test_theory_answers_or_says_why_not(server):
+def test_theory_prints_a_result_or_a_reason(server):
     status, content = ask(server, "/theory", "POST", T1)
     assert (status, json.loads(content)["stable"]) == (200, True)
     wrong = T1.replace("10 Mb/s", "10 apples")
@@ -149,7 +149,7 @@ def test_theory_answers_or_says_why_not(server):
     assert "no flow listens" in json.loads(ask(server, "/theory", "POST", silent.to_json())[1])["wrong"]
 
 
-def test_what_cannot_be_served_is_one_line(server, tmp_path):
+def test_a_server_without_engine_or_port_fails_with_one_line(server, tmp_path):
     with pytest.raises(lab.LabError, match=r"engine\.wasm is missing; run `make lab`"):
         lab.Server(page=tmp_path)
     with pytest.raises(lab.LabError, match=r"--port \d+: address already in use"):
@@ -271,7 +271,7 @@ def test_a_result_directory_is_read_to_the_bit(measured):
                 assert columns[column] == getattr(result, name)[column].to_list()
 
 
-def test_what_is_no_result_is_one_line(measured, page, tmp_path):
+def test_serving_something_other_than_a_result_fails_with_one_line(measured, page, tmp_path):
     with pytest.raises(lab.LabError, match="not a result directory"):
         lab.Server(page=page, stored=tmp_path)
     flows = pl.read_parquet(measured / "flows.parquet")

@@ -183,7 +183,7 @@ def test_completion_ratio_counts_only_arrivals_that_both_finished():
         completions.afct_ratio(a, completions_of([9.0], [1.0], [1]))
 
 
-def test_sharing_of_the_same_arrivals_takes_all_of_them_and_1_5_round_trips_each():
+def test_processor_sharing_counts_all_arrivals_and_adds_1_5_round_trips():
     """The first flow sends 8 Mb in 1 s alone; from 1 s on, the second has half of the link, until the first ends at 3
     s.
     """
@@ -192,7 +192,7 @@ def test_sharing_of_the_same_arrivals_takes_all_of_them_and_1_5_round_trips_each
     assert completions.afct_ratio_to_sharing(table, 8e6, (0, 1_600_000)) == pytest.approx(3.0 / 2.65)
 
 
-def test_means_know_over_how_many_flows_they_are():
+def test_means_carry_their_number_of_flows():
     table = completions_of(np.arange(30.0), [1.0] * 30, [1_000] * 25 + [500_000] * 5)
     for mean in (
         completions.afct(table, (0, 2_000)),
@@ -205,7 +205,7 @@ def test_means_know_over_how_many_flows_they_are():
     assert completions.afct_ratio(table, table.head(28)).flows == 28
 
 
-def test_a_mean_knows_the_median_and_what_nine_of_ten_flows_lie_between():
+def test_a_mean_carries_the_median_and_the_5th_and_95th_percentiles():
     fct, size = np.arange(1.0, 102.0), [1_000] * 101
     table = completions_of(np.arange(101.0), fct, size)
     assert completions.afct(table).quantiles == pytest.approx((51, 6, 96))

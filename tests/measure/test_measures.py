@@ -318,7 +318,7 @@ def test_fairness_is_that_of_throughputs(scenario):
         assert summary["jain_of_shares"] == pytest.approx(np.sum(shares) ** 2 / len(shares) / np.sum(np.square(shares)))
 
 
-def test_the_law_rate_is_what_the_law_asks_for():
+def test_the_law_rate_is_the_rate_that_the_law_computes():
     """Window over round trip, constant rate, and fair rate of a router."""
     scenario = Scenario("asks", "20 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", buffer="1 BDP", duplex=True)
     scenario.flow("window", {"reno": {"window_limit": 8}}, "A", "B")
@@ -338,7 +338,7 @@ def test_the_law_rate_is_what_the_law_asks_for():
     assert told["proposal_bps"].to_numpy() == pytest.approx(target, rel=0.01)
 
 
-def test_a_signal_is_what_routers_and_queues_tell():
+def test_a_signal_is_the_feedback_of_routers_or_the_share_of_marks():
     """RCP's rate is the share of each flow; RED's mean backlog determines its marks."""
     scenario = Scenario("tells", "30 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", duplex=True)
     scenario.flow("x", "rcp", "A", "B", count=4)

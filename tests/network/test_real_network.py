@@ -20,7 +20,7 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.needs("root")
 @pytest.mark.parametrize(("guide", "block"), [("two-namespaces", "sh"), ("testbed", "bash")])
-def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path, guide, block):
+def test_commands_of_the_guides_compare_a_network_with_its_simulation(tmp_path, guide, block):
     try:
         commands = {"levelflow": LEVELFLOW, "levelflow-net": dataplane.usable()}
     except dataplane.DataPlaneError as error:

@@ -111,7 +111,7 @@ def shim(signalling=0, header=b"", kind=0, flags=0, version=1, length=None):
         (shim(flags=0x80) * 20, "levelflow.chain.refused"),
     ],
 )
-def test_what_nobody_sends_is_pointed_out(payload, says, tmp_path):
+def test_malformed_packets_are_flagged(payload, says, tmp_path):
     write(tmp_path / "x", [payload, shim(3, struct.pack(">ff", 1, 1))])
     assert len(tshark(tmp_path / "x", "-Y", says)) == 1
     assert len(tshark(tmp_path / "x", "-Y", "levelflow")) == 2

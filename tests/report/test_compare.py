@@ -39,7 +39,7 @@ def test_counters_of_a_network_become_the_summary_of_a_simulation(finished, meas
     assert json.loads((measured / "summary.json").read_text()) == finished.summary
 
 
-def test_a_run_beside_itself_differs_in_nothing(finished, measured):
+def test_a_run_compared_with_itself_shows_no_difference(finished, measured):
     both = compare.beside([finished, Result.load(measured)])
     assert both.names == ("simulator", "network")
     for table in (compare.flow_table(both), compare.link_table(both)):
@@ -163,7 +163,7 @@ def test_the_command_prints_tables_and_draws_a_picture(levelflow, finished, meas
 
 
 @pytest.mark.parametrize("second", ["nowhere", "."])
-def test_what_is_no_result_gets_one_line(levelflow, finished, second):
+def test_comparing_something_other_than_a_result_fails_with_one_line(levelflow, finished, second):
     done = levelflow("compare", str(finished.path), second)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1

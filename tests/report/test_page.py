@@ -144,7 +144,7 @@ def test_the_name_of_a_node_stands_where_it_has_no_links():
     assert side["W"] == pytest.approx([0, 1])  # without links, below
 
 
-def test_parts_of_a_network_that_do_not_meet_are_drawn_too():
+def test_disconnected_parts_of_a_network_are_drawn():
     scenario = Scenario("apart", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True)
     scenario.link("C", "D", "1 Mb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
     assert "NaN" not in drawing.drawing(scenario.run()).replace("nan", "NaN")
@@ -222,7 +222,7 @@ document.title = JSON.stringify({
 
 
 @pytest.mark.needs("chromium")
-def test_the_page_says_values_zooms_and_picks(tmp_path, finished, page):
+def test_the_page_shows_values_zooms_and_selects(tmp_path, finished, page):
     (tmp_path / "page.html").write_text(page.replace("</script>", VISIT))
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1200,900", "--dump-dom"]
     command = ["chromium", *options, f"--user-data-dir={tmp_path / 'profile'}", (tmp_path / "page.html").as_uri()]

@@ -130,7 +130,7 @@ def test_a_name_is_drawn_as_it_is_and_without_a_warning(tmp_path, name):
     plots.write(scenario.flow(name, "jetmax", "R1", "R2").run(out=tmp_path / "r"))
 
 
-def test_what_never_happened_has_no_picture(finished):
+def test_a_run_without_drops_has_no_picture_of_losses(finished):
     assert plots.names_of(finished) == ["rates", "queues"]
     axes = plots.draw(finished, "losses").axes[0]
     assert [text.get_text() for text in axes.texts] == ["no queue dropped a packet"]

@@ -106,7 +106,7 @@ def test_rates_that_are_steady_away_from_the_reference_have_not_settled(finished
     assert settling(early) == "no; steady after 100 ms"
 
 
-def test_a_run_comes_to_its_fair_rates(finished):
+def test_a_run_converges_to_its_fair_rates(finished):
     assert finished.summary["reference"] == "max-min fair"
     for flow in finished.summary["flows"]:
         assert flow["share_bps"] == pytest.approx(5e6, rel=0.01)
@@ -146,7 +146,7 @@ def test_the_reference_has_the_name_that_the_tables_show():
     assert "from utility-optimal at worst" in verdict(result.summary)
 
 
-def test_a_link_that_nothing_came_to_has_no_delay():
+def test_a_link_without_arrivals_has_no_delay():
     result = Scenario("idle", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "reno", "A", "B").run()
     assert result.summary["links"][0]["queueing_delay_s"]["count"] > 0
     quiet = Scenario("idle", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True)
@@ -187,7 +187,7 @@ def test_a_change_of_routes_is_an_event_and_the_reference_follows_it():
     assert summary["flows"][0]["share_bps"] > 90e6 / 24
 
 
-def test_applications_are_compared_with_nothing_and_leave_the_rest_to_others():
+def test_applications_have_no_reference_and_leave_the_rest_to_others():
     scenario = Scenario("applications", "12 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True)
     scenario.flow("call", "jetmax", "A", "B", application={"rate": "2 Mb/s"}).flow("x", "jetmax", "A", "B", count=2)
     result = scenario.run()

@@ -24,7 +24,7 @@ def measure(figure):
 
 # **Invariant** (Claims): if the full and the quick tier disagree, the worse verdict counts.
 @pytest.mark.parametrize(("full", "quick", "worse"), [(3, 1, "full"), (1, 3, "quick"), (1, 1, "full"), (3, 4, "full")])
-def test_of_both_tiers_the_worse_verdict_counts(tmp_path, full, quick, worse):
+def test_the_worse_verdict_of_both_tiers_counts(tmp_path, full, quick, worse):
     figure = runner.measure_tiers(load(folder_at(tmp_path, TIERS.format(full, quick))), Runs(1), LAWS)
     record = next(one for one in runner.scorecard([figure]) if one["check"] == 1)
     values = {"full": full, "quick": quick}
@@ -51,7 +51,7 @@ def test_a_figure_without_tiers_is_measured_once(tmp_path):
     assert {record["tier"] for record in runner.scorecard([figure])} == {"full"}
 
 
-def test_what_was_measured_is_kept_until_the_figure_or_the_build_changes(tmp_path):
+def test_measurements_are_kept_until_the_figure_or_the_build_changes(tmp_path):
     folder = folder_at(tmp_path, TIERS.format(3, 1))
     claim = load(folder)
     kept = Figures(tmp_path / "figures", "build", full=True)
@@ -185,7 +185,7 @@ def test_a_directory_that_another_process_measures_into_is_refused(tmp_path, che
     assert [checkout("--out", "out").exit_code for _ in range(2)] == [1, 1]
 
 
-def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):
+def test_a_change_applies_to_all_scenarios_of_a_figure_and_is_reported(tmp_path, checkout, monkeypatch):
     ran = []
 
     def run(self, out, **_options):

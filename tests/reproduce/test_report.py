@@ -214,7 +214,7 @@ def test_each_number_of_a_check_is_drawn_in_its_window_and_derived_ones_are_dash
     assert [text.get_text() for text in axes.texts] == ["one[0]: = 1000, 2000"]
 
 
-def test_a_check_that_is_not_there_cannot_be_drawn():
+def test_an_unknown_check_cannot_be_drawn():
     with pytest.raises(KeyError, match=r"one\[1\]"):
         drawing.draw_expected(Canvas().subplots(), drawn_from(Check("m", "<", 1.0)), "one[1]")
 
@@ -300,7 +300,7 @@ def test_a_screen_reader_finds_words_for_pictures_strips_and_tables():
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in tags if tag == "th")
 
 
-def test_the_other_tier_stands_beside_the_one_that_counts():
+def test_the_other_tier_is_shown_with_the_judged_one():
     quick = outcome("<=", 1.0, 0.5)
     full = replace(quick, verdict="not reproduced", measured=2.5, tier="full", other=quick)
     claim = Claim(Path("papers/paper/figure"), (quick.entry,))

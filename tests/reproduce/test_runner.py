@@ -54,14 +54,14 @@ def test_a_mean_over_few_flows_gets_no_verdict(tmp_path, flows, verdict, note):
         ),
     ],
 )
-def test_what_single_flows_have_stands_beside_their_mean(tmp_path, means, note):
+def test_the_note_of_a_mean_describes_single_flows(tmp_path, means, note):
     text = MEASURE.replace("import Against", "import Against, Seeds")
     text = text.replace("np.float64(0.501)", f"Seeds([OverFlows({means})])")
     figure = measured(folder_at(tmp_path, "from levelflow.measure.completions import OverFlows\n" + text))
     assert figure.outcomes[0].note == note
 
 
-def test_a_plot_that_fails_is_said_to_beside_its_verdicts(tmp_path):
+def test_a_failed_plot_is_reported_with_the_verdicts(tmp_path):
     text = MEASURE + "\n\ndef plot(figure, canvas):\n    raise KeyError('x9')\n"
     kept, failed = measured(folder_at(tmp_path / "kept")), measured(folder_at(tmp_path / "failed", text))
     assert failed.images == ()
@@ -94,14 +94,14 @@ def test_repeats_are_judged_as_seeds_are(tmp_path):
 
 
 @pytest.mark.parametrize(("values", "warns"), [([0.5, 0.5], True), ([0.5, 0.501], False), ([0.5], False)])
-def test_seeds_that_change_nothing_are_said_to(tmp_path, values, warns):
+def test_seeds_without_effect_are_reported(tmp_path, values, warns):
     text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", f"Seeds({values})")
     figure = measured(folder_at(tmp_path, text))
     assert ("all seeds give the same" in figure.outcomes[0].note) is warns
     assert figure.outcomes[0].verdict == "reproduced"
 
 
-def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
+def test_notes_are_recorded_and_change_no_verdict(tmp_path):
     noted = MEASURE.replace("import Against", "import Against, Noted")
     noted = noted.replace("np.int64(3)", "Noted(np.int64(3), 'two with care')").replace(
         "Against(1.0", "Noted(Against(1.0"
@@ -163,7 +163,7 @@ shown_by = ["one[{}]"]
         ('undecidable = "the plot is lost"', "undecidable", "the plot is lost"),
     ],
 )
-def test_an_erratum_counts_as_long_as_what_shows_it_holds(tmp_path, said, verdict, note):
+def test_an_erratum_is_listed_only_if_its_checks_pass(tmp_path, said, verdict, note):
     folder = folder_at(tmp_path)
     text = (folder / "claim.toml").read_text()
     (folder / "claim.toml").write_text(text.replace('reason = "the paper\'s own arithmetic"', said))
@@ -197,7 +197,7 @@ def test_a_revised_check_says_what_was_read_first(tmp_path):
     assert "Read at first as ≤ 0.5: too sharp" in report.page([figure], "build")
 
 
-def test_verdicts_are_counted_by_paper_by_who_says_it_and_by_what_they_stand_on(tmp_path):
+def test_verdicts_are_counted_by_paper_source_and_kind(tmp_path):
     counts = report.counted([measured(folder_at(tmp_path))])
     assert counts["paper"]["all"] == {"reproduced": 2, "not reproduced": 1, "missing": 1}
     assert list(counts["expected"]) == ["printed"]
@@ -342,7 +342,7 @@ def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkou
         ('{"one"', '{} and {"one"', "measure.py: 'one' has no value; allowed: one"),
     ],
 )
-def test_values_whose_names_are_not_those_of_the_checks_are_one_line_and_exit_2(tmp_path, checkout, old, new, says):
+def test_values_without_a_matching_check_get_one_line_and_exit_2(tmp_path, checkout, old, new, says):
     folder_at(tmp_path, MEASURE.replace(old, new))
     result = checkout()
     assert result.exit_code == 2
@@ -351,7 +351,7 @@ def test_values_whose_names_are_not_those_of_the_checks_are_one_line_and_exit_2(
     assert result.stderr.count("\n") == 1
 
 
-def test_an_interruption_keeps_what_was_measured(tmp_path, checkout, monkeypatch):
+def test_an_interruption_keeps_the_measurements(tmp_path, checkout, monkeypatch):
     folder_at(tmp_path)
 
     def interrupted(claims, **_options):

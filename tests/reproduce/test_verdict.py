@@ -47,12 +47,12 @@ numbers = st.floats(-1e9, 1e9)
         ("<=", 2.0, math.inf, 0, 0, False),
     ],
 )
-def test_operators(op, expected, measured, tol_rel, tol_abs, met):
+def test_comparison_operators_respect_tolerances(op, expected, measured, tol_rel, tol_abs, met):
     assert meets(op, expected, measured, tol_rel, tol_abs) is met
 
 
 @pytest.mark.parametrize("op", ["==", "~=", "<=", ">=", "<", ">", "->"])
-def test_nan_meets_nothing(op):
+def test_nan_passes_no_check(op):
     assert not meets(op, 1.0, math.nan, 0.5, 1e9)
 
 
@@ -72,7 +72,7 @@ def test_nan_meets_nothing(op):
         ("<=", 1.0, Seeds([])),
     ],
 )
-def test_values_of_the_wrong_kind_are_no_verdict(op, expected, measured):
+def test_values_of_the_wrong_kind_get_no_verdict(op, expected, measured):
     with pytest.raises((TypeError, ValueError)):
         meets(op, expected, measured)
 

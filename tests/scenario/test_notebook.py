@@ -27,7 +27,7 @@ def test_the_version_is_that_of_the_package():
     assert levelflow.__version__ == version("levelflow")
 
 
-def test_scenarios_that_say_the_same_are_equal(two_flows, tmp_path):
+def test_equivalent_scenarios_are_equal(two_flows, tmp_path):
     (tmp_path / "same.toml").write_text(two_flows.to_toml(), encoding="utf-8")
     other = Scenario.load(tmp_path / "same.toml")
     assert other == two_flows
@@ -72,7 +72,7 @@ def test_numbers_of_numpy_and_paths_are_values(two_flows):
     assert Scenario(Path("two flows"), "1 s").to_toml() == Scenario("two flows", "1 s").to_toml()
 
 
-def test_what_is_no_path_or_no_result_is_one_line(two_flows, tmp_path):
+def test_invalid_paths_and_results_get_one_line(two_flows, tmp_path):
     for call in (lambda: two_flows.set(3, 4), lambda: Result.load(tmp_path)):
         with pytest.raises(ScenarioError) as error:
             call()
@@ -134,7 +134,7 @@ assert "matplotlib.pyplot" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_a_plot_that_there_is_not_is_one_line(finished):
+def test_an_unknown_plot_gets_one_line(finished):
     with pytest.raises(ScenarioError, match=r"^plot: no picture 'rate'; did you mean 'rates'\?$"):
         finished.plot("rate")
 

@@ -106,7 +106,7 @@ def test_the_scenario_that_a_testbed_wrote_goes_with_its_result(tmp_path):
     assert not (folder / "scenario.toml").exists()
 
 
-def test_what_is_no_result_is_refused(tmp_path):
+def test_loading_something_other_than_a_result_is_rejected(tmp_path):
     with pytest.raises(ScenarioError, match="not a result directory"):
         Result.load(tmp_path)
 
@@ -162,7 +162,7 @@ def endless(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_told_to_stop_completes_its_files(endless, number):
+def test_a_stopped_run_completes_its_files(endless, number):
     run, folder = endless
     run.send_signal(number)
     error = run.communicate(timeout=30)[1]
@@ -176,7 +176,7 @@ def test_a_run_that_is_told_to_stop_completes_its_files(endless, number):
 
 
 # **Invariant** (Results): a killed run leaves readable tables and a manifest with the state `partial`. After a signal
-# or Ctrl-C, a run completes its files before it exits. With `test_a_run_that_is_told_to_stop_completes_its_files`.
+# or Ctrl-C, a run completes its files before it exits. With `test_a_stopped_run_completes_its_files`.
 def test_a_run_that_is_killed_leaves_files_that_can_be_read(endless):
     run, folder = endless
     run.kill()

@@ -36,7 +36,7 @@ def test_a_scenario_built_in_code_is_the_one_in_the_file():
     assert built.to_json() == loaded.to_json()
 
 
-def test_what_is_written_as_toml_reads_back_equal(two_flows, tmp_path):
+def test_a_scenario_survives_its_toml(two_flows, tmp_path):
     file = tmp_path / "s.toml"
     file.write_text(two_flows.set("flow.x1.law.jetmax.tau", 0.5).to_toml())
     assert Scenario.load(file).raw == two_flows.raw
@@ -131,7 +131,7 @@ def test_an_error_survives_copies_pickles_and_process_pools():
     assert (type(there), str(there)) == (ScenarioError, str(here.value))
 
 
-def test_each_mistake_of_a_file_is_told_with_its_entry(tmp_path):
+def test_each_mistake_of_a_file_is_reported_with_its_entry(tmp_path):
     file = tmp_path / "bad.toml"
     file.write_text("""
 name = "bad"
@@ -162,7 +162,7 @@ count = "4"
     assert "line 17, flow 2 (c), count" in caught.value.mistakes[-1]
 
 
-def test_each_link_and_then_each_flow_tells_what_is_out_of_range():
+def test_values_out_of_range_are_reported_by_link_then_by_flow():
     scenario = Scenario("bad", "1 s").link("a", "b", "10 Mb/s", "10 ms", loss=2).link("c", "c", "1 Mb/s", "1 ms")
     with pytest.raises(ScenarioError, match=r"link 1 \(a->b\), loss.*\nlink 2 \(c->c\): "):
         scenario.resolve()

@@ -70,7 +70,7 @@ def test_the_engine_sees_the_same_routes_and_round_trips():
         assert trial.step(resolved) == pytest.approx(found.step_s)
 
 
-def test_links_that_have_nothing_to_do_with_each_other_are_one_level():
+def test_independent_links_have_one_level():
     links = tuple(Link((i, i + 1), 10.0 + i, 1.0) for i in range(5))
     apart = Network(links, tuple(Flow((i, i + 1)) for i in range(5)))
     assert apart.rates_and_levels == ([10.0, 11.0, 12.0, 13.0, 14.0], 1)
@@ -92,7 +92,7 @@ def test_intervals_are_those_of_their_definitions():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_level_settles_where_bottlenecks_hang_on_each_other(seed):
+def test_level_converges_with_dependent_bottlenecks(seed):
     record = benchmark.run(("level", "chain", seed, ()), lambda _: None)
     assert record.outcome.settles
     assert record.outcome.worst < 0.02
@@ -185,7 +185,7 @@ def test_a_search_is_the_same_for_a_seed():
     assert both[0].known == both[1].known
 
 
-def test_failures_have_their_kind():
+def test_failures_are_classified():
     settled = trial.Outcome("max-min fair", 0.1, settling_s=1.0, worst=0.04, distance=0.01, drops=3)
     assert [trial.failure(law, settled) for law in ("jetmax", "level", "rcp")] == ["drops", "drops", None]
     assert trial.failure("jetmax", replace(settled, drops=0)) is None
@@ -224,7 +224,7 @@ def test_a_network_of_the_benchmark_is_shrunk():
     assert all(flow.start_s == 0 and flow.stop_s is None for flow in least.flows)
 
 
-def test_a_run_that_sends_many_times_what_it_should_is_stopped():
+def test_a_run_that_sends_many_times_its_share_is_stopped():
     _, found = families.network("line", 0)
     outcome = trial.attempt(found.scenario("n", "kelly", 1), 0.0)
     assert outcome.runaway
@@ -260,7 +260,7 @@ def test_a_change_is_a_run_of_its_own(tmp_path):
     assert first["outcome"] != second["outcome"]
 
 
-def test_ctrl_c_keeps_what_was_found(tmp_path, monkeypatch):
+def test_ctrl_c_keeps_the_results(tmp_path, monkeypatch):
     made = []
 
     def trial_of(law, seed):

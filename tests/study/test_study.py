@@ -114,7 +114,7 @@ def test_differences_on_common_random_numbers_are_narrower(tmp_path):
     assert difference.half < np.hypot(*halves)
 
 
-def test_a_run_that_cannot_be_is_listed(tmp_path):
+def test_an_impossible_run_is_listed(tmp_path):
     both = [{"path": "flow.1.start", "values": ["0 s"]}, {"path": "link.1.delay", "values": ["5 ms"]}]
     asked = study(1, axis=[SHORT, *both])
     asked.plan.design.axes[2].changes[0]["link.1.delay"] = "no delay"
@@ -180,7 +180,7 @@ def test_bad_input_is_one_line_and_exit_2(text, tmp_path, levelflow):
     assert not (tmp_path / "results").exists()
 
 
-def test_all_mistakes_of_a_study_are_told_each_with_its_line(tmp_path, levelflow):
+def test_all_mistakes_of_a_study_are_reported_each_with_its_line(tmp_path, levelflow):
     mistakes = {
         "[study]": None,
         'scenario = "web-search"': None,
@@ -228,7 +228,7 @@ def axis(path, values):
 STUDY = '[study]\nscenario = "pair"'
 
 
-def test_an_axis_is_not_blamed_for_another_one(tmp_path, levelflow):
+def test_a_mistake_is_attributed_to_its_own_axis(tmp_path, levelflow):
     axes = axis("flow.*.lw", ["rcp"]), axis("duration", ["1 kg"]), axis("seed", [1, 2])
     first, second = refusal(tmp_path, levelflow, STUDY, *axes)
     assert first.startswith("line 3, axis 1: ")
@@ -237,7 +237,7 @@ def test_an_axis_is_not_blamed_for_another_one(tmp_path, levelflow):
     assert "kg" in second
 
 
-def test_mistakes_of_the_scenario_are_its_own(tmp_path, levelflow):
+def test_mistakes_of_the_scenario_name_no_axis(tmp_path, levelflow):
     (tmp_path / "own.toml").write_text('duration = "1 kg"', encoding="utf-8")
     study = '[study]\nscenario = "own.toml"', axis("seed", [1, 2]), axis("sample", ["1 s"])
     [*told] = refusal(tmp_path, levelflow, *study)
@@ -276,7 +276,7 @@ def test_mistakes_of_any_kind_are_reported_with_their_lines(lines, mistakes, tmp
     assert all(any(one.startswith(mistake) for one in told) for mistake in mistakes), told
 
 
-def test_a_scheduler_that_is_none_is_refused(tmp_path):
+def test_an_invalid_scheduler_is_rejected(tmp_path):
     with pytest.raises(ScenarioError, match="needs processes, threads, or"):
         study(1).run(tmp_path / "a", scheduler="slurm")
 
@@ -329,7 +329,7 @@ def test_a_run_whose_process_dies_is_tried_again(tmp_path, monkeypatch):
     assert found.table.height == 4
 
 
-def test_on_a_link_that_changes_shares_and_times_are_of_its_capacity_then(tmp_path):
+def test_shares_and_times_use_the_capacity_at_that_time(tmp_path):
     down = {"path": "link.1.changes", "values": [[{"at": "1 s", "capacity": "2 Mb/s"}]]}
     tables = {"study": {"scenario": "two-flows"}, "axis": [down, {"path": "duration", "values": ["10 s"]}]}
     found = Study(tables | {"measure": {"warm_up": "50 %"}}).run(tmp_path, cache=False).rows
@@ -339,7 +339,7 @@ def test_on_a_link_that_changes_shares_and_times_are_of_its_capacity_then(tmp_pa
     assert metrics["queue_p50_ms"] <= metrics["queue_p99_ms"] <= metrics["queue_max_ms"]
 
 
-def test_scenarios_and_sets_are_axes(tmp_path):
+def test_scenarios_and_set_options_are_axes(tmp_path):
     both = {"name": "line", "set": [{"link.1.delay": "1 ms", "duration": "1 s"}, {"link.1.delay": "9 ms"}]}
     tables = {"study": {"scenario": ["pair", "two-flows"]}, "axis": [both, {"path": "duration", "values": ["2 s"]}]}
     table = Study(tables).run(tmp_path / "a").table
@@ -386,7 +386,7 @@ def test_a_map_has_a_cell_for_each_pair_of_values(tmp_path):
     assert cells[0, 0] == pytest.approx(first / 1e6)
 
 
-def test_studies_that_come_along_print_differences_and_draw(tmp_path, levelflow):
+def test_included_studies_print_differences_and_draw(tmp_path, levelflow):
     (tmp_path / "mine.toml").write_text(
         library.study("backbone").read_text(encoding="utf-8") + '[[axis]]\npath = "duration"\nvalues = ["2 s"]\n',
         encoding="utf-8",

@@ -45,7 +45,7 @@ def test_numbers_out_of_range_are_refused_in_one_line(line, attempt):
 @given(
     st.lists(NUMBERS, min_size=1, max_size=4), NUMBERS.filter(np.isfinite), NUMBERS.filter(np.isfinite), st.booleans()
 )
-def test_what_is_returned_lies_in_the_range_and_what_is_refused_does_not(values, low, high, closed):
+def test_values_are_accepted_exactly_if_they_lie_in_the_range(values, low, high, closed):
     inside = [np.isfinite(x) and (low <= x if closed else low < x) and x <= high for x in values]
     try:
         assert checked.read_each("x", values, len(values), low, high, closed=closed).tolist() == values
@@ -59,7 +59,7 @@ def test_one_number_is_for_all():
     assert checked.read_each("x", [], 0).size == 0
 
 
-def test_what_is_read_is_a_copy():
+def test_values_that_are_read_are_copies():
     given = np.ones(2)
     checked.read_numbers("x", given)[0] = 5.0
     checked.read_each("x", given, 2)[0] = 5.0

@@ -84,7 +84,7 @@ def test_an_entry_of_several_flows_is_as_many_flows(law, seed):
 
 @SOME
 @given(SEEDS)
-def test_jetmax_stays(seed):
+def test_jetmax_stays_at_equilibrium(seed):
     random, routes, targets = drawn(seed)
     found = jetmax.equilibrium(routes, targets)
     assert found.rates == pytest.approx(maxmin(routes, targets))
@@ -97,7 +97,7 @@ def test_jetmax_stays(seed):
 
 @SOME
 @given(SEEDS)
-def test_emkc_and_kelly_stay(seed):
+def test_emkc_and_kelly_stay_at_equilibrium(seed):
     random, routes, capacities = drawn(seed)
     network = scattered(routes, capacities.size, 4, random)
     alpha, beta = random.uniform(0.1, 3, len(routes)), 0.5
@@ -110,7 +110,7 @@ def test_emkc_and_kelly_stay(seed):
 
 @SOME
 @given(SEEDS)
-def test_emkc_avq_stays(seed):
+def test_emkc_avq_stays_at_equilibrium(seed):
     random, routes, targets = drawn(seed, 10)
     alpha = random.uniform(0.01, 0.1)
     found = emkc_avq.equilibrium(routes, targets, alpha_over_beta=alpha / 0.5)
@@ -122,7 +122,7 @@ def test_emkc_avq_stays(seed):
 
 @SOME
 @given(SEEDS)
-def test_maxnet_xcp_and_users_of_ks_do_not_move(seed):
+def test_maxnet_xcp_and_users_of_ks_stay_at_equilibrium(seed):
     random, routes, capacities = drawn(seed)
     capacities = capacities * 1e6
     found = maxnet.equilibrium(routes, capacities, mu=0.9)
@@ -195,7 +195,7 @@ def test_the_rest_point_of_a_scenario_is_proven(law):
         lambda: jetmax.equilibrium([[0]], [1.0], survival=0),
     ],
 )
-def test_what_cannot_rest_is_refused(ask):
+def test_equilibria_of_invalid_input_are_rejected(ask):
     with pytest.raises(TheoryError) as refused:
         ask()
     assert "\n" not in str(refused.value)

@@ -139,7 +139,7 @@ def single():
 
 
 # **Invariant** (Theory): predictions for scenarios agree with the simulator. With
-# `test_rates_come_to_rest_where_they_should`.
+# `test_rates_converge_to_their_equilibrium`.
 @pytest.mark.full
 def test_verdicts_are_those_of_the_simulator(single):
     differ = [case for case, (found, swung, _) in single.items() if found.stable != (swung < SWING)]
@@ -181,7 +181,7 @@ def distance(built):
     return float(np.abs(rates / predicted.rates - 1).max())
 
 
-def test_rates_come_to_rest_where_they_should():
+def test_rates_converge_to_their_equilibrium():
     cases = [(law, seed) for law, count in NETWORKS.items() for seed in range(count if FULL else count // 6)]
     found = side_by_side(distance, [network(*case) for case in cases])
     far = {case: away for case, away in zip(cases, found, strict=True) if away > NEAR}

@@ -88,7 +88,7 @@ def test_optimal_rates_and_prices_prove_each_other(seed, penalty):
 
 @examples(100)
 @given(SEEDS)
-def test_so_do_those_of_users_who_may_want_nothing_or_no_more(seed):
+def test_optimal_rates_of_users_with_zero_or_bounded_demand_are_proven(seed):
     case = Case(seed)
     ends, enough, height = case.random.random(case.flows) < 0.5, case.each(-1, 2), case.each(-1, 1)
 
@@ -157,7 +157,7 @@ def test_a_verdict_on_delays_carries_a_root_and_the_recursion_agrees(seed):
 
 
 @pytest.mark.parametrize("flows", [20, 60, 200])
-def test_so_does_one_on_many_flows(flows):
+def test_a_verdict_on_many_flows_carries_a_root(flows):
     random = np.random.default_rng(flows)
     for spread in (0.5, 1.5):
         matrix = random.normal(size=(flows, flows)) * spread / np.sqrt(flows)
@@ -169,7 +169,7 @@ def test_so_does_one_on_many_flows(flows):
 
 @examples(60)
 @given(SEEDS)
-def test_what_delays_break_is_proven_by_such_delays(seed):
+def test_instability_under_delays_is_proven_by_such_delays(seed):
     random = np.random.default_rng(seed)
     size = int(random.integers(2, 5))
     matrix = random.normal(size=(size, size)) * random.uniform(0.3, 1.0) / np.sqrt(size)
@@ -210,7 +210,7 @@ def test_the_nyquist_curve_counts_the_roots_that_are_found(seed):
 
 @examples(200)
 @given(SEEDS)
-def test_each_law_rests_where_its_equation_does(seed):
+def test_each_law_has_the_equilibrium_of_its_equation(seed):
     case = Case(seed)
     routes, capacities, ratio = case.routes, case.capacities, case.each(-4, 2)
 

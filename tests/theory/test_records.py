@@ -17,7 +17,7 @@ def test_each_file_is_that_of_a_registered_law():
 
 
 # **Invariant** (Theory): each registered law has each capability or a reason for its absence. For a law without a file,
-# theory prints one line. With `test_of_a_law_without_a_file_theory_says_so_in_one_line`.
+# theory prints one line. With `test_theory_of_a_law_without_a_file_is_one_line`.
 @pytest.mark.parametrize("law", REGISTERED)
 def test_each_law_has_each_capability_or_a_reason(law):
     for name in CAPABILITIES:
@@ -36,17 +36,17 @@ def test_each_law_has_each_capability_or_a_reason(law):
             assert need(law, name) is found
 
 
-def test_what_has_an_equilibrium_is_compared_with_it():
+def test_laws_with_an_equilibrium_are_compared_with_it():
     assert supporting("equilibrium").keys() == supporting("in_scenario").keys() == supporting("reference").keys()
 
 
-def test_of_a_law_without_a_file_theory_says_so_in_one_line():
+def test_theory_of_a_law_without_a_file_is_one_line():
     for name, words in CAPABILITIES.items():
         with pytest.raises(TheoryError, match=f"newlaw has no {words}: theory has no record of newlaw; needs one of"):
             need("newlaw", name)
 
 
-def test_the_command_lists_each_law_and_says_why_not(levelflow):
+def test_the_command_lists_each_law_with_capabilities_or_reasons(levelflow):
     for law in LAWS:
         assert law in levelflow("theory", "laws").stdout
     assert "delays do not matter" in " ".join(levelflow("theory", "laws", "emkc").stdout.split())

@@ -34,7 +34,7 @@ def rates(scenario, *active, name):
 
 
 @pytest.mark.parametrize("law", ["jetmax", "emkc", "rcp", "maxnet", "xcp"])
-def test_laws_that_listen_to_the_tightest_router_are_max_min_fair_in_what_it_aims_at(law):
+def test_laws_that_follow_the_tightest_router_are_max_min_fair_in_its_target(law):
     scenario = parking_lot(law, "30 Mb/s", "10 Mb/s")
     first, second = (scenario.resolve()["links"][number]["target_bps"] for number in (0, 2))
     assert rates(scenario, name=MAX_MIN) == pytest.approx([second / 2, first - second / 2, second / 2])
@@ -49,7 +49,7 @@ def test_maxnet_shares_by_the_demand_at_price_zero():
     assert rates(scenario, name=MAX_MIN) == pytest.approx([2e6, 6e6])
 
 
-def test_what_does_not_listen_takes_its_rate_first():
+def test_unresponsive_flows_get_their_rate_first():
     scenario = network("10 Mb/s", "10 Mb/s").flow("noise", {"cbr": {"rate": "2 Mb/s"}}, "A", "B", count=2)
     scenario.flow("x", "rcp", "A", "C").flow("y", "rcp", "A", "C")
     assert rates(scenario, 2, 1, 1, name=MAX_MIN) == [None, 3e6, 3e6]
@@ -106,7 +106,7 @@ def test_kunniyur_and_srikants_users_meet_their_first_order_condition():
     assert dear.round(2).tolist() == [16.56, 139.69, 61.57]  # the paper's, for hard capacities
 
 
-def test_windows_that_do_not_know_their_delay_favour_short_ones():
+def test_windows_that_ignore_their_delay_favour_short_ones():
     # Kunniyur and Srikant, remark 3: if the round trips of two TCP users differ by a factor of 2, their rates do, too.
     scenario = network("9 Mb/s").law("ks", delay=1.0, utility="power", nu=1.0, beta=1e4)
     scenario.flow("near", "ks", "A", "B", rtt="40 ms").flow("far", "ks", "A", "B", rtt="80 ms")

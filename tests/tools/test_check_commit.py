@@ -22,7 +22,7 @@ from tools.check_commit import complaints
         f"Add a link\n\nhttps://{'x' * 100}\n",
     ],
 )
-def test_orders_pass(message):
+def test_imperative_subjects_pass(message):
     assert list(complaints(message)) == []
 
 

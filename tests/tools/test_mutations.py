@@ -89,7 +89,7 @@ def test_a_mistake_in_the_table_is_named(row, problem):
         mutations._mutation(row)
 
 
-def test_a_check_turns_if_its_verdict_is_worse():
+def test_a_check_detects_a_change_by_a_worse_verdict():
     before = {"a[0]": "reproduced", "a[1]": "not reproduced", "a[2]": "corrected", "a[3]": "reproduced"}
     after = {"a[0]": "corrected", "a[1]": "reproduced", "a[2]": "corrected", "a[3]": "missing"}
     assert mutations.turned(before, after) == ["a[0]: reproduced -> corrected", "a[3]: reproduced -> missing"]
@@ -103,7 +103,7 @@ def test_a_check_without_a_value_judges_nothing():
     assert mutations.unjudged(before, after) == ["a[0]", "a[1]"]
 
 
-def test_what_turns_a_check_is_noticed_and_what_does_not_survives(tmp_path):
+def test_a_change_is_detected_only_if_a_verdict_changes(tmp_path):
     tree = Measured(tmp_path)
     assert outcomes(tree, [PRICE, GAIN]) == {
         "price": Outcome(["fig[0]: reproduced -> not reproduced"]),
@@ -147,7 +147,7 @@ def test_after_a_figure_without_verdicts_the_next_may_notice(tmp_path):
     assert found.failed == "fig takes more than 80 s"
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     tree = Measured(tmp_path, interrupted_at=3)  # unchanged, PRICE, GAIN
     with pytest.raises(KeyboardInterrupt):
         outcomes(tree, [PRICE, GAIN])
@@ -171,9 +171,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
         ("b", Outcome(["a"]), 1),
     ],
 )
-def test_what_no_check_notices_fails_unless_it_is_open_and_what_is_open_must_not_be(
-    monkeypatch, open_, outcome, status
-):
+def test_undetected_changes_must_be_listed_as_open_and_detected_ones_must_not(monkeypatch, open_, outcome, status):
     monkeypatch.setattr(mutations, "run", lambda table, *_: [(replace(table[0], open=open_), outcome)])
     assert mutations.main([]) == status
 
@@ -186,7 +184,7 @@ def test_changes_are_counted_as_noticed_survivors_and_failures(monkeypatch, caps
     assert last == "4 changes: 1 noticed, 1 survive, 0 of them open, 2 fail"
 
 
-def test_a_row_says_what_turned_or_what_is_missing():
+def test_a_row_names_the_changed_verdicts_or_the_failure():
     assert "**survives** |" in mutations.row(GAIN, Outcome([]))
     assert "**survives**; open: no figure |" in mutations.row(replace(GAIN, open="no figure"), Outcome([]))
     assert "**fails**: slow |" in mutations.row(GAIN, Outcome([], "slow"))
@@ -208,7 +206,7 @@ def test_the_copy_is_the_working_tree_and_keeps_the_times_of_files(tmp_path):
     assert (tree.root / "Cargo.toml").read_bytes() == (CHECKOUT / "Cargo.toml").read_bytes()
 
 
-def test_what_was_found_holds_until_what_decides_it_changes(tmp_path):
+def test_a_kept_outcome_expires_when_one_of_its_inputs_changes(tmp_path):
     def digest(change=None):
         tree = Tree(tmp_path)
         tree.copy()

@@ -22,7 +22,7 @@ def test_the_fastest_run_counts(monkeypatch):
 
 
 @pytest.mark.parametrize("rows", [lambda: bench.utility_large(20, 5, 2), lambda: bench.norm_large(5)])
-def test_others_are_measured_without_a_promise(rows):
+def test_rows_without_a_limit_are_measured(rows):
     (row,) = rows()
     assert row.seconds > 0
     assert row.limit is None

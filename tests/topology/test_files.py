@@ -223,7 +223,7 @@ def test_values_that_are_not_plausible_are_warned_of_in_python():
         Scenario.from_networkx(graph_of(capacity=2e6, delay=0.27), "net")
 
 
-def test_attributes_that_are_not_read_are_named():
+def test_unused_attributes_are_named():
     for values, said in [
         ({"bandwidth": "100Mbps"}, "edges also have bandwidth; --capacity-attribute bandwidth reads it"),
         (
@@ -238,7 +238,7 @@ def test_attributes_that_are_not_read_are_named():
     assert not any("also" in note for note in notes)
 
 
-def test_a_raw_speed_that_differs_from_its_label_is_said_and_taken():
+def test_a_raw_speed_that_contradicts_its_label_is_used_with_a_warning():
     made, notes = links.scenario(graph_of(LinkSpeedRaw=10e9, LinkLabel="10GEx12"), "net")
     assert capacities(made)["a->b"] == 10e3
     assert 'LinkSpeedRaw and label differ 1 times, as at a->b: 10 Gb/s and "10GEx12"; LinkSpeedRaw is taken' in notes
@@ -276,7 +276,7 @@ def test_load_is_that_of_the_busiest_link(tmp_path, levelflow):
         ),
     ],
 )
-def test_a_load_that_cannot_be_gets_one_line(words, why, tmp_path, levelflow):
+def test_an_impossible_load_gets_one_line(words, why, tmp_path, levelflow):
     done = levelflow("topology", "star:4", *words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert why in done.stderr

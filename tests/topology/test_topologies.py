@@ -171,7 +171,7 @@ def test_bad_topologies_get_one_line_and_exit_2(what, tmp_path, levelflow):
 @pytest.mark.parametrize(
     ("option", "value", "why"), [("--law", "cubik", 'did you mean "cubic"'), ("--delay", "30", "has no unit")]
 )
-def test_a_bad_option_is_told_once(option, value, why, levelflow):
+def test_a_bad_option_is_reported_once(option, value, why, levelflow):
     done = levelflow("topology", "star:3", option, value)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert why in done.stderr

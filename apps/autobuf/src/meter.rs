@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_is_what_came_between_two_readings() {
+    fn a_load_is_the_difference_of_two_readings() {
         let mut meter = Meter::new(&place(Unit::Packets, 0), at(0), queue((5000, 5), 7, (0, 0)));
         meter.sample(at(100), queue((6000, 6), 7, (2000, 2)));
         let seen = meter.close(at(200), queue((9000, 9), 9, (4000, 4)));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_may_begin_again() {
+    fn counters_may_restart() {
         let mut meter = Meter::new(&place(Unit::Packets, 0), at(0), queue((5000, 5), u32::MAX, (0, 0)));
         let seen = meter.close(at(100), queue((6000, 6), 1, (0, 0)));
         assert_eq!((seen.drops, seen.load.dropped.get()), (2, 2000), "after 2^32");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_use_that_the_line_cannot_reach_is_refused() {
+    fn an_unreachable_utilisation_is_rejected() {
         let check = |capacity, share| check_use(&place(capacity, 1e7, 1e7, 0), Some(share));
         assert!(check(1e7, 0.9999).is_ok() && check(1.05e7, 0.95).is_ok());
         let error = check(1.06e7, 0.95).unwrap_err().to_string();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capacity_unlike_the_line_is_said() {
+    fn a_capacity_that_contradicts_the_line_is_reported() {
         let said = |capacity, own, most| beside(&place(capacity, own, most, 0));
         assert_eq!(said(1e7, 1e7, 1e7), None);
         assert_eq!(said(1.5e7, 1e7, 2e7), None, "some of what it may borrow");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_may_borrow_says_so_unless_people_have() {
+    fn a_class_that_may_borrow_is_reported_without_a_given_capacity() {
         let said = |given| notes(&place(1e7, 1e7, 2e7, 0), "lf0", given, Duration::from_ms(100));
         assert!(said(false)[0].starts_with("lf0 1:: its class may borrow up to 20"));
         assert!(said(true).is_empty());

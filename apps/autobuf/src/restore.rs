@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_restored_keeps_no_other_from_it() {
+    fn a_failed_restore_does_not_stop_the_others() {
         let mut tried = 0;
         let (outcomes, result) = each(&[was(1), was(2), was(3)], |_| {
             tried += 1;
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_restore_is_forgotten() {
+    fn unrestorable_state_is_deleted() {
         let (directory, here) = (tempfile::tempdir().unwrap(), Origin::here().unwrap());
         let gone: Origin = {
             let mut text = serde_json::to_value(&here).unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_says_what_was_there() {
+    fn a_file_names_the_first_saved_limit() {
         let directory = tempfile::tempdir().unwrap();
         let mut undo = SavedState {
             origin: Origin::here().unwrap(),

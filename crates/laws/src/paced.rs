@@ -89,7 +89,7 @@ mod tests {
     proptest! {
         /// Verifies packet sizes near the rate at which packets reach full size.
         #[test]
-        fn so_many_packets_of_this_size_are_sent_in_an_interval(
+        fn the_size_gives_the_number_of_packets_per_interval(
             largest in 40_u64..9000, packets in 1_u32..200, us in 1_u64..1_000_000, share in 0.9..1.1,
         ) {
             let packets = f64::from(packets);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_and_hosts_are_told_apart() {
+    fn flows_and_hosts_are_distinguished() {
         for ipv6 in [false, true] {
             let one = class(&segment(ipv6, 1, 1, 0));
             assert_eq!(one, class(&segment(ipv6, 1, 1, 0)));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_cut_short_is_of_one_flow() {
+    fn truncated_packets_belong_to_one_flow() {
         let frame = segment(false, 1, 1, 2);
         for length in 0..frame.len() {
             let mut cut = frame[..length].to_vec();

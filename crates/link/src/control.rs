@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_gets_one_line() {
+    fn impossible_changes_get_one_line() {
         for (line, part) in [
             ("rate 1 b/s", "at least 10 kb/s"),
             ("rate fast", "rate fast"),

@@ -262,7 +262,7 @@ mod tests {
     proptest! {
         /// Invalid headers are rejected or their frame is truncated, and never stop the link.
         #[test]
-        fn no_bytes_stop_it(
+        fn arbitrary_bytes_do_not_stop_it(
             v6: bool, tcp: bool, payload in 0usize..3000, chunk: u16,
             lies in prop::collection::vec((0usize..90, any::<u8>()), 0..8), cut in 0usize..3000,
         ) {

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_that_fell_silent_are_forgotten() {
+    fn idle_flows_are_deleted() {
         let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         table.flow(Time::ZERO, from, &shim(1, Kind::Data), &[], 2);
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_end_overtook_does_not_begin_the_flow_again() {
+    fn packets_overtaken_by_the_end_do_not_restart_the_flow() {
         let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         let begins = |table: &mut FlowTable, now| table.flow(now, from, &shim(1, Kind::Data), &[], 2).is_some();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_can_be_the_start_of_a_flow_is_one() {
+    fn only_valid_first_packets_start_a_flow() {
         let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         let mut refuses = |shim: Shim, header: &[u8]| table.flow(Time::ZERO, from, &shim, header, 2).is_none();

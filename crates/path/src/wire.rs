@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_wire_may_lose_only_some() {
+    fn losses_in_both_states_have_their_probability() {
         let loss = WireLoss::Bursts(GilbertElliott {
             p: 0.5,
             r: 0.5,

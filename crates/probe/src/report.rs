@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_says_what_load_adds() {
+    fn the_summary_states_the_delay_added_by_load() {
         let said = |up, down| report(up, down, Queue::DropTail).sentence;
         assert_eq!(said(0.41, 0.001), "your buffer adds 410 ms when you upload");
         assert_eq!(said(0.001, 0.041), "your buffer adds 41 ms when you download");

@@ -178,7 +178,7 @@ fn a_policer_has_no_buffer() {
 }
 
 #[test]
-fn a_buffer_that_the_time_does_not_fill_is_said_to_be_larger() {
+fn an_unfilled_buffer_is_reported_as_a_lower_bound() {
     let vast = line(1e6, Duration::from_ms(10), 100_000_000);
     let mut world = World::new(vast, vast, 1);
     world.probe = Probe::new(
@@ -214,7 +214,7 @@ fn a_line_that_the_largest_rate_does_not_fill_is_at_least_as_fast() {
 }
 
 #[test]
-fn loss_and_jitter_of_an_idle_line_are_seen_and_mistaken_for_nothing_else() {
+fn loss_and_jitter_of_an_idle_line_are_measured() {
     let mut lossy = line(10e6, Duration::from_ms(20), 125_000);
     lossy.wire.loss = WireLoss::Independent(0.02);
     lossy.wire.jitter = Duration::from_ms(4);
@@ -230,7 +230,7 @@ fn loss_and_jitter_of_an_idle_line_are_seen_and_mistaken_for_nothing_else() {
 }
 
 #[test]
-fn nobody_and_a_busy_far_end_are_told_apart() {
+fn a_missing_and_a_busy_reflector_are_distinguished() {
     let clear = line(10e6, Duration::from_ms(5), 100_000);
     let mut dead = clear;
     dead.wire.loss = WireLoss::Independent(1.0);
@@ -308,7 +308,7 @@ fn forged_answers_change_nothing() {
 }
 
 #[test]
-fn a_copy_of_an_answer_counts_once() {
+fn duplicate_answers_count_once() {
     let clear = line(5e6, Duration::from_ms(10), 50_000);
     let honest = World::new(clear, clear, 3).run().unwrap();
     let mut world = World::new(clear, clear, 3);
@@ -362,7 +362,7 @@ fn a_reflector_amplifies_nothing() {
 }
 
 #[test]
-fn load_that_is_asked_for_has_its_limits() {
+fn requested_load_is_limited() {
     let limits = Limits {
         max_rate: rate(2e6),
         time: Duration::from_secs(3),
@@ -404,7 +404,7 @@ fn load_that_is_asked_for_has_its_limits() {
 proptest! {
     /// Arbitrary datagrams do not make either end panic, and a reply is never longer than its request.
     #[test]
-    fn anything_may_arrive(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..40), kind in 0_u8..9) {
+    fn arbitrary_datagrams_are_harmless(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..40), kind in 0_u8..9) {
         let clear = line(5e6, Duration::from_ms(10), 50_000);
         let mut world = World::new(clear, clear, 3);
         while world.probe.stage() == Phase::Handshake { world.step(); }

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_news_once() {
+    fn a_rate_is_reported_only_if_it_changes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("capacity");
         let mut file = CapacityFile::new(&path);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_or_a_directory_holds_up_nobody() {
+    fn pipes_and_directories_do_not_block() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_a_limit_and_forgets() {
+    fn a_table_is_bounded_and_expires() {
         let mut clients = full();
         assert_eq!(clients.enter(Time::ZERO, address(MAX_CLIENTS)), Lookup::Full);
         let late = Time::ZERO + Duration::from_secs(59);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_been_silent_longest_makes_room() {
+    fn the_longest_idle_client_is_evicted() {
         let mut clients = full();
         let at = |ms| Time::ZERO + Duration::from_ms(ms);
         for n in 0..MAX_CLIENTS {

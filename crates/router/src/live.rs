@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn load_is_what_came_between_two_readings() {
+    fn load_is_the_difference_of_two_readings() {
         let at = |time, bytes| {
             let mut s = Snapshot {
                 time,

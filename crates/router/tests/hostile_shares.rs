@@ -73,7 +73,7 @@ fn rate(bps: f64) -> Rate {
 /// A deaf sender ignores feedback. It sends below capacity, with and without a header of the law, and the law shares
 /// the remaining capacity.
 #[test]
-fn what_a_deaf_sender_leaves_is_shared() {
+fn flows_share_what_an_unresponsive_sender_leaves() {
     println!("law      deaf sender  honest flows keep of what is left");
     let mut surprises = Surprises::default();
     for law in LAWS {
@@ -262,7 +262,7 @@ fn xcp_lies() -> Vec<Lie> {
 }
 
 #[test]
-fn lies_of_senders_cost_others_what_the_documents_say() {
+fn false_headers_cost_others_the_documented_share() {
     println!("law      lie              honest flows keep  the liar has");
     let mut surprises = Surprises::default();
     for law in LAWS {
@@ -307,7 +307,7 @@ fn small_lies() -> Vec<SmallLie> {
 }
 
 #[test]
-fn a_few_packets_that_lie_cost_others_what_the_documents_say() {
+fn a_few_false_headers_cost_others_the_documented_share() {
     println!("law      lie              packets/s  honest flows keep");
     let mut surprises = Surprises::default();
     for (law, name, most, lie) in small_lies() {
@@ -348,7 +348,7 @@ fn cap(world: &mut World, law: &str, largest: f64) {
 
 /// An honest flow with little data is not treated as a liar, and other flows share the remaining capacity.
 #[test]
-fn what_a_slow_flow_leaves_is_shared() {
+fn flows_share_what_a_slow_flow_leaves() {
     let mut surprises = Surprises::default();
     for law in LAWS {
         let base = base(law);
@@ -410,7 +410,7 @@ fn troubled(law: &str, fate: impl FnMut(&mut Vec<u8>, f64) -> Vec<Duration> + Cl
 }
 
 #[test]
-fn acks_may_come_twice_and_in_any_order() {
+fn duplicate_and_reordered_acks_are_tolerated() {
     println!("law      flows keep with ACKs in disorder");
     let mut surprises = Surprises::default();
     for law in LAWS {

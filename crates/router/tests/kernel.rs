@@ -264,7 +264,7 @@ fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
 }
 
 // **Invariant** (The router in the kernel): every segment of a super-packet is stamped, and checksums are correct. With
-// `checksums_hold_where_nobody_else_fills_them_in`.
+// `checksums_are_right_without_offload`.
 #[test]
 fn every_part_of_a_super_packet_is_stamped() {
     needs_kernel!("every_part_of_a_super_packet_is_stamped");
@@ -272,8 +272,8 @@ fn every_part_of_a_super_packet_is_stamped() {
 }
 
 #[test]
-fn checksums_hold_where_nobody_else_fills_them_in() {
-    needs_kernel!("checksums_hold_where_nobody_else_fills_them_in");
+fn checksums_are_right_without_offload() {
+    needs_kernel!("checksums_are_right_without_offload");
     crosses(&Packets::rcp(), "off", Hook::Clsact);
 }
 
@@ -360,17 +360,17 @@ fn wait_to_be_killed(hook: Hook) {
 }
 
 #[test]
-fn a_killed_router_leaves_nothing_that_stays() {
+fn a_killed_router_leaves_no_state() {
     if let Some(hook) = std::env::var_os(VICTIM) {
         return wait_to_be_killed(if hook == "clsact" { Hook::Clsact } else { Hook::Tcx });
     }
-    needs_kernel!("a_killed_router_leaves_nothing_that_stays");
+    needs_kernel!("a_killed_router_leaves_no_state");
     let namespace = Namespace::new("lf-k-kill").unwrap();
     namespace.ip("link add one type veth peer name two").unwrap();
     for clsact in [false, true] {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "--nocapture", "a_killed_router_leaves_nothing_that_stays"])
+            .args(["--exact", "--nocapture", "a_killed_router_leaves_no_state"])
             .env(VICTIM, if clsact { "clsact" } else { "tcx" })
             .stdout(Stdio::piped());
         let mut child = namespace.spawn(command).unwrap();

@@ -301,7 +301,7 @@ fn anything_else_passes_untouched() {
 /// Forged headers, in which each 32-bit field of each law is infinite, negative or NaN. Headers that no sender writes
 /// are rejected and pass unchanged. The router's state stays finite.
 #[test]
-fn fields_that_lie_do_not_poison_a_router() {
+fn false_fields_do_not_corrupt_a_router() {
     let lies = [
         f32::NAN,
         f32::INFINITY,

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_right_or_left_out_where_that_is_allowed() {
+    fn checksums_are_right_or_omitted_where_allowed() {
         let mut frame = datagram(true, 3);
         let at = payload(&frame).unwrap();
         fix_checksum(&mut frame, at);

@@ -133,8 +133,8 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
 }
 
 #[test]
-fn errors_are_one_line_and_say_where() {
-    needs_root!("errors_are_one_line_and_say_where");
+fn errors_are_one_line_with_their_location() {
+    needs_root!("errors_are_one_line_with_their_location");
     let a = Namespace::new("a").unwrap();
     let error = a.ip("link set dev nothing up\n").unwrap_err().to_string();
     assert!(
@@ -183,18 +183,18 @@ fn wait_to_be_killed() {
 // **Invariant** (The data plane): namespaces, devices and kernel programs are removed when their process ends, even
 // after `kill -9`. The only exception is `clsact`, used before Linux 6.6. After `kill -9`, its filter remains until
 // `router detach` or the next start, which prints a message. With `killed_it_leaves_parts_and_no_namespace`,
-// `a_killed_router_leaves_nothing_that_stays`.
+// `a_killed_router_leaves_no_state`.
 #[test]
-fn nothing_is_left_after_kill_9() {
+fn no_namespace_is_left_after_kill_9() {
     const VICTIM: &str = "LEVELFLOW_VICTIM";
     if std::env::var_os(VICTIM).is_some() {
         return wait_to_be_killed();
     }
-    needs_root!("nothing_is_left_after_kill_9");
+    needs_root!("no_namespace_is_left_after_kill_9");
     let outer = Namespace::new("outer").unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--exact", "--nocapture", "nothing_is_left_after_kill_9"])
+        .args(["--exact", "--nocapture", "no_namespace_is_left_after_kill_9"])
         .env(VICTIM, "1")
         .stdout(Stdio::piped());
     let mut victim = outer.spawn(command).unwrap();

@@ -118,7 +118,7 @@ mod tests {
     proptest! {
         /// Compares with a plain set of the packets that arrived.
         #[test]
-        fn history_is_what_arrived_before(start in any::<u32>(),
+        fn history_lists_earlier_arrivals(start in any::<u32>(),
                                           steps in prop::collection::vec(-20_i64..40, 1..300)) {
             let (mut history, mut seen, mut at) = (History::default(), std::collections::HashSet::new(), 1_000_000_i64);
             for step in steps {
@@ -145,7 +145,7 @@ mod tests {
 
         /// Compares with a plain set of the numbers acknowledged.
         #[test]
-        fn each_packet_is_news_once(start in any::<u32>(),
+        fn each_packet_is_reported_once(start in any::<u32>(),
                                     acks in prop::collection::vec((-20_i64..40, any::<u128>()), 1..300)) {
             let (mut missing, mut known, mut at, mut newest) = (Missing::new(start), std::collections::HashSet::new(), 0, -1);
             for (step, history) in acks {

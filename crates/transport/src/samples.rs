@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_ask_gets_none() {
+    fn only_laws_that_need_samples_get_them() {
         assert!(acks(false).iter().all(|acked| acked.packets == 1));
         assert!(
             acks(false)

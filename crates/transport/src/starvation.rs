@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_that_is_slower_still_stays_so() {
+    fn a_slower_law_keeps_its_gap() {
         let gap = Duration::from_secs(10);
         assert_eq!(
             backed_off(gap, Time::ZERO + Duration::from_secs(100), Time::ZERO, Duration::ZERO),

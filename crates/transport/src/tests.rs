@@ -323,9 +323,9 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
 
 // **Invariant** (The transport): under any law, a sender that needs ACKs and receives none slows down to one packet per
 // second. A sender that needs no ACKs does not slow down. An idle time slows down no sender. With
-// `a_sender_that_needs_no_acks_never_slows_down`, `an_idle_time_slows_nobody_down`.
+// `a_sender_that_needs_no_acks_never_slows_down`, `an_idle_time_slows_no_law_down`.
 #[test]
-fn a_sender_that_needs_acks_comes_down_to_a_packet_a_second_without_them() {
+fn without_acks_a_sender_slows_down_to_a_packet_per_second() {
     for law in LAWS.iter().filter(|law| law.signal != Signal::Nothing) {
         let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         world.senders = vec![Sender::new(params(law.name), FlowInfo::of(PACKET), 77).with_max_rate(rate("10 Mb/s"))];
@@ -371,7 +371,7 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 }
 
 #[test]
-fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
+fn without_a_router_a_flow_keeps_its_first_rate_and_reports_it() {
     // Without its router, ABC is CUBIC, which grows while no packet is lost.
     for law in explicit_laws().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
@@ -517,7 +517,7 @@ fn only_true_acks_count() {
 }
 
 #[test]
-fn what_is_remembered_of_packets_is_bounded() {
+fn the_state_of_packets_is_bounded() {
     let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 5);
     let mut wire = [0; MAX_PREFIX_BYTES];
     let many = 3 * MAX_PACKETS as u64;
@@ -539,7 +539,7 @@ fn numbers_wrap() {
 }
 
 #[test]
-fn what_the_law_asks_for_is_what_leaves() {
+fn the_sent_rate_is_that_of_the_law() {
     let mut world = World::new("cbr", 1, false).at("10 Gb/s");
     let asked = world.senders[0].law().rate().bps();
     world.run(ms(10_000));

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_reads_as_the_same_buffer() {
+    fn a_printed_buffer_parses_to_the_same_buffer() {
         for (text, buffer) in [
             ("unlimited", Buffer::Unlimited),
             ("64 kB", Buffer::Bytes(Bytes::new(64_000))),

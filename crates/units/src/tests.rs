@@ -200,7 +200,7 @@ fn the_longest_texts_are_exact() {
 }
 
 #[test]
-fn refusals_say_what_is_wrong_and_what_is_allowed() {
+fn errors_name_the_problem_and_the_allowed_values() {
     let rate = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
     let allowed = "write a number and a unit, e.g. \"10 Mb/s\" (units: b/s, kb/s, Mb/s, Gb/s, Tb/s)";
     assert_eq!(rate("10 Mbs"), format!("\"10 Mbs\" is not a rate; {allowed}"));
@@ -299,7 +299,7 @@ fn units_are_read_as_people_write_them() {
 }
 
 #[test]
-fn units_that_may_mean_something_else_are_refused_with_a_hint() {
+fn ambiguous_units_are_rejected_with_a_hint() {
     let said = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
     assert!(said("10 MB/s").starts_with("\"10 MB/s\" counts bytes, and a rate counts bits: 1 MB/s is 8 Mb/s; "));
     assert!(said("10 mbps").contains("may mean bits or, as in tc, bytes: write Mb/s for bits"));
@@ -328,7 +328,7 @@ mod json_schema {
 
     proptest! {
         #[test]
-        fn what_the_pattern_allows_is_a_rate_or_out_of_range(
+        fn texts_of_the_pattern_are_rates_or_out_of_range(
             text in string_regex(&pattern::<Rate>()).unwrap(),
         ) {
             if let Err(error) = text.parse::<Rate>() {

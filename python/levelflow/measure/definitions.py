@@ -84,21 +84,21 @@ MEASURES = (
         "summed over active senders",
         "at the end of a sample, and the mean over the steady window",
         ("flows.law_rate_bps", "members.law_rate_bps", "summary.flows.law_rate_bps"),
-        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_the_rate_that_the_law_computes",
     ),
     Measure(
         "proposal", "bit/s",
         "the rate that a sender proposes to routers; its law rate, if its law proposes none",
         "at the end of a sample, summed over active senders",
         ("flows.proposal_bps",),
-        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_the_rate_that_the_law_computes",
     ),
     Measure(
         "window", "packets",
         "largest number of packets in flight that the law allows; 0 for laws without a window",
         "at the end of a sample, summed over active senders",
         ("flows.window_packets",),
-        "tests/measure/test_measures.py::test_the_law_rate_is_what_the_law_asks_for",
+        "tests/measure/test_measures.py::test_the_law_rate_is_the_rate_that_the_law_computes",
     ),
     Measure(
         "round trip", "s",
@@ -165,7 +165,7 @@ MEASURES = (
         "rate of one flow in the reference: max-min fair, or of largest utility",
         "for the active flows and the mean service rates of links in the steady window",
         ("summary.flows.share_bps",),
-        "tests/theory/test_references.py::test_laws_that_listen_to_the_tightest_router_are_max_min_fair_in_what_it_aims_at",
+        "tests/theory/test_references.py::test_laws_that_follow_the_tightest_router_are_max_min_fair_in_its_target",
     ),
     Measure(
         "distance", "",
@@ -257,7 +257,7 @@ MEASURES = (
         "feedback of the first router of a link, a price or a rate in bit/s, or the state of its queue discipline",
         "at the end of a sample",
         ("links.signal",),
-        "tests/measure/test_measures.py::test_a_signal_is_what_routers_and_queues_tell",
+        "tests/measure/test_measures.py::test_a_signal_is_the_feedback_of_routers_or_the_share_of_marks",
     ),
     Measure(
         "transfers by outcome", "",

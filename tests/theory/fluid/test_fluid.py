@@ -52,7 +52,7 @@ def networks(draw):
 # law have the defaults of the packet simulator. With `test_defaults_are_those_of_the_packet_simulator`.
 @examples(25, suppress_health_check=[HealthCheck.too_slow])
 @given(networks(), st.booleans())
-def test_what_is_sent_arrives_waits_is_under_way_or_lost(network, each_loss):
+def test_sent_data_is_delivered_queued_in_flight_or_lost(network, each_loss):
     run = simulate(network, 3.0, each_loss=each_loss)
     step = run.times[0]
     delivered = run.delivered.sum(axis=0) * step / 8
@@ -84,7 +84,7 @@ def test_a_queue_integrates_the_excess_until_it_is_full():
     assert run.mean(run.delivered, 3.8) == pytest.approx([4e6, 6e6], rel=0.02)
 
 
-def test_what_one_link_drops_the_next_one_misses():
+def test_dropped_packets_do_not_reach_the_next_link():
     flows = [Flow("cbr", [0, 1], 0.1, {"rate": 20e6}), Flow("cbr", [1], 0.1, {"rate": 1e6})]
     run = simulate(Network([Link(10e6, 0.02, buffer=0.0), Link(12e6, 0.02, buffer=0.0)], flows), 2.0)
     assert run.mean(run.loads, 1.0) == pytest.approx([20e6, 11e6])
@@ -195,7 +195,7 @@ def test_an_ill_posed_network_is_refused(links, flows, says):
         ({}, {"parameters": {"loss_aware": True}}, "loss_aware = True has no fluid model"),
     ],
 )
-def test_what_no_model_says_is_refused(link, flow, says):
+def test_networks_without_a_fluid_model_are_rejected(link, flow, says):
     network = Network([dataclasses.replace(LINK, **link)], [dataclasses.replace(FLOW, **flow)])
     with pytest.raises((FluidError, ParameterError), match=says):
         simulate(network, 1.0)
@@ -212,7 +212,7 @@ def test_what_no_model_says_is_refused(link, flow, says):
         ({"step": 1e-12}, "too many"),
     ],
 )
-def test_a_run_that_makes_no_sense_is_refused(arguments, says):
+def test_an_invalid_run_is_rejected(arguments, says):
     with pytest.raises((FluidError, ParameterError), match=says):
         simulate(Network([LINK], [FLOW]), **{"duration": 1.0, **arguments})
 
@@ -286,6 +286,6 @@ def test_a_queue_without_a_model_is_refused():
 
 
 @pytest.mark.parametrize("name", ["joining", "parking-lot", "t1-emkc", "t1-jetmax", "t1-rcp", "t1-xcp", "two-flows"])
-def test_scenarios_that_come_along_run(name):
+def test_included_scenarios_run(name):
     network = from_scenario(Scenario.load(library.find(name)).resolve())
     assert simulate(network, 1.0, every=0.5).rates.any()

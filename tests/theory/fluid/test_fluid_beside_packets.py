@@ -104,7 +104,7 @@ def test_many_flows_under_red_leave_the_same_queue():
 
 
 @pytest.mark.parametrize("law", [in_full("jetmax"), in_full("level"), "rcp", "maxnet"])
-def test_a_parking_lot_comes_to_the_same_rates(law):
+def test_a_parking_lot_reaches_the_same_rates(law):
     scenario = Scenario("lot", "60 s").set("profile", "paper")
     for number, capacity in enumerate(("50 Mb/s", "30 Mb/s", "40 Mb/s")):
         scenario.link(f"N{number}", f"N{number + 1}", capacity, "10 ms", duplex=True)

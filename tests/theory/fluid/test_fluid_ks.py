@@ -33,7 +33,7 @@ def test_rates_climb_to_the_optimum_from_anywhere(control, marks):
 
 @examples(15)
 @given(st.integers(0, 2**32), st.sampled_from(CONTROLS), st.booleans())
-def test_nobody_gains_by_another_rate_at_the_optimum(seed, control, marks):
+def test_no_rate_improves_the_optimum(seed, control, marks):
     network = random_network(3, 4, seed=seed, control=control, marks=marks)
     starts = np.random.default_rng(seed).uniform(0.1, 5.0, (3, 4))
     assert nash(network, starts) == pytest.approx(np.broadcast_to(network.rest(), (3, 4)), rel=1e-6)
@@ -97,7 +97,7 @@ def test_delays_upset_log_users_of_one_link_beyond_a_quarter_turn(part):
     assert (away[-100:].max() > away[:100].max()) == (part > 1)
 
 
-def test_users_stay_what_they_were_checked_to_be():
+def test_checked_users_are_immutable():
     given = np.array([1.0, 2.0])
     users = Users(delays=given)
     given[0] = -1.0
@@ -106,7 +106,7 @@ def test_users_stay_what_they_were_checked_to_be():
         users.delays[0] = -1.0
 
 
-def test_delayed_users_hear_of_what_their_packets_met():
+def test_delayed_users_receive_the_marks_of_their_packets():
     # Two users with a round-trip delay of 1, of which 0.2 and 0.7 are before the link.
     users = Users(weights=[1.0, 2.0], exponents=[0.0, 1.0], gains=0.1)
     start, there = [4.0, 7.0], [[0.2, 0.7]]
@@ -130,7 +130,7 @@ def test_delayed_users_hear_of_what_their_packets_met():
         assert found == pytest.approx(written_out(control == "window"), rel=1e-12)
 
 
-def test_small_gains_bear_delays():
+def test_small_gains_are_stable_under_delays():
     network = random_network(3, 5, seed=6, control="window")
     network = replace(network, users=replace(network.users, gains=0.1))
     there = 0.3 * np.broadcast_to(network.users.delays, network.crossings.shape)
@@ -212,7 +212,7 @@ def one_link(**changes):
         (ParameterError, "window 0: 0.0", lambda: random_windows(Users(), 1.0, 0.1, [0.0], acks=1, seed=0)),
     ],
 )  # fmt: skip
-def test_what_is_no_network_is_refused(error, line, attempt):
+def test_invalid_networks_are_rejected(error, line, attempt):
     with pytest.raises(error, match=line) as refused:
         attempt()
     assert "\n" not in str(refused.value)

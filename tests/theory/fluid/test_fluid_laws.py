@@ -46,7 +46,7 @@ def one(law, duration=60.0, parameters=None, routers=None, link=None, rtts=(RTT,
         ("maxnet", 120.0, {"mu": 0.9}),
     ],
 )
-def test_routers_that_tell_the_tightest_link_lead_to_max_min_rates(law, duration, parameters, seed):
+def test_signalling_of_the_tightest_link_leads_to_max_min_rates(law, duration, parameters, seed):
     routes, capacities, rtts = chain(seed)
     run = settled(law, routes, capacities, rtts, duration, parameters)
     fair = maxmin(routes, capacities) * parameters.get("mu", 1.0)
@@ -63,7 +63,7 @@ def test_emkc_overshoots_by_its_closed_form_on_networks_that_drop(seed):
 
 
 @SEEDS
-def test_xcp_rests_at_constrained_max_min_rates(seed):
+def test_equilibria_of_xcp_are_constrained_max_min_rates(seed):
     routes, capacities, rtts = chain(seed)
     run = settled("xcp", routes, capacities, np.full(rtts.size, 0.2), 60.0)
     assert run.rates[-1] == pytest.approx(xcp.fixed_point(routes, capacities).rates, rel=0.005)
@@ -151,7 +151,7 @@ CALM_RED = {"queue": "red", "queue_parameters": {"min": 0.0, "max": 3000.0, "max
 
 
 @pytest.mark.parametrize("law", ["newreno", in_full("reno"), in_full("dctcp")])
-def test_windows_under_red_rest_where_growth_balances_cuts(law):
+def test_equilibrium_of_windows_under_red_balances_growth_and_cuts(law):
     """Rare marks give `W^2 p/2 = 1` (Misra, Gong, Towsley 2000), or `W^2 p alpha/2 = 1` with `alpha = p` for DCTCP."""
     run = one(law, 150.0, {"ecn": True}, link=CALM_RED, rtts=(RTT,) * 25)
     late = run.times > 130
@@ -175,12 +175,12 @@ def lossy(law, near, loss=2e-3, rtt=RTT):
     return window, 1 - np.exp(-window * loss)
 
 
-def test_scalable_rests_where_growth_balances_cuts():
+def test_equilibrium_of_scalable_balances_growth_and_cuts():
     window, answers = lossy("scalable", 42)
     assert 0.01 * window * (1 - 2e-3) == pytest.approx(answers * window / 8, rel=0.01)
 
 
-def test_highspeed_rests_where_growth_balances_cuts():
+def test_equilibrium_of_highspeed_balances_growth_and_cuts():
     """RFC 3649 gives `W = 0.12/p^0.835` for regular losses, which is 263 packets."""
     window, answers = lossy("highspeed", 280, loss=1e-4)
     along = np.log(window / 38) / np.log(83000 / 38)
@@ -198,7 +198,7 @@ def test_htcp_grows_with_the_mean_time_since_a_loss():
     assert 2 * 0.2 * alpha * (1 - 2e-3) == pytest.approx(answers * 0.2 * window, rel=0.01)
 
 
-def test_cubic_rests_on_its_curve_at_the_mean_time_since_a_loss():
+def test_equilibrium_of_cubic_is_on_its_curve_at_the_mean_time_since_a_loss():
     """Vardoyan, Hollot, Towsley 2018: `W_max = W`, and `s` is the inverse of the loss-event rate."""
     window, answers = lossy("cubic", 100, loss=1e-3)
     since, k = RTT / answers, np.cbrt(0.3 * window / 0.4)
@@ -213,7 +213,7 @@ def test_westwood_keeps_what_it_measures():
     assert one("newreno", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] < 2e6
 
 
-def test_aimd_rests_where_growth_balances_cuts():
+def test_equilibrium_of_aimd_balances_growth_and_cuts():
     run = one("aimd", 200.0, {"alpha": 50e3, "initial_rate": 1e6}, link={"loss": 0.01}, every=1.0)
     rate = run.rates[-1, 0]
     answers = 1 - np.exp(-rate / PACKET * RTT * 0.01)
@@ -235,7 +235,7 @@ def test_fast_keeps_its_packets_in_the_queue_and_shares_alike():
     assert run.rates[-1] == pytest.approx([10e6 / 3] * 3, rel=1e-3)
 
 
-def test_a_late_fast_flow_takes_the_queue_for_a_part_of_its_path():
+def test_a_late_fast_flow_counts_the_queue_as_propagation_delay():
     """Rates sum to `20/x + 20/(x - x0)` packets/s, with the queueing delay `x`, and `x0` of the first flow alone."""
     flows = [Flow("fast", [0], 0.1), Flow("fast", [0], 0.1, start=10.0)]
     run = simulate(Network([Link(10e6, 0.02)], flows), 40.0, every=0.1)
@@ -252,7 +252,7 @@ def test_vegas_keeps_its_packets_between_its_thresholds():
     assert run.rates[-1].sum() == pytest.approx(10e6, rel=1e-3)
 
 
-def test_lp_makes_way_for_reno_and_uses_an_idle_link():
+def test_lp_yields_to_reno_and_uses_an_idle_link():
     flows = [Flow("lp", [0], 0.2), Flow("newreno", [0], 0.2)]
     shared = simulate(Network([Link(5e6, 0.02, buffer=100e3)], flows), 40.0, every=0.1)
     assert shared.mean(shared.delivered, 20)[0] < 0.5e6

@@ -10,7 +10,7 @@ from levelflow.theory.laws import abc
 
 @pytest.mark.parametrize("flows", [1, 3, 5, 10, 40])
 @pytest.mark.parametrize("rtt", [0.02, 0.1, 0.3])
-def test_in_equilibrium_target_and_additive_increase_make_the_rate_of_departures(flows: int, rtt: float) -> None:
+def test_at_equilibrium_target_rate_and_additive_increase_sum_to_the_departure_rate(flows: int, rtt: float) -> None:
     """Equations 1 and 2 with `w (1 - 2 f) = 1` and `w = cr RTT / N` give `cr (1 - 1/w) = tr`."""
     mu, eta, delta, target = 2000.0, 0.98, 0.133, 0.05
     delay = abc.queueing_delay(flows, mu, rtt)

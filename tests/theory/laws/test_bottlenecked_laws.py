@@ -34,7 +34,7 @@ def drawn(seed, flows=30, links=10):
 
 @examples(100)
 @given(SEEDS)
-def test_flows_that_keep_the_bottlenecks_of_emkc_rest_where_it_does(seed):
+def test_with_the_bottlenecks_of_emkc_flows_have_its_equilibrium(seed):
     random, routes, capacities = drawn(seed)
     ratio = 10 ** random.uniform(-2, 1)
     resting = emkc.fixed_point(routes, capacities, ratio)
@@ -90,14 +90,14 @@ def test_a_network_is_stable_if_its_links_are(seed):  # theorem 14
 
 @examples(100)
 @given(SEEDS, st.floats(0.2, 0.99))
-def test_where_jetmax_comes_to_rest_rates_are_max_min_fair(seed, tau):  # theorem 16
+def test_equilibria_of_jetmax_are_max_min_fair(seed, tau):  # theorem 16
     random, routes, targets = drawn(seed, 60, 12)
     settled = jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, len(routes)), tau, most=500)
     if settled.steps > 0:
         assert settled.rates == pytest.approx(maxmin(routes, targets), rel=1e-9)
 
 
-def test_jetmax_comes_to_rest():
+def test_jetmax_converges():
     found = []
     for seed in (*range(100), 2985):  # with 2985, a price that counts as 0 could reject a proposal
         random, routes, targets = drawn(seed, 60, 12)
@@ -118,7 +118,7 @@ def test_links_settle_one_after_the_other():
         settle(assign([[0, 1], [0, 1]], [0, 1]), lambda link, flows, load: 1.0)
 
 
-def test_of_equal_prices_all_take_the_first_even_where_nothing_arrives():
+def test_equal_prices_select_the_first_link_even_without_arrivals():
     assert by_price([[2, 1], [0, 2]], [0.5, 0.5, 0.5]).bottlenecks.tolist() == [1, 0]
     assert by_price([[1]], [0.5, -np.inf]).bottlenecks.tolist() == [1]
 
@@ -137,7 +137,7 @@ def test_of_equal_prices_all_take_the_first_even_where_nothing_arrives():
         (ParameterError, "alpha over beta", lambda: mkc_network.rest(assign([[0]], [0]), [1.0], 0.0)),
     ],
 )
-def test_what_is_not_defined_is_refused(error, line, ask):
+def test_undefined_results_are_rejected(error, line, ask):
     with pytest.raises(error, match=line) as refused:
         ask()
     assert "\n" not in str(refused.value)

@@ -44,7 +44,7 @@ def test_controllers_beyond_their_conditions_need_not_be_stable():
 
 
 @pytest.mark.parametrize(("n", "m"), [(0.0, 1.0), (-1.0, 1.0), (0.5, 2.0)])
-def test_vinnicombes_flows_rest_where_nothing_changes(n, m):
+def test_vinnicombes_flows_stay_at_equilibrium(n, m):
     law, delay = vinnicombe.Parameters(a=0.03, n=n, m=m), np.array([0.02, 0.3, 2.0])
     rates, feedback = vinnicombe.rest(500.0, delay, law)
     assert feedback == pytest.approx(vinnicombe.price(rates.sum(), 500.0, law.buffer))
@@ -74,7 +74,7 @@ def test_slopes_of_the_loops_are_those_of_the_equations():
         assert slope == pytest.approx(root.real, rel=0.02)
 
 
-def test_yings_flows_come_to_rest_from_far():
+def test_yings_flows_converge_from_distant_starts():
     delay = np.array([0.1, 0.5])
     run = vinnicombe.follow(
         lambda x, before, eta, _: ying.change(x, before, eta),
@@ -114,7 +114,7 @@ def test_xcp_is_stable_below_its_limit(alpha, delay):
         lambda: xcp.balanced(-0.1),
     ],
 )
-def test_what_makes_no_sense_is_refused(ask):
+def test_invalid_parameters_are_rejected(ask):
     with pytest.raises(ParameterError, match="needs") as caught:
         ask()
     assert "\n" not in str(caught.value)

@@ -39,7 +39,7 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
 
 @examples(100)
 @given(st.integers(0, 2**32))
-def test_what_links_lose_does_not_come_to_those_behind_them(seed):
+def test_lost_data_does_not_reach_downstream_links(seed):
     routes, capacities, ratio = draw(seed, most=60)
     routes = [np.unique(route) for route in routes]
     found = emkc.fixed_point(routes, capacities, ratio, thinned=True)
@@ -104,6 +104,6 @@ def test_links_without_capacity_or_flows_have_prices_of_their_own():
         ),
     ],
 )
-def test_what_is_no_network_of_emkc_is_refused(error, line, change):
+def test_invalid_networks_of_emkc_are_rejected(error, line, change):
     with pytest.raises(error, match=line):
         emkc.fixed_point(**{"routes": [[0], [0]], "capacities": [1.0], "alpha_over_beta": 1.0} | change)

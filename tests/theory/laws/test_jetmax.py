@@ -37,7 +37,7 @@ def fixed_point_under(network, targets, bottlenecks, survival):
 
 @examples(100)
 @given(SEEDS)
-def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
+def test_with_counted_survivors_the_equilibrium_of_jetmax_is_max_min_fair(seed):
     rng = RANDOM(seed)
     flows, links = rng.integers(1, 61, 2)
     routes, targets = routes_of(rng, flows, links), rng.uniform(1, 100, links)
@@ -53,7 +53,7 @@ def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
     assert fixed_point_under(paths(routes, links), targets, limits, survival) == pytest.approx(rates, rel=1e-9)
 
 
-def test_without_losses_jetmax_rests_at_max_min_rates():
+def test_without_losses_the_equilibrium_of_jetmax_is_max_min():
     rng = RANDOM(2)
     routes, targets = routes_of(rng, 40, 12), rng.uniform(1, 100, 12)
     assert np.array_equal(jetmax.fixed_point(routes, targets).rates, maxmin(routes, targets))
@@ -61,7 +61,7 @@ def test_without_losses_jetmax_rests_at_max_min_rates():
 
 @examples(15)
 @given(SEEDS, st.sampled_from([0.3, 0.6, 1.0, 1.6]))
-def test_jetmax_comes_to_the_rest_point_of_its_bottlenecks_under_any_delays(seed, tau):
+def test_jetmax_converges_to_the_equilibrium_of_its_bottlenecks_under_any_delays(seed, tau):
     rng = RANDOM(seed)
     links = int(rng.integers(1, 5))
     routes = routes_of(rng, int(rng.integers(1, 9)), links)
@@ -95,13 +95,13 @@ def test_the_jacobian_of_jetmax_is_that_of_its_step():
     assert np.array(columns) == pytest.approx((1 - tau) * np.eye(3))
 
 
-def test_a_link_to_which_nobody_responds_offers_everything():
+def test_a_link_without_responsive_flows_offers_its_capacity():
     assert jetmax.fair_share(np.array([5.0, 5.0]), np.array([2.0, 2.0]), np.array([0.0, 2.0])).tolist() == [np.inf, 1.5]
 
 
 @examples(60)
 @given(SEEDS)
-def test_emkc_avq_rests_at_fair_rates_that_fill_targets_at_prices_that_ask_for_them(seed):
+def test_equilibria_of_emkc_avq_are_fair_and_fill_targets_at_consistent_prices(seed):
     rng = RANDOM(seed)
     links = int(rng.integers(1, 30))
     routes, targets = routes_of(rng, int(rng.integers(1, 40)), links), rng.uniform(1, 100, links)
@@ -119,7 +119,7 @@ def test_emkc_avq_rests_at_fair_rates_that_fill_targets_at_prices_that_ask_for_t
     assert went.memory[-1] == pytest.approx(capacity, rel=1e-9, abs=1e-9)
 
 
-def test_emkc_avq_comes_to_rest_in_a_network_and_keeps_its_virtual_capacity_below_the_target():
+def test_emkc_avq_converges_in_a_network_below_its_target_capacity():
     routes, targets = [[0, 1], [0], [1]], np.array([10.0, 30.0])
     network = paths(routes, 2, [3, 1, 2], [[1, 2], [0, 0], [1, 1]])
     went = emkc_avq.iterate(network, [1.0, 9.0, 2.0], 4000, targets, (0.2, 0.5, 0.2 / 3))
@@ -239,7 +239,7 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
         (r"not that fair after 10 steps", lambda: steps_to_fairness(lambda x: x, [1.0, 2.0], 0.1, most=10)),
     ],
 )
-def test_what_has_no_answer_is_refused(line, ask):
+def test_questions_without_an_answer_are_rejected(line, ask):
     with pytest.raises(ParameterError, match=line) as refused:
         ask()
     assert "\n" not in str(refused.value)

@@ -117,7 +117,7 @@ def test_random_losses_lower_rates_unless_only_marks_count():
 
 
 @pytest.mark.parametrize(("beta", "times"), [(TCP_BETA, 4.08), (TCP_BETA_HALVING, 4.80)])
-def test_marks_keep_three_users_of_a_lossy_link_at_so_many_times_the_rate(beta, times):
+def test_marking_multiplies_the_rate_of_three_users_of_a_lossy_link(beta, times):
     # Experiment 2: 5 % random losses. The capacity is 1 Mb/s, in packets of 32 B per 20 ms.
     users, capacity = Users(exponents=1, kept=0.95), 78.125
     marked = best([[0]] * 3, [0.99 * capacity], users, beta, marks=True).rates
@@ -138,7 +138,7 @@ def test_blind_windows_favour_the_near():
 
 
 @pytest.mark.parametrize("nu", [0.0, 0.5, 1.0, 2.0])
-def test_throughput_falls_with_the_power_of_the_losses_that_tells_the_utility(nu):
+def test_throughput_and_losses_give_the_utility_exponent(nu):
     low, high = equilibrium_rate(Users(exponents=nu), 0.5, [0.01, 0.04])
     assert utility_exponent(np.log(low / high) / np.log(4)) == pytest.approx(nu, abs=1e-9)
 
@@ -166,7 +166,7 @@ def test_hurleys_utility_is_near_that_of_tcp():
         ("loss exponent nan", lambda: utility_exponent(np.nan)),
     ],
 )
-def test_what_no_user_can_be_is_refused(line, attempt):
+def test_invalid_users_are_rejected(line, attempt):
     with pytest.raises(ParameterError, match=line) as refused:
         attempt()
     assert "\n" not in str(refused.value)

@@ -24,7 +24,7 @@ def network(seed):
 
 @settings(deadline=None)
 @given(SEEDS)
-def test_levels_come_to_max_min_fairness_within_the_bound_from_anywhere(seed):
+def test_levels_reach_max_min_fairness_within_the_bound_from_any_start(seed):
     rng, routes, targets = network(seed)
     delay = int(rng.integers(1, 6))
     steps = level.steps(routes, targets, delay)
@@ -66,7 +66,7 @@ def test_levels_of_an_equilibrium_stay(seed):
     assert went.levels[-1, crossed] == pytest.approx(found.signals[crossed])
 
 
-def test_a_link_that_limits_nobody_tells_what_one_flow_may_have():
+def test_a_link_that_limits_no_flow_offers_the_rate_of_a_single_flow():
     found = level.equilibrium([[0, 1], [1], [1, 2]], [4.0, 9.0, 10.0])
     assert found.rates.tolist() == [3.0, 3.0, 3.0]
     assert found.signals.tolist() == [4.0, 3.0, 10.0]

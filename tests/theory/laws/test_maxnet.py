@@ -48,7 +48,7 @@ def test_the_static_demand_is_as_steep_as_may_be(law, folds, delay):
 
 @examples(200)
 @given(networks(), laws)
-def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
+def test_at_equilibrium_the_state_is_constant_and_rates_are_max_min_fair(network, law):
     routes, capacities = network
     capacity = np.array(capacities)
     rest = maxnet.fixed_point(routes, capacity, law)
@@ -69,7 +69,7 @@ def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
     assert rest.prices[idle] == pytest.approx(maxnet.floor(capacity, law)[idle])
 
 
-def test_equal_prices_of_two_bottlenecks_are_told():
+def test_equal_prices_of_two_bottlenecks_are_reported():
     assert not maxnet.fixed_point([[0], [1]], [10e6, 10e6]).separate
     assert maxnet.fixed_point([[0], [1]], [10e6, 20e6]).separate
 
@@ -93,7 +93,7 @@ def test_overload_is_a_share_of_the_capacity_and_ends_with_nine_flows():
     assert maxnet.overload([1, 2, 4, 8, 9, 100]) == pytest.approx([0.8, 0.35, 0.125, 0.0125, 0, 0], abs=1e-15)
 
 
-def test_a_source_comes_to_the_demand_curve_with_its_time_constant():
+def test_a_source_converges_to_the_demand_curve_with_its_time_constant():
     delay, price = 0.179, 6.0
     time = delay**2 / (maxnet.PAPER.alpha * maxnet.PAPER.eta * maxnet.PAPER.scale)
     went = integrate(lambda t, x, past: maxnet.source_change(x, price, delay), [-13.0], 3 * time, step=time / 1000)
@@ -125,7 +125,7 @@ def test_small_deviations_die_out_as_the_slowest_root_says(delays):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_fluids_in_networks_come_to_max_min_rates_from_afar(seed):
+def test_fluid_rates_converge_to_max_min_from_distant_starts(seed):
     random = np.random.default_rng(seed)
     routes = [random.choice(4, random.integers(1, 4), replace=False).tolist() for _ in range(8)]
     capacities, delays = 10 ** random.uniform(6, 8, 4), random.uniform(0.1, 0.3, 8)

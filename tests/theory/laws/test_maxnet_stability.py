@@ -83,7 +83,7 @@ def test_algorithm_3_gives_the_numbers_of_figure_10_and_of_1000_s():
 
 @examples(30)
 @given(compensators, delays, st.integers(0, 2**31))
-def test_no_delay_below_the_bound_comes_above_the_line(own, longest, seed):
+def test_curves_of_shorter_delays_stay_below_the_line(own, longest, seed):
     line = own.line(longest)
     random = np.random.default_rng(seed)
     delay = longest * 10 ** random.uniform(-6, 0, (200, 1))
@@ -212,7 +212,7 @@ def test_lemma_2_fails_in_the_tail_where_the_phase_rises_with_the_frequency():
 
 @examples(200)
 @given(compensators, delays, st.floats(1e-6, 10.0))
-def test_what_the_proof_needs_holds_everywhere(own, delay, phi):
+def test_conditions_of_the_proof_hold_everywhere(own, delay, phi):
     found = own.slopes(phi, delay)
     assert found.phase_by_delay < 0
     assert found.size_by_delay_alone > 0
@@ -285,6 +285,6 @@ def test_delays_whose_frequencies_have_no_numbers_are_refused():
         unstable_roots([1e-140, 1e140], [0.3, 0.3], PAPER, 0.66)
 
 
-def test_a_loop_on_the_boundary_is_told():
+def test_a_loop_on_the_boundary_is_reported():
     with pytest.raises(AxisError):
         unstable_roots([1.0], [1.0], PAPER, PAPER.gain(1.0))

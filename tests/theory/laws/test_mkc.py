@@ -60,7 +60,7 @@ def test_iteration_is_the_equations_written_out():
 
 @examples(12)
 @given(SEEDS)
-def test_emkc_comes_to_its_rest_point_in_networks_under_any_delays(seed):
+def test_emkc_converges_in_networks_under_any_delays(seed):
     rng = np.random.default_rng(seed)
     links = int(rng.integers(1, 6))
     routes = routes_of(rng, int(rng.integers(1, 9)), links)
@@ -121,20 +121,20 @@ def test_theorem_8_holds_for_stable_systems_only(seed):
 
 
 @pytest.mark.parametrize("price", [lambda y: 1 - 9 / y, lambda y: 0.3 * (y - 9) / 9, lambda y: (y / 9) ** 4 - 1])
-def test_flows_rest_where_the_price_asks_for_the_load(price):
+def test_at_equilibrium_rate_times_price_is_the_ratio(price):
     ratio = np.array([0.5, 1.0, 2.5])
     rates = mkc.fixed_point(price, ratio, 3)
     assert rates * price(rates.sum()) == pytest.approx(ratio, rel=1e-12)
 
 
-def test_a_price_that_stays_below_zero_has_no_rest():
+def test_a_negative_price_has_no_equilibrium():
     with pytest.raises(ParameterError, match="increases with the load"):
         mkc.fixed_point(lambda load: -1 / load, 1.0, 2)
 
 
 @examples(60)
 @given(SEEDS)
-def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
+def test_at_kellys_equilibrium_every_flow_pays_omega_and_lemma_13_holds(seed):
     rng = np.random.default_rng(seed)
     flows, links = rng.integers(1, 201, 2)
     routes = routes_of(rng, flows, links)
@@ -159,7 +159,7 @@ def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
     )
 
 
-def test_kelly_comes_to_its_rest_point_in_a_network_and_is_clipped_at_a_floor():
+def test_kelly_converges_in_a_network_and_is_clipped_at_a_floor():
     routes, capacities = [[0, 1], [0], [1, 2]], np.array([10.0, 20.0, 5.0])
     network = paths(routes, 3, [2, 1, 3], [[1, 0, 9], [0, 9, 9], [9, 2, 1]])
     wanted = kelly.fixed_point(routes, capacities, 2.0).rates
@@ -183,7 +183,7 @@ def test_one_kelly_flow_goes_as_its_roots_say(delay):
     assert went.rates[:, 0] == pytest.approx(kelly.alone(100.0, delay, (0.3, 5.0), 50, start=104.0), rel=1e-9)
 
 
-def test_what_links_remember_is_recorded():
+def test_states_of_links_are_recorded():
     went = run(paths([[0], [0]], 1), [1.0, 2.0], 3, lambda last, _, heard: last + 1, lambda y, m: (y.sum(0), m + 1))
     assert went.rates[:, 0].tolist() == [1, 2, 3, 4]
     assert went.signals[:, 0].tolist() == [3, 5, 7, 9]
@@ -223,7 +223,7 @@ def test_what_links_remember_is_recorded():
         (CapacityError, r"link 0: capacity nan", lambda: kelly.fixed_point([[0]], [np.nan], 1.0)),
     ],
 )
-def test_what_has_no_answer_is_refused(error, line, ask):
+def test_questions_without_an_answer_are_rejected(error, line, ask):
     with pytest.raises(error, match=line) as refused:
         ask()
     assert "\n" not in str(refused.value)

@@ -84,7 +84,7 @@ def test_the_fluid_is_that_of_a_plain_loop(alpha, beta, start):
     )
 
 
-def test_capacity_and_flows_scale_out_and_cases_in_a_batch_do_not_meet():
+def test_overshoot_is_scale_invariant_and_batched_cases_are_independent():
     capacity, flows, d0 = np.array([5.6e3, 150e6, 1e12]), np.array([10, 5000, 100]), np.array([0.2, 2.0, 0.2])
     link = rcp.Link(capacity, flows, d0)
     rate, queue = 3 * link.equilibrium[0], 0.5 * capacity * d0
@@ -126,12 +126,12 @@ def test_small_gains_settle_and_large_ones_do_not():
         lambda: rcp.fluid((0.1, 0.1), (1e6, -1.0), rcp.Link()),
     ],
 )
-def test_what_makes_no_sense_is_refused(ask):
+def test_invalid_parameters_are_rejected(ask):
     with pytest.raises(ParameterError, match="needs") as caught:
         ask()
     assert "\n" not in str(caught.value)
 
 
-def test_a_step_of_nothing_is_refused():
+def test_a_step_of_zero_is_rejected():
     with pytest.raises(ParameterError, match="step 0"):
         rcp.fluid((0.1, 0.1), (1e6, 0.0), rcp.Link(), step=0.0)

@@ -24,7 +24,7 @@ def networks(draw, most=8):
 
 @examples(300)
 @given(networks(), st.floats(0.05, 2.0), st.floats(0.01, 1.0))
-def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
+def test_at_equilibrium_xcp_feedback_is_zero(network, alpha, gamma):
     routes, capacities = network
     rates = xcp.fixed_point(routes, capacities, alpha=alpha, gamma=gamma).rates
     change = xcp.offers(routes, capacities, rates, alpha=alpha, gamma=gamma)
@@ -34,7 +34,7 @@ def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
 
 @examples(300)
 @given(networks())
-def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_all(network):
+def test_bottlenecks_carry_at_least_four_fifths_and_no_link_is_overloaded(network):
     routes, capacities = network
     rest = xcp.fixed_point(routes, capacities)
     load = np.zeros(len(capacities))
@@ -48,7 +48,7 @@ def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_a
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_large_networks_come_to_rest_too(seed):
+def test_large_networks_converge(seed):
     random = np.random.default_rng(seed)
     flows, links = random.integers(1, 201, 2).tolist()
     routes = [random.choice(links, random.integers(1, min(links, 5) + 1), replace=False).tolist() for _ in range(flows)]
@@ -62,7 +62,7 @@ def test_one_link_is_shared_evenly_and_used_in_full():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_equations_of_motion_lead_to_the_rest_point_from_anywhere(seed):
+def test_the_equations_of_motion_converge_to_the_equilibrium_from_any_start(seed):
     random = np.random.default_rng(seed)
     routes = [random.choice(4, random.integers(1, 4), replace=False).tolist() for _ in range(7)]
     capacities = random.uniform(1, 10, 4)

@@ -39,7 +39,7 @@ def networks(draw, links=12, flows=40):
 
 @examples(200)
 @given(networks(links=200, flows=200))
-def test_every_flow_has_a_bottleneck_at_max_min_rates_and_who_gives_up_some_has_none(network):
+def test_flows_have_a_bottleneck_exactly_at_max_min_rates(network):
     random, routes, capacities = network
     rates = maxmin(routes, capacities)
     sets = bottleneck_sets(routes, capacities, rates)
@@ -52,7 +52,7 @@ def test_every_flow_has_a_bottleneck_at_max_min_rates_and_who_gives_up_some_has_
     assert lacking.tolist() == [not own for own in sets]
 
 
-def test_all_full_links_on_which_none_has_more_are_bottlenecks():
+def test_bottlenecks_are_the_full_links_on_which_no_flow_has_a_larger_rate():
     assert bottleneck_sets([[0, 1], [0, 2], [1, 0]], [6, 4, 2], [2, 2, 2]) == [[0, 1], [0, 2], [0, 1]]
     assert bottleneck_sets([[0], [0]], [8], [2, 6], weights=[1, 3]) == [[0], [0]]
     assert bottleneck_sets([[0], [0]], [8], [2, 6]) == [[], [0]]
@@ -161,13 +161,13 @@ def test_a_picture_has_a_box_for_each_link_and_arrows_of_two_colours(assignment)
         ("needs 1 to 2", lambda: random_routes(np.random.default_rng(1), 2, 2, 1, 3)),
     ],
 )
-def test_what_is_no_assignment_is_refused(line, ask):
+def test_invalid_assignments_are_rejected(line, ask):
     with pytest.raises((AssignmentError, ParameterError), match=line) as refused:
         ask()
     assert "\n" not in str(refused.value)
 
 
-def test_what_is_no_network_is_refused():
+def test_invalid_networks_are_rejected():
     with pytest.raises(RouteError):
         assign([[0], []], [0, 0])
     with pytest.raises(CapacityError):

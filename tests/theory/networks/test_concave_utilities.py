@@ -157,7 +157,7 @@ def test_one_term_is_no_mixture():
     )
 
 
-def test_who_wants_no_more_leaves_a_link_without_a_price():
+def test_links_of_satisfied_users_have_price_zero():
     found = optimum_of(lambda x: 3.0 - x, [[0], [0]], [10.0])
     assert found.rates == pytest.approx([3, 3])
     assert found.prices == pytest.approx([0], abs=1e-9)
@@ -194,7 +194,7 @@ def test_who_wants_no_more_leaves_a_link_without_a_price():
         (UtilityError, r"needs terms by flows", lambda: optimum([[0]], [1], weights=[[1], [1]], exponents=[0, 1])),
     ],
 )
-def test_what_is_no_utility_is_refused(error, line, ask):
+def test_invalid_utilities_are_rejected(error, line, ask):
     with pytest.raises(error, match=line) as refused:
         ask()
     assert "\n" not in str(refused.value)

@@ -85,7 +85,7 @@ def test_every_flow_has_a_saturated_link_on_which_none_has_more(network):
 
 @examples(200)
 @given(networks(), st.integers(0, 7), st.floats(0.01, 0.99))
-def test_unfairness_is_nothing_at_the_fair_rates_and_tells_who_gave_something_up(network, flow, part):
+def test_unfairness_is_zero_at_the_fair_rates_and_locates_reduced_flows(network, flow, part):
     routes, capacities, weights = network
     rates = maxmin(routes, capacities, weights)
     assert unfairness(routes, capacities, rates, weights) == pytest.approx(0, abs=1e-9)
@@ -137,7 +137,7 @@ def test_rates_of_ten_thousand_flows_over_a_thousand_links_are_fair():
 
 
 @pytest.mark.parametrize("capacity", [-1.0, float("nan"), float("inf")])
-def test_a_capacity_that_is_no_capacity_is_refused(capacity):
+def test_an_invalid_capacity_is_rejected(capacity):
     with pytest.raises(CapacityError, match=r"link 1: capacity .* needs a finite number >= 0"):
         maxmin([[0]], [1.0, capacity])
 
@@ -158,12 +158,12 @@ def test_capacities_are_a_list_of_numbers():
         ([0], "no lists of links"),
     ],
 )
-def test_a_route_that_is_no_route_is_refused(routes, line):
+def test_an_invalid_route_is_rejected(routes, line):
     with pytest.raises(RouteError, match=line):
         maxmin(routes, [1.0, 1.0])
 
 
 @pytest.mark.parametrize("weights", [[0.0], [float("nan")], [1.0, 1.0]])
-def test_a_weight_that_is_no_weight_is_refused(weights):
+def test_an_invalid_weight_is_rejected(weights):
     with pytest.raises(ParameterError):
         maxmin([[0]], [1.0], weights)

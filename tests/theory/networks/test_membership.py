@@ -62,7 +62,7 @@ def test_a_caught_flow_comes_back_to_the_same_state_and_has_no_bottleneck(name):
 
 
 @pytest.mark.parametrize("name", CAUGHT)
-def test_hysteresis_frees_it(name):
+def test_hysteresis_ends_the_failure(name):
     _, routes, capacities, pace, _, _ = CAUGHT[name]
     assert rest(HYSTERESIS, one(routes, capacities, pace)).distance[0] < 0.03
 
@@ -82,7 +82,7 @@ def test_bottlenecks_that_stay_are_those_of_max_min(rules):
     assert found.distance[still].max() < 1e-6
 
 
-def test_hysteresis_leaves_few_failures():
+def test_with_hysteresis_few_networks_fail():
     batch = networks(3, 3, (2.0, 5.0), [1, 2, 3])
     ours, mended = (len(list(failures(rules, batch))) for rules in (LEVELFLOW, HYSTERESIS))
     assert 20 * mended < ours

@@ -162,7 +162,7 @@ def test_the_unit_of_rate_does_not_matter():
     assert large.prices == pytest.approx(1e-42 * small.prices, rel=1e-6)
 
 
-def test_what_nobody_crosses_has_no_price_and_nobody_has_no_rates():
+def test_unused_links_have_price_zero_and_empty_networks_no_rates():
     assert optimum([[1]], [0.0, 5.0]).prices.tolist() == [0.0, pytest.approx(0.2)]
     assert optimum([], [1.0]).rates.size == 0
 
@@ -185,7 +185,7 @@ def test_what_nobody_crosses_has_no_price_and_nobody_has_no_rates():
         (ParameterError, r"penalty 0.0 is not allowed; needs a finite number > 0", {"penalty": 0}),
     ],
 )
-def test_what_is_no_problem_of_this_kind_is_refused(error, line, change):
+def test_invalid_problems_are_rejected(error, line, change):
     with pytest.raises(error, match=line) as refused:
         optimum(**{"routes": [[0], [1]], "capacities": [1, 1]} | change)
     assert "\n" not in str(refused.value)

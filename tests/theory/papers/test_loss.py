@@ -60,13 +60,13 @@ def test_tcp_losses_are_those_of_a_saw_tooth():
 
 @examples(60)
 @given(st.integers(0, 2**32), st.integers(2, 5), st.integers(0, 12))
-def test_one_silent_state_makes_the_unlimited_queue_tell_the_loss(seed, phases, buffer):
+def test_with_one_silent_state_the_unlimited_queue_gives_the_loss(seed, phases, buffer):
     arrivals = random_arrivals(seed, phases)
     if arrivals.mean < 0.9:
         assert loss_from_unlimited(arrivals, buffer) == pytest.approx(queue(arrivals, buffer).loss, rel=1e-8)
 
 
-def test_several_silent_states_do_not():
+def test_with_several_silent_states_the_unlimited_queue_only_approximates_the_loss():
     arrivals = Arrivals(random_arrivals(1, 4).moves, [0, 0, 0, 3])
     error = loss_from_unlimited(arrivals, 4) / queue(arrivals, 4).loss - 1
     assert 1e-4 < abs(error) < 0.1
@@ -146,7 +146,7 @@ def test_sources_switch_as_binomial_laws_say(on, off):
         lambda: Arrivals(np.full((2, 2), 0.5), [1, 0.5]),
     ],
 )
-def test_what_has_no_loss_is_refused(wrong):
+def test_invalid_parameters_of_lossy_queues_are_rejected(wrong):
     with pytest.raises(ParameterError, match="needs"):
         wrong()
 

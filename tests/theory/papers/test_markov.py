@@ -65,7 +65,7 @@ def test_laws_evolve_as_matrices_multiply():
         ([[0.0, 0.0], [0.0, 1.0]], "state 0"),
     ],
 )
-def test_what_is_no_chain_is_refused(moves, text):
+def test_invalid_chains_are_rejected(moves, text):
     with pytest.raises(ChainError, match=text):
         read_moves(moves)
 
@@ -76,6 +76,6 @@ def test_a_chain_with_two_ends_is_refused():
 
 
 @pytest.mark.parametrize("law", [[1.0], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])
-def test_what_is_no_law_is_refused(law):
+def test_unknown_laws_are_rejected(law):
     with pytest.raises(ChainError, match="needs 2 probabilities of sum 1"):
         evolve(np.eye(2), law, 1)

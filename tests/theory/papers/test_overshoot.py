@@ -80,7 +80,7 @@ def test_the_tracked_rate_is_the_first_integral_and_faster_with_a_lag():
 
 
 @given(st.floats(0.1, 1e6), st.floats(0.1, 1e6))
-def test_the_marked_map_rests_where_it_says_with_that_slope(capacity, omega):
+def test_the_marked_map_has_the_stated_equilibrium_and_slope(capacity, omega):
     law = MarkedTfrc(capacity, omega)
     if law.rest - capacity < 1e-3 * capacity:
         return  # the map is too steep for a difference quotient
@@ -98,7 +98,7 @@ def test_the_marked_map_settles_above_a_loss_of_a_third_and_leaves_its_domain_be
     assert np.isnan(wild.update(999.0))
 
 
-def test_users_who_hear_at_once_become_equal():
+def test_users_without_delay_become_equal():
     rates = immediate_aimd([1.0, 60.0, 30.0], 100.0, 0.5, 2000)
     assert np.ptp(rates[-1]) < 1e-3
     assert rates.sum(axis=1).max() <= 100 + 3 * 0.5

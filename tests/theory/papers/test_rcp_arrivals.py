@@ -13,7 +13,7 @@ def test_arrival_rates_are_the_printed_ones():
     assert OneLink(150e6, 1.6, 0.9, 25).arrivals == pytest.approx(675)
 
 
-def test_what_the_quick_tier_leaves_out_has_no_length_there():
+def test_settings_omitted_by_the_quick_tier_have_no_duration():
     quick, full = SimpleNamespace(full=False), SimpleNamespace(full=True)
     setting = LATER["fig20 9.6 Gb/s"]
     assert (setting.runs_in(quick), setting.runs_in(full), setting.duration(full)) == (False, True, 20)

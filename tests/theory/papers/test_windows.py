@@ -27,7 +27,7 @@ def test_simulations_agree_with_the_exact_law(reading, buffer):
     assert solved.law.sum() == pytest.approx(1)
 
 
-def test_the_loss_falls_for_windows_that_do_not_hear_and_rises_in_the_literal_chain():
+def test_the_loss_falls_for_unresponsive_windows_and_rises_in_the_literal_chain():
     buffers = range(0, 12, 2)
     found = {reading: [exact(small(b, reading)).loss for b in buffers] for reading in READINGS}
     assert (np.diff(found["exogenous"]) < 0).all()
@@ -37,7 +37,7 @@ def test_the_loss_falls_for_windows_that_do_not_hear_and_rises_in_the_literal_ch
     assert found["literal"][-1] == pytest.approx(0.117, abs=5e-4)
 
 
-def test_windows_that_do_not_hear_are_given_arrivals():
+def test_unresponsive_windows_have_given_arrivals():
     alone = small(0, "exogenous")
     moves = stationary(matrix(alone))
     packets = np.add.outer(np.arange(1, 13), np.arange(1, 13)).ravel()
@@ -48,7 +48,7 @@ def test_windows_that_do_not_hear_are_given_arrivals():
         assert exact(small(buffer, "exogenous")).loss == pytest.approx(given_arrivals, rel=1e-9)
 
 
-def test_windows_that_do_not_hear_lose_less_with_more_buffer_in_every_run():
+def test_unresponsive_windows_lose_less_with_more_buffer_in_every_run():
     runs = [simulate(small(b, "exogenous"), rounds=400, copies=2, seed=5).loss for b in (0, 1, 5, 20)]
     assert (np.diff(runs) < 0).all()
 
@@ -77,7 +77,7 @@ def test_nearly_every_chain_ends_in_one_set_of_states(flows, capacity, buffer, l
             exact(chain)
 
 
-def test_other_protocols_are_other_functions():
+def test_rise_and_fall_functions_define_the_protocol():
     scalable = {"rise": lambda w: w + np.maximum(w // 8, 1), "fall": lambda w: w - np.maximum(w // 4, 1)}
     chain = small(4, "self-clocked", **scalable)
     assert exact(chain).loss == pytest.approx(simulate(chain).loss, rel=0.05)
@@ -98,7 +98,7 @@ def test_other_protocols_are_other_functions():
         ({"reading": "mine"}, "needs one of literal, self-clocked, exogenous"),
     ],
 )
-def test_other_chains_are_refused(changes, text):
+def test_invalid_windows_are_rejected(changes, text):
     with pytest.raises(ParameterError, match=text):
         Windows(**{"flows": 2, "capacity": 8, "buffer": 4} | changes)
 

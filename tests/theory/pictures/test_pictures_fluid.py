@@ -43,7 +43,7 @@ def test_many_curves_are_grey_with_their_mean():
     assert above.get_legend_handles_labels()[1] == [f"mean of {MOST_LINES + 1}"]
 
 
-def test_the_command_shows_means_beside_those_of_packets(tmp_path):
+def test_the_command_compares_means_with_those_of_packets(tmp_path):
     result = tmp_path / "result"
     arguments = ["two-flows", "--set", "duration=20 s"]
     assert CLI.invoke(app, ["run", *arguments, "--out", str(result), "--no-plots"]).exit_code == 0
@@ -72,7 +72,7 @@ def test_a_count_of_flows_is_one_row_with_their_sum():
         (["pair", "--set", "link.1.queue=codel", "--until", "1 s"], "no fluid model of queue codel"),
     ],
 )
-def test_what_the_command_cannot_do_gets_one_line(arguments, words, tmp_path, monkeypatch):
+def test_impossible_commands_get_one_line(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = CLI.invoke(app, ["theory", "fluid", *arguments])
     assert isinstance(done.exception, TheoryError), done.output

@@ -51,7 +51,7 @@ def test_pictures_take_a_canvas():
     canvas.savefig(io.BytesIO())
 
 
-def test_what_has_no_picture_is_refused():
+def test_invalid_input_of_pictures_is_rejected():
     with pytest.raises(MatrixError, match="norms are"):
         norms.scatter(experiment(1, 20), "norm3")
     for draw in (norms.plane, norms.scalings):

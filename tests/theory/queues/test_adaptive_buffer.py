@@ -92,7 +92,7 @@ def test_one_target_is_one_controller():
 
 @pytest.mark.parametrize("target", [0.002, 0.02, 0.3])
 @pytest.mark.parametrize("part", [0.1, 0.5])
-def test_the_loss_controller_rests_at_its_target(target, part):
+def test_the_loss_controller_is_at_equilibrium_at_its_target(target, part):
     rest = 1 / target - 1  # solves 1 / (rest + 1) = target
     gain = part * float(largest_gain(target**2)) / 0.2
     went = run(Settings(loss=target, gain=gain), Plant(loss=lambda b: 1 / (b + 1)), 1.5 * rest, 300)
@@ -176,6 +176,6 @@ def test_equal_seeds_are_equal_runs():
         (lambda: measured(1, 0, 0.0, 1.0), "capacity 0"),
     ],
 )
-def test_other_settings_are_refused(wrong, text):
+def test_invalid_settings_are_rejected(wrong, text):
     with pytest.raises(ParameterError, match=text):
         wrong()

@@ -111,6 +111,6 @@ def test_adaptive_drop_tail_settles_below_its_limit_only():
         lambda: largest_gain(1.0, 1.5),
     ],
 )
-def test_what_has_no_size_is_refused(wrong):
+def test_invalid_parameters_of_buffer_rules_are_rejected(wrong):
     with pytest.raises(ParameterError, match="is not allowed; needs"):
         wrong()

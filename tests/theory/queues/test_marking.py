@@ -122,7 +122,7 @@ def test_levels_of_experiment_3_of_kunniyur_and_srikant():
 
 
 @pytest.mark.parametrize(("level", "load"), [(2.0, 5.0), (2.0, 2.0), (2.0, 1.0), (0.0, 3.0), (1.0, 1.0 + 1e-9)])
-def test_what_is_paid_is_the_integral_of_what_is_marked(level, load):
+def test_the_excess_price_is_the_integral_of_the_excess_share(level, load):
     integral = quad(lambda y: float(excess_share(level, y)), 0, load, points=[level] if 0 < level < load else None)[0]
     assert excess_paid(level, load) == pytest.approx(integral, abs=1e-12)
 
@@ -156,7 +156,7 @@ def test_a_level_stays_between_nothing_and_its_target():
         (RouteError, "flow 0 crosses no link", {"routes": [[], [0]]}),
     ],
 )
-def test_what_is_no_problem_of_this_kind_is_refused(error, line, change):
+def test_invalid_problems_are_rejected(error, line, change):
     with pytest.raises(error, match=line) as refused:
         marking_levels(**{"routes": [[0], [1]], "capacities": [1, 1], "beta": 100.0} | change)
     assert "\n" not in str(refused.value)

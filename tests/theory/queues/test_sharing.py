@@ -36,7 +36,7 @@ def by_small_steps(starts, sizes, weights, step=1e-3):
 
 @examples(20)
 @given(arrivals())
-def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
+def test_times_are_those_of_processor_sharing(flows):
     starts, sizes, weights = flows
     found = completion_times(starts, sizes, ONE_PER_SECOND, weights=weights)
     assert found == pytest.approx(by_small_steps(starts, sizes, weights), abs=2e-3 * (1 + len(sizes)))
@@ -44,7 +44,7 @@ def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
 
 @examples(200)
 @given(arrivals())
-def test_no_work_is_lost_whoever_is_served_first(flows):
+def test_processor_sharing_is_work_conserving(flows):
     # The last flow before an idle time leaves when a first-come first-served link would fall idle.
     starts, sizes, weights = flows
     order = np.argsort(starts, kind="stable")
@@ -59,7 +59,7 @@ def test_no_work_is_lost_whoever_is_served_first(flows):
 
 @examples(100)
 @given(arrivals())
-def test_of_flows_that_start_together_the_smallest_per_weight_ends_first(flows):
+def test_completion_times_of_simultaneous_flows_have_a_closed_form(flows):
     _, sizes, weights = flows
     found = completion_times(np.zeros(sizes.size), sizes, ONE_PER_SECOND, weights=weights)
     served = sizes / weights

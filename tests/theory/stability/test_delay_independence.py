@@ -150,7 +150,7 @@ def test_a_margin_ends_where_the_system_is_unstable():
     assert delay_margin(a / 1.3, [3, 4]).steps == math.inf
 
 
-def test_a_margin_of_nothing_is_refused():
+def test_a_margin_of_zero_is_rejected():
     with pytest.raises(ParameterError, match="unstable"):
         delay_margin(2 * np.eye(2), [1, 1])
     with pytest.raises(ParameterError, match="flow"):

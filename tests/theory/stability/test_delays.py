@@ -56,7 +56,7 @@ def test_delays_that_are_no_whole_steps_are_refused_in_one_line(delays, problem)
         assert "\n" not in str(error.value)
 
 
-def test_what_has_no_answer_is_refused():
+def test_questions_without_an_answer_are_rejected():
     with pytest.raises(MatrixError):
         roots([[1.0, 2.0]], [1, 2])
     with pytest.raises(ParameterError, match="too many"):
@@ -167,7 +167,7 @@ def test_equal_delays_take_roots_of_eigenvalues():
     assert stability(a, [10**6] * 4).stable == (np.abs(np.linalg.eigvals(a)).max() < 1)
 
 
-def test_what_feeds_nothing_back_has_no_root_but_zero():
+def test_a_system_without_feedback_has_only_the_root_zero():
     chain = 5.0 * np.eye(4, k=1)
     assert stability(chain, [3000, 2000, 1001, 7]).root == 0
     assert np.abs(roots(chain, [3, 2, 1, 7])).max() == 0

@@ -188,7 +188,7 @@ def test_a_root_on_the_axis_is_said_and_is_not_stable():
         (lambda: Loop.rational([1], [1, 0]).bode([0.0]), "positive"),
     ],
 )
-def test_what_is_no_loop_is_refused(make, says):
+def test_invalid_loops_are_rejected(make, says):
     with pytest.raises((LoopError, ParameterError), match=says) as caught:
         make()
     assert "\n" not in str(caught.value)

@@ -43,7 +43,7 @@ def scaled_by(matrix, weights):
         ([[None]], "type"),
     ],
 )
-def test_what_is_no_square_matrix_of_numbers_is_refused_in_one_line(matrix, problem):
+def test_input_other_than_a_square_matrix_is_rejected_in_one_line(matrix, problem):
     for ask in (spectral_radius, norm, absolute_radius, scaled_norm):
         with pytest.raises(MatrixError, match=problem) as error:
             ask(matrix)
@@ -227,6 +227,6 @@ def test_blocks_come_before_those_they_refer_to():
     assert order.index([0, 3]) < order.index([1]) < order.index([2])
 
 
-def test_a_dual_that_says_nothing_proves_nothing():
+def test_a_weak_dual_gives_a_weak_lower_bound():
     assert lower_bound(np.eye(2), np.zeros((2, 2))) == 0.0
     assert lower_bound(np.diag([2.0, 3.0]), np.eye(2)) == 2.0

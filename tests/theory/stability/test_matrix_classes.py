@@ -70,7 +70,7 @@ def test_a_single_number_and_zero_are_of_every_class():
         assert holds(matrix) == {"N", "P", "R", "DN", "DP", "DR"}
 
 
-def test_what_is_no_matrix_or_class_is_refused():
+def test_invalid_matrices_and_classes_are_rejected():
     with pytest.raises(MatrixError):
         classify([[1.0, 2.0]])
     for name, size in (("Q", 3), ("DD", 3), ("N", 1)):

@@ -114,7 +114,7 @@ fn the_bucket_lets_the_share_of_packets_accelerate() {
 }
 
 #[test]
-fn a_later_router_takes_no_brake_back() {
+fn a_later_router_keeps_a_brake() {
     let params = params(&[]);
     let mut header = Header::UNSET;
     assert_eq!(header.seen_by_router(), Some(false));

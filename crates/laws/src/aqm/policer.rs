@@ -88,7 +88,7 @@ mod tests {
         /// Verifies that at most `rate t + burst` passes in any period `t` (the arrival curve of a token bucket). Only
         /// packets that would exceed this curve are dropped. Within 0.05 bit of the curve, rounding may decide.
         #[test]
-        fn what_passes_is_bounded_by_the_arrival_curve(
+        fn passed_bytes_are_bounded_by_the_arrival_curve(
             packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
         ) {
             let params = PolicerParams { rate: Rate::clamped(1e6), burst: Bytes::new(4000) };

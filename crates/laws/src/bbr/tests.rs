@@ -115,7 +115,7 @@ fn a_slower_link_and_a_longer_path_are_noticed() {
 
 /// Verifies Cardwell et al. 2016: random losses below the probing gain do not reduce the sending rate.
 #[test]
-fn losses_do_not_matter() {
+fn losses_do_not_change_the_rate() {
     for loses in [1000, 100, 20] {
         let mut path = path(1250.0, 0.04).losing(move |number, _| number % loses == loses - 1);
         path.run(at(2.0));

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_little_gets_it_and_the_rest_goes_by_capacity() {
+    fn small_demands_are_met_and_the_rest_is_divided_by_capacity() {
         let ports = [
             port(1.0, 11.0, 0.0, 0.0),
             port(1.0, 1000.0, 0.0, 0.0),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_sure_of_its_packet_and_of_its_share_of_the_rest() {
+    fn a_port_always_gets_a_packet_and_its_share_of_the_rest() {
         let shared = limits(10.0, &[port(1e6, 1e4, 0.0, 0.0), port(9e6, 1e4, 0.0, 0.0)]);
         let expected = [1.0 + 8.0 / 10.0, 1.0 + 8.0 * 9.0 / 10.0];
         assert!(
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_leaves_nobody_without_room_for_a_packet() {
+    fn rounding_leaves_every_port_room_for_a_packet() {
         let ports = [(3e6, 100.0), (1e9, 1000.0), (3e6, 1.0), (7e6, 10.0)];
         let ports = ports.map(|(weight, wanted)| port(weight, wanted, 0.0, 0.0));
         assert!(limits(500.0, &ports).iter().all(|&limit| limit >= 1.0));
@@ -179,7 +179,7 @@ mod tests {
         // if it had its own memory. With `a_shared_memory_is_never_exceeded`,
         // `ports_that_do_not_conflict_do_what_they_do_alone`.
         #[test]
-        fn memory_is_never_exceeded_and_nobody_could_have_more(
+        fn memory_is_never_exceeded_and_no_port_could_get_more(
             steps in list(shares(), 1..6), total in 9.0..2e4_f64
         ) {
             let count = steps[0].len();

@@ -4,7 +4,7 @@ use super::Cbr;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, Protocol, SenderLaw};
 
 #[test]
-fn nothing_that_happens_moves_the_rate() {
+fn no_event_changes_the_rate() {
     let params = super::Params::read(&[3e6, 0.0]).unwrap();
     let packet_size = Bytes::new(1500);
     let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo::of(packet_size));

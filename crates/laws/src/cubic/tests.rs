@@ -164,7 +164,7 @@ fn hystart_ends_slow_start_where_losses_do_not() {
 
 /// Verifies that a spurious reduction is undone after all packets have arrived (RFC 9438, section 4.9).
 #[test]
-fn a_reduction_for_nothing_is_taken_back() {
+fn a_spurious_reduction_is_undone() {
     let own = params::<CubicState>(&[]).own;
     let mut state = CubicState::default();
     let mut window = Window {
@@ -194,7 +194,7 @@ fn a_reduction_for_nothing_is_taken_back() {
 
 /// Verifies that the curve is paused while the flow is application-limited (RFC 9438, section 5.8).
 #[test]
-fn silence_does_not_count() {
+fn idle_time_does_not_count() {
     let own = params::<CubicState>(&[]).own;
     let target = |silent: f64, in_use: bool| {
         let mut state = CubicState::default();

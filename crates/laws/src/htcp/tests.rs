@@ -69,7 +69,7 @@ fn round(state: &mut HtcpState, from: f64, seconds: f64, max_rtt: f64) {
 }
 
 #[test]
-fn a_loss_leaves_the_share_that_empties_the_queue() {
+fn a_loss_multiplies_the_window_by_least_over_largest_rtt() {
     let own = params::<HtcpState>(&[]).own;
     let mut state = fresh();
     round(&mut state, 1.0, 0.1, 0.16);

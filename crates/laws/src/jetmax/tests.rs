@@ -244,7 +244,7 @@ fn another_link_takes_over_only_with_a_smaller_share() {
 }
 
 #[test]
-fn patience_ends_after_eight_reports_of_another_router() {
+fn a_bottleneck_changes_after_eight_reports_of_another_router() {
     let mut desk = stationary(&[]);
     desk.exchange(1, 4, 0.5, 1.5e6);
     desk.exchange(1, 5, 0.5, 1.5e6);
@@ -259,7 +259,7 @@ fn patience_ends_after_eight_reports_of_another_router() {
 /// Verifies that flows follow a link with a price just above zero that is no flow's bottleneck. Without this rule, the
 /// link would refuse proposals for ever.
 #[test]
-fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
+fn a_link_without_a_share_that_alone_rejects_limits_the_flow() {
     let params = params(&[]);
     let loaded = |bottleneck, load: f64| {
         let mut router = router(&params, 1e7);
@@ -292,7 +292,7 @@ fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
 /// Verifies that, with `hysteresis`, the bottleneck reports although another link has a larger price. The other link
 /// reports if it is overloaded or has the smaller share. The bottleneck has price -0.25 and share 8 Mb/s.
 #[test]
-fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
+fn hysteresis_requires_a_smaller_share_of_a_fuller_link() {
     let named = |switch: f64, price: f32, share: f32, first: bool| {
         let params = params(&[("hysteresis", switch)]);
         let mut packet = header(if first { 2 } else { 1 }, 1000.0, 0.01);
@@ -464,7 +464,7 @@ fn hops_beyond_the_255th_only_count() {
 
 proptest! {
     #[test]
-    fn what_arrives_is_responsive_or_not(packets in proptest::collection::vec((0_u8..4, 0_u16.., any::<bool>()), 0..99)) {
+    fn arriving_bytes_are_responsive_or_not(packets in proptest::collection::vec((0_u8..4, 0_u16.., any::<bool>()), 0..99)) {
         let params = params(&[]);
         let mut router = router(&params, 1e7);
         let mut bytes = 0;

@@ -262,7 +262,7 @@ fn queues_on_the_way_leave_counts_exact() {
 /// Verifies that the queueing delay of a second packet is the transmission time of the first packet. At a slow link,
 /// the delay is at most one interval.
 #[test]
-fn headers_add_up_waits_as_far_as_they_can() {
+fn headers_accumulate_queueing_delays_up_to_their_maximum() {
     let params = params();
     let mut header = unsent();
     let mut cross = |capacity: f64| {
@@ -283,7 +283,7 @@ fn headers_add_up_waits_as_far_as_they_can() {
 }
 
 #[test]
-fn a_router_gives_what_flows_with_less_elsewhere_leave() {
+fn a_router_offers_what_flows_limited_elsewhere_leave() {
     let params = params();
     let mut router = Router::new(&params.routers, &port(1, 10e6));
     let limited = Header {
@@ -323,7 +323,7 @@ fn a_router_gives_what_flows_with_less_elsewhere_leave() {
 }
 
 #[test]
-fn other_traffic_and_acks_are_no_flows_and_take_their_part() {
+fn cross_traffic_and_acks_reduce_the_capacity_and_are_no_flows() {
     let params = params();
     let mut router = Router::new(&params.routers, &port(1, 10e6));
     for n in 0..4 {
@@ -435,7 +435,7 @@ fn a_sender_rises_when_every_router_has_seen_its_proposal_and_falls_at_once() {
 }
 
 #[test]
-fn a_sender_takes_back_what_it_was_not_given() {
+fn a_smaller_proposal_cancels_an_earlier_approval() {
     let mut desk = Desk::new();
     desk.ask(0.0, 5e6, false);
     desk.ask(0.1, 5e6, false);

@@ -129,7 +129,7 @@ fn the_rate_at_a_share_of_marks_is_that_of_the_virtual_round_trip() {
 }
 
 #[test]
-fn packets_say_that_it_is_scalable() {
+fn packets_are_marked_as_scalable_unless_ecn_is_off() {
     let transport = Prague::transport(&params::<PragueState>(&[]));
     assert!(transport.ecn && transport.scalable);
     assert!(!Prague::transport(&params::<PragueState>(&[("ecn", 0.0)])).scalable);

@@ -293,7 +293,7 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
 }
 
 #[test]
-fn a_sender_outlives_a_hostile_rate() {
+fn a_sender_survives_hostile_rates() {
     let params = params(&[]);
     let mut sender = Sender::new(&params, &FlowInfo::of(DATA));
     let one_in_ten_seconds = DATA.as_bits_f64() / 10.0;
@@ -306,7 +306,7 @@ fn a_sender_outlives_a_hostile_rate() {
 }
 
 #[test]
-fn no_rate_and_no_rtt_that_nobody_sends() {
+fn invalid_rates_and_rtts_are_rejected() {
     for (rate, rtt) in [
         (0.0, 0.1),
         (-1.0, 0.1),

@@ -47,7 +47,7 @@ fn sums(router: &Router) -> (u32, u32, f64) {
 }
 
 #[test]
-fn a_router_allocates_what_the_satisfied_flows_leave() {
+fn a_router_allocates_the_capacity_left_by_satisfied_flows() {
     let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut a, mut b, mut c] = [update(f32::MAX), update(2e6), update(f32::MAX)];
     assert_eq!(ask(&mut router, &mut a), (Label::Unsatisfied, 12e6, false));
@@ -297,7 +297,7 @@ fn on_a_path_of_more_hops_than_it_keeps_a_sender_stays_at_its_smallest_rate() {
 }
 
 #[test]
-fn a_sender_that_hears_nothing_slows_down_to_its_smallest_rate() {
+fn without_acks_a_sender_slows_down_to_its_smallest_rate() {
     let mut desk = Desk::new(&[10e6]);
     desk.exchanges(5);
     assert_eq!(desk.sender.rate().bps(), 10e6);

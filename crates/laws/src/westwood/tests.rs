@@ -31,7 +31,7 @@ fn the_estimate_is_filtered_once_per_round_trip() {
 }
 
 #[test]
-fn a_loss_leaves_what_the_empty_path_holds() {
+fn a_loss_reduces_the_window_to_the_bdp_of_the_empty_path() {
     let state = WestwoodState {
         bandwidth: 400.0,
         ..WestwoodState::default()

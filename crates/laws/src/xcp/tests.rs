@@ -202,7 +202,7 @@ fn a_full_link_shuffles_a_tenth_of_its_traffic_and_gives_every_flow_the_same() {
 }
 
 #[test]
-fn no_more_is_granted_than_there_is() {
+fn grants_sum_to_the_aggregate_feedback() {
     for (loads, queue) in [([40, 20, 10], 0), ([100, 60, 10], 40_000)] {
         let flows = mix(loads);
         let mut desk = Desk::settled(&flows, queue);
@@ -212,7 +212,7 @@ fn no_more_is_granted_than_there_is() {
 }
 
 #[test]
-fn what_another_router_withholds_stays_in_the_pool() {
+fn feedback_withheld_by_another_router_stays_in_the_pool() {
     let flows = mix([20, 10, 4]);
     let Desk { params, mut router, .. } = Desk::settled(&flows, 0);
     let before = router.pools;
@@ -229,7 +229,7 @@ fn what_another_router_withholds_stays_in_the_pool() {
 /// Verifies that a reduction by another router reduces the pool. The effect is at most twice the own reduction of this
 /// router, because a header may be forged.
 #[test]
-fn what_another_router_takes_back_leaves_the_negative_pool() {
+fn reductions_by_another_router_count_in_the_negative_pool() {
     let flows = mix([100, 60, 30]);
     let Desk { params, router, .. } = Desk::settled(&flows, 0);
     let before = router.pools;

@@ -76,7 +76,7 @@ impl HopLaw<u32> for Look {
 }
 
 #[test]
-fn a_law_hears_of_the_packet_in_service_whatever_the_size_of_the_others() {
+fn a_law_receives_the_size_of_the_packet_in_service() {
     for (at, expected) in [(0, (1580, 3, 1500)), (1_520, (80, 2, 40)), (2_000, (0, 0, 0))] {
         let mut hop = Hop::under(Look(Some(us(at)), Backlog::default()), settings(), 0, "");
         for size in [1500, 40, 40] {
@@ -95,7 +95,7 @@ fn a_law_hears_of_the_packet_in_service_whatever_the_size_of_the_others() {
 }
 
 #[test]
-fn a_full_buffer_drops_what_comes_and_room_includes_the_packet_in_service() {
+fn a_full_buffer_drops_arrivals_and_includes_the_packet_in_service() {
     for buffer in [Buffer::Packets(3), Buffer::Bytes(Bytes::new(3500))] {
         let mut hop = hop(Settings { buffer, ..settings() });
         let taken: Vec<bool> = (0..5)
@@ -117,7 +117,7 @@ fn a_full_buffer_drops_what_comes_and_room_includes_the_packet_in_service() {
 }
 
 #[test]
-fn a_new_rate_holds_for_what_is_left() {
+fn a_new_rate_applies_to_the_rest_of_a_packet() {
     let mut hop = hop(settings());
     for name in 1..=3 {
         hop.handle_input(us(0), Bytes::new(1000), name).unwrap();

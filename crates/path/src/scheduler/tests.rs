@@ -254,7 +254,7 @@ fn a_sparse_flow_waits_for_the_packet_in_service_only() {
 
 /// RFC 8290, section 4.1: the queue with the most bytes loses half of them, at most 64 packets.
 #[test]
-fn the_longest_queue_loses_half_of_it_or_a_batch() {
+fn overload_drops_half_of_the_longest_queue_or_a_batch() {
     let lost = |bulk: u32| {
         let mut queues = scheduler("fq_codel", &[("limit", f64::from(bulk) + 9.0), PATIENT]);
         (0..10).for_each(|i| queues.enqueue(packet(us(0), 100, flow(1), 10_000 + i)));
@@ -283,7 +283,7 @@ fn a_set_has_room_for_eight_flows() {
 
 /// ECT(1) and CE packets are enqueued in L, for any backlog of C. L is marked above the step threshold.
 #[test]
-fn what_says_ect1_goes_first_and_is_marked_after_the_step() {
+fn packets_with_ect1_have_priority_and_are_marked_above_the_step() {
     let mut queues = scheduler("dualpi2", &[]);
     for ecn in [Ecn::NotCapable, Ecn::Classic, Ecn::Scalable, Ecn::Marked] {
         queues.enqueue(packet(us(0), 1000, FlowKey { ecn, ..flow(0) }, 0));

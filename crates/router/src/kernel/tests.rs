@@ -236,7 +236,7 @@ fn a_law_in_the_kernel_is_the_law() {
 // the previous interval.
 /// Packets that arrive while the law computes still belong to the previous interval, and use its threshold.
 #[test]
-fn between_two_sets_of_words_packets_count_in_the_interval_before() {
+fn between_two_updates_packets_count_in_the_earlier_interval() {
     let params = levelflow_scenario::signalling_params("level", &BTreeMap::new()).unwrap();
     let info = port(1e12);
     let Ok(mut program) = Program::load(&params, &info) else {
@@ -364,7 +364,7 @@ fn two_laws_share_a_router_in_the_kernel() {
 }
 
 #[test]
-fn what_has_no_kernel_form_is_refused() {
+fn signallings_without_a_kernel_form_are_rejected() {
     let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
     for (law, changes, ending) in [
         ("kelly", BTreeMap::new(), format!("allowed: {allowed}")),

@@ -183,7 +183,7 @@ fn only_delays_and_losses_need_a_worker_where_queues_are_the_kernels() {
 }
 
 #[test]
-fn what_cannot_be_built_is_refused_in_one_line() {
+fn impossible_networks_are_rejected_in_one_line() {
     let with = |key: &str, value: Value| {
         let mut x = flow("x", "jetmax", "A", "B");
         x[key] = value;

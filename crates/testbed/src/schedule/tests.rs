@@ -20,7 +20,7 @@ fn source(network: &Network<Any>, number: usize) -> Source<'_> {
 
 /// Compares start, size and ideal completion time of each flow with the simulator's table of transfers.
 #[test]
-fn flows_come_as_in_the_simulator() {
+fn flows_arrive_as_in_the_simulator() {
     let raw = json!({
         "name": "n", "duration": "20 s", "seed": 7,
         "link": [{ "from": "A", "to": "B", "capacity": "100 Mb/s", "delay": "1 ms", "duplex": true }],

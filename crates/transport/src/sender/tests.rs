@@ -124,7 +124,7 @@ fn three_later_acks_make_a_loss() {
 }
 
 #[test]
-fn a_gap_is_there_until_all_that_was_sent_before_has_arrived() {
+fn a_gap_lasts_until_every_earlier_packet_has_arrived() {
     let mut t = Transfer::new(7);
     let sent: Vec<_> = (0..7).map(|_| t.send().unwrap()).collect();
     assert!(!t.deliver(sent[0]).gap);
@@ -135,7 +135,7 @@ fn a_gap_is_there_until_all_that_was_sent_before_has_arrived() {
 }
 
 #[test]
-fn an_ack_says_nothing_of_what_arrives_after_it() {
+fn an_ack_reports_only_earlier_arrivals() {
     let mut t = Transfer::new(8);
     let sent: Vec<_> = (0..8).map(|_| t.send().unwrap()).collect();
     let acks: Vec<_> = sent[1..].iter().map(|&packet| (packet.0, t.arrive(packet))).collect();
@@ -158,7 +158,7 @@ fn a_lost_ack_is_not_a_loss() {
 }
 
 #[test]
-fn what_arrives_after_the_timeout_is_not_sent_again() {
+fn packets_that_arrive_after_a_timeout_are_not_retransmitted() {
     let mut t = Transfer::new(4);
     let sent: Vec<_> = (0..4).map(|_| t.send().unwrap()).collect();
     t.time_out();

@@ -111,7 +111,7 @@ proptest! {
     // **Invariant** (The transport): with the same losses, a law receives the same inputs in simulation and on the
     // wire.
     #[test]
-    fn a_law_hears_the_same_in_simulation_and_on_the_wire(losses in prop::collection::vec(prop::bool::weighted(0.1), 600)) {
+    fn a_law_receives_the_same_input_in_simulation_and_on_the_wire(losses in prop::collection::vec(prop::bool::weighted(0.1), 600)) {
         let no_sack = |law| with(law, &[("sack", 0.0)]);
         for law in [params("newreno"), params("cubic"), params("bbr"), no_sack("reno"), no_sack("newreno")] {
             run(&law, losses.iter().copied().chain(std::iter::repeat(false)));

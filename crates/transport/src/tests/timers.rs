@@ -80,7 +80,7 @@ fn laws_with_a_timer_are_those_of_tcp_and_bbr() {
 
 /// Idle time is not starvation: the second packet after it follows at the pace of the law.
 #[test]
-fn an_idle_time_slows_nobody_down() {
+fn an_idle_time_slows_no_law_down() {
     let paced = LAWS.iter().filter(|law| Any::transport(&params(law.name)).acknowledged);
     let (mut compared, rtt) = (0, ms(50));
     for law in paced {

@@ -65,7 +65,7 @@ fn overload_drops_in_both_queues() {
 }
 
 #[test]
-fn next_to_nothing_behind_is_left_alone_but_for_the_step() {
+fn short_queues_are_marked_only_by_the_step() {
     assert_eq!(frequencies(1.0, false, Bytes::new(3027)), [1.0, 0.0, 0.0]);
     assert_eq!(frequencies(1.0, true, Bytes::new(3027)), [1.0, 0.0, 0.0]);
     let waited = |us| Leaving {

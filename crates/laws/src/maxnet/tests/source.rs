@@ -23,7 +23,7 @@ fn feed(params: &Params, sender: &mut Sender, code: u32, tau: f64, (start, end):
 }
 
 #[test]
-fn every_flow_comes_to_the_common_demand_curve() {
+fn every_flow_converges_to_the_common_demand_curve() {
     for arithmetic in [0.0, 1.0] {
         let params = params(&[("arithmetic", arithmetic)]);
         for tau in [0.001, 0.029, 0.179, 1.0] {
@@ -197,7 +197,7 @@ fn a_timeout_leaves_one_packet_until_the_next_price() {
 }
 
 #[test]
-fn a_path_without_routers_says_nothing() {
+fn without_router_prices_the_window_stays_one_packet() {
     let params = params(&[]);
     let mut sender = sender(&params);
     for echo in [MAX_START, 0] {

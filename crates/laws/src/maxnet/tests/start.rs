@@ -48,7 +48,7 @@ fn a_flow_starts_at_the_least_spare_capacity() {
 /// Verifies that spare capacity depends on the bytes that the link sends. At first, a queue drains and no packet
 /// arrives. Then the queue drops all arrivals.
 #[test]
-fn a_link_spares_what_it_does_not_send() {
+fn spare_capacity_is_the_unused_capacity() {
     let params = params(&[]);
     let mut router = router(&params, C);
     let ms = (C * 0.001 / 8.0) as u64;

@@ -150,7 +150,7 @@ proptest! {
     /// Verifies that rates become exact after losses. The sums are exact two epochs after the last loss, and an epoch
     /// is four timeouts. MaxSat is exact two timeouts later. Losses lengthen rounds, and rounds lengthen timeouts.
     #[test]
-    fn losses_leave_nothing_behind(
+    fn losses_have_no_lasting_effect(
         (targets, paths) in networks(),
         late in any::<bool>(),
         losses in prop::collection::vec((any::<bool>(), 0_usize..6), 1..40),
