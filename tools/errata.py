@@ -20,12 +20,13 @@ TEXTS = {
     "zhang-2008": "Zhang 2008, Stable and Scalable Congestion Control",
 }
 INTRODUCTION = """
-Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it does
-not hold, what holds instead, what stands regardless, and the command that shows it. [Sources](../papers/SOURCES.md) has
-full references; a few need `--full`, whose runs are as long as the papers'. Other statements that were not reproduced
-are open, or a problem of this project: `levelflow reproduce` lists them.
+This page lists statements of the five papers that are false, inconsistent or incomplete as printed. Each entry has the
+printed sentence, the reason why it does not hold, a correction if we know one, the part of the statement that still
+holds, and the command that shows the error. A few commands need `--full`, with runs as long as those of the papers.
+[Sources](../papers/SOURCES.md) has full references. Other statements that were not reproduced are open, or a problem of
+this project. `levelflow reproduce` lists them.
 
-*Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a
+*Corrected*: a corrected statement holds, and the command also checks the correction. *Refuted*: the measured value is a
 counterexample, and we know no correction."""
 Found = tuple[Entry, int, Check]
 

@@ -101,8 +101,8 @@ def invariants() -> Iterator[tuple[str, str, list[str]]]:
 
 def _invariants() -> Iterator[str]:
     yield "# Invariants"
-    yield "Each holds for the whole code, and the tests named next to it verify it. The comment"
-    yield "`**Invariant** (Section): text` above the first test is the source of its row."
+    yield "Each invariant holds for the whole code. The tests in its row verify it. The source of a row is the comment"
+    yield "`**Invariant** (Section): text` above its first test."
     found = sorted(invariants())
     for section in dict.fromkeys(section for section, _, _ in found):
         yield f"\n## {section}"
@@ -133,7 +133,7 @@ def _scenario() -> Iterator[str]:
     schema = json.loads(_core.schema())
     kinds = schema["$defs"]
     yield "# Scenario files"
-    yield "Every key, from `levelflow schema`. The [guide](../guides/scenarios.md) shows them by example.\n"
+    yield "This page lists every key, as in `levelflow schema`. The [guide](../guides/scenarios.md) has examples.\n"
     yield from _keys("Top level", schema)
     for title, name in TABLES:
         yield from _keys(f"`{title}`", kinds[name])
@@ -149,8 +149,8 @@ def _scenario() -> Iterator[str]:
     ]
     yield from _table(["value", "units", "for example"], rows)
     yield "\n## Distributions"
-    yield "Where a distribution is allowed, a plain value means always the same. Times, sizes and whole numbers have"
-    yield "the same distributions; this is how they are written for times.\n"
+    yield "If a distribution is allowed, a plain value is a constant. Times, sizes and whole numbers have the same"
+    yield "distributions. The table has those of times.\n"
     yield from _table(["key", "value", "meaning"], _alternatives(kinds["Random"]))
 
 
@@ -259,11 +259,11 @@ def _headers() -> Iterator[str]:
             at += row["bytes"]
         yield from _table(["offset", "bytes", "field", "value", "written by", "allowed"], rows)
         if law["zero_together"]:
-            yield "\n`{}` and `{}` are 0 together or not at all.".format(*law["zero_together"])
+            yield "\n`{}` and `{}` are either both 0 or both not 0.".format(*law["zero_together"])
         yield ""
     kernel = ", ".join(f"`{law['name']}`" for law in on_the_wire() if law["kernel_router"])
-    yield f"`levelflow-net router --dev` routes {kernel}; its relay, the simulator and"
-    yield "[captures of it](#captures-of-the-simulator) have them all."
+    yield f"`levelflow-net router --dev` supports {kernel}. The relay, the simulator and"
+    yield "[its captures](#captures-of-the-simulator) support all signallings."
 
 
 def _places(mask: int) -> str:
@@ -330,10 +330,10 @@ def _lua(table: dict[str, Any]) -> str:
 
 def _queues() -> Iterator[str]:
     yield "# Queue disciplines"
-    yield "Every discipline with its parameters, as `levelflow list queues` shows them; see also"
-    yield "[what they do](../concepts/queues.md)."
-    yield 'A link names its own: `queue = "red"`, or with parameters `queue = { red = { max_p = 0.02 } }`.'
-    yield "Its drops before the buffer is full are not input of the port's [buffer-sizing algorithm](buffers.md)."
+    yield "This page lists every discipline with its parameters, like `levelflow list queues`. [Queues and"
+    yield 'AQM](../concepts/queues.md) explains the disciplines. A link names its discipline: `queue = "red"`, or'
+    yield "with parameters `queue = { red = { max_p = 0.02 } }`. A [buffer-sizing algorithm](buffers.md) does not"
+    yield "count drops that a discipline decides before the buffer is full."
     for queue in queues():
         yield f"\n## `{queue['name']}`"
         yield f"{queue['title']}."
@@ -349,9 +349,9 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 def _measures() -> Iterator[str]:
     yield "# Measures"
-    yield "Every number that a run prints: its definition, where it is sampled, and where it stands. The simulator, the"
-    yield "testbed, tables, pictures, studies and comparisons have these and no others. A test verifies each against a"
-    yield "closed form or against every packet of a capture.\n"
+    yield "This page defines every number that a run prints. It names the sampling point of the number, and the"
+    yield "columns and keys that contain it. Simulator, testbed, tables, pictures, studies and comparisons use only"
+    yield "these measures. A test verifies each measure against a closed form, or against every packet of a capture.\n"
     for measure in MEASURES:
         yield f"\n## {measure.name[0].upper()}{measure.name[1:]}"
         unit = f" Unit: {measure.unit}." if measure.unit else ""
@@ -367,18 +367,18 @@ def _measures() -> Iterator[str]:
 
 def _buffers() -> Iterator[str]:
     yield "# Buffers"
-    yield 'The buffer of a link is a size, such as `buffer = "100 packets"`, or one of the following, which'
-    yield "`levelflow list buffers` shows: a rule, evaluated before the run, or a buffer-sizing algorithm, which"
-    yield "adapts the buffer during the run. A link names its own: `buffer = { bscl = {} }`, or with parameters"
-    yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives at least 1 packet,"
-    yield "and is refused where its formula gives more than 1000000000.\n"
-    yield "A buffer-sizing algorithm counts drops of a full queue, at either end, as losses. Drops decided by a"
-    yield "queue discipline are not counted, since no buffer prevents them: they come on top of the loss target."
-    yield "Lowering a limit drops no queued packet: arrivals are dropped, or one packet at the front for each,"
-    yield "until the queue fits. The delay target is for a mean over time, not over packets.\n"
+    yield 'The buffer of a link is a size, such as `buffer = "100 packets"`, a rule, or a buffer-sizing algorithm. A'
+    yield "rule is evaluated before the run. An algorithm adapts the buffer during the run. `levelflow list buffers`"
+    yield "lists rules and algorithms. A link names its rule or algorithm: `buffer = { bscl = {} }`, or with"
+    yield "parameters `buffer = { abs_log = { loss = 0.01 } }`. The buffer includes the packet in service. A rule"
+    yield "gives at least 1 packet. If its formula gives more than 1000000000, the scenario is rejected.\n"
+    yield "A buffer-sizing algorithm counts drops at both ends of a full queue as losses. It does not count drops"
+    yield "that a queue discipline decides, because no buffer prevents them. These drops are in addition to the loss"
+    yield "target. Lowering a limit drops no queued packet. Until the queue fits, each arrival is dropped, or a"
+    yield "packet at the front in its place. The delay target is for a mean over time, not over packets.\n"
     yield "When a shared [memory](scenario.md#memory) is short, `abs_log` requests at most four times its"
-    yield "allocation. `abs` and `adt`, as printed, ignore their allocation: they may wind up to `largest`, and"
-    yield "take as long to unwind."
+    yield "allocation. `abs` and `adt` are implemented as printed, and ignore their allocation. They may grow to"
+    yield "`largest`, and then take as long to shrink."
     for algorithm in algorithms():
         yield f"\n## `{algorithm['name']}`"
         kind = "A buffer-sizing algorithm" if algorithm["adapts"] else "A rule"
@@ -386,8 +386,9 @@ def _buffers() -> Iterator[str]:
         yield f"Source: {algorithm['source']}.\n"
         yield from _parameters(algorithm["params"])
     yield "\n## Comparison"
-    yield "`levelflow buffers` compares them on the traffic of a scenario; [the guide](../guides/size-a-buffer.md)"
-    yield "shows how. In Python that is `levelflow.buffers.candidates`, which has\n"
+    yield "`levelflow buffers` compares rules and algorithms on the traffic of a scenario"
+    yield "([guide](../guides/size-a-buffer.md)). In Python, `levelflow.buffers.candidates` has these classes and"
+    yield "functions:\n"
     yield from _table(["", "meaning"], _module(candidates))
 
 
@@ -413,8 +414,8 @@ def _commands() -> Iterator[str]:
 
     yield "# Command line"
     yield (
-        "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, reported in one line;\n"
-        "130 stopped by Ctrl-C: what was finished is kept."
+        "Exit status: 0 success; 1 a claim was not reproduced; 2 bad input, reported in one line; 130 stopped by\n"
+        "Ctrl-C. After Ctrl-C, completed work is kept."
     )
     for name, command in _leaves("levelflow", app):
         arguments = [_metavar(p) for p in command.params if p.param_type_name == "argument"]
