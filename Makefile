@@ -86,6 +86,7 @@ check: $(VENV)/installed ## format, lint, types, words
 	$(BIN)/ruff format --check python tools experiments tests papers docs/*/draw.py
 	$(BIN)/ruff check python tools experiments tests papers docs/*/draw.py
 	$(BIN)/mypy --num-workers 2
+	apps/lab/check
 	$(BIN)/python tools/check_words.py
 
 sanitize: ## data races between the threads of a run, a quarter of an hour; needs rustup component add rust-src

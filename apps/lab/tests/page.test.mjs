@@ -277,7 +277,7 @@ test("the prediction of theory comes from the server", async () => {
   await page.context().close();
 });
 
-for (const [file, line] of [["engine.wasm", "engine.wasm, is not there (404)"], ["worker.js", "worker.js cannot be loaded"]]) {
+for (const [file, line] of [["engine.wasm", "engine.wasm, cannot be loaded (404)"], ["worker.js", "worker.js cannot be loaded"]]) {
   test(`without ${file}, the page shows an error`, async () => {
     const context = await browser.newContext();
     await context.route(`**/${file}`, (route) => route.fulfill({ status: 404 }));

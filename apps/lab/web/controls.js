@@ -1,11 +1,28 @@
-/** Fields next to the drawing, for the selected link, the flows, the laws' parameters and the run. */
+/** Fields next to the drawing: the selected link, the flows, the parameters of laws, and the run. */
 
-import { choice, element, quantity, toggle } from "./fields.js";
+import { $, element, shape } from "./dom.js";
+import { choice, quantity, toggle } from "./fields.js";
 import { look } from "./panels.js";
 import { lawOf, setLaw } from "./scenario.js";
 import { format, parse, short } from "./units.js";
 
-/** Link quantities that have a slider, with kind and range. */
+/**
+ * @import { Field, Form, Range } from "./fields.js"
+ * @import { place } from "./scenario.js"
+ * @import { State } from "./state.js"
+ * @import { Algorithm, Entry, Kind, Parameter } from "./types.js"
+ */
+
+/** @typedef {{line: string, where: ReturnType<typeof place>}} Mistake error line and its place in the scenario */
+/**
+ * Quantity that a lesson varies. `list` is "link" or "flow" for one entry, "both" for all flows, "all" for the law of
+ * all flows, "law" for a parameter of a law.
+ *
+ * @typedef {Range & {list: "link" | "flow" | "both" | "all" | "law", key: string, index?: number, law?: string}} Drag
+ */
+/** @typedef {{[key: string]: Range & Form & {label: string, kind: Kind}}} Specs */
+
+/** Quantities of a link. @type {Specs} */
 const LINK = {
   capacity: { label: "capacity", kind: "rate", low: 1e5, high: 1e8 },
   delay: { label: "delay, one way", kind: "time", low: 1e-4, high: 1 },
@@ -13,6 +30,7 @@ const LINK = {
   loss: { label: "loss on the wire", kind: "number", low: 0, high: 0.2 },
 };
 
+/** Quantities of a flow. @type {Specs} */
 const FLOW = {
   count: { label: "number of flows", kind: "number", low: 1, high: 100, empty: "1" },
   rtt: { label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links" },
@@ -21,21 +39,33 @@ const FLOW = {
   packet: { label: "packet", kind: "size", low: 100, high: 9000, empty: "1 kB" },
 };
 
-/** Number of law parameters shown at first. A law's table begins with its important parameters. */
-const MAIN_GAINS = 5;
+/** Number of parameters of a law that are visible at first. The most important parameters are the first in its table. */
+const MAIN_PARAMETERS = 5;
 
-/** Returns the name and short title of a law, for a list of choices. */
+/**
+ * Returns the name and short title of a law or queue discipline, for a list of choices.
+ *
+ * @param {Algorithm} algorithm
+ */
 export function named({ name, title }) {
   return [name, title.split(":")[0]];
 }
 
-/** Returns a value as text, as in a scenario file but without quotes. */
+/**
+ * Returns a value as in a scenario file, but without quotes.
+ *
+ * @param {unknown} value
+ */
 function worded(value) {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** Parses a typed table or list; returns other text as it is. */
+/**
+ * Parses a table or a list; returns any other text unchanged.
+ *
+ * @param {string} text
+ */
 function typed(text) {
   if (/^[[{]/.test(text)) {
     try {
@@ -48,29 +78,53 @@ function typed(text) {
 }
 
 /**
- * Returns true if JavaScript represents a typed number exactly. Digits of other numbers go to the engine unchanged.
+ * Returns true if JavaScript represents a number exactly. The page passes the digits of other numbers to the engine.
+ *
+ * @param {number} number
  */
 function isExact(number) {
   return Number.isFinite(number) && (Number.isSafeInteger(number) || !Number.isInteger(number));
 }
 
 export class Controls {
-  /** `lab` has scenario, catalogue, dark, selected, change(edit, dragging) and select(kind, index). */
+  /** @type {Field[]} */
+  #fields = [];
+  /** @type {Field[]} */
+  #lessonFields = [];
+  /** Links, flows, laws and selection of the current fields. */
+  #shape = "";
+  #moreOpen = false;
+
+  /** @param {State} lab */
   constructor(lab) {
     this.lab = lab;
-    this.fields = [];
-    this.lessonFields = [];
-    this.built = "";
-    this.moreOpen = false;
   }
 
+  /**
+   * Sets a key of an entry, or deletes it for an empty text.
+   *
+   * @param {Entry | State["scenario"]} entry
+   * @param {string} key
+   * @param {string} text
+   * @param {Kind | undefined} kind
+   */
   #put(entry, key, text, kind) {
-    if (text === "") delete entry[key];
-    else entry[key] = kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
+    const table = /** @type {Entry} */ (entry);
+    if (text === "") delete table[key];
+    else table[key] = kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
   }
 
-  /** Creates a field for one key of a list entry. The entry is looked up at each use. */
+  /**
+   * Creates a field for a key of a link or flow. The field looks up the entry at each use, because edits replace it.
+   *
+   * @param {"link" | "flow"} list
+   * @param {number} index
+   * @param {string} key
+   * @param {Specs[string]} spec
+   * @param {Form & {help?: string}} more
+   */
   #entryField(list, index, key, spec, more = {}) {
+    /** @returns {Entry} */
     const entry = () => this.lab.scenario[list][index] ?? {};
     return quantity({
       ...spec, ...more, key: `${list}.${index}.${key}`,
@@ -79,9 +133,19 @@ export class Controls {
     });
   }
 
-  linkField(index, key, range = {}) {
+  /** @param {number} index */
+  #linkAt(index) {
+    return this.lab.scenario.link[index] ?? {};
+  }
+
+  /**
+   * @param {number} index
+   * @param {string} key
+   * @param {Range} range
+   */
+  #linkField(index, key, range = {}) {
     const spec = { ...LINK[key], ...range };
-    const link = () => this.lab.scenario.link[index] ?? {};
+    const link = () => this.#linkAt(index);
     if (key === "buffer") {
       const inBytes = () => Number.isFinite(parse("size", worded(link().buffer)));
       return this.#entryField("link", index, key, spec, {
@@ -94,7 +158,10 @@ export class Controls {
     if (key === "loss") {
       return quantity({
         ...spec, key: `link.${index}.loss`,
-        get: () => (typeof (link().loss ?? 0) === "number" ? `${short((link().loss ?? 0) * 100, 6)} %` : worded(link().loss)),
+        get: () => {
+          const { loss = 0 } = link();
+          return typeof loss === "number" ? `${short(loss * 100, 6)} %` : worded(loss);
+        },
         set: (text, dragging) => this.lab.change(() => {
           const share = /^([\d.eE+-]+)\s*%$/.exec(text);
           const number = share ? Number((Number(share[1]) / 100).toPrecision(12)) : Number(text);
@@ -107,15 +174,25 @@ export class Controls {
     return this.#entryField("link", index, key, spec);
   }
 
-  flowField(index, key, range = {}) {
+  /**
+   * @param {number} index
+   * @param {string} key
+   * @param {Range} range
+   */
+  #flowField(index, key, range = {}) {
     const spec = { ...FLOW[key], ...range };
     return this.#entryField("flow", index, key, spec, key === "count"
       ? { whole: true, write: (value) => String(value), read: (text) => Number(text || 1) }
-      : { help: key === "rtt" ? "Base round-trip time; the hosts add the part beyond the links" : undefined });
+      : { help: key === "rtt" ? "Base round-trip time; the hosts add the difference to the delays of the links" : undefined });
   }
 
-  /** Creates one field that sets a key in all flows. */
-  allFlowsField(key, range = {}) {
+  /**
+   * Creates a field that sets a key in all flows.
+   *
+   * @param {string} key
+   * @param {Range} range
+   */
+  #allFlowsField(key, range = {}) {
     const spec = { ...FLOW[key], ...range };
     return quantity({
       ...spec, key: `all.${key}`,
@@ -126,7 +203,8 @@ export class Controls {
     });
   }
 
-  lawField(index) {
+  /** @param {number} index */
+  #lawField(index) {
     const flow = () => this.lab.scenario.flow[index] ?? {};
     return choice({
       label: "law", key: `flow.${index}.law`, options: () => this.lab.catalogue.laws.map(named),
@@ -134,30 +212,37 @@ export class Controls {
     });
   }
 
-  /** Creates the choice of one law for all flows; empty if flows have different laws. */
-  allLawsField() {
+  /** Creates the choice of a law for all flows. The choice is empty if flows have different laws. */
+  #allLawsField() {
     const laws = () => [...new Set(this.lab.scenario.flow.map(lawOf))];
     return choice({
       label: "law of all", key: "all.law", options: () => [["", "different laws"], ...this.lab.catalogue.laws.map(named)],
       get: () => (laws().length === 1 ? laws()[0] : ""),
-      set: (law) => law && this.lab.change(() => this.lab.scenario.flow.forEach((flow) => setLaw(flow, law))),
+      set: (law) => { if (law) this.lab.change(() => this.lab.scenario.flow.forEach((flow) => setLaw(flow, law))); },
     });
   }
 
-  /** Creates a field for a law parameter that holds for the whole run. */
-  gainField(law, parameter, range = {}) {
-    const table = () => this.lab.scenario.law?.[law.name] ?? {};
+  /**
+   * Creates a field for a parameter of a law in all flows.
+   *
+   * @param {Algorithm} law
+   * @param {Parameter} parameter
+   * @param {Range} range
+   */
+  #parameterField(law, parameter, range = {}) {
+    /** @param {string | number | boolean} value */
     const put = (value) => {
       const { scenario } = this.lab;
       scenario.law ??= {};
-      scenario.law[law.name] ??= {};
-      if (value === "" || String(value) === parameter.default) delete scenario.law[law.name][parameter.name];
-      else scenario.law[law.name][parameter.name] = value;
-      if (!Object.keys(scenario.law[law.name]).length) delete scenario.law[law.name];
+      const table = scenario.law[law.name] ??= {};
+      if (value === "" || String(value) === parameter.default) delete table[parameter.name];
+      else table[parameter.name] = value;
+      if (!Object.keys(table).length) delete scenario.law[law.name];
       if (!Object.keys(scenario.law).length) delete scenario.law;
     };
-    const now = () => worded(table()[parameter.name] ?? parameter.default);
+    const now = () => worded(this.lab.scenario.law?.[law.name]?.[parameter.name] ?? parameter.default);
     const of = { label: parameter.name, help: parameter.doc, key: `law.${law.name}.${parameter.name}`, get: now };
+    /** @type {(value: string | number | boolean, dragging?: boolean) => void} */
     const change = (value, dragging) => this.lab.change(() => put(value), dragging, of.key);
     if (parameter.kind === "switch") return toggle({ ...of, get: () => now() === "true", set: change });
     if (parameter.kind === "choice") {
@@ -165,7 +250,7 @@ export class Controls {
     }
     const number = parameter.kind === "number";
     return quantity({
-      ...of, kind: parameter.kind, ...reach(parameter), ...range,
+      ...of, kind: parameter.kind, ...rangeOf(parameter), ...range,
       set: (text, dragging) => change(number && text !== "" && Number.isFinite(Number(text)) ? Number(text) : text, dragging),
     });
   }
@@ -178,17 +263,20 @@ export class Controls {
       get: () => String(index), set: (value) => this.lab.select("link", Number(value)),
     });
     if (!scenario.link[index]) return [which];
-    const link = () => this.lab.scenario.link[index] ?? {};
+    const link = () => this.#linkAt(index);
     const queue = choice({
       label: "queue", key: `link.${index}.queue`, options: () => this.lab.catalogue.queues.map(named),
-      get: () => (typeof link().queue === "object" ? Object.keys(link().queue)[0] : link().queue ?? "drop_tail"),
+      get: () => {
+        const { queue = "drop_tail" } = link();
+        return typeof queue === "object" ? Object.keys(queue)[0] : queue;
+      },
       set: (name) => this.lab.change(() => { link().queue = name; }),
     });
     const duplex = toggle({
       label: "also in the other direction", key: `link.${index}.duplex`,
       get: () => link().duplex, set: (on) => this.lab.change(() => { link().duplex = on; }),
     });
-    return [which, ...Object.keys(LINK).map((key) => this.linkField(index, key)), queue, duplex];
+    return [which, ...Object.keys(LINK).map((key) => this.#linkField(index, key)), queue, duplex];
   }
 
   #flow() {
@@ -200,34 +288,37 @@ export class Controls {
       label: "name", key: `flow.${index}.name`, kind: "number", get: () => worded(flow().name),
       set: (text) => this.lab.change(() => { flow().name = text; }),
     });
-    return [name, this.lawField(index), ...Object.keys(FLOW).map((key) => this.flowField(index, key))];
+    return [name, this.#lawField(index), ...Object.keys(FLOW).map((key) => this.#flowField(index, key))];
   }
 
   #run() {
-    const top = (key, label, spec) => quantity({
-      label, key: `top.0.${key}`, ...spec, get: () => worded(this.lab.scenario[key]),
+    /** @type {(key: "name" | "duration" | "sample" | "seed", spec: Range & Form) => Field} */
+    const top = (key, spec) => quantity({
+      label: key, key: `top.0.${key}`, ...spec, get: () => worded(this.lab.scenario[key]),
       set: (text, dragging) => this.lab.change(() => this.#put(this.lab.scenario, key, text, spec.kind), dragging, `top.${key}`),
     });
     return [
-      top("name", "name", { kind: "text" }),
-      top("duration", "duration", { kind: "time", low: 1, high: 300 }),
-      top("sample", "sample", { kind: "time", low: 0.01, high: 1 }),
-      top("seed", "seed", { kind: "number" }),
+      top("name", {}),
+      top("duration", { kind: "time", low: 1, high: 300 }),
+      top("sample", { kind: "time", low: 0.01, high: 1 }),
+      top("seed", { kind: "number" }),
     ];
   }
 
-  #gains() {
+  /** Creates the fields of all laws' parameters. Returns them with their rows, of which some are in a collapsed box. */
+  #parameters() {
     const laws = [...new Set(this.lab.scenario.flow.map(lawOf))];
-    return laws.flatMap((name) => {
-      const law = this.lab.catalogue.laws.find((one) => one.name === name);
-      if (!law) return [];
-      const fields = law.params.map((parameter) => this.gainField(law, parameter));
+    const used = laws.flatMap((name) => this.lab.catalogue.laws.filter((law) => law.name === name));
+    const fields = used.map((law) => law.params.map((parameter) => this.#parameterField(law, parameter)));
+    const rows = used.flatMap((law, i) => {
+      const [main, others] = [fields[i].slice(0, MAIN_PARAMETERS), fields[i].slice(MAIN_PARAMETERS)].map((part) => part.map(({ row }) => row));
       const heading = element("h3", { text: law.title });
-      const rest = fields.slice(MAIN_GAINS);
-      const more = element("details", { class: "more", open: this.moreOpen }, element("summary", { text: `${rest.length} more` }), ...rest.map((field) => field.row));
-      more.addEventListener("toggle", () => { this.moreOpen = more.open; });
-      return [{ row: heading }, ...fields.slice(0, MAIN_GAINS), ...(rest.length ? [{ row: more, inside: rest }] : [])];
+      if (!others.length) return [heading, ...main];
+      const more = element("details", { class: "more", open: this.#moreOpen }, element("summary", { text: `${others.length} more` }), ...others);
+      more.addEventListener("toggle", () => { this.#moreOpen = more.open; });
+      return [heading, ...main, more];
     });
+    return { fields: fields.flat(), rows };
   }
 
   /** Creates the table of flows with their current rates. */
@@ -236,15 +327,8 @@ export class Controls {
     const head = ["flow", "law", "rate", "fair"].map((text) => element("th", { scope: "col", text }));
     const rows = scenario.flow.map((flow, i) => {
       const { colour, dash } = look(i, dark);
-      const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-      swatch.setAttribute("class", "swatch");
-      swatch.setAttribute("viewBox", "0 0 22 8");
-      swatch.setAttribute("aria-hidden", "true");
-      const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-      for (const [key, value] of [["x1", 0], ["x2", 22], ["y1", 4], ["y2", 4], ["stroke", colour], ["stroke-dasharray", dash.join(" ")]]) {
-        line.setAttribute(key, value);
-      }
-      swatch.append(line);
+      const swatch = shape("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": true },
+        shape("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: colour, "stroke-dasharray": dash.join(" ") }));
       const button = element("button", { type: "button" }, swatch, worded(flow.name));
       button.addEventListener("click", () => this.lab.select("flow", i));
       const chosen = selected.kind === "flow" && selected.index === i;
@@ -254,56 +338,78 @@ export class Controls {
     return element("table", { class: "rows" }, element("caption", { "data-time": true }), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
   }
 
-  /** Rebuilds the fields if other ones are needed, and shows all values. */
+  /** Shows all values. Rebuilds the fields after a change of links, flows, laws, selection or colours. */
   show() {
     const { scenario, selected, dark, catalogue } = this.lab;
     const shape = JSON.stringify([
       scenario.link.map((link) => [link.from, link.to]), scenario.flow.map((flow) => [flow.name, lawOf(flow)]), selected, dark, catalogue.laws.length,
     ]);
-    if (shape !== this.built) {
-      this.built = shape;
-      const focus = document.activeElement?.dataset?.key;
-      const parts = { entry: this.#link(), flows: this.#flow(), gains: this.#gains(), run: this.#run() };
-      this.fields = Object.values(parts).flat().flatMap((part) => part.inside ?? (part.update ? [part] : []));
-      for (const [id, fields] of Object.entries(parts)) {
-        const rows = fields.map((part) => part.row);
-        document.getElementById(id).replaceChildren(...(id === "flows" ? [this.#table()] : []), ...rows);
-      }
-      if (focus) document.querySelector(`.controls [data-key="${CSS.escape(focus)}"]`)?.focus();
+    if (shape !== this.#shape) {
+      this.#shape = shape;
+      const focus = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.key : undefined;
+      const [link, flow, parameters, run] = [this.#link(), this.#flow(), this.#parameters(), this.#run()];
+      this.#fields = [...link, ...flow, ...parameters.fields, ...run];
+      /** @param {Field[]} fields */
+      const rowsOf = (fields) => fields.map(({ row }) => row);
+      $("entry").replaceChildren(...rowsOf(link));
+      $("flows").replaceChildren(this.#table(), ...rowsOf(flow));
+      $("gains").replaceChildren(...parameters.rows);
+      $("run").replaceChildren(...rowsOf(run));
+      const again = focus && document.querySelector(`.controls [data-key="${CSS.escape(focus)}"]`);
+      if (again instanceof HTMLElement) again.focus();
     }
-    for (const field of [...this.fields, ...this.lessonFields]) field.update();
+    for (const field of this.#all()) field.update();
   }
 
-  /** Creates the fields of a lesson. */
+  #all() {
+    return [...this.#fields, ...this.#lessonFields];
+  }
+
+  /**
+   * Creates the fields of a lesson.
+   *
+   * @param {Drag[]} drag
+   */
   forLesson(drag) {
-    this.lessonFields = drag.map(({ list, index, key, law, ...range }) => {
-      if (list === "link") return this.linkField(index, key, range);
-      if (list === "flow") return this.flowField(index, key, range);
-      if (list === "both") return this.allFlowsField(key, range);
-      if (list === "all") return this.allLawsField();
-      const of = this.lab.catalogue.laws.find((one) => one.name === law);
-      return this.gainField(of, of.params.find((parameter) => parameter.name === key), range);
+    this.#lessonFields = drag.flatMap(({ list, index = 0, key, law: name, ...range }) => {
+      if (list === "link") return [this.#linkField(index, key, range)];
+      if (list === "flow") return [this.#flowField(index, key, range)];
+      if (list === "both") return [this.#allFlowsField(key, range)];
+      if (list === "all") return [this.#allLawsField()];
+      const laws = this.lab.catalogue.laws.filter((law) => law.name === name);
+      return laws.flatMap((law) => law.params.filter((parameter) => parameter.name === key)
+        .map((parameter) => this.#parameterField(law, parameter, range)));
     });
-    return this.lessonFields;
+    return this.#lessonFields;
   }
 
-  /** Shows each mistake next to its field; returns the mistakes without a field. */
-  blame(mistakes) {
-    const all = [...this.fields, ...this.lessonFields];
-    for (const field of all) field.say(null);
-    return mistakes.filter(({ keys, line }) => {
+  /**
+   * Shows each mistake next to its field; returns the mistakes without a field.
+   *
+   * @param {Mistake[]} mistakes
+   */
+  showErrors(mistakes) {
+    const all = this.#all();
+    for (const field of all) field.showError(null);
+    return mistakes.filter(({ line, where: { list, index, key, law } }) => {
+      const keys = list === "law" ? [`law.${law}.${key}`] : [`${list}.${index}.${key}`, key === "rtt" ? "all.rtt" : ""];
       const found = all.filter((field) => keys.includes(field.key));
       for (const field of found) {
-        field.say(line.replace(/^[^:]*: /, ""));
-        for (let box = field.row.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+        field.showError(line.replace(/^[^:]*: /, ""));
+        for (let box = field.row.closest("details"); box; box = box.parentElement?.closest("details") ?? null) box.open = true;
       }
       return found.length === 0;
     });
   }
 }
 
-/** Returns the range of a parameter's slider: some range around the default, within the allowed values. */
-function reach({ kind, default: text, low, high }) {
+/**
+ * Returns the range of a parameter's slider: a factor of 30 around the default, within the allowed values.
+ *
+ * @param {Parameter} parameter
+ * @returns {Range}
+ */
+function rangeOf({ kind, default: text, low, high }) {
   const [middle, least, most] = [text, low, high].map((of) => parse(kind, of));
   if (!Number.isFinite(middle)) return {};
   if (middle === 0) return { low: Math.max(least, 0), high: Math.min(most, 1) };

@@ -1,26 +1,50 @@
-/** Edits of the network in the drawing: additions by selecting nodes, and removals. */
+/** Edits of the network in the drawing: new nodes, links and flows, and removals. */
 
+import { $ } from "./dom.js";
 import { freeName, lawOf, nodes, removeNode } from "./scenario.js";
 
+/**
+ * @import { State } from "./state.js"
+ * @import { Link, Spot } from "./types.js"
+ */
+
+/**
+ * @param {string} from
+ * @param {string} to
+ * @returns {Link}
+ */
 function newLink(from, to) {
   return { from, to, capacity: "10 Mb/s", delay: "10 ms", buffer: "50 packets", duplex: true };
 }
 
 export class Editing {
+  /** New link or flow, of which the nodes are being chosen. @type {{kind: "link" | "flow", first?: string} | null} */
   #adding = null;
 
-  /** `lab` has scenario, layout, selected, change(edit) and select(kind, index); `page` shows hints and draws. */
-  constructor(lab, page) {
+  /**
+   * @param {State} lab
+   * @param {() => void} redraw
+   */
+  constructor(lab, redraw) {
     this.lab = lab;
-    this.page = page;
+    this.redraw = redraw;
   }
 
-  /** First node of the link or flow that is being added. */
+  /** First node of the new link or flow. */
   get first() {
     return this.#adding?.first;
   }
 
-  /** Handles the selection of a node: for removal, or as an end of a new link or flow. */
+  /** @param {string} text */
+  #hint(text) {
+    $("hint").textContent = text;
+  }
+
+  /**
+   * Selects a node, or makes it an end of the new link or flow.
+   *
+   * @param {string} name
+   */
   pick(name) {
     if (!this.#adding) {
       this.lab.select("node", name);
@@ -29,10 +53,10 @@ export class Editing {
     const { kind, first } = this.#adding;
     if (first === undefined) {
       this.#adding.first = name;
-      this.page.hint(`from ${name} to …? Choose the other node.`);
-      this.page.redraw();
+      this.#hint(`from ${name} to …? Choose the other node.`);
+      this.redraw();
     } else if (first === name) {
-      this.page.hint("A link or a flow needs two different nodes; choose another.");
+      this.#hint("A link or a flow needs two different nodes; choose another.");
     } else {
       this.stop();
       if (kind === "link") this.#addLink(first, name);
@@ -40,43 +64,58 @@ export class Editing {
     }
   }
 
+  /**
+   * Starts to add a link or a flow. A second call stops.
+   *
+   * @param {"link" | "flow"} kind
+   */
   start(kind) {
     const again = this.#adding?.kind === kind;
     this.stop();
     if (again) return;
     this.#adding = { kind };
-    this.page.press(kind);
-    this.page.hint(`Choose the node where the ${kind} begins (Escape stops).`);
+    $(`add-${kind}`).setAttribute("aria-pressed", "true");
+    this.#hint(`Choose the first node of the ${kind} (Escape stops).`);
   }
 
   stop() {
     if (!this.#adding) return;
+    $(`add-${this.#adding.kind}`).removeAttribute("aria-pressed");
     this.#adding = null;
-    this.page.press(null);
-    this.page.hint("");
-    this.page.redraw();
+    this.#hint("");
+    this.redraw();
   }
 
+  /** Adds a node with a link to the selected node. */
   addNode() {
     const { lab } = this;
     lab.change(() => {
       const names = nodes(lab.scenario);
-      const from = lab.selected.kind === "node" && names.includes(lab.selected.index) ? lab.selected.index : names.at(-1) ?? "N1";
+      const { kind, index } = lab.selected;
+      const from = kind === "node" && names.includes(index) ? index : names.at(-1) ?? "N1";
       const name = freeName([...names, "N1"], "N");
       const [x, y] = lab.layout[from] ?? [0.3, 0.5];
-      const spots = [[x + 0.3, y], [x, y + 0.45], [x, y - 0.45], [x - 0.3, y], [x + 0.2, y + 0.4], [x + 0.2, y - 0.4]].filter(([a, b]) => a >= 0 && a <= 1 && b >= 0 && b <= 1);
-      const room = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(a - c, b - d)), 9);
-      lab.layout = { ...lab.layout, [name]: spots.reduce((best, spot) => (room(spot) > room(best) + 0.01 ? spot : best)) };
+      /** @type {Spot[]} */
+      const around = [[x + 0.3, y], [x, y + 0.45], [x, y - 0.45], [x - 0.3, y], [x + 0.2, y + 0.4], [x + 0.2, y - 0.4]];
+      const spots = around.filter(([a, b]) => a >= 0 && a <= 1 && b >= 0 && b <= 1);
+      /** @param {Spot} spot */
+      const distance = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(a - c, b - d)), 9);
+      const best = spots.reduce((best, spot) => (distance(spot) > distance(best) + 0.01 ? spot : best));
+      lab.layout = { ...lab.layout, [name]: best };
       lab.scenario.link.push(newLink(from, name));
       lab.selected = { kind: "node", index: name };
     });
   }
 
+  /**
+   * @param {string} from
+   * @param {string} to
+   */
   #addLink(from, to) {
     const { lab } = this;
-    const there = lab.scenario.link.some((link) => (link.from === from && link.to === to) || (link.duplex && link.from === to && link.to === from));
-    if (there) {
-      this.page.hint(`${from} and ${to} are linked already.`);
+    const linked = lab.scenario.link.some((link) => (link.from === from && link.to === to) || (link.duplex && link.from === to && link.to === from));
+    if (linked) {
+      this.#hint(`${from} and ${to} are linked already.`);
       return;
     }
     lab.change(() => {
@@ -85,6 +124,10 @@ export class Editing {
     });
   }
 
+  /**
+   * @param {string} from
+   * @param {string} to
+   */
   #addFlow(from, to) {
     const { lab } = this;
     lab.change(() => {
@@ -94,6 +137,7 @@ export class Editing {
     });
   }
 
+  /** True if the selected item can be removed. */
   get removable() {
     const { scenario, selected: { kind, index } } = this.lab;
     if (kind === "flow") return scenario.flow.length > 1 && Boolean(scenario.flow[index]);
@@ -109,7 +153,7 @@ export class Editing {
     lab.change(() => {
       if (kind === "flow") lab.scenario.flow.splice(index, 1);
       else if (kind === "link") lab.scenario.link.splice(index, 1);
-      else removeNode(lab.scenario, index);
+      else removeNode(lab.scenario, String(index));
       lab.selected = { kind: "link", index: 0 };
     });
   }

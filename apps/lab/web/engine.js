@@ -1,24 +1,37 @@
-/** Simulator, compiled to WebAssembly: texts in, objects and typed arrays out. */
+/** Simulator, compiled to WebAssembly. Its functions take texts, and return objects and typed arrays. */
 
+/** @import { Catalogue, Resolved, Scenario, StayTable, Summary, Tables } from "./types.js" */
+
+/**
+ * Exports of `apps/lab/src/exports.rs`.
+ *
+ * @typedef {{memory: WebAssembly.Memory, output: () => number, output_length: () => number,
+ *   input: (length: number) => number, now: () => number, packet_hops: () => number}} Exports
+ */
+
+/** Status of a call that failed: the output is the error message. */
 const WRONG = 1;
+/** Progress of a run, by status. */
 const PROGRESS = ["there", "wrong", "more", "cut"];
+/** Arrays of columns, by type. @type {{[type: string]: any}} */
 const ARRAYS = { f8: Float64Array, u8: BigUint64Array, u4: Uint32Array, i4: Int32Array };
 
-/** Error of the engine for invalid input: one line per mistake. */
+/** Error of the engine for an invalid input, with a line per mistake. */
 export class Mistake extends Error {}
 
-/** Engine for one run at a time. A page has one engine for each run that it shows. */
+/** Engine, which has at most one run at a time. */
 export class Engine {
+  /** @type {Exports & {[name: string]: any}} */
   #calls;
 
+  /** @param {WebAssembly.Module} module */
   constructor(module) {
     this.module = module;
-    this.restart();
+    this.#calls = this.#instance();
   }
 
-  /** Starts with fresh memory, because a failed run leaves it in an undefined state. */
-  restart() {
-    this.#calls = new WebAssembly.Instance(this.module).exports;
+  #instance() {
+    return /** @type {any} */ (new WebAssembly.Instance(this.module).exports);
   }
 
   #bytes() {
@@ -30,104 +43,156 @@ export class Engine {
     return new TextDecoder().decode(this.#bytes());
   }
 
+  /**
+   * Calls a function of the engine with a text and numbers; returns its status.
+   *
+   * @param {string} name
+   * @param {string} [text]
+   * @param {number[]} more
+   */
   #call(name, text, ...more) {
     try {
       if (text !== undefined) {
         const bytes = new TextEncoder().encode(text);
-        const place = this.#calls.input(bytes.length);
-        new Uint8Array(this.#calls.memory.buffer, place, bytes.length).set(bytes);
+        const address = this.#calls.input(bytes.length);
+        new Uint8Array(this.#calls.memory.buffer, address, bytes.length).set(bytes);
       }
       const status = this.#calls[name](...more);
       if (status === WRONG) throw new Mistake(this.#text());
       return status;
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) {
-        this.restart();
+        this.#calls = this.#instance(); // the failed run left undefined memory
         throw new Mistake("the engine failed on this scenario. This is a bug; please report it");
       }
       throw error;
     }
   }
 
-  /** Parses a scenario in TOML; returns an object. */
+  /**
+   * Parses a scenario in TOML.
+   *
+   * @param {string} toml
+   * @returns {Scenario}
+   */
   parse(toml) {
     this.#call("parse", toml);
     return JSON.parse(this.#text());
   }
 
-  /** Replaces each trace file that a link names by the changes in this file; `files` has texts by name. */
+  /**
+   * Replaces each trace file that a link names by the changes in this file.
+   *
+   * @param {Scenario} scenario
+   * @param {{[name: string]: string}} files texts of the files
+   * @returns {Scenario}
+   */
   traces(scenario, files) {
     this.#call("traces", JSON.stringify({ scenario, files }));
     return JSON.parse(this.#text());
   }
 
-  /** Parses a typed value: TOML if it is valid TOML, otherwise the text itself. */
-  value(text) {
-    this.#call("value", text);
-    return JSON.parse(this.#text());
-  }
-
-  /** Returns the line number in a scenario file that a mistake refers to, or null. */
+  /**
+   * Returns the line number of a mistake in a scenario file, or null.
+   *
+   * @param {string} mistake
+   * @param {string} toml
+   */
   line(mistake, toml) {
     this.#call("line", `${mistake}\0${toml}`);
     return Number(this.#text()) || null;
   }
 
-  /** Returns laws, queue disciplines and buffer algorithms with their parameters. */
+  /**
+   * Returns laws, queue disciplines and buffer algorithms with their parameters.
+   *
+   * @returns {Catalogue}
+   */
   catalogue() {
     this.#call("catalogue", "");
     return JSON.parse(this.#text());
   }
 
-  /** Starts a run; returns the description of its network. `trace` enables `stays`, the positions of packets. */
+  /**
+   * Starts a run; returns its network.
+   *
+   * @param {Scenario} scenario
+   * @param {boolean} trace enables the packet positions of `stays`
+   * @returns {Resolved}
+   */
   open(scenario, trace = false) {
     this.#call("open", JSON.stringify(scenario), trace ? 1 : 0);
     return JSON.parse(this.#text());
   }
 
-  /** Advances to a time in seconds, or by at most `events` events: "there", "more" or "cut". */
+  /**
+   * Advances to a time, or by a number of events. Returns "there" at this time or the end of the run, "cut" at the
+   * limit of events, otherwise "more".
+   *
+   * @param {number} until s
+   * @param {number} events
+   */
   advance(until, events) {
     return PROGRESS[this.#call("advance", undefined, until, events)];
   }
 
+  /** Simulated time, s. */
   get now() {
     return this.#calls.now();
   }
 
+  /** Number of link crossings, summed over all packets. */
   get packetHops() {
     return this.#calls.packet_hops();
   }
 
-  /** Returns rows recorded since the last call: columns by table and name. */
+  /**
+   * Returns the rows since the last call.
+   *
+   * @returns {Tables}
+   */
   take() {
     this.#call("take");
     return unpack(this.#bytes());
   }
 
-  /** Returns exact counters. */
+  /**
+   * Returns exact counters.
+   *
+   * @returns {Summary}
+   */
   summary() {
     this.#call("summary");
     return JSON.parse(this.#text());
   }
 
-  /** Returns the stays of packets at links that ended since the last call, and the stays in progress, as columns. */
+  /**
+   * Returns the stays of packets at links: those that ended since the last call, and those in progress.
+   *
+   * @returns {StayTable}
+   */
   stays() {
     this.#call("stays");
     return unpack(this.#bytes()).stays;
   }
 }
 
-/** Unpacks tables from one block of memory: length of a JSON text, the text, then the values. */
+/**
+ * Unpacks the tables of `apps/lab/src/output.rs`: length of a JSON text, the text, then the values.
+ *
+ * @param {Uint8Array} bytes
+ */
 function unpack(bytes) {
   const length = Number(new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true));
   const index = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length)));
   const begin = bytes.byteOffset + 8 + length;
+  /** @type {any} */
   const tables = {};
   for (const [name, { rows, columns }] of Object.entries(index)) {
     tables[name] = { rows };
-    for (const [column, kind, at] of columns) {
-      const array = ARRAYS[kind];
-      const from = begin + at;
+    for (const [column, type, offset] of columns) {
+      const array = ARRAYS[type];
+      const from = begin + offset;
       tables[name][column] = new array(bytes.buffer.slice(from, from + rows * array.BYTES_PER_ELEMENT));
     }
   }

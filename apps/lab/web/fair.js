@@ -1,13 +1,15 @@
-/** Max-min fair rates, with which the page compares the rates of a run. */
+/** Max-min fair rates, the reference for the rates of a run. */
 
 import { parse } from "./units.js";
 
+/** @import { Resolved, ResolvedFlow } from "./types.js" */
+
 /**
- * Computes the max-min fair rate per flow of each entry, in bit/s; 0 for entries without an active flow.
+ * Computes the max-min fair rate per flow of each entry, in bit/s. Entries without an active flow have the rate 0.
  *
- * The rates of all flows increase together. A flow stops increasing when a link on its path is full.
+ * The rates of all flows increase together. A flow stops increasing when a link of its path is full.
  *
- * @param {number[]} room capacity of each link for these flows, bit/s
+ * @param {number[]} room capacity of each link that these flows may use, bit/s
  * @param {number[][]} routes links of each entry's path
  * @param {number[]} counts number of flows of each entry
  */
@@ -18,7 +20,7 @@ export function maxmin(room, routes, counts) {
   while (rising.size > 0) {
     const load = left.map(() => 0);
     for (const i of rising) for (const link of routes[i]) load[link] += counts[i];
-    const levels = left.map((rest, link) => (load[link] > 0 ? Math.max(rest, 0) / load[link] : Infinity));
+    const levels = left.map((room, link) => (load[link] > 0 ? Math.max(room, 0) / load[link] : Infinity));
     const level = Math.min(...levels);
     const tight = levels.indexOf(level);
     for (const i of [...rising]) {
@@ -31,28 +33,31 @@ export function maxmin(room, routes, counts) {
   return rates;
 }
 
-/** Returns the state in force at a time, from states in order of time; `first` if none has begun. */
-function inForce(first, states, begin, time) {
-  return (states ?? []).findLast((state) => state[begin] < time) ?? first;
-}
-
-/** Returns the paths of an entry's flows at a time, as links, each with the fraction of flows on this path. */
+/**
+ * Returns the paths of an entry's flows at a time, and the fraction of flows on each path.
+ *
+ * @param {ResolvedFlow} flow
+ * @param {number} time
+ * @param {Map<string, number>} index number of each link
+ */
 function pathsOf(flow, time, index) {
-  const links = (path) => path.map((name) => index.get(name));
-  if (!flow.plans) return [{ route: links(flow.path), share: 1 }];
-  const taken = inForce(flow.plans[0], flow.plans, "from_s", time).path_of;
+  /** @param {string[]} path */
+  const links = (path) => path.map((name) => /** @type {number} */ (index.get(name)));
+  if (!flow.plans || !flow.paths) return [{ route: links(flow.path), share: 1 }];
+  const { path_of: taken } = flow.plans.findLast((plan) => plan.from_s < time) ?? flow.plans[0];
   return flow.paths.map(({ path }, number) => ({
-    route: links(path), share: taken.filter((of) => of === number).length / taken.length,
+    route: links(path), share: taken.filter((other) => other === number).length / taken.length,
   }));
 }
 
 /**
- * Returns a function that computes the fair rate per flow of each entry. Its arguments are the numbers of active flows
- * and the end of a sample, in seconds.
+ * Returns a function that computes the fair rate per flow of each entry. The function receives the number of active
+ * flows of each entry, and the end of a sample in seconds.
  *
- * The capacity of a link is the target of its routers, less the rate of unresponsive senders. Flows use their routes
- * at the end of the sample.
+ * The capacity of a link is the target rate of its routers minus the rate of unresponsive senders. Paths are those at
+ * the end of the sample.
  *
+ * @param {Resolved} resolved
  * @param {Map<number, number>} sending total rate of entries with applications, in bit/s; these entries do not compete
  */
 export function fairRates(resolved, sending = new Map()) {
@@ -62,9 +67,12 @@ export function fairRates(resolved, sending = new Map()) {
     ...resolved.links.flatMap((link) => (link.changes ?? []).map((change) => change.at_s)),
     ...resolved.flows.flatMap((flow) => (flow.plans ?? []).map((plan) => plan.from_s)),
   ].sort((a, b) => a - b);
+  /** @type {Map<string, number[]>} */
   const known = new Map();
-  const rates = (active, time) => {
-    const room = resolved.links.map((link) => inForce(link, link.changes, "at_s", time).target_bps);
+  /** @type {(active: number[], time: number) => number[]} */
+  const ratesAt = (active, time) => {
+    const room = resolved.links.map((link) => (link.changes?.findLast(({ at_s }) => at_s < time) ?? link).target_bps);
+    /** @type {{i: number, route: number[], count: number}[]} */
     const competing = [];
     const fixed = resolved.flows.map((flow, i) => {
       const own = listens[i] ? NaN : parse("rate", flow.params.rate);
@@ -82,11 +90,13 @@ export function fairRates(resolved, sending = new Map()) {
     return fair;
   };
   let phase = 0;
+  /** @type {(active: number[], time: number) => number[]} */
   return (active, time) => {
     while (phase < begins.length && begins[phase] < time) phase += 1;
     while (phase > 0 && begins[phase - 1] >= time) phase -= 1;
     const key = `${phase} ${active.join()}`;
-    if (!known.has(key)) known.set(key, rates(active, time));
-    return known.get(key);
+    const rates = known.get(key) ?? ratesAt(active, time);
+    known.set(key, rates);
+    return rates;
   };
 }

@@ -1,23 +1,31 @@
-/** Form fields: a label, a slider for a range, a text, and room for an error message. */
+/** Form fields: a label, a slider or a choice, a text, and an error message. */
 
+import { element } from "./dom.js";
 import { format, parse } from "./units.js";
 
+/** @import { Kind } from "./types.js" */
+
+/**
+ * Field in the page. `update` shows the current value; `showError` shows or hides an error message.
+ *
+ * @typedef {{row: HTMLElement, key: string, update: () => void, showError: (text: string | null) => void}} Field
+ * @typedef {{label: string, key: string, help?: string}} Label
+ * @typedef {{low?: number, high?: number, label?: string}} Range range of a slider; without `low`, there is no slider
+ * @typedef {{kind?: Kind, empty?: string, whole?: boolean, write?: (value: number) => string,
+ *   read?: (text: string) => number}} Form units and form of a quantity; `empty` is the meaning of an empty text
+ * @typedef {{get: () => string | undefined, set: (text: string, dragging: boolean) => void}} Text
+ */
+
+/** Number of steps of a slider. */
 const STEPS = 400;
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key === "text") made.textContent = value;
-    else if (value === true) made.setAttribute(key, "");
-    else if (value !== false && value !== undefined && value !== null) made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-export { element };
-
-/** Maps slider positions to values. The scale is logarithmic unless the range begins at 0. */
+/**
+ * Returns the mapping between slider positions and values. It is logarithmic if the range begins above 0.
+ *
+ * @param {number} low
+ * @param {number} high
+ * @returns {{value: (at: number) => number, at: (value: number) => number}}
+ */
 function scale(low, high) {
   if (low > 0) {
     const ratio = Math.log(high / low);
@@ -32,15 +40,20 @@ function scale(low, high) {
   };
 }
 
-let names = 0;
+let ids = 0;
 
-/** Creates the element for a field's error message. */
-function messages(control) {
-  names += 1;
-  const message = element("p", { class: "wrong", id: `wrong-${names}`, role: "alert", hidden: true });
+/**
+ * Creates the element for the error message of a control.
+ *
+ * @param {HTMLElement} control
+ */
+function errorOf(control) {
+  ids += 1;
+  const message = element("p", { class: "wrong", id: `wrong-${ids}`, role: "alert", hidden: true });
   return {
     message,
-    say(text) {
+    /** @param {string | null} text */
+    showError(text) {
       message.textContent = text ?? "";
       message.hidden = !text;
       if (text) {
@@ -57,22 +70,24 @@ function messages(control) {
 /**
  * Creates a field for a quantity, with a slider and a text.
  *
- * @param {{label: string, key: string, kind: string, low?: number, high?: number, help?: string, whole?: boolean,
- *   get: () => string, set: (text: string) => void, write?: (value: number) => string}} of its properties; without
- *   `low`, there is no slider
+ * @param {Label & Range & Form & Text} of
+ * @returns {Field}
  */
 export function quantity(of) {
-  names += 1;
-  const id = `field-${names}`;
+  ids += 1;
+  const id = `field-${ids}`;
   const text = element("input", { id, type: "text", spellcheck: "false", autocomplete: "off", "data-key": of.key, placeholder: of.empty });
-  const { message, say } = messages(text);
+  const { message, showError } = errorOf(text);
   const label = element("label", { for: id, text: of.label, title: of.help });
   const row = element("div", { class: "field" }, label, text);
-  let slider = null;
-  const write = of.write ?? ((value) => format(of.kind, value));
-  if (of.low !== undefined) {
+  const kind = of.kind ?? "number";
+  const write = of.write ?? ((value) => format(kind, value));
+  const read = of.read ?? ((typed) => parse(kind, typed));
+  /** Moves the slider to the value of the text. */
+  let moveSlider = () => {};
+  if (of.low !== undefined && of.high !== undefined) {
     const range = scale(of.low, of.high);
-    slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${of.label}, slider` });
+    const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${of.label}, slider` });
     slider.addEventListener("input", () => {
       const exact = range.value(Number(slider.value));
       const value = of.whole ? Math.round(exact) : exact;
@@ -80,7 +95,8 @@ export function quantity(of) {
       slider.setAttribute("aria-valuetext", text.value);
       of.set(text.value, true);
     });
-    slider.moveTo = (value) => {
+    moveSlider = () => {
+      const value = read(text.value || (of.empty ?? ""));
       if (Number.isFinite(value)) slider.value = String(range.at(value));
       slider.setAttribute("aria-valuetext", text.value);
     };
@@ -88,21 +104,25 @@ export function quantity(of) {
   }
   row.append(message);
   text.addEventListener("change", () => of.set(text.value.trim(), false));
-  const read = of.read ?? ((typed) => parse(of.kind, typed));
   const update = () => {
     if (document.activeElement !== text) text.value = of.get() ?? "";
-    slider?.moveTo(read(text.value || of.empty));
+    moveSlider();
   };
   update();
-  return { row, key: of.key, say, update, control: text };
+  return { row, key: of.key, showError, update };
 }
 
-/** Creates a field that offers a choice of words. */
+/**
+ * Creates a field with a choice of words.
+ *
+ * @param {Label & {options: () => string[][], get: () => string | undefined, set: (value: string) => void}} of
+ * @returns {Field}
+ */
 export function choice(of) {
-  names += 1;
-  const id = `field-${names}`;
+  ids += 1;
+  const id = `field-${ids}`;
   const select = element("select", { id, "data-key": of.key });
-  const { message, say } = messages(select);
+  const { message, showError } = errorOf(select);
   const update = () => {
     const options = of.options();
     const words = JSON.stringify(options);
@@ -115,20 +135,25 @@ export function choice(of) {
   select.addEventListener("change", () => of.set(select.value));
   const row = element("div", { class: "field" }, element("label", { for: id, text: of.label, title: of.help }), select, message);
   update();
-  return { row, key: of.key, say, update, control: select };
+  return { row, key: of.key, showError, update };
 }
 
-/** Creates a field that is on or off. */
+/**
+ * Creates a check box.
+ *
+ * @param {Label & {get: () => boolean | undefined, set: (on: boolean) => void}} of
+ * @returns {Field}
+ */
 export function toggle(of) {
-  names += 1;
-  const id = `field-${names}`;
+  ids += 1;
+  const id = `field-${ids}`;
   const box = element("input", { id, type: "checkbox", "data-key": of.key });
-  const { message, say } = messages(box);
+  const { message, showError } = errorOf(box);
   box.addEventListener("change", () => of.set(box.checked));
   const update = () => {
     box.checked = Boolean(of.get());
   };
   update();
   const row = element("div", { class: "field switch" }, box, element("label", { for: id, text: of.label, title: of.help }), message);
-  return { row, key: of.key, say, update, control: box };
+  return { row, key: of.key, showError, update };
 }

@@ -1,81 +1,110 @@
-/** Opened files: a scenario, the traces that it names, and saved tables. */
+/** Opened files: a scenario, its traces, and saved tables. */
 
 import { parse, run, withTraces } from "./runner.js";
 import { isScenario } from "./share.js";
 import { readCsv } from "./stored.js";
 import { format } from "./units.js";
 
-const WHOLE = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries; [[memory]], [[route]] and [law] are tables.";
-const MOST_SCENARIO_BYTES = 1_000_000;
-const MOST_TABLE_BYTES = 100_000_000;
+/** @import { Resolved, Result, Scenario } from "./types.js" */
 
-/** Returns the names, without folders, of the trace files that a scenario's links name. */
+const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries; [[memory]], [[route]] and [law] are tables.";
+const MAX_SCENARIO_BYTES = 1_000_000;
+const MAX_TABLE_BYTES = 100_000_000;
+
+/**
+ * Returns the names of the trace files of a scenario, without folders.
+ *
+ * @param {Scenario} scenario
+ */
 function tracesOf(scenario) {
   const changes = scenario.link.flatMap((link) => [link.changes, link.reverse?.changes]);
   const paths = changes.flatMap((of) => (of && !Array.isArray(of) && typeof of === "object" ? Object.values(of) : []));
   return new Set(paths.map((path) => String(path).split(/[/\\]/).at(-1)));
 }
 
-function check(file, most, what) {
-  if (file.size > most) throw new Error(`${file.name} has ${format("size", file.size)}; ${what} has at most ${format("size", most)}.`);
+/**
+ * Returns the text of a file.
+ *
+ * @param {File} file
+ * @param {number} most limit on its size, bytes
+ * @param {string} kind
+ */
+async function textOf(file, most, kind) {
+  if (file.size > most) throw new Error(`${file.name} has ${format("size", file.size)}; ${kind} has at most ${format("size", most)}.`);
+  return file.text();
 }
 
-/** Runs a function on a file; adds the file's name to its error. */
-async function of(file, work) {
+/**
+ * Calls a function. Adds the name of a file to an error.
+ *
+ * @template T
+ * @param {File} file
+ * @param {() => T | Promise<T>} read
+ */
+async function naming(file, read) {
   try {
-    return await work();
+    return await read();
   } catch (error) {
-    throw new Error(`${file.name}: ${error.message}`);
+    throw new Error(`${file.name}: ${/** @type {Error} */ (error).message}`);
   }
 }
 
 /**
- * Parses a scenario from the text of its file. Replaces its traces by the changes in `files`.
+ * Parses a scenario. Replaces its traces by the changes in the trace files.
  *
+ * @param {string} text
+ * @param {File[]} files
  * @throws {Error} with a line per mistake
  */
 export async function readScenario(text, files = []) {
   const scenario = await parse(text);
-  if (!isScenario(scenario)) throw new Error(WHOLE);
+  if (!isScenario(scenario)) throw new Error(FORM);
   const names = tracesOf(scenario);
   if (!names.size) return scenario;
+  /** @type {{[name: string]: string}} */
   const texts = {};
-  for (const file of files.filter(({ name }) => names.has(name))) {
-    check(file, MOST_TABLE_BYTES, "a trace");
-    texts[file.name] = await file.text();
-  }
+  for (const file of files) if (names.has(file.name)) texts[file.name] = await textOf(file, MAX_TABLE_BYTES, "a trace");
   return withTraces(scenario, texts);
 }
 
 /**
- * Returns the scenario among opened files, with its traces. Tables among the files become a stored result of this
- * scenario, or of `current`.
+ * Reads opened files: at most one scenario with its traces, and tables. The tables are a stored result of this
+ * scenario, or of the current scenario if no scenario is opened.
  *
+ * @param {File[]} files
+ * @param {Scenario} current
  * @throws {Error} with one line: file, problem and place
  */
 export async function readFiles(files, current) {
+  /** @param {File} file */
   const isTable = ({ name }) => /\.csv$/i.test(name);
   const file = files.find(({ name }) => /\.toml$/i.test(name)) ?? files.find((one) => !isTable(one));
-  let [scenario, rest] = [null, files];
+  /** @type {Scenario | null} */
+  let scenario = null;
+  let tables = files;
   if (file) {
-    check(file, MOST_SCENARIO_BYTES, "a scenario file");
-    const text = await file.text();
-    scenario = await of(file, () => readScenario(text, files));
-    const names = tracesOf(await parse(text));
-    rest = files.filter((one) => one !== file && !names.has(one.name));
+    const text = await textOf(file, MAX_SCENARIO_BYTES, "a scenario file");
+    scenario = await naming(file, () => readScenario(text, files));
+    const traces = tracesOf(/** @type {Scenario} */ (await parse(text)));
+    tables = files.filter((other) => other !== file && !traces.has(other.name));
   }
-  const stray = rest.find((one) => !isTable(one));
-  if (stray) throw new Error(`${stray.name}: one scenario is opened at a time, with its traces and tables.`);
-  return { scenario, stored: rest.length ? await readTables(rest, scenario ?? current) : null };
+  const stray = tables.find((other) => !isTable(other));
+  if (stray) throw new Error(`${stray.name}: the page opens one scenario at a time, with its traces and tables.`);
+  return { scenario, stored: tables.length ? await readTables(tables, scenario ?? current) : null };
 }
 
+/**
+ * @param {File[]} files
+ * @param {Scenario} scenario
+ * @returns {Promise<Result>}
+ */
 async function readTables(files, scenario) {
-  const { resolved } = await finished(scenario);
+  const resolved = await resolvedOf(scenario);
+  /** @type {Result["tables"]} */
   const tables = {};
   for (const file of files) {
-    check(file, MOST_TABLE_BYTES, "a table");
-    const text = await file.text();
-    const { kind, table } = await of(file, () => readCsv(text, resolved));
+    const text = await textOf(file, MAX_TABLE_BYTES, "a table");
+    const { kind, table } = await naming(file, () => readCsv(text, resolved));
     tables[kind] = table;
   }
   const path = files.map(({ name }) => name).join(", ");
@@ -85,12 +114,17 @@ async function readTables(files, scenario) {
   };
 }
 
-/** Resolves to the result of a scenario once the run has finished. */
-function finished(scenario) {
+/**
+ * Runs a scenario; returns its network.
+ *
+ * @param {Scenario} scenario
+ * @returns {Promise<Resolved>}
+ */
+function resolvedOf(scenario) {
   return new Promise((resolve, reject) => {
     run("check", structuredClone(scenario), (result) => {
       if (result.wrong) reject(new Error(result.wrong[0]));
-      else if (result.done) resolve(result);
+      else if (result.done) resolve(result.resolved);
     });
   });
 }

@@ -1,11 +1,48 @@
-/** Six lessons: predict, drag, answer. A test verifies their statements with the engine. */
+/** Six lessons: a prediction, an experiment and a question. A test verifies their statements with the engine. */
 
-import { element } from "./fields.js";
-import { outcome } from "./series.js";
+import { element } from "./dom.js";
+import { flows, outcome } from "./series.js";
 import { format, short } from "./units.js";
 
-const wire = (capacity, delay, buffer, more = {}) => ({ capacity, delay, buffer, duplex: true, ...more });
+/**
+ * @import { Drag } from "./controls.js"
+ * @import { Field } from "./fields.js"
+ * @import { Entry, Result, Scenario } from "./types.js"
+ */
 
+/**
+ * @typedef {ReturnType<typeof outcome>} Outcome
+ * @typedef {object} Lesson
+ * @property {string} id
+ * @property {string} title
+ * @property {string} text
+ * @property {Scenario} scenario
+ * @property {{question: string, options: string[], right: number, why: string}} predict
+ * @property {(scenario: Scenario) => void} tried changes the scenario to the predicted one; option `right` then holds
+ * @property {Drag[]} drag
+ * @property {(result: Result) => string} measure
+ * @property {string} question
+ * @property {string} answer
+ * @property {number} speed
+ */
+
+/**
+ * @param {string} capacity
+ * @param {string} delay
+ * @param {string} buffer
+ */
+const wire = (capacity, delay, buffer) => ({ capacity, delay, buffer, duplex: true });
+
+/**
+ * Returns a scenario with one link.
+ *
+ * @param {string} name
+ * @param {string} duration
+ * @param {ReturnType<typeof wire>} link
+ * @param {{name: string, law: string | Entry, count?: number, rtt?: string, start?: string}[]} flow
+ * @param {Scenario["law"]} [law]
+ * @returns {Scenario}
+ */
 function line(name, duration, link, flow, law) {
   return {
     name, duration, sample: "50 ms", ...(law ? { law } : {}),
@@ -14,33 +51,47 @@ function line(name, duration, link, flow, law) {
   };
 }
 
-const percent = (share) => `${short(100 * share)} %`;
+/** @param {number | null | undefined} share */
+const percent = (share) => `${short(100 * (share ?? 0))} %`;
+/** @param {Outcome["flows"]} flows */
 const listed = (flows) => flows.map(({ name, rate }) => `${name} ${rate === null ? "–" : format("rate", rate)}`).join(", ");
 
-function lost(result) {
-  const sent = result.summary.flows.reduce((sum, flow) => sum + flow.sent_packets, 0);
-  const dropped = result.summary.flows.reduce((sum, flow) => sum + flow.dropped_packets, 0);
-  return sent ? dropped / sent : 0;
+/**
+ * Returns the fraction of dropped packets.
+ *
+ * @param {Result} result
+ */
+function lost({ summary }) {
+  const flows = summary?.flows ?? [];
+  const sent = flows.reduce((sum, flow) => sum + flow.sent_packets, 0);
+  return sent ? flows.reduce((sum, flow) => sum + flow.dropped_packets, 0) / sent : 0;
 }
 
-/** Returns Jain's index of the rates relative to fair rates: 1 if every flow has its fair rate. */
+/**
+ * Returns Jain's index of the rates relative to fair rates: 1 if every flow has its fair rate.
+ *
+ * @param {Outcome["flows"]} flows
+ */
 export function jain(flows) {
-  const shares = flows.filter(({ rate, fair }) => rate !== null && fair).map(({ rate, fair }) => rate / fair);
+  const shares = flows.flatMap(({ rate, fair }) => (rate !== null && fair ? [rate / fair] : []));
   const sum = shares.reduce((a, b) => a + b, 0);
   return shares.length ? (sum * sum) / (shares.length * shares.reduce((a, b) => a + b * b, 0)) : NaN;
 }
 
-/** Returns the peak-to-peak range of a flow's rate in the last quarter of a run, relative to its mean. */
+/**
+ * Returns the difference of the largest and smallest rate of a flow in the last quarter of a run, relative to the mean.
+ *
+ * @param {Result} result
+ * @param {number} index
+ */
 function swing(result, index) {
-  const { flows } = result.tables;
-  const stride = result.resolved.flows.length;
-  const rates = [];
-  for (let row = index; row < flows.rows; row += stride) if (flows.t[row] > 0.75 * result.now) rates.push(flows.throughput_bps[row]);
+  const { t, entries } = flows(result);
+  const rates = entries[index].rate.flatMap((rate, sample) => (t[sample] > 0.75 * result.now && rate !== null ? [rate] : []));
   const mean = rates.reduce((a, b) => a + b, 0) / rates.length;
   return (Math.max(...rates) - Math.min(...rates)) / mean;
 }
 
-/** Lessons. `tried` changes the scenario to the predicted one, for which `right` is true. */
+/** @type {Lesson[]} */
 export const LESSONS = [
   {
     id: "queue",
@@ -128,7 +179,7 @@ export const LESSONS = [
     drag: [{ list: "link", index: 0, key: "buffer", low: 5, high: 1000 }],
     measure: (result) => {
       const { links } = outcome(result);
-      return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
+      return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary?.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
     },
     question: "Find a buffer with a queueing delay of at most 20 ms. How much utilisation is lost?",
     answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s); the last one waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
@@ -188,17 +239,32 @@ export const LESSONS = [
   },
 ];
 
-/** Panel of a lesson. `act` has open(lesson), fields(drag) and close(). */
+/** Panel of the open lesson. */
 export class Lessons {
+  /** @type {Lesson | null} */
+  lesson = null;
+  /** Newest result. @type {Result | null} */
+  #result = null;
+  /** True after the user's prediction. */
+  #predicted = false;
+  #measured = element("p", { class: "measured", role: "status", "aria-live": "polite" });
+  #experiment = element("div");
+  #question = element("div");
+
+  /**
+   * @param {HTMLElement} place
+   * @param {{open: (lesson: Lesson) => void, fields: (drag: Drag[]) => Field[], close: () => void}} act
+   */
   constructor(place, act) {
     this.place = place;
     this.act = act;
-    this.lesson = null;
   }
 
+  /** @param {Lesson} lesson */
   open(lesson) {
     this.lesson = lesson;
-    this.done = false;
+    this.#predicted = false;
+    this.#measured.textContent = "";
     this.place.hidden = false;
     const course = element("nav", { class: "course", "aria-label": "Lessons" }, ...LESSONS.map((one, i) => {
       const button = element("button", { type: "button", text: String(i + 1), title: one.title, "aria-label": `Lesson ${i + 1}: ${one.title}`,
@@ -210,15 +276,19 @@ export class Lessons {
     close.addEventListener("click", () => this.act.close());
     const number = LESSONS.indexOf(lesson);
     const head = element("header", {}, element("h2", { text: `Lesson ${number + 1} of ${LESSONS.length}: ${lesson.title}` }), course, close);
-    this.measured = element("p", { class: "measured", role: "status", "aria-live": "polite" });
-    this.dragging = element("div");
-    this.asking = element("div");
-    const steps = element("div", { class: "steps" }, this.#predict(lesson), this.dragging, this.asking);
+    const locked = () => element("p", { class: "locked", text: "This opens after your prediction." });
+    this.#experiment.replaceChildren(element("h3", { text: "2. Drag" }), locked());
+    this.#question.replaceChildren(element("h3", { text: "3. Question" }), locked());
+    const steps = element("div", { class: "steps" }, this.#prediction(lesson), this.#experiment, this.#question);
     this.place.replaceChildren(head, element("p", { text: lesson.text }), steps);
-    this.#lock();
   }
 
-  #predict(lesson) {
+  /**
+   * Creates the question of the prediction, with its options.
+   *
+   * @param {Lesson} lesson
+   */
+  #prediction(lesson) {
     const { question, options, right, why } = lesson.predict;
     const verdict = element("p", { class: "verdict", role: "status" });
     const reason = element("p", { text: why, hidden: true });
@@ -227,8 +297,7 @@ export class Lessons {
       radio.addEventListener("change", () => {
         verdict.textContent = i === right ? "Right." : "Try it and see.";
         verdict.classList.toggle("right", i === right);
-        this.reason = reason;
-        if (!this.done) this.#unlock();
+        if (!this.#predicted) this.#unlock(lesson);
         reason.hidden = false;
       });
       return element("label", { class: "option" }, radio, element("span", { text }));
@@ -236,31 +305,39 @@ export class Lessons {
     return element("fieldset", {}, element("legend", { text: `1. Predict: ${question}` }), ...rows, verdict, reason);
   }
 
-  #lock() {
-    const wait = "opens after your prediction.";
-    this.dragging.replaceChildren(element("h3", { text: "2. Drag" }), element("p", { class: "locked", text: `This ${wait}` }));
-    this.asking.replaceChildren(element("h3", { text: "3. Question" }), element("p", { class: "locked", text: `This ${wait}` }));
-  }
-
-  #unlock() {
-    this.done = true;
-    const fields = this.act.fields(this.lesson.drag);
-    this.dragging.replaceChildren(element("h3", { text: "2. Drag, and watch the plots" }), ...fields.map((field) => field.row), this.measured);
-    const answer = element("details", {}, element("summary", { text: "Answer" }), element("p", { text: this.lesson.answer }));
-    this.asking.replaceChildren(element("h3", { text: "3. Question" }), element("p", { text: this.lesson.question }), answer);
-    const next = LESSONS[LESSONS.indexOf(this.lesson) + 1];
+  /**
+   * Shows the experiment and the question.
+   *
+   * @param {Lesson} lesson
+   */
+  #unlock(lesson) {
+    this.#predicted = true;
+    const rows = this.act.fields(lesson.drag).map((field) => field.row);
+    this.#experiment.replaceChildren(element("h3", { text: "2. Drag, and watch the plots" }), ...rows, this.#measured);
+    const answer = element("details", {}, element("summary", { text: "Answer" }), element("p", { text: lesson.answer }));
+    this.#question.replaceChildren(element("h3", { text: "3. Question" }), element("p", { text: lesson.question }), answer);
+    const next = LESSONS[LESSONS.indexOf(lesson) + 1];
     if (next) {
       const button = element("button", { type: "button", class: "main", text: `Next: ${next.title}` });
       button.addEventListener("click", () => this.act.open(next));
-      this.asking.append(button);
+      this.#question.append(button);
     }
-    this.show(this.result);
+    this.#showMeasured();
   }
 
-  /** Shows the measured values of a run. */
+  /**
+   * Shows the measured values of a run.
+   *
+   * @param {Result} result
+   */
   show(result) {
-    this.result = result;
-    if (this.lesson && this.done && result?.summary) this.measured.textContent = this.lesson.measure(result);
+    this.#result = result;
+    this.#showMeasured();
+  }
+
+  #showMeasured() {
+    const { lesson } = this;
+    if (lesson && this.#predicted && this.#result?.summary) this.#measured.textContent = lesson.measure(this.#result);
   }
 
   close() {

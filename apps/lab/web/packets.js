@@ -1,100 +1,160 @@
-/** Packets in the drawing: their positions at a time, and their appearance. */
+/** Packets in the drawing: positions at a time, and appearance. */
 
 import { play } from "./runner.js";
 import { look } from "./panels.js";
 import { crosses } from "./series.js";
+import { parse } from "./units.js";
 
-const MOST_ROWS = 300_000; // stays in one period
-const FATE = { dropped: 1, lost: 2, present: 3 };
-const BOX = 46; // largest drawn length of a full queue
+/**
+ * @import { Stage } from "./stage.js"
+ * @import { Result, Scenario, StayTable } from "./types.js"
+ */
+
+/** Limit on the stays of a period. */
+const MAX_ROWS = 300_000;
+/** Number of periods that are kept. */
+const MAX_PERIODS = 3;
+/** Ends of a stay at a link, as in `apps/lab/src/output.rs`. */
+const FATE = { dropped: 1, lost: 2 };
+/** Length of a full queue, pixels. */
+const BOX = 46;
 const SMALL_BOX = 16;
-const MOST_DOTS = 2500;
+/** Smallest drawn buffer of a queue, bytes. */
+const MIN_BUFFER_BYTES = 8000;
+/** Approximate limit on the drawn packets in flight. */
+const MAX_DOTS = 2500;
+
+/**
+ * Stays of packets at links in a period of simulated time.
+ *
+ * @typedef {{from: number, to: number, stays: StayTable}} Period
+ */
 
 /** Packets in one of the compared drawings. */
 export class Packets {
-  #pieces = [];
-  #asked = null;
+  /** @type {Period[]} */
+  #periods = [];
+  /** Begin of the requested period, s; null without a request. @type {number | null} */
+  #requested = null;
   #version = -1;
+  /** @type {Scenario | null} */
+  #scenario = null;
+  /** @type {Result | null} */
+  #result = null;
+  /** Drawn buffers of the queues, by link. @type {Map<number, number | null>} */
+  #buffers = new Map();
 
+  /**
+   * @param {"a" | "b"} side
+   * @param {Stage} stage
+   */
   constructor(side, stage) {
     this.side = side;
     this.stage = stage;
   }
 
-  /** Discards all packets before another scenario is shown. */
+  /**
+   * Discards all packets, for another scenario.
+   *
+   * @param {number} version
+   * @param {Scenario | null} scenario
+   * @param {Result | null} result
+   */
   reset(version, scenario, result) {
     this.#version = version;
-    this.scenario = scenario;
-    this.result = result;
-    this.#pieces = [];
-    this.#asked = null;
+    this.#scenario = scenario;
+    this.#result = result;
+    this.#periods = [];
+    this.#requested = null;
+    this.#buffers.clear();
   }
 
-  /** Returns the known stays at a time, if any, and requests the stays needed next. */
-  #at(time, length) {
-    const piece = this.#pieces.find(({ from, to }) => from <= time && time <= to);
-    const next = piece ? piece.to : time;
-    const end = this.result.now;
-    const soon = !piece || time > piece.from + (piece.to - piece.from) / 3;
-    const known = this.#pieces.some(({ from, to }) => from <= next && next < to);
-    if (soon && !known && next < end && (this.#asked === null || (!piece && this.#asked > time))) {
-      this.#ask(next, Math.min(next + length, end));
-    }
-    return piece;
+  /**
+   * Returns the period of a time, and requests the next period. Returns undefined while the period is missing.
+   *
+   * @param {number} time
+   * @param {number} length length of a requested period, s
+   * @param {number} end end of the run, s
+   */
+  #periodAt(time, length, end) {
+    const period = this.#periods.find(({ from, to }) => from <= time && time <= to);
+    const next = period ? period.to : time;
+    const soon = !period || time > period.from + (period.to - period.from) / 3;
+    const known = this.#periods.some(({ from, to }) => from <= next && next < to);
+    const free = this.#requested === null || (!period && this.#requested > time);
+    if (soon && !known && next < end && free) this.#request(next, Math.min(next + length, end));
+    return period;
   }
 
-  #ask(from, to) {
+  /**
+   * @param {number} from
+   * @param {number} to
+   */
+  #request(from, to) {
     const version = this.#version;
-    this.#asked = from;
-    play(this.side, `${version}`, this.scenario, from, to, (reply) => {
+    if (!this.#scenario) return;
+    this.#requested = from;
+    play(this.side, `${version}`, this.#scenario, from, to, ({ stays, now = to }) => {
       if (version !== this.#version) return;
-      this.#asked = null;
-      if (!reply.stays || reply.stays.rows > MOST_ROWS) return;
-      this.#pieces = [...this.#pieces, { from, to: reply.now, stays: reply.stays }].slice(-3);
+      this.#requested = null;
+      if (stays && stays.rows <= MAX_ROWS) this.#periods = [...this.#periods, { from, to: now, stays }].slice(-MAX_PERIODS);
     });
   }
 
-  /** Draws the packets at a time; `speed` is simulated over real time. Returns false while packet data is missing. */
+  /**
+   * Draws the packets at a time. Returns false while packet positions are missing.
+   *
+   * @param {number} time
+   * @param {number} speed simulated over real time
+   * @param {boolean} dark
+   */
   draw(time, speed, dark) {
-    const { canvas, lines } = this.stage;
-    if (!this.result?.resolved || lines.length !== this.result.resolved.links.length) return false;
-    const piece = this.#at(Math.min(time, this.result.now), Math.max(speed * 0.6, 1e-4));
-    if (!piece) return false;
-    const pen = canvas.getContext("2d");
+    const { lines, pen } = this.stage;
+    const result = this.#result;
+    if (!result || lines.length !== result.resolved.links.length) return false;
+    const period = this.#periodAt(Math.min(time, result.now), Math.max(speed * 0.6, 1e-4), result.now);
+    if (!period) return false;
+    this.stage.clear();
     const ratio = window.devicePixelRatio || 1;
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.clearRect(0, 0, canvas.width, canvas.height);
-    const { stays } = piece;
+    const { stays } = period;
+    /** @type {number[][]} */
     const queues = lines.map(() => []);
     const wires = [];
     const fading = 0.5 * speed;
     for (let row = 0; row < stays.rows; row += 1) {
-      const arrived = stays.arrived[row];
       const ends = stays.ends[row];
-      if (!(arrived <= time)) continue;
-      const gone = time >= ends;
-      if (gone) {
+      if (!(stays.arrived[row] <= time)) continue;
+      if (time >= ends) {
         const fate = stays.fate[row];
         if ((fate === FATE.dropped || fate === FATE.lost) && time < ends + fading) {
-          this.#cross(pen, lines[stays.link[row]], fate, (time - ends) / fading);
+          this.#cross(lines[stays.link[row]], fate, (time - ends) / fading);
         }
       } else if (time >= stays.departed[row]) wires.push(row);
       else queues[stays.link[row]].push(row);
     }
-    this.#wires(pen, stays, wires, time, dark);
-    queues.forEach((rows, link) => this.#queue(pen, stays, rows, link, dark));
+    this.#wires(stays, wires, time, dark);
+    queues.forEach((rows, link) => this.#queue(result, stays, rows, link, dark));
     return true;
   }
 
-  #wires(pen, stays, rows, time, dark) {
-    const { lines } = this.stage;
-    const skip = Math.ceil(rows.length / MOST_DOTS);
+  /**
+   * Draws packets in propagation: data packets as dots, ACKs as rings.
+   *
+   * @param {StayTable} stays
+   * @param {number[]} rows
+   * @param {number} time
+   * @param {boolean} dark
+   */
+  #wires(stays, rows, time, dark) {
+    const { lines, pen } = this.stage;
+    const skip = Math.ceil(rows.length / MAX_DOTS);
     for (let k = 0; k < rows.length; k += skip) {
       const row = rows[k];
       const line = lines[stays.link[row]];
-      const way = (time - stays.departed[row]) / (stays.ends[row] - stays.departed[row]);
-      const x = line.x1 + (line.x2 - line.x1) * way;
-      const y = line.y1 + (line.y2 - line.y1) * way;
+      const distance = (time - stays.departed[row]) / (stays.ends[row] - stays.departed[row]);
+      const x = line.x1 + (line.x2 - line.x1) * distance;
+      const y = line.y1 + (line.y2 - line.y1) * distance;
       const { colour } = look(stays.flow[row], dark);
       pen.beginPath();
       if (stays.ack[row]) {
@@ -110,18 +170,27 @@ export class Packets {
     }
   }
 
-  /** Draws the queue of a link next to the link's beginning. A full queue is as long as its frame. */
-  #queue(pen, stays, rows, link, dark) {
-    const line = this.stage.lines[link];
-    const most = this.#room(link);
-    if (!rows.length && (!most || this.stage.dense)) return;
+  /**
+   * Draws a queue next to its link. A full queue fills its frame.
+   *
+   * @param {Result} result
+   * @param {StayTable} stays
+   * @param {number[]} rows
+   * @param {number} link
+   * @param {boolean} dark
+   */
+  #queue(result, stays, rows, link, dark) {
+    const { lines, pen, dense } = this.stage;
+    const line = lines[link];
+    const buffer = this.#bufferOf(result, link);
+    if (!rows.length && (!buffer || dense)) return;
     rows.sort((a, b) => stays.arrived[a] - stays.arrived[b]);
     const sizes = rows.map((row) => {
-      const flow = this.result.resolved.flows[stays.flow[row]];
+      const flow = result.resolved.flows[stays.flow[row]];
       return stays.ack[row] ? flow.ack_bytes : flow.packet_bytes;
     });
-    const room = Math.max(most ?? 0, sizes.reduce((sum, size) => sum + size, 0), 8000);
-    const box = this.stage.dense ? SMALL_BOX : BOX;
+    const room = Math.max(buffer ?? 0, sizes.reduce((sum, size) => sum + size, 0), MIN_BUFFER_BYTES);
+    const box = dense ? SMALL_BOX : BOX;
     const [x, y] = [line.x1 + line.nx * 5, line.y1 + line.ny * 5];
     pen.save();
     pen.translate(x, y);
@@ -139,25 +208,36 @@ export class Packets {
     pen.restore();
   }
 
-  /** Returns the buffer of a queue in bytes, or its largest backlog if unlimited; null for a queue without data. */
-  #room(link) {
-    const { resolved, tables } = this.result;
-    if (this.rooms?.of !== this.result) this.rooms = { of: this.result, known: new Map() };
-    if (!this.rooms.known.has(link)) {
-      const packet = Math.max(40, ...resolved.flows.filter((flow) => crosses(flow, resolved.links[link].name)).map((f) => f.packet_bytes));
-      const [number, unit] = resolved.links[link].buffer.split(" ");
-      const bytes = { B: 1, kB: 1e3, MB: 1e6, GB: 1e9 }[unit];
-      const stride = resolved.links.length;
-      let peak = 0;
-      for (let row = link; row < (tables.links?.rows ?? 0); row += stride) peak = Math.max(peak, Number(tables.links.backlog_max_bytes[row]));
-      const most = unit?.startsWith("packet") ? Number(number) * packet : bytes ? Number(number) * bytes : peak;
-      const data = resolved.flows.some((flow) => crosses(flow, resolved.links[link].name));
-      this.rooms.known.set(link, data && peak > packet ? most : null);
-    }
-    return this.rooms.known.get(link);
+  /**
+   * Returns the buffer of a queue in bytes; for an unlimited buffer, the largest backlog. Returns null for a queue that
+   * never holds two data packets.
+   *
+   * @param {Result} result
+   * @param {number} index
+   */
+  #bufferOf({ resolved, tables: { links } }, index) {
+    const known = this.#buffers.get(index);
+    if (known !== undefined) return known;
+    const link = resolved.links[index];
+    const sizes = resolved.flows.filter((flow) => crosses(flow, link.name)).map((flow) => flow.packet_bytes);
+    const packet = Math.max(40, ...sizes);
+    let peak = 0;
+    for (let row = index; links && row < links.rows; row += resolved.links.length) peak = Math.max(peak, Number(links.backlog_max_bytes[row]));
+    const limits = [parse("size", link.buffer), parse("packets", link.buffer) * packet, peak];
+    const buffer = sizes.length && peak > packet ? limits.find(Number.isFinite) ?? peak : null;
+    this.#buffers.set(index, buffer);
+    return buffer;
   }
 
-  #cross(pen, line, fate, age) {
+  /**
+   * Draws a cross for a dropped or lost packet, which falls and fades.
+   *
+   * @param {Stage["lines"][number]} line
+   * @param {number} fate
+   * @param {number} age 0 to 1
+   */
+  #cross(line, fate, age) {
+    const { pen } = this.stage;
     const at = fate === FATE.dropped ? 0 : 0.5;
     const x = line.x1 + (line.x2 - line.x1) * at + line.nx * (fate === FATE.dropped ? 4 : 0);
     const y = line.y1 + (line.y2 - line.y1) * at + line.ny * (fate === FATE.dropped ? 4 : 0) + age * 26;

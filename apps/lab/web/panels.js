@@ -1,87 +1,161 @@
-/** Contents of the four plots of a result: titles, units and lines, for the screen and for files. */
+/** Contents of the four plots of a result: titles, units and lines. Screen and saved files have the same plots. */
 
 import { flows, links } from "./series.js";
 import { format, short, unitFor } from "./units.js";
 
+/**
+ * @import { Series } from "./series.js"
+ * @import { Resolved, Result } from "./types.js"
+ */
+
+/**
+ * Line of a plot. A `quiet` line has no entry in legends; a `step` line keeps each value until the next sample.
+ *
+ * @typedef {{colour: string, dash: number[]}} Look
+ * @typedef {Look & {name: string, values: Series, width: number, quiet?: boolean, step?: boolean}} Line
+ */
+
+/**
+ * Plot of some lines on a common time axis. `low` is the lower end of the axis; null if the lines determine it.
+ *
+ * @typedef {"rates" | "queues" | "drops" | "signals"} PanelKey
+ * @typedef {{title: string, unit: string, lines: Line[], most: number, peak: number,
+ *   textOf: (value: number | null | undefined) => string}} Contents values in `unit`; `peak` in base units
+ * @typedef {Contents & {key: PanelKey, t: number[], low?: number | null, high?: number}} Panel
+ */
+
 const LIGHT = ["#0072b2", "#c24e00", "#007f5c", "#a6467f", "#5d4fc4", "#846000", "#333333"];
 const DARK = ["#56b4e9", "#ff9a52", "#35cfa1", "#eba3cf", "#a99cff", "#f0c750", "#e6e6e6"];
+/** Unit of fractions, and its factor. @type {[string, number]} */
+const PERCENT = ["%", 0.01];
 const DASHES = [[], [9, 4], [5, 3, 1.5, 3], [2.5, 2.5]];
 
-/** Returns the colour and dashes of the i-th line. Adjacent lines differ in both. */
+/**
+ * Returns the colour and dashes of the i-th line. Adjacent lines differ in both.
+ *
+ * @param {number} i
+ * @param {boolean} dark
+ * @returns {Look}
+ */
 export function look(i, dark) {
   const colours = dark ? DARK : LIGHT;
   return { colour: colours[i % colours.length], dash: DASHES[i % DASHES.length] };
 }
 
-/** Converts ticks and values to one unit, chosen by the largest value. */
+/**
+ * Returns the larger one of a number and the largest value of a series.
+ *
+ * @param {number} most
+ * @param {Series} values
+ */
+function larger(most, values) {
+  return values.reduce((/** @type {number} */ most, x) => (x !== null && x > most ? x : most), most);
+}
+
+/**
+ * Converts lines to the unit that suits their largest value.
+ *
+ * @param {"rate" | "time" | "share" | "number"} kind
+ * @param {string} title
+ * @param {Line[]} lines
+ * @param {number} peak largest value of a compared result
+ * @returns {Contents}
+ */
 function inUnit(kind, title, lines, peak = 0) {
-  const most = lines.reduce((most, { values }) => values.reduce((a, b) => (b > a ? b : a), most), peak);
-  const [unit, factor] = kind === "number" ? power(most) : kind === "share" ? ["%", 0.01] : unitFor(kind, most || 1);
+  const most = lines.reduce((most, { values }) => larger(most, values), peak);
+  const [unit, factor] = kind === "number" ? power(most) : kind === "share" ? PERCENT : unitFor(kind, most || 1);
   const scaled = lines.map((line) => ({ ...line, values: line.values.map((x) => (x === null ? null : x / factor)) }));
-  const tell = (x) => (x === null || x === undefined ? "–" : kind === "time" || kind === "rate"
-    ? format(kind, x * factor) : `${short(x)}${unit ? ` ${unit}` : ""}`);
-  return { title, unit, lines: scaled, tell, most: most / factor, peak: most };
+  /** @param {number | null | undefined} x */
+  const textOf = (x) => {
+    if (x === null || x === undefined) return "–";
+    return kind === "time" || kind === "rate" ? format(kind, x * factor) : `${short(x)}${unit ? ` ${unit}` : ""}`;
+  };
+  return { title, unit, lines: scaled, textOf, most: most / factor, peak: most };
 }
 
-/** Describes the selection of drawn flows in words. */
-function some(drawn, all) {
-  return drawn.length < all.length ? `the first ${drawn.length} of ${all.length} flows` : "each flow";
-}
-
-/** Returns the power of ten by which numbers up to `most` are divided to make them short. */
+/**
+ * Returns the power of ten by which a plot divides large numbers, as text and as factor.
+ *
+ * @param {number} most largest number
+ * @returns {[string, number]}
+ */
 function power(most) {
   const thousands = most >= 1e5 ? Math.min(Math.floor(Math.log10(most) / 3), 3) : 0;
   return [["", "×10³", "×10⁶", "×10⁹"][thousands], 1000 ** thousands];
 }
 
-/** Returns the panels of a result, with a common time axis; `peaks` has the peaks of a compared result, by panel. */
+/**
+ * Returns the panels of a result.
+ *
+ * @param {Result} result
+ * @param {boolean} dark
+ * @param {{[panel: string]: number}} peaks largest values of a compared result
+ * @returns {Panel[]}
+ */
 export function panels(result, dark, peaks = {}) {
-  const of = flows(result);
+  const { t, entries } = flows(result);
   const on = links(result);
-  const rates = of.entries.flatMap((entry, i) => {
+  const rates = entries.flatMap((entry, i) => {
     const name = entry.count === 1 ? entry.name : `${entry.name}, each`;
     return [
       { name, ...look(i, dark), values: entry.rate, width: 2 },
       { name: `fair for ${entry.name}`, ...look(i, dark), dash: [1.5, 4], values: entry.fair, width: 1.5, quiet: true, step: true },
     ];
   });
+  /** @param {"wait" | "dropped" | "signal"} key */
   const lines = (key) => on.links.map((link, i) => ({ name: link.name, ...look(i, dark), values: link[key], width: 1.75 }));
   const limits = on.links.flatMap((link, i) => (link.buffer === null ? [] : [
     { name: `buffer of ${link.name}`, ...look(i, dark), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
   ]));
-  const peak = on.links.reduce((most, link) => link.wait.reduce((a, b) => (b > a ? b : a), most), 0);
-  const near = limits.map((limit) => ({ ...limit, values: limit.values.map((x) => (x <= 3 * peak ? x : null)) }))
-    .filter((limit) => limit.values.some((x) => x !== null)); // a buffer far above the queue would flatten its curve
+  const peak = on.links.reduce((most, link) => larger(most, link.wait), 0);
+  // A buffer far above the queueing delays would flatten their lines.
+  const near = limits.map((limit) => ({ ...limit, values: limit.values.map((x) => (x !== null && x <= 3 * peak ? x : null)) }))
+    .filter((limit) => limit.values.some((x) => x !== null));
+  const all = result.resolved.flows.length;
+  const shown = entries.length < all ? `the first ${entries.length} of ${all} flows` : "each flow";
   const longest = on.links.length < on.many ? ` of ${on.links.length} of ${on.many} links` : "";
   const signals = lines("signal").filter((line) => line.values.some((x) => x !== null));
   return [
-    { key: "rates", t: of.t, ...inUnit("rate", `Throughput of ${some(of.entries, result.resolved.flows)}; dotted: max-min fair`, rates, peaks.rates) },
+    { key: "rates", t, ...inUnit("rate", `Throughput of ${shown}; dotted: max-min fair`, rates, peaks.rates) },
     { key: "queues", t: on.t, ...inUnit("time", `Queueing delay${longest}, longest in each sample; dotted: buffer`, [...lines("wait"), ...near], peaks.queues) },
     { key: "drops", t: on.t, ...inUnit("share", "Share of arriving bytes that queues drop", lines("dropped"), peaks.drops) },
     { key: "signals", t: on.t, ...signal(signalTitle(result.resolved), signals) },
   ];
 }
 
-/** Creates the panel of signals, with the frame in the unit of the panel. */
+/**
+ * Returns the panel of signals, with a limited range.
+ *
+ * @param {string} title
+ * @param {Line[]} lines
+ */
 function signal(title, lines) {
   const panel = inUnit("number", title, lines);
-  return { ...panel, ...framed(panel.lines) };
+  return { ...panel, ...rangeOf(panel.lines) };
 }
 
-/** Returns the range of signals without rare extremes, which would flatten the other values. */
-function framed(lines) {
+/**
+ * Returns the range of signals without rare extremes, which would flatten the lines.
+ *
+ * @param {Line[]} lines
+ */
+function rangeOf(lines) {
   const values = lines.flatMap((line) => line.values.filter((x) => x !== null)).sort((a, b) => a - b);
   const [low, high] = [0.02, 0.98].map((share) => values[Math.floor(share * (values.length - 1))] ?? 0);
-  const inside = high - low || Math.abs(high) || 1;
-  if (values.length && values.at(-1) - values[0] <= 4 * inside) return { low: null };
-  return { low: low - inside / 10, high: high + inside / 10 };
+  const width = high - low || Math.abs(high) || 1;
+  if (values.length && values[values.length - 1] - values[0] <= 4 * width) return { low: null };
+  return { low: low - width / 10, high: high + width / 10 };
 }
 
-/** Returns the title of the panel of signals. */
+/**
+ * Returns the title of the panel of signals.
+ *
+ * @param {Resolved} resolved
+ */
 function signalTitle(resolved) {
   const laws = [...new Set(resolved.links.flatMap((link) => Object.keys(link.laws)))];
-  if (laws.length) return `What routers signal (${laws.join(", ")})`;
+  if (laws.length) return `Signals of routers (${laws.join(", ")})`;
   const queues = [...new Set(resolved.links.map((link) => Object.keys(link.queue)[0]))];
   const active = queues.filter((name) => !name.startsWith("drop_"));
-  return active.length ? `What queues signal (${active.join(", ")})` : "What routers signal: nothing";
+  return active.length ? `Signals of queues (${active.join(", ")})` : "Routers and queues signal nothing";
 }

@@ -1,17 +1,36 @@
 /** Plots on the screen, with uPlot: panels in one column, with one time axis. */
 
 import uPlot from "uplot";
+import { element } from "./dom.js";
 
+/** @import { Panel } from "./panels.js" */
+
+/**
+ * Plot in the page. `key` has everything that requires a new plot when it changes.
+ *
+ * @typedef {{figure: HTMLElement, key: string, panel: Panel, plot?: uPlot, now: HTMLElement, tip: HTMLElement}} Built
+ */
+
+/** Heights of the panels, pixels. */
 const HEIGHTS = { rates: 220, queues: 150, drops: 110, signals: 120 };
 
+/** @param {string} name */
 function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
 /** Line style that keeps a value until the next sample. */
-const steps = uPlot.paths.stepped({ align: -1 });
+const steps = uPlot.paths.stepped?.({ align: -1 });
 
-function options(panel, width, duration, last) {
+/**
+ * Returns the options of a plot.
+ *
+ * @param {Panel} panel
+ * @param {number} width
+ * @param {boolean} last true for the panel with the labels of the time axis
+ * @returns {Omit<uPlot.Options, "scales">}
+ */
+function options(panel, width, last) {
   const grid = { stroke: css("--grid"), width: 1 };
   const axis = { stroke: css("--quiet"), font: "12px system-ui, sans-serif", grid, ticks: grid };
   return {
@@ -20,10 +39,6 @@ function options(panel, width, duration, last) {
     padding: [8, 12, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, sync: { key: "lab" }, points: { size: 6 } },
-    scales: {
-      x: { time: false, range: () => [0, duration] },
-      y: { range: (_, low, high) => scope(low, high, panel) },
-    },
     axes: [
       { ...axis, size: last ? 40 : 8, label: last ? "time (s)" : undefined, labelSize: 16, labelFont: axis.font,
         values: (_, ticks) => (last ? ticks.map(String) : ticks.map(() => "")) },
@@ -39,90 +54,124 @@ function options(panel, width, duration, last) {
   };
 }
 
-/** Returns the range of an axis: from zero, unless values are negative, to a little above the largest value. */
-function scope(low, high, panel) {
+/**
+ * Returns the range of a vertical axis: from 0 or a negative value to a little above the largest value.
+ *
+ * @param {number | null} low smallest value
+ * @param {number | null} high largest value
+ * @param {Panel} panel
+ * @returns {[number, number]}
+ */
+function rangeOf(low, high, panel) {
   if (low === null || high === null) return [0, 1];
-  if (panel.high !== undefined) return [panel.low, panel.high];
+  if (panel.high !== undefined) return [panel.low ?? 0, panel.high];
   const floor = panel.low === null ? Math.min(low, 0) : 0;
   const top = panel.low === null ? high : Math.max(high, panel.most);
   if (top <= floor) return [floor, floor + 1];
   return [floor, top + (top - floor) * 0.06];
 }
 
+/** @param {Panel} panel */
+function dataOf({ t, lines }) {
+  return /** @type {uPlot.AlignedData} */ ([t, ...lines.map((line) => line.values)]);
+}
+
+/**
+ * Describes a panel in words, with the last value of each line.
+ *
+ * @param {Panel} panel
+ */
+function inWords({ title, lines, textOf }) {
+  const visible = lines.filter((line) => !line.quiet);
+  const ends = visible.map(({ name, values }) => `${name} ends at ${textOf(values.findLast((x) => x !== null))}`);
+  return [title, ...ends].join("; ");
+}
+
 /** Panels of one of the compared results. */
 export class Plots {
+  /** @type {Map<string, Built>} */
   #plots = new Map();
   #duration = 1;
   #time = 0;
 
-  /** `choose` is called with the time that the user selects. */
+  /**
+   * @param {HTMLElement} place
+   * @param {(time: number) => void} choose receives the time that the user selects
+   */
   constructor(place, choose) {
     this.place = place;
     this.choose = choose;
     new ResizeObserver(() => this.#fit()).observe(place);
   }
 
-  /** Shows panels. Existing plots are updated. */
+  /**
+   * Shows panels. Updates existing plots where possible.
+   *
+   * @param {Panel[]} panels
+   * @param {number} duration s
+   */
   show(panels, duration) {
     this.#duration = duration;
     const last = panels.filter((panel) => panel.lines.length).at(-1)?.key;
     for (const panel of panels) {
       const key = JSON.stringify([panel.lines.map((line) => [line.name, line.colour]), css("--grid"), panel.key === last]);
-      let plot = this.#plots.get(panel.key);
-      if (plot?.key !== key) {
-        plot?.plot.destroy();
-        plot = this.#build(plot?.figure ?? this.#figure(panel), panel, key, panel.key === last);
-        this.#plots.set(panel.key, plot);
+      let built = this.#plots.get(panel.key);
+      if (built?.key !== key) {
+        built?.plot?.destroy();
+        built = this.#build(built?.figure ?? this.#figure(panel), panel, key, panel.key === last);
+        this.#plots.set(panel.key, built);
       }
-      plot.duration.value = duration;
-      plot.figure.querySelector("figcaption").textContent = panel.unit ? `${panel.title} (${panel.unit})` : panel.title;
-      plot.figure.classList.toggle("empty", panel.lines.length === 0);
-      plot.panel = panel;
-      plot.plot.setData([panel.t, ...panel.lines.map((line) => line.values)]);
-      plot.figure.setAttribute("aria-label", this.#words(panel));
+      const { figure, plot } = built;
+      const title = panel.unit ? `${panel.title} (${panel.unit})` : panel.title;
+      figure.firstElementChild?.replaceChildren(title);
+      figure.classList.toggle("empty", panel.lines.length === 0);
+      figure.setAttribute("aria-label", inWords(panel));
+      built.panel = panel;
+      plot?.setData(dataOf(panel));
     }
     this.mark(this.#time);
   }
 
+  /** @param {Panel} panel */
   #figure(panel) {
-    const figure = document.createElement("figure");
-    figure.className = `plot ${panel.key}`;
-    figure.setAttribute("role", "group");
-    figure.append(document.createElement("figcaption"), document.createElement("div"));
+    const figure = element("figure", { class: `plot ${panel.key}`, role: "group" }, element("figcaption"), element("div"));
     this.place.append(figure);
     return figure;
   }
 
-  /** Describes a panel in words, with the last value of each line. */
-  #words(panel) {
-    const ends = panel.lines.filter((line) => !line.quiet).map((line) => {
-      return `${line.name} ends at ${panel.tell(line.values.findLast((x) => x !== null))}`;
-    });
-    return [panel.title, ...ends].join("; ");
-  }
-
+  /**
+   * @param {HTMLElement} figure
+   * @param {Panel} panel
+   * @param {string} key
+   * @param {boolean} last true for the panel with the labels of the time axis
+   */
   #build(figure, panel, key, last) {
-    const box = figure.lastElementChild;
+    const box = /** @type {HTMLElement} */ (figure.lastElementChild);
     box.replaceChildren();
-    const duration = { value: this.#duration };
-    const settings = options(panel, this.#width(), 1, last);
-    settings.scales.x.range = () => [0, duration.value];
-    const built = { figure, key, panel, duration };
-    settings.scales.y.range = (_, low, high) => scope(low, high, built.panel);
-    settings.hooks = { draw: [() => this.#place(built)] }; // before its first drawing, a new plot has no time axis
-    const plot = new uPlot(settings, [panel.t, ...panel.lines.map((line) => line.values)], box);
-    const now = document.createElement("div");
-    now.className = "now";
-    const tip = document.createElement("div");
-    tip.className = "tip";
-    plot.over.append(now, tip);
-    Object.assign(built, { plot, now, tip });
-    this.#listen(built);
+    /** @type {Built} */
+    const built = { figure, key, panel, now: element("div", { class: "now" }), tip: element("div", { class: "tip" }) };
+    const plot = new uPlot({
+      ...options(panel, this.#width(), last),
+      scales: {
+        x: { time: false, range: () => [0, this.#duration] },
+        y: { range: (_, low, high) => rangeOf(low, high, built.panel) },
+      },
+      hooks: { draw: [() => this.#place(built)] }, // the time axis exists from the first drawing on
+    }, dataOf(panel), box);
+    plot.over.append(built.now, built.tip);
+    built.plot = plot;
+    this.#listen(built, plot);
     return built;
   }
 
-  #listen(built) {
-    const { plot } = built;
+  /**
+   * Handles the pointer over a plot: it selects a time and shows values.
+   *
+   * @param {Built} built
+   * @param {uPlot} plot
+   */
+  #listen(built, plot) {
+    /** @param {PointerEvent} event */
     const point = (event) => {
       const box = plot.over.getBoundingClientRect();
       this.choose(Math.min(Math.max(plot.posToVal(event.clientX - box.left, "x"), 0), this.#duration));
@@ -133,37 +182,43 @@ export class Plots {
     });
     plot.over.addEventListener("pointermove", (event) => {
       if (event.buttons & 1) point(event);
-      this.#tell(built, event);
+      this.#showValues(built, plot, event);
     });
     plot.over.addEventListener("pointerleave", () => built.tip.replaceChildren());
   }
 
-  /** Shows the values below the pointer. */
-  #tell({ plot, panel, tip }, event) {
+  /**
+   * Shows the values at the pointer.
+   *
+   * @param {Built} built
+   * @param {uPlot} plot
+   * @param {PointerEvent} event
+   */
+  #showValues({ panel, tip }, plot, event) {
     const box = plot.over.getBoundingClientRect();
     const x = event.clientX - box.left;
     const index = plot.posToIdx(x);
     const rows = panel.lines.filter((line) => !line.quiet).map((line) => {
-      const row = document.createElement("div");
-      const name = document.createElement("b");
-      name.textContent = line.name;
+      const name = element("b", { text: line.name });
       name.style.color = line.colour;
-      row.append(name, ` ${panel.tell(line.values[index])}`);
-      return row;
+      return element("div", {}, name, ` ${panel.textOf(line.values[index])}`);
     });
-    const head = document.createElement("div");
-    head.textContent = `${Number((panel.t[index] ?? 0).toFixed(3))} s`;
-    tip.replaceChildren(head, ...rows);
+    tip.replaceChildren(element("div", { text: `${Number((panel.t[index] ?? 0).toFixed(3))} s` }), ...rows);
     tip.classList.toggle("left", x > box.width / 2);
     tip.style.transform = `translateX(${x}px)`;
   }
 
-  /** Draws the line at the time of the displayed packets. */
+  /**
+   * Marks the time of the displayed packets.
+   *
+   * @param {number} time
+   */
   mark(time) {
     this.#time = time;
     for (const built of this.#plots.values()) this.#place(built);
   }
 
+  /** @param {Built} built */
   #place({ plot, now }) {
     if (plot) now.style.transform = `translateX(${plot.valToPos(this.#time, "x")}px)`;
   }
@@ -173,14 +228,14 @@ export class Plots {
   }
 
   #fit() {
-    for (const { plot } of this.#plots.values()) plot.setSize({ width: this.#width(), height: plot.height });
+    for (const { plot } of this.#plots.values()) plot?.setSize({ width: this.#width(), height: plot.height });
     this.mark(this.#time);
   }
 
-  /** Removes all plots, so that they are redrawn in other colours. */
+  /** Removes all plots. */
   clear() {
     for (const { plot, figure } of this.#plots.values()) {
-      plot.destroy();
+      plot?.destroy();
       figure.remove();
     }
     this.#plots.clear();

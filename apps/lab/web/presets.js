@@ -1,4 +1,4 @@
-/** Preset networks; each is a scenario file. */
+/** Preset networks: names of scenario files, and titles. */
 export const PRESETS = [
   ["t1", "T1: a short and a long path"],
   ["t2", "T2: 99 short flows, one long"],
@@ -10,9 +10,13 @@ export const PRESETS = [
   ["parking-lot", "Parking lot"],
 ];
 
-/** Returns the text of a preset. */
+/**
+ * Fetches the text of a preset.
+ *
+ * @param {string} name
+ */
 export async function preset(name) {
   const reply = await fetch(new URL(`presets/${name}.toml`, import.meta.url));
-  if (!reply.ok) throw new Error(`The network “${name}” is not there (${reply.status}).`);
+  if (!reply.ok) throw new Error(`The network “${name}” cannot be loaded (${reply.status}).`);
   return reply.text();
 }

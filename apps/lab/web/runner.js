@@ -1,10 +1,19 @@
 /**
- * Interface of the page to its workers: one for runs, and one for the positions of packets, so that neither waits. The
- * second worker starts at its first request, when the first worker has compiled the engine.
+ * Requests to the workers of the page. One worker runs scenarios. Another worker computes the positions of packets, so
+ * no request waits for the other worker. It starts at its first request, when the first worker has compiled the engine.
  */
 
+/** @import { Catalogue, PlayRequest, Reply, Request, Result, RunRequest, Scenario, SmallRequest } from "./types.js" */
+
+/**
+ * Starts a worker. Returns a function that sends a request; its listener receives each reply.
+ *
+ * @param {string} script
+ * @returns {(request: Request, listener: (reply: Reply) => void) => void}
+ */
 function open(script) {
   const worker = new Worker(new URL(script, import.meta.url), { type: "module" });
+  /** @type {Map<number, (reply: Reply) => void>} */
   const waiting = new Map();
   let number = 0;
   worker.onmessage = ({ data }) => {
@@ -14,7 +23,7 @@ function open(script) {
   };
   worker.onerror = (event) => {
     event.preventDefault();
-    const wrong = [`${script} cannot be loaded; is the server gone?`];
+    const wrong = [`${script} cannot be loaded; is the server still running?`];
     for (const listener of waiting.values()) listener({ wrong, last: true });
     waiting.clear();
   };
@@ -26,14 +35,21 @@ function open(script) {
 }
 
 const runs = open("worker.js");
+/** @type {ReturnType<typeof open> | null} */
 let plays = null;
 
-/** Joins the rows of a table that arrives in pieces. */
+/**
+ * Appends the rows of a piece to a table.
+ *
+ * @param {any} table
+ * @param {any} piece
+ */
 function join(table, piece) {
   if (!table) return piece;
-  const joined = { rows: table.rows + piece.rows };
-  for (const [name, values] of Object.entries(piece)) {
-    if (name === "rows") continue;
+  const { rows, ...columns } = piece;
+  /** @type {any} */
+  const joined = { rows: table.rows + rows };
+  for (const [name, values] of Object.entries(columns)) {
     joined[name] = new values.constructor(joined.rows);
     joined[name].set(table[name]);
     joined[name].set(values, table.rows);
@@ -42,12 +58,15 @@ function join(table, piece) {
 }
 
 /**
- * Runs a scenario; `show` receives the result so far after each piece, and again at the end.
+ * Runs a scenario. `show` receives the result after each piece. After a newer run on the same side, `show` is not
+ * called again.
  *
- * A result has `resolved`, `tables`, `now` and, at the end, `summary`, `ms`, `cut` and `done`. For an invalid scenario
- * it has `wrong`, the lines with its mistakes. A newer run ends an older run without a further call of `show`.
+ * @param {RunRequest["side"]} side
+ * @param {Scenario} scenario
+ * @param {(result: Result) => void} show
  */
 export function run(side, scenario, show) {
+  /** @type {any} */
   const result = { tables: {}, scenario };
   runs({ kind: "run", side, scenario }, ({ tables, last, dropped, id: _, ...more }) => {
     if (dropped) return;
@@ -58,7 +77,16 @@ export function run(side, scenario, show) {
   });
 }
 
-/** Requests the positions of packets between two times, as columns of their stays at links. */
+/**
+ * Requests the positions of packets between two times.
+ *
+ * @param {PlayRequest["side"]} side
+ * @param {string} version
+ * @param {Scenario} scenario
+ * @param {number} from s
+ * @param {number} to s
+ * @param {(reply: Reply) => void} show
+ */
 export function play(side, version, scenario, from, to, show) {
   plays ??= open("worker.js");
   plays({ kind: "play", side, version, scenario, from, to }, (reply) => {
@@ -66,20 +94,45 @@ export function play(side, version, scenario, from, to, show) {
   });
 }
 
+/**
+ * @param {SmallRequest} request
+ * @returns {Promise<any>}
+ */
 function small(request) {
   return new Promise((resolve, reject) => {
     runs(request, (reply) => (reply.wrong ? reject(new Error(reply.wrong.join("\n"))) : resolve(reply)));
   });
 }
 
-/** Parses a scenario in TOML; rejects with the line of the mistake. */
+/**
+ * Parses a scenario in TOML. An error names the line of the mistake.
+ *
+ * @param {string} toml
+ * @returns {Promise<unknown>}
+ */
 export const parse = async (toml) => (await small({ kind: "parse", toml })).scenario;
 
-/** Replaces each trace file that a link names by the changes in this file; `files` has texts by name. */
+/**
+ * Replaces each trace file that a link names by the changes in this file.
+ *
+ * @param {Scenario} scenario
+ * @param {{[name: string]: string}} files texts of the files
+ * @returns {Promise<Scenario>}
+ */
 export const withTraces = async (scenario, files) => (await small({ kind: "traces", scenario, files })).scenario;
 
-/** Returns the line number that a mistake refers to, or null. */
+/**
+ * Returns the line number of a mistake in a scenario file, or null.
+ *
+ * @param {string} mistake
+ * @param {string} toml
+ * @returns {Promise<number | null>}
+ */
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 
-/** Returns laws, queue disciplines and buffer algorithms. */
+/**
+ * Returns laws, queue disciplines and buffer algorithms with their parameters.
+ *
+ * @returns {Promise<Catalogue>}
+ */
 export const catalogue = async () => (await small({ kind: "catalogue" })).catalogue;

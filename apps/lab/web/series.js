@@ -3,27 +3,60 @@
 import { fairRates } from "./fair.js";
 import { parse } from "./units.js";
 
-/** Limit on the links in plots, which are those with the longest queueing delays. */
-export const MOST_LINKS = 6;
-/** Limit on the flow entries in plots. */
-export const MOST_FLOWS = 12;
+/** @import { Column, Resolved, ResolvedFlow, ResolvedLink, Result, Summary } from "./types.js" */
 
-/** Returns every `stride`-th number of a column from `first`; values that are not numbers become gaps. */
-function every(column, stride, first, change = (x) => x) {
+/** @typedef {(number | null)[]} Series values at the samples; null is a gap */
+
+/** Limit on the links in plots. */
+const MAX_LINKS = 6;
+/** Limit on the flow entries in plots. */
+const MAX_FLOWS = 12;
+
+/**
+ * Returns every `stride`-th value of a column, beginning with row `first`. Infinite values and NaN become gaps.
+ *
+ * @param {Column} column
+ * @param {number} stride
+ * @param {number} first
+ * @param {(value: number, row: number) => number} convert
+ */
+function every(column, stride, first, convert = (x) => x) {
+  /** @type {Series} */
   const values = [];
   for (let row = first; row < column.length; row += stride) {
-    const value = change(Number(column[row]), row);
+    const value = convert(Number(column[row]), row);
     values.push(Number.isFinite(value) ? value : null);
   }
   return values;
 }
 
+/**
+ * Returns the times of the samples.
+ *
+ * @param {Column} column
+ * @param {number} stride
+ */
+function times(column, stride) {
+  return every(column, stride, 0).map(Number);
+}
+
+/** @param {Series} values */
+function peakOf(values) {
+  return values.reduce((/** @type {number} */ peak, x) => Math.max(peak, x ?? 0), 0);
+}
+
+/** @param {number[]} values */
 function mean(values) {
   return values.reduce((sum, x) => sum + x, 0) / (values.length || 1);
 }
 
-/** Returns the mean service rate of a link in samples that end at these times, in bit/s; null if it is zero. */
-export function meanRates(link, t) {
+/**
+ * Returns the mean service rate of a link in each sample, in bit/s; null if the rate is zero.
+ *
+ * @param {ResolvedLink} link
+ * @param {number[]} t ends of the samples, s
+ */
+function meanRates(link, t) {
   const states = [{ at_s: 0, service_bps: link.service_bps }, ...(link.changes ?? [])];
   let state = 0;
   return t.map((end, sample) => {
@@ -41,35 +74,43 @@ export function meanRates(link, t) {
   });
 }
 
-/** Returns the throughput per flow of each of the first entries, with its max-min fair reference, in bit/s. */
-export function flows(result, most = MOST_FLOWS) {
+/**
+ * Returns the throughput per flow and the max-min fair rate of each entry, in bit/s.
+ *
+ * @param {Result} result
+ * @param {number} most limit on the entries
+ */
+export function flows(result, most = MAX_FLOWS) {
   const { resolved, tables: { flows: table } } = result;
   const stride = resolved.flows.length;
   if (!table || !stride) return { t: [], entries: [] };
-  const t = every(table.t, stride, 0);
-  const sending = new Map(resolved.flows.flatMap((flow, i) => {
-    return flow.application ? [[i, mean(every(table.throughput_bps, stride, i).map((x) => x ?? 0))]] : [];
-  }));
+  const t = times(table.t, stride);
+  const sending = new Map();
+  resolved.flows.forEach((flow, i) => {
+    if (flow.application) sending.set(i, mean(every(table.throughput_bps, stride, i).map(Number)));
+  });
   const fair = fairRates(resolved, sending);
   const references = t.map((end, sample) => {
-    return fair(Array.from(table.active.subarray(sample * stride, (sample + 1) * stride)), end);
+    return fair(Array.from(table.active.subarray(sample * stride, (sample + 1) * stride), Number), end);
   });
   const entries = resolved.flows.slice(0, most).map((flow, i) => {
     return {
       name: flow.name,
-      law: flow.law,
       count: flow.count,
-      rate: every(table.throughput_bps, stride, i, (x, row) => x / table.active[row]),
-      rtt: every(table.rtt_s, stride, i),
+      rate: every(table.throughput_bps, stride, i, (bps, row) => bps / Number(table.active[row])),
       fair: references.map((rates) => (Number.isFinite(rates[i]) ? rates[i] : null)),
     };
   });
   return { t, entries };
 }
 
-/** Returns the buffer of a link, bytes; null if unlimited. */
-function bufferBytes(resolved, index) {
-  const link = resolved.links[index];
+/**
+ * Returns the buffer of a link in bytes; null for an unlimited buffer.
+ *
+ * @param {Resolved} resolved
+ * @param {ResolvedLink} link
+ */
+function bufferBytes(resolved, link) {
   const bytes = parse("size", link.buffer);
   if (Number.isFinite(bytes)) return bytes;
   const packets = parse("packets", link.buffer);
@@ -78,72 +119,86 @@ function bufferBytes(resolved, index) {
   return packets * Math.max(...through);
 }
 
-/** Returns the names of the links that data of an entry may cross. */
+/**
+ * Returns the names of the links on all paths of an entry.
+ *
+ * @param {ResolvedFlow} flow
+ */
 function linksOf(flow) {
   return flow.paths ? flow.paths.flatMap(({ path }) => path) : flow.path;
 }
 
-/** Returns true if data of an entry may cross a link. */
+/**
+ * Returns true if a link is on a path of an entry.
+ *
+ * @param {ResolvedFlow} flow
+ * @param {string} name
+ */
 export function crosses(flow, name) {
   return linksOf(flow).includes(name);
 }
 
-/** Returns the names of the links that data crosses. */
-function data(resolved) {
-  return new Set(resolved.flows.flatMap(linksOf));
-}
-
-/** Returns the links that data crosses. If there are too many, returns those with the longest queueing delays. */
-export function linksShown(result) {
-  const { resolved, tables: { links: table } } = result;
-  const names = data(resolved);
-  const found = resolved.links.flatMap((link, i) => (names.has(link.name) ? [i] : []));
-  if (found.length <= MOST_LINKS) return found;
-  const stride = resolved.links.length;
-  const peak = (i) => Math.max(0, ...every(table.queueing_delay_max_s, stride, i));
-  const peaks = new Map(found.map((i) => [i, peak(i)]));
-  return found.sort((a, b) => peaks.get(b) - peaks.get(a)).slice(0, MOST_LINKS).sort((a, b) => a - b);
-}
-
-/** Returns, for each link, drops, signal and longest queueing delay of the packets that leave in a sample. */
+/**
+ * Returns queueing delays, drops and signals of the links with data packets. If there are too many links, returns
+ * those with the longest queueing delays.
+ *
+ * @param {Result} result
+ */
 export function links(result) {
   const { resolved, tables: { links: table } } = result;
   const stride = resolved.links.length;
   if (!table) return { t: [], links: [], many: 0 };
-  const t = every(table.t, stride, 0);
-  const shown = linksShown(result).map((i) => {
-    const { name } = resolved.links[i];
-    const served = meanRates(resolved.links[i], t);
-    const buffer = bufferBytes(resolved, i);
+  const t = times(table.t, stride);
+  const names = new Set(resolved.flows.flatMap(linksOf));
+  let found = resolved.links.flatMap(({ name }, i) => (names.has(name) ? [i] : []));
+  if (found.length > MAX_LINKS) {
+    const peaks = resolved.links.map((_, i) => peakOf(every(table.queueing_delay_max_s, stride, i)));
+    found = found.sort((a, b) => peaks[b] - peaks[a]).slice(0, MAX_LINKS).sort((a, b) => a - b);
+  }
+  const shown = found.map((i) => {
+    const link = resolved.links[i];
+    const served = meanRates(link, t);
+    const buffer = bufferBytes(resolved, link);
     return {
-      index: i,
-      name,
+      name: link.name,
+      /** Longest queueing delay of the packets that depart in the sample, s. */
       wait: every(table.queueing_delay_max_s, stride, i, (delay, row) => (Number(table.backlog_max_bytes[row]) === 0 ? 0 : delay)),
+      /** Queueing delay of a full buffer, s. */
       buffer: buffer === null ? null : served.map((bps) => (bps === null ? null : (buffer * 8) / bps)),
-      used: every(table.throughput_bps, stride, i, (bps, row) => bps / (served[Math.floor(row / stride)] ?? NaN)),
+      /** Fraction of arriving bytes that the queue drops. */
       dropped: every(table.dropped_bytes, stride, i, (bytes, row) => {
-        const length = table.t[row] - (row >= stride ? table.t[row - stride] : 0);
-        const arrived = (table.arrival_bps[row] * length) / 8;
+        const sample = Math.floor(row / stride);
+        const arrived = (Number(table.arrival_bps[row]) * (t[sample] - (t[sample - 1] ?? 0))) / 8;
         return arrived > 0 ? bytes / arrived : 0;
       }),
       signal: every(table.signal, stride, i),
     };
   });
-  return { t, links: shown, many: data(resolved).size };
+  return { t, links: shown, many: names.size };
 }
 
-/** Describes the outcomes of transfers; empty without transfers. */
+/**
+ * Returns the numbers of finished, aborted and unfinished transfers in words; empty without transfers.
+ *
+ * @param {Resolved} resolved
+ * @param {Summary} summary
+ */
 export function ended(resolved, summary) {
   const entries = summary.flows.filter((_, i) => resolved.flows[i].transfers);
-  const total = (key) => entries.reduce((sum, entry) => sum + entry[key], 0);
-  const [started, finished, aborted] = ["started", "finished", "aborted"].map(total);
+  const keys = /** @type {const} */ (["started", "finished", "aborted"]);
+  const [started, finished, aborted] = keys.map((key) => entries.reduce((sum, entry) => sum + entry[key], 0));
   if (!started) return "";
-  const others = [[aborted, "aborted"], [started - finished - aborted, "unfinished"]].filter(([count]) => count);
-  const words = others.map(([count, word]) => `, ${count.toLocaleString("en")} ${word}`).join("");
+  const others = Object.entries({ aborted, unfinished: started - finished - aborted }).filter(([, count]) => count);
+  const words = others.map(([word, count]) => `, ${count.toLocaleString("en")} ${word}`).join("");
   return `${finished.toLocaleString("en")} of ${started.toLocaleString("en")} transfers finished${words}`;
 }
 
-/** Returns the index of the last sample at or before a time; -1 before the first. */
+/**
+ * Returns the index of the last sample at or before a time; -1 before the first sample.
+ *
+ * @param {number[]} t
+ * @param {number} time
+ */
 export function sampleAt(t, time) {
   let low = -1;
   let high = t.length;
@@ -155,23 +210,23 @@ export function sampleAt(t, time) {
   return low;
 }
 
-/** Summarises the last quarter of the flows' samples: fairness, utilisation and queueing delay. */
+/**
+ * Returns mean rates in the last quarter of a run, and the longest queueing delay of each link.
+ *
+ * @param {Result} result
+ */
 export function outcome(result) {
   const of = flows(result);
   const on = links(result);
   const from = Math.floor(of.t.length * 0.75);
+  /** @param {Series} values */
   const late = (values) => {
     const known = values.slice(from).filter((x) => x !== null);
     return known.length ? mean(known) : null;
   };
   return {
     flows: of.entries.map((entry) => ({ name: entry.name, rate: late(entry.rate), fair: late(entry.fair) })),
-    links: on.links.map((link) => ({
-      name: link.name,
-      wait: late(link.wait),
-      longest: link.wait.reduce((most, x) => Math.max(most, x ?? 0), 0),
-      used: late(link.used),
-    })),
+    links: on.links.map((link) => ({ name: link.name, longest: peakOf(link.wait) })),
     dropped: result.summary?.links.reduce((sum, link) => sum + link.dropped_packets, 0) ?? null,
   };
 }

@@ -1,97 +1,151 @@
-/** Drawing of a network, editable by pointer and by keyboard. */
+/** Drawing of a network, which the pointer and the keyboard can edit. */
 
-import { nodes } from "./scenario.js";
+import { shape } from "./dom.js";
 import { look } from "./panels.js";
+import { nodes } from "./scenario.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-const APART = 7; // distance between the two directions of a link
-const MOST_HOSTS = 6; // limit on hosts drawn at a node
-const MOST_WORDED = 30; // limit on links with labels, which would overlap; with more, only the selected link has one
-const MOST_COLUMNS = 12; // columns of nodes in one row
+/** @import { Act, Flow, Layout, Link, Scenario, Selected, Spot } from "./types.js" */
+
+/**
+ * Line of one direction of a link: ends, direction (ux, uy), and the direction (nx, ny) to its left.
+ *
+ * @typedef {{x1: number, y1: number, x2: number, y2: number, ux: number, uy: number, nx: number, ny: number}} Line
+ * @typedef {[number, string[]]} Column depth and nodes of a column
+ * @typedef {{flow: Flow, i: number, sends: boolean, ux: number, uy: number}} Host
+ * @typedef {{scenario: Scenario, layout: Layout, selected: Selected, picked: string | undefined, dark: boolean,
+ *   paths: (string[] | null)[]}} View
+ */
+
+/** Distance of each direction of a link from their middle line. */
+const APART = 7;
+/** Limit on the hosts at a node. */
+const MAX_HOSTS = 6;
+/** Limit on the links with labels. With more links the labels would overlap, so only the selected link has a label. */
+const MAX_LABELS = 30;
+/** Limit on the columns of nodes in one row. */
+const MAX_COLUMNS = 12;
 const NODE = { width: 38, height: 30 };
-const NAMED_NODE = 24; // wide enough for a name
 const SMALL_NODE = { width: 30, height: 16 };
+/** Width of the narrowest node with a name. */
+const MIN_NAMED_WIDTH = 24;
+/** Directions of the arrow keys. @type {{[key: string]: Spot}} */
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-function shape(name, attributes, ...children) {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null) made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
-
-/** Returns the nodes of a flow's shortest path, by hops; null if there is none. */
+/**
+ * Returns the nodes of a flow's path, or else of the path with the fewest hops; null without a path.
+ *
+ * @param {Scenario} scenario
+ * @param {Flow} flow
+ */
 function shortest(scenario, flow) {
   if (Array.isArray(flow.path) && flow.path.length > 1) return flow.path;
-  const before = new Map([[flow.from, null]]);
+  const { from: first = "", to: last = "" } = flow;
+  /** @type {Map<string, string | null>} */
+  const before = new Map([[first, null]]);
   for (const name of before.keys()) {
     for (const { from, to, duplex } of scenario.link) {
       const next = from === name ? to : duplex && to === name ? from : null;
       if (next !== null && !before.has(next)) before.set(next, name);
     }
   }
-  if (flow.from === flow.to || !before.has(flow.to)) return null;
+  if (first === last || !before.has(last)) return null;
+  /** @type {string[]} */
   const path = [];
-  for (let name = flow.to; name !== null; name = before.get(name)) path.unshift(name);
+  for (let name = /** @type {string | null} */ (last); name !== null; name = before.get(name) ?? null) path.unshift(name);
   return path;
 }
 
-/** Sets the depth (distance from the left) of each node of a path, between depths that are already set. */
-function place(path, depth) {
-  const known = path.flatMap((name, k) => (depth.has(name) ? [k] : []));
+/**
+ * Sets the depth (distance from the left) of each node of a path. Nodes with a depth keep it.
+ *
+ * @param {string[]} path
+ * @param {Map<string, number>} depths
+ */
+function setDepths(path, depths) {
+  const known = path.flatMap((name, at) => {
+    const depth = depths.get(name);
+    return depth === undefined ? [] : [{ at, depth }];
+  });
   path.forEach((name, k) => {
-    if (depth.has(name)) return;
-    const left = known.findLast((j) => j < k);
-    const right = known.find((j) => j > k);
-    const [from, to] = [left, right].map((j) => depth.get(path[j]));
-    if (left !== undefined && right !== undefined) depth.set(name, from + ((to - from) * (k - left)) / (right - left));
-    else if (left !== undefined) depth.set(name, from + (k - left));
-    else depth.set(name, right === undefined ? k : to - (right - k));
+    if (depths.has(name)) return;
+    const left = known.findLast(({ at }) => at < k);
+    const right = known.find(({ at }) => at > k);
+    if (left && right) depths.set(name, left.depth + ((right.depth - left.depth) * (k - left.at)) / (right.at - left.at));
+    else if (left) depths.set(name, left.depth + (k - left.at));
+    else depths.set(name, right ? right.depth - (right.at - k) : k);
   });
 }
 
-/** Returns the positions of nodes in columns that are spaced by depth. */
+/**
+ * Returns the positions of nodes in columns. Distances of columns are proportional to their depths.
+ *
+ * @param {Column[]} columns
+ * @returns {[string, Spot][]}
+ */
 function inColumns(columns) {
-  const [first, last] = [columns[0]?.[0], columns.at(-1)?.[0]];
+  const [first, last] = [columns[0]?.[0], columns[columns.length - 1]?.[0]];
   return columns.flatMap(([at, column]) => column.map((name, i) => {
     return [name, [last > first ? (at - first) / (last - first) : 0.5, (i + 0.5) / column.length]];
   }));
 }
 
-/** Returns positions for more columns than fit into one row. Rows run alternately to the right and to the left. */
+/**
+ * Returns the positions of nodes in several rows of columns. Rows run alternately to the right and to the left.
+ *
+ * @param {Column[]} columns
+ * @returns {[string, Spot][]}
+ */
 function inRows(columns) {
-  const rows = Math.ceil(columns.length / MOST_COLUMNS);
+  const rows = Math.ceil(columns.length / MAX_COLUMNS);
   return columns.flatMap(([, column], k) => {
-    const [row, at] = [Math.floor(k / MOST_COLUMNS), (k % MOST_COLUMNS) / (MOST_COLUMNS - 1)];
+    const [row, at] = [Math.floor(k / MAX_COLUMNS), (k % MAX_COLUMNS) / (MAX_COLUMNS - 1)];
     return column.map((name, i) => [name, [row % 2 ? 1 - at : at, (row + (i + 0.5) / column.length) / rows]]);
   });
 }
 
-/** Returns default positions of nodes: from the senders on the left to the receivers on the right. */
+/**
+ * Returns default positions of nodes: from the senders on the left to the receivers on the right.
+ *
+ * @param {Scenario} scenario
+ * @returns {Layout}
+ */
 export function arrange(scenario) {
   const names = nodes(scenario);
-  const depth = new Map();
+  /** @type {Map<string, number>} */
+  const depths = new Map();
   for (const flow of scenario.flow) {
     const path = shortest(scenario, flow);
-    if (path?.every((name) => names.includes(name))) place(path, depth);
+    if (path?.every((name) => names.includes(name))) setDepths(path, depths);
   }
-  for (let before = -1; before !== depth.size;) {
-    before = depth.size;
+  for (let before = -1; before !== depths.size;) {
+    before = depths.size;
     for (const { from, to } of scenario.link) {
-      if (depth.size === 0) depth.set(from, 0);
-      if (depth.has(from) !== depth.has(to)) place([from, to], depth);
+      if (depths.size === 0) depths.set(from, 0);
+      if (depths.has(from) !== depths.has(to)) setDepths([from, to], depths);
     }
   }
-  for (const name of names) if (!depth.has(name)) depth.set(name, 0);
-  const among = scenario.link.length > MOST_WORDED ? Math.round : (x) => x; // with many links, nodes are only in whole columns
-  const columns = [...Map.groupBy(names, (name) => among(depth.get(name)))].sort(([a], [b]) => a - b);
-  const spots = columns.length > MOST_COLUMNS ? inRows(columns) : inColumns(columns);
+  const whole = scenario.link.length > MAX_LABELS; // with many links, nodes are only in whole columns
+  const columns = [...Map.groupBy(names, (name) => {
+    const depth = depths.get(name) ?? 0;
+    return whole ? Math.round(depth) : depth;
+  })].sort(([a], [b]) => a - b);
+  const spots = columns.length > MAX_COLUMNS ? inRows(columns) : inColumns(columns);
   return Object.fromEntries(spots); // safe for any name of a node
 }
 
-/** Drawing of a network. `act` has the callbacks select(kind, index or name), move(node, x, y), pick(node). */
 export class Stage {
+  /** Lines of all directions of links, in the order of the resolved network. @type {Line[]} */
+  lines = [];
+  /** True in a network with many links. */
+  dense = false;
+  /** @type {View | null} */
+  #view = null;
+  #node = NODE;
+
+  /**
+   * @param {HTMLElement} place
+   * @param {Act} act
+   */
   constructor(place, act) {
     this.place = place;
     this.act = act;
@@ -99,86 +153,105 @@ export class Stage {
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
     place.append(this.svg, this.canvas);
-    this.lines = [];
-    new ResizeObserver(() => this.draw()).observe(place);
+    /** Context for drawing packets. */
+    this.pen = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    new ResizeObserver(() => this.#draw()).observe(place);
   }
 
   /** Removes all packets from the drawing. */
   clear() {
-    const pen = this.canvas.getContext("2d");
-    pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    this.pen.setTransform(1, 0, 0, 1, 0, 0);
+    this.pen.clearRect(0, 0, this.canvas.width, this.canvas.height);
   }
 
-  /** Shows a scenario. `resolved` may belong to an earlier scenario while the new one is being checked. */
+  /** @param {View} view */
   show(view) {
-    this.view = view;
-    this.draw();
+    this.#view = view;
+    this.#draw();
   }
 
-  get size() {
+  /** Width and height, pixels. */
+  get #size() {
     return [Math.max(this.place.clientWidth, 200), Math.max(this.place.clientHeight, 120)];
   }
 
   /** Width of the space for hosts at the left and the right. */
-  get side() {
-    return Math.min(120, this.size[0] * 0.2);
+  get #side() {
+    return Math.min(120, this.#size[0] * 0.2);
   }
 
-  spot(name) {
-    const [width, height] = this.size;
-    const { side } = this;
-    const [x, y] = this.view.layout[name] ?? [0.5, 0.5];
+  /**
+   * Returns the position of a node, pixels.
+   *
+   * @param {string} name
+   */
+  #spot(name) {
+    const [width, height] = this.#size;
+    const side = this.#side;
+    const [x, y] = this.#view?.layout[name] ?? [0.5, 0.5];
     return [side + x * (width - 2 * side), 44 + y * (height - 88)];
   }
 
-  /** Returns the line of one direction of a link, shifted to the right of that direction. */
-  line(from, to) {
-    const [x1, y1] = this.spot(from);
-    const [x2, y2] = this.spot(to);
+  /**
+   * Returns the line of one direction of a link, shifted to the left of the direction.
+   *
+   * @param {string} from
+   * @param {string} to
+   * @returns {Line}
+   */
+  #line(from, to) {
+    const [x1, y1] = this.#spot(from);
+    const [x2, y2] = this.#spot(to);
     const length = Math.hypot(x2 - x1, y2 - y1) || 1;
     const [ux, uy] = [(x2 - x1) / length, (y2 - y1) / length];
     const [nx, ny] = [uy, -ux]; // points upwards for a link that runs to the right
     const gap = Math.min(20, length / 4);
     return {
       x1: x1 + ux * gap + nx * APART, y1: y1 + uy * gap + ny * APART,
-      x2: x2 - ux * gap + nx * APART, y2: y2 - uy * gap + ny * APART, ux, uy, nx, ny, length: length - 2 * gap,
+      x2: x2 - ux * gap + nx * APART, y2: y2 - uy * gap + ny * APART, ux, uy, nx, ny,
     };
   }
 
-  draw() {
-    if (!this.view || this.place.hidden) return;
-    const { scenario } = this.view;
-    this.dense = scenario.link.length > MOST_WORDED;
-    this.node = this.dense ? { ...SMALL_NODE, width: this.#nodeWidth() } : NODE;
+  #draw() {
+    const view = this.#view;
+    if (!view || this.place.hidden) return;
+    const { scenario } = view;
+    this.dense = scenario.link.length > MAX_LABELS;
+    this.#node = this.dense ? { ...SMALL_NODE, width: this.#nodeWidth(view) } : NODE;
     this.svg.classList.toggle("dense", this.dense);
-    this.svg.classList.toggle("nameless", this.node.width < NAMED_NODE);
-    this.place.style.height = `${this.#height()}px`;
-    const [width, height] = this.size;
-    const focused = this.svg.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    this.svg.classList.toggle("nameless", this.#node.width < MIN_NAMED_WIDTH);
+    this.place.style.height = `${this.#height(view)}px`;
+    const [width, height] = this.#size;
+    const focused = this.svg.contains(document.activeElement) && document.activeElement?.getAttribute("data-key");
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
     this.lines = [];
-    const parts = [];
-    scenario.link.forEach((link, i) => parts.push(...this.#link(link, i)));
-    parts.push(...this.#hosts());
-    for (const name of nodes(scenario)) parts.push(this.#node(name));
-    this.svg.replaceChildren(...parts);
-    if (focused) this.svg.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    const links = scenario.link.map((link, i) => this.#link(view, link, i));
+    this.svg.replaceChildren(...links, ...this.#hosts(view), ...nodes(scenario).map((name) => this.#nodeShape(view, name)));
+    const again = focused && this.svg.querySelector(`[data-key="${CSS.escape(focused)}"]`);
+    if (again instanceof SVGElement) again.focus();
   }
 
-  /** Returns the width of nodes in one row. */
-  #nodeWidth() {
-    const across = new Set(Object.values(this.view.layout).map(([x]) => Math.round(x * 50))).size;
-    const room = (this.size[0] - 2 * this.side) / Math.max(across - 1, 1);
+  /**
+   * Returns the width of nodes in one row.
+   *
+   * @param {View} view
+   */
+  #nodeWidth({ layout }) {
+    const columns = new Set(Object.values(layout).map(([x]) => Math.round(x * 50))).size;
+    const room = (this.#size[0] - 2 * this.#side) / Math.max(columns - 1, 1);
     return Math.min(Math.max(room - 4, 10), SMALL_NODE.width);
   }
 
-  /** Returns the height for all rows of nodes. */
-  #height() {
-    const spots = nodes(this.view.scenario).map((name) => this.view.layout[name] ?? [0.5, 0.5]);
+  /**
+   * Returns the height for all rows of nodes.
+   *
+   * @param {View} view
+   */
+  #height({ scenario, layout }) {
+    const spots = nodes(scenario).map((name) => layout[name] ?? [0.5, 0.5]);
     if (this.dense) {
       const columns = Map.groupBy(spots, ([x]) => Math.round(x * 50));
       const most = Math.max(...Array.from(columns.values(), (column) => column.length));
@@ -188,15 +261,16 @@ export class Stage {
     return Math.min(170 + 60 * (rows.size - 1), 320);
   }
 
-  #link(link, i) {
-    const chosen = this.view.selected?.kind === "link" && this.view.selected.index === i;
-    const forward = this.line(link.from, link.to);
-    this.lines.push(forward);
-    const directions = [forward];
-    if (link.duplex) {
-      directions.push(this.line(link.to, link.from));
-      this.lines.push(directions[1]);
-    }
+  /**
+   * @param {View} view
+   * @param {Link} link
+   * @param {number} i
+   */
+  #link({ selected }, link, i) {
+    const chosen = selected.kind === "link" && selected.index === i;
+    const forward = this.#line(link.from, link.to);
+    const directions = link.duplex ? [forward, this.#line(link.to, link.from)] : [forward];
+    this.lines.push(...directions);
     const wires = directions.map((line) => shape("line", { x1: line.x1, y1: line.y1, x2: line.x2, y2: line.y2, class: "wire" }));
     const middle = [(forward.x1 + forward.x2) / 2 + forward.nx * 16, (forward.y1 + forward.y2) / 2 + forward.ny * 16];
     const upright = Math.abs(forward.ux) > 0.5;
@@ -213,48 +287,63 @@ export class Stage {
       class: chosen ? "link chosen" : "link", tabindex: 0, role: "button", "data-key": `link ${i}`,
       "aria-pressed": chosen, "aria-label": `Link from ${link.from} to ${link.to}, ${words}`,
     }, ...wires, label, grip);
-    this.#press(group, () => this.act.select("link", i));
-    return [group];
+    this.#onPress(group, () => this.act.select("link", i));
+    return group;
   }
 
-  /** Draws senders and receivers next to their nodes. */
-  #hosts() {
-    const { scenario, dark, paths } = this.view;
+  /**
+   * Draws senders and receivers next to their nodes.
+   *
+   * @param {View} view
+   */
+  #hosts(view) {
+    const { scenario, dark, paths } = view;
+    /** @type {Map<string, Host[]>} */
     const at = new Map();
     scenario.flow.forEach((flow, i) => {
       const path = paths[i];
       if (!path) return;
-      for (const [node, next, sends] of [[path[0], path[1], true], [path.at(-1), path.at(-2), false]]) {
-        const along = this.line(next, node).ux;
+      for (const sends of [true, false]) {
+        const [node, next] = sends ? path : path.slice(-2).reverse();
+        const along = this.#line(next, node).ux;
         const outward = Math.abs(along) < 0.35 ? 0 : Math.sign(along);
-        const taken = neighbours(scenario, node).some((other) => this.line(node, other).ux * outward > 0.5);
-        if (!at.has(node)) at.set(node, []);
-        at.get(node).push({ flow, i, sends, ...(taken || !outward ? { ux: 0, uy: 1 } : { ux: outward, uy: 0 }) });
+        const taken = neighbours(scenario, node).some((other) => this.#line(node, other).ux * outward > 0.5);
+        const hosts = at.get(node) ?? [];
+        hosts.push({ flow, i, sends, ...(taken || !outward ? { ux: 0, uy: 1 } : { ux: outward, uy: 0 }) });
+        at.set(node, hosts);
       }
     });
+    /** @type {SVGElement[]} */
     const parts = [];
-    const far = Math.max(32, this.side / 2);
+    const far = Math.max(32, this.#side / 2);
     for (const [node, hosts] of at) {
-      const [x, y] = this.spot(node);
-      const groups = Map.groupBy(hosts.slice(0, MOST_HOSTS), (host) => `${host.ux} ${host.uy}`);
+      const [x, y] = this.#spot(node);
+      const groups = Map.groupBy(hosts.slice(0, MAX_HOSTS), (host) => `${host.ux} ${host.uy}`);
       for (const group of groups.values()) {
         group.forEach((host, k) => {
           const apart = Math.abs(host.uy) > 0.7 ? 40 : 22;
           const spread = (k - (group.length - 1) / 2) * apart;
           const hx = x + host.ux * far + host.uy * spread;
           const hy = y + host.uy * 42 - host.ux * spread;
-          parts.push(...this.#host(host, [x, y], [hx, hy], look(host.i, dark).colour));
+          parts.push(...this.#host(view, host, [x, y], [hx, hy], look(host.i, dark).colour));
         });
       }
     }
     return parts;
   }
 
-  #host({ flow, i, sends, ux, uy }, [x, y], [hx, hy], colour) {
-    const chosen = this.view.selected?.kind === "flow" && this.view.selected.index === i;
-    const count = flow.count > 1 ? ` ×${flow.count}` : "";
+  /**
+   * @param {View} view
+   * @param {Host} host
+   * @param {Spot} node position of the node
+   * @param {Spot} spot position of the host
+   * @param {string} colour
+   */
+  #host({ selected }, { flow, i, sends, ux, uy }, [x, y], [hx, hy], colour) {
+    const chosen = selected.kind === "flow" && selected.index === i;
+    const count = (flow.count ?? 1) > 1 ? ` ×${flow.count}` : "";
     const outward = Math.abs(uy) > 0.7 ? "middle" : ux < 0 ? "end" : "start";
-    const letters = outward === "middle" ? 6 : Math.floor((this.side - Math.abs(hx - x) - 9) / 7.6);
+    const letters = outward === "middle" ? 6 : Math.floor((this.#side - Math.abs(hx - x) - 9) / 7.6);
     const text = shape("text", {
       x: hx + (outward === "end" ? -9 : outward === "start" ? 9 : 0),
       y: hy + (outward === "middle" ? Math.sign(uy) * 12 + 7 : 4), class: "label", "text-anchor": outward,
@@ -269,36 +358,47 @@ export class Stage {
       "aria-label": sends ? `Flow ${flow.name} from ${flow.from ?? ""} to ${flow.to ?? ""}` : null,
       "aria-hidden": sends ? null : "true",
     }, dot, text);
-    this.#press(group, () => this.act.select("flow", i));
+    this.#onPress(group, () => this.act.select("flow", i));
     return [wire, group];
   }
 
-  #node(name) {
-    const [x, y] = this.spot(name);
-    const picked = this.view.picked === name || (this.view.selected?.kind === "node" && this.view.selected.index === name);
-    const { width, height } = this.node;
+  /**
+   * @param {View} view
+   * @param {string} name
+   */
+  #nodeShape({ selected, picked: first, layout }, name) {
+    const [x, y] = this.#spot(name);
+    const picked = first === name || (selected.kind === "node" && selected.index === name);
+    const { width, height } = this.#node;
     const group = shape("g", {
       class: picked ? "node chosen" : "node", transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
       "data-key": `node ${name}`, "aria-pressed": picked, "aria-label": `Node ${name}; arrow keys move it`,
     }, shape("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 5 }), shape("text", { class: "name", y: 4 }, fit(name, 6)));
-    this.#press(group, () => this.act.pick(name));
-    this.#drag(group, name);
+    this.#onPress(group, () => this.act.pick(name));
+    this.#onDrag(group, name);
     group.addEventListener("keydown", (event) => {
-      const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      const step = STEPS[event.key];
       if (!step) return;
       event.preventDefault();
-      const [lx, ly] = this.view.layout[name];
+      const [lx, ly] = layout[name];
       this.act.move(name, clamp(lx + step[0] * 0.03), clamp(ly + step[1] * 0.06));
     });
     return group;
   }
 
-  #drag(group, name) {
+  /**
+   * Moves a node with the pointer.
+   *
+   * @param {SVGElement} group
+   * @param {string} name
+   */
+  #onDrag(group, name) {
     group.addEventListener("pointerdown", (event) => {
       const begin = [event.clientX, event.clientY];
-      const from = this.view.layout[name] ?? [0.5, 0.5];
-      const [width, height] = this.size;
-      const { side } = this;
+      const from = this.#view?.layout[name] ?? [0.5, 0.5];
+      const [width, height] = this.#size;
+      const side = this.#side;
+      /** @param {PointerEvent} to */
       const move = (to) => {
         const [dx, dy] = [to.clientX - begin[0], to.clientY - begin[1]];
         if (Math.hypot(dx, dy) < 4) return;
@@ -315,7 +415,13 @@ export class Stage {
     });
   }
 
-  #press(group, call) {
+  /**
+   * Calls a function on a click, Enter or space.
+   *
+   * @param {SVGElement} group
+   * @param {() => void} call
+   */
+  #onPress(group, call) {
     group.addEventListener("click", call);
     group.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;
@@ -326,14 +432,25 @@ export class Stage {
   }
 }
 
+/** @param {number} x */
 function clamp(x) {
   return Math.min(Math.max(x, 0), 1);
 }
 
+/**
+ * Returns a name, cut to a number of letters.
+ *
+ * @param {string} name
+ * @param {number} letters
+ */
 function fit(name, letters) {
   return name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
 }
 
+/**
+ * @param {Scenario} scenario
+ * @param {string} node
+ */
 function neighbours(scenario, node) {
   const found = scenario.link.flatMap(({ from, to }) => (from === node ? [to] : to === node ? [from] : []));
   return [...new Set(found)];

@@ -1,46 +1,64 @@
-/** Stored results: a directory that `levelflow lab --open` serves, or saved tables. */
+/** Stored results: a result directory that `levelflow lab --open` serves, or saved tables. */
 
-import { ended } from "./series.js";
-import { format, short } from "./units.js";
+/** @import { Resolved, Result } from "./types.js" */
 
 /** True if the server has a result to show. */
-export const offered = /\bresult\b/.test(document.querySelector("meta[name=levelflow-server]")?.content ?? "");
+export const offered = document.querySelector("meta[name=levelflow-server][content~=result]") !== null;
 
-const EMPTY_INDEX = -1;
-const MOST_ROWS = 500_000;
+/** Index of the bottleneck of a flow without a bottleneck. */
+const NO_LINK = -1;
+/** Limit on the rows of a table. */
+const MAX_ROWS = 500_000;
 
-/** Fetches the result from the server, with the path and origin of the result in `stored`. */
+/**
+ * Fetches the result from the server.
+ *
+ * @returns {Promise<Result>}
+ */
 export async function fetchResult() {
   const found = await (await fetch("result.json")).json();
   const tables = Object.fromEntries(Object.entries(found.tables).map(([name, columns]) => [name, table(columns)]));
   return { ...found, tables, done: true, stored: { path: found.path, origin: origin(found) } };
 }
 
+/** @param {{[name: string]: (number | null)[]}} columns */
 function table(columns) {
   const arrays = Object.entries(columns).map(([name, values]) => [name, Float64Array.from(values, (x) => x ?? NaN)]);
   return { rows: columns.t.length, ...Object.fromEntries(arrays) };
 }
 
+/**
+ * Returns the origin of a result in words.
+ *
+ * @param {{network: {form: string, kernel: string} | null, by: string, status: string | null}} found
+ */
 function origin({ network, by, status }) {
   const how = network ? `measured on a network (${network.form}, Linux ${network.kernel})` : `simulated by Levelflow ${by}`;
-  return status === "complete" ? how : `${how}; the run did not end (${status ?? "killed"})`;
+  return status === "complete" ? how : `${how}; the run is incomplete (${status ?? "killed"})`;
 }
 
 /**
- * Parses a CSV file of flows or links in a scenario; returns the name of the table, "flows" or "links", and its
- * columns.
+ * Parses a saved table of flows or links.
  *
+ * @param {string} text
+ * @param {Resolved} resolved network with the flows and links of the table
+ * @returns {{kind: "flows" | "links", table: any}}
  * @throws {Error} with one line: problem and place
  */
 export function readCsv(text, resolved) {
   const lines = text.split(/\r?\n/).filter((line) => line);
-  if (lines.length > MOST_ROWS + 1) throw new Error(`${lines.length - 1} rows; a page holds ${MOST_ROWS}.`);
+  if (lines.length > MAX_ROWS + 1) throw new Error(`${lines.length - 1} rows; a page holds ${MAX_ROWS}.`);
   const header = cells(lines[0] ?? "");
-  const kind = ["flow", "link"].find((one) => header.includes(one));
-  const needed = { flow: ["t", "active", "throughput_bps", "rtt_s"],
-    link: ["t", "throughput_bps", "arrival_bps", "backlog_max_bytes", "queueing_delay_max_s", "dropped_bytes", "signal"] }[kind];
-  const lacks = needed ? needed.filter((name) => !header.includes(name)) : ["flow or link"];
-  if (lacks.length) throw new Error(`line 1: no column ${lacks[0]}; it needs the columns of “Flows as CSV” or “Links as CSV”.`);
+  const kind = header.includes("flow") ? "flow" : "link";
+  const needed = {
+    flow: ["t", "active", "throughput_bps", "rtt_s"],
+    link: ["link", "t", "throughput_bps", "arrival_bps", "backlog_max_bytes", "queueing_delay_max_s", "dropped_bytes", "signal"],
+  };
+  const missing = needed[kind].find((name) => !header.includes(name));
+  if (missing) {
+    const name = missing === "link" ? "flow or link" : missing;
+    throw new Error(`line 1: no column ${name}; the file needs the columns of “Flows as CSV” or “Links as CSV”.`);
+  }
   const entries = resolved[`${kind}s`].map(({ name }) => name);
   const columns = header.map(() => new Float64Array(lines.length - 1));
   const links = new Map(resolved.links.map(({ name }, i) => [name, i]));
@@ -50,39 +68,31 @@ export function readCsv(text, resolved) {
     const expected = entries[row % entries.length];
     header.forEach((name, i) => {
       if (name === kind && values[i] !== expected) {
-        throw new Error(`line ${row + 2}: ${kind} “${values[i]}” where the open scenario has “${expected}”; open its scenario first.`);
+        throw new Error(`line ${row + 2}: ${kind} “${values[i]}” where the open scenario has “${expected}”; open the scenario of this table first.`);
       }
       columns[i][row] = name === kind ? row % entries.length : name === "bottleneck"
-        ? links.get(values[i]) ?? EMPTY_INDEX : number(values[i], `line ${row + 2}, ${name}`);
+        ? links.get(values[i]) ?? NO_LINK : number(values[i], `line ${row + 2}, ${name}`);
     });
   });
   const rows = lines.length - 1;
-  if (rows === 0 || rows % entries.length) throw new Error(`${rows} rows, not the same number for each ${kind}: the file is cut off.`);
+  if (rows === 0 || rows % entries.length) throw new Error(`${rows} rows, not the same number for each ${kind}: the file is incomplete.`);
   return { kind: `${kind}s`, table: { rows, ...Object.fromEntries(header.map((name, i) => [name, columns[i]])) } };
 }
 
+/** @param {string} line */
 function cells(line) {
   const found = line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g);
   return Array.from(found, ([, quoted, plain]) => (quoted === undefined ? plain : quoted.replaceAll('""', '"')));
 }
 
+/**
+ * Parses a number; an empty text is NaN.
+ *
+ * @param {string} text
+ * @param {string} where place for the error
+ */
 function number(text, where) {
   const value = text === "" ? NaN : Number(text);
   if (text !== "" && Number.isNaN(value)) throw new Error(`${where}: “${text}” is not a number.`);
   return value;
-}
-
-/** Summarises a stored result in a line. */
-export function sum(resolved, summary) {
-  if (!summary) return "The result has no summary.";
-  const busiest = summary.links.reduce((most, link) => ((link.utilisation ?? 0) > (most?.utilisation ?? -1) ? link : most), null);
-  const dropped = summary.links.reduce((total, link) => total + link.dropped_packets, 0);
-  return [
-    busiest && `${busiest.name}: utilisation ${short(100 * busiest.utilisation)} %`,
-    busiest?.queueing_delay_s && `99 % of its queueing delays below ${format("time", busiest.queueing_delay_s.p99)}`,
-    summary.jain !== null && summary.jain !== undefined && `Jain’s index of throughput ${short(summary.jain)}`,
-    summary.settled && Number.isFinite(summary.settling_s) && `settling time ${format("time", summary.settling_s)}`,
-    `${dropped.toLocaleString("en")} packets dropped`,
-    ended(resolved, summary),
-  ].filter(Boolean).join(" · ");
 }

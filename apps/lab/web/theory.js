@@ -1,30 +1,47 @@
-/** Theoretical predictions for a scenario, from the server of `levelflow lab`. */
+/** Predictions of theory for a scenario, from the server of `levelflow lab`. */
 
-import { element } from "./fields.js";
+import { element } from "./dom.js";
 import { format, short } from "./units.js";
 
-/** True if the server of `levelflow lab` sent the page. The server adds this element to the document. */
-export const served = document.querySelector("meta[name=levelflow-server]") !== null;
+/** @import { Scenario } from "./types.js" */
 
-const PATIENCE_MS = 250;
+/**
+ * Reply of the server.
+ *
+ * @typedef {{link: string, law: string, margin: number | null, why: string, breaks: string}} Bottleneck
+ * @typedef {{flows: {name: string, rate_bps: number, bottleneck: string}[], bottlenecks: Bottleneck[],
+ *   stable: boolean | null, time_s: number | null}} Prediction
+ */
+
+/** True if `levelflow lab` serves the page. */
+const served = document.querySelector("meta[name=levelflow-server]") !== null;
+
+/** Pause from the last change to the request, ms. */
+const SETTLE_MS = 250;
 
 /** Panel of predictions. */
 export class Theory {
-  #timer = 0;
+  /** @type {number | undefined} */
+  #timer;
   #version = 0;
 
+  /** @param {HTMLElement} place */
   constructor(place) {
     this.place = place;
   }
 
-  /** Requests the prediction for a scenario once the scenario has not changed for a moment. */
+  /**
+   * Requests the prediction for a scenario after a pause without changes.
+   *
+   * @param {Scenario} scenario
+   */
   ask(scenario) {
     clearTimeout(this.#timer);
     this.#version += 1;
     const version = this.#version;
     if (!served) {
       this.place.replaceChildren(element("p", {
-        text: "If the command “levelflow lab” opens the page, theory's predictions are shown here: equilibrium, stability, settling time.",
+        text: "The command “levelflow lab” opens a page with the predictions of theory: equilibrium, stability, settling time.",
       }));
       return;
     }
@@ -34,9 +51,10 @@ export class Theory {
       if (version !== this.#version) return;
       this.place.replaceChildren(...parts);
       this.place.classList.remove("stale");
-    }, PATIENCE_MS);
+    }, SETTLE_MS);
   }
 
+  /** @param {Scenario} scenario */
   async #answer(scenario) {
     try {
       const reply = await fetch("theory", {
@@ -50,8 +68,10 @@ export class Theory {
   }
 }
 
+/** @type {{[stable: string]: string}} */
 const VERDICTS = { true: "stable", false: "unstable", null: "not known" };
 
+/** @param {Prediction} found */
 function show(found) {
   const head = element("tr", {}, ...["flow", "equilibrium", "limited by"].map((text) => element("th", { scope: "col", text })));
   const rows = found.flows.map((flow) => element("tr", {},

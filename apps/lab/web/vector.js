@@ -1,48 +1,85 @@
-/** Pictures and tables for files: the panels as SVG and PNG, the columns as CSV. */
+/** Contents of saved files: the panels as SVG and PNG, the tables as CSV. */
 
 import { panels } from "./panels.js";
+
+/**
+ * @import { Line, Panel } from "./panels.js"
+ * @import { Series } from "./series.js"
+ * @import { Result } from "./types.js"
+ */
 
 const WIDTH = 860;
 const LEFT = 76;
 const RIGHT = 16;
 const HEIGHTS = { rates: 200, queues: 130, drops: 100, signals: 110 };
-const MOST_POINTS = 2000; // points per line; more are invisible at this width
+/** Limit on the points of a line. More points are invisible at this width. */
+const MAX_POINTS = 2000;
+/** @type {{[letter: string]: string}} */
+const ESCAPED = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
+/** @param {string} text */
 function escape(text) {
-  return String(text).replace(/[&<>"]/g, (letter) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[letter]);
+  return text.replace(/[&<>"]/g, (letter) => ESCAPED[letter]);
 }
 
-/** Returns a few round numbers between `low` and `high`. */
-export function ticks(low, high, about) {
+/**
+ * Returns round numbers between two numbers.
+ *
+ * @param {number} low
+ * @param {number} high
+ * @param {number} about approximate number of ticks
+ */
+function ticks(low, high, about) {
   const rough = (high - low) / about || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((of) => of * power).find((of) => of >= rough * 0.999);
+  const step = [1, 2, 5].map((factor) => factor * power).find((step) => step >= rough * 0.999) ?? 10 * power;
   const found = [];
   for (let at = Math.ceil(low / step - 1e-9); at * step <= high * (1 + 1e-9); at += 1) found.push(Number((at * step).toPrecision(12)));
   return found;
 }
 
-/** Returns the segments of a line between gaps, as paths. */
+/**
+ * Returns a line as an SVG path, with gaps.
+ *
+ * @param {number[]} t
+ * @param {Series} values
+ * @param {(time: number) => number} x
+ * @param {(value: number) => number} y
+ */
 function path(t, values, x, y) {
-  const skip = Math.ceil(values.length / MOST_POINTS);
+  const skip = Math.ceil(values.length / MAX_POINTS);
   let text = "";
   let pen = "M";
   for (let i = 0; i < values.length; i += skip) {
-    if (values[i] === null) pen = "M";
+    const value = values[i];
+    if (value === null) pen = "M";
     else {
-      text += `${pen}${x(t[i]).toFixed(1)} ${y(values[i]).toFixed(1)}`;
+      text += `${pen}${x(t[i]).toFixed(1)} ${y(value).toFixed(1)}`;
       pen = "L";
     }
   }
   return text;
 }
 
+/** @param {Line} line */
+function dashesOf({ dash }) {
+  return dash.length ? ` stroke-dasharray="${dash.join(" ")}"` : "";
+}
+
+/**
+ * @param {Panel} panel
+ * @param {number} top
+ * @param {number} duration s
+ * @param {boolean} last true for the panel with the labels of the time axis
+ */
 function panelSvg(panel, top, duration, last) {
   const height = HEIGHTS[panel.key];
   const numbers = panel.lines.flatMap((line) => line.values.filter((x) => x !== null));
   const low = panel.low === null ? numbers.reduce((a, b) => Math.min(a, b), 0) : panel.low ?? 0;
   const high = panel.high ?? (numbers.reduce((a, b) => Math.max(a, b), low) || low + 1);
+  /** @param {number} t */
   const x = (t) => LEFT + (t / duration) * (WIDTH - LEFT - RIGHT);
+  /** @param {number} value */
   const y = (value) => top + height - ((value - low) / ((high - low) * 1.06)) * height;
   const title = panel.unit ? `${panel.title} (${panel.unit})` : panel.title;
   const rows = ticks(low, high, 4).map((at) => `<path class="grid" d="M${LEFT} ${y(at).toFixed(1)}H${WIDTH - RIGHT}"/>` +
@@ -50,11 +87,18 @@ function panelSvg(panel, top, duration, last) {
   const columns = ticks(0, duration, 8).map((at) => `<path class="grid" d="M${x(at).toFixed(1)} ${top}V${top + height}"/>` +
     (last ? `<text x="${x(at).toFixed(1)}" y="${top + height + 16}" text-anchor="middle">${at}</text>` : ""));
   const lines = panel.lines.map((line) => `<path d="${path(panel.t, line.values, x, y)}" fill="none" stroke="${line.colour}" ` +
-    `stroke-width="${line.width}"${line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : ""}><title>${escape(line.name)}</title></path>`);
+    `stroke-width="${line.width}"${dashesOf(line)}><title>${escape(line.name)}</title></path>`);
   return `<g><text class="title" x="${LEFT}" y="${top - 8}">${escape(title)}</text>${columns.join("")}${rows.join("")}${lines.join("")}</g>`;
 }
 
+/**
+ * Returns the names of all lines, and the height below them.
+ *
+ * @param {Panel[]} all
+ * @param {number} top
+ */
 function legend(all, top) {
+  /** @type {Map<string, Line>} */
   const named = new Map();
   for (const panel of all) for (const line of panel.lines) if (!line.quiet) named.set(line.name, line);
   let [x, y] = [LEFT, top];
@@ -62,17 +106,22 @@ function legend(all, top) {
   for (const line of named.values()) {
     const wide = 44 + line.name.length * 7.2;
     if (x + wide > WIDTH - RIGHT) [x, y] = [LEFT, y + 18];
-    parts.push(`<path d="M${x} ${y - 4}h24" stroke="${line.colour}" stroke-width="2"${line.dash.length ? ` stroke-dasharray="${line.dash.join(" ")}"` : ""}/>` +
+    parts.push(`<path d="M${x} ${y - 4}h24" stroke="${line.colour}" stroke-width="2"${dashesOf(line)}/>` +
       `<text x="${x + 30}" y="${y}">${escape(line.name)}</text>`);
     x += wide;
   }
-  return [parts.join(""), y];
+  return { names: parts.join(""), below: y };
 }
 
-/** Returns the panels of a result as a standalone SVG on white. */
+/**
+ * Returns the panels of a result as an SVG file with a white background.
+ *
+ * @param {Result} result
+ * @param {string} title
+ */
 export function svg(result, title) {
   const all = panels(result, false).filter((panel) => panel.lines.length);
-  const [names, below] = legend(all, 52);
+  const { names, below } = legend(all, 52);
   let top = below + 36;
   const parts = all.map((panel, i) => {
     const part = panelSvg(panel, top, result.resolved.duration_s, i === all.length - 1);
@@ -86,7 +135,12 @@ export function svg(result, title) {
     `${names}${parts.join("")}<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">time (s)</text></svg>\n`;
 }
 
-/** Converts an SVG to a PNG of twice its size. */
+/**
+ * Converts an SVG to a PNG of twice its size.
+ *
+ * @param {string} text
+ * @returns {Promise<Blob>}
+ */
 export async function png(text) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
@@ -94,33 +148,45 @@ export async function png(text) {
   const canvas = document.createElement("canvas");
   canvas.width = image.naturalWidth * 2;
   canvas.height = image.naturalHeight * 2;
-  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((resolve) => canvas.toBlob((blob) => resolve(/** @type {Blob} */ (blob)), "image/png"));
 }
 
+/** @param {string | number | bigint} value */
 function cell(value) {
   const text = typeof value === "number" && Number.isNaN(value) ? "" : String(value);
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Returns a table of a result; flows and links have their names, as in the files of `levelflow run`. */
-export function csv(result, name) {
-  const { rows, ...columns } = result.tables[name];
-  const names = Object.keys(columns);
-  const entries = name === "links" ? result.resolved.links : result.resolved.flows;
-  const of = name === "links" ? "link" : "flow";
-  const limits = (index) => result.resolved.links[index]?.name ?? "";
-  const lines = [names.join(",")];
+/**
+ * Returns a table of a result as CSV, with the columns of the files of `levelflow run`.
+ *
+ * @param {Result} result
+ * @param {"flows" | "links"} name
+ */
+export function csv({ resolved, tables }, name) {
+  const { rows = 0, ...columns } = tables[name] ?? {};
+  const lines = [Object.keys(columns).join(",")];
+  const all = Object.entries(columns);
   for (let row = 0; row < rows; row += 1) {
-    lines.push(names.map((column) => {
-      const value = columns[column][row];
-      return cell(column === of ? entries[value].name : column === "bottleneck" ? limits(value) : value);
+    lines.push(all.map(([column, values]) => {
+      const value = values[row];
+      const index = Number(value);
+      if (column === "flow") return cell(resolved.flows[index].name);
+      if (column === "link") return cell(resolved.links[index].name);
+      return cell(column === "bottleneck" ? resolved.links[index]?.name ?? "" : value);
     }).join(","));
   }
   return `${lines.join("\n")}\n`;
 }
 
-/** Downloads a file in the browser. */
+/**
+ * Downloads a file in the browser.
+ *
+ * @param {string} name
+ * @param {string | Blob} content
+ * @param {string} [type]
+ */
 export function save(name, content, type) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));

@@ -2,103 +2,127 @@
 
 import { Engine, Mistake } from "./engine.js";
 
-const SLICE_EVENTS = 60_000; // about ten milliseconds of work
-const PATIENCE_MS = 150; // a run that takes longer is replaced by a newer run
-const PIECE_MS = 60; // time to the first piece of a result; doubles for each further piece
+/** @import { PlayRequest, Reply, Request, RunRequest, SmallRequest } from "./types.js" */
+
+/** Events between two checks for messages; about 10 ms of work. */
+const SLICE_EVENTS = 60_000;
+/** Time after which a newer run replaces a run, ms. */
+const MIN_RUN_MS = 150;
+/** Time to the first piece of a result, ms. It doubles for each further piece. */
+const PIECE_MS = 60;
 
 const ready = compiled();
+/** @type {Map<string, Engine>} */
 const engines = new Map();
+/** Newest requests, by kind and side. @type {Map<string, RunRequest | PlayRequest>} */
 const waiting = new Map();
-const players = new Map();
+/** Version of the scenario in each engine for packet positions. @type {Map<string, string>} */
+const versions = new Map();
 let busy = false;
 
 /** Compiles the engine; ignores the content type that the server declares. */
 async function compiled() {
-  const reply = await fetch(new URL("engine.wasm", import.meta.url));
-  if (!reply.ok) throw new Mistake(`the engine, engine.wasm, is not there (${reply.status})`);
-  return WebAssembly.compile(await reply.arrayBuffer());
+  const response = await fetch(new URL("engine.wasm", import.meta.url));
+  if (!response.ok) throw new Mistake(`the engine, engine.wasm, cannot be loaded (${response.status})`);
+  return WebAssembly.compile(await response.arrayBuffer());
 }
 
-async function engine(name) {
+/** @param {string} name */
+async function engineFor(name) {
   const module = await ready;
-  if (!engines.has(name)) engines.set(name, new Engine(module));
-  return engines.get(name);
+  const engine = engines.get(name) ?? new Engine(module);
+  engines.set(name, engine);
+  return engine;
 }
 
-const breath = new MessageChannel();
-/** Lets pending messages arrive. */
-function breathe() {
+const channel = new MessageChannel();
+/** Waits until pending messages have arrived. */
+function receive() {
   return new Promise((resolve) => {
-    breath.port1.onmessage = resolve;
-    breath.port2.postMessage(0);
+    channel.port1.onmessage = resolve;
+    channel.port2.postMessage(0);
   });
 }
 
-function answer(request, reply) {
-  postMessage({ id: request.id, ...reply });
+/**
+ * @param {Request} request
+ * @param {Reply} message
+ */
+function reply({ id }, message) {
+  postMessage({ id, ...message });
 }
 
-function wrong(request, error) {
-  const lines = error instanceof Mistake ? error.message.split("\n") : [`the engine failed: ${error.message}`];
-  answer(request, { wrong: lines, last: true });
+/**
+ * @param {Request} request
+ * @param {unknown} error
+ */
+function replyError(request, error) {
+  const { message } = /** @type {Error} */ (error);
+  reply(request, { wrong: error instanceof Mistake ? message.split("\n") : [`the engine failed: ${message}`], last: true });
 }
 
-/** Simulates a scenario and sends its records in pieces. */
+/**
+ * Simulates a scenario and sends its rows in pieces.
+ *
+ * @param {RunRequest} request
+ * @param {() => boolean} isOld returns true if a newer request has arrived
+ */
 async function run(request, isOld) {
-  const engineOf = await engine(request.side);
-  const begin = performance.now();
-  let first = { resolved: engineOf.open(request.scenario) };
-  let [due, pause] = [begin + PIECE_MS, PIECE_MS];
+  const engine = await engineFor(request.side);
+  const started = performance.now();
+  /** @type {Reply} */
+  let first = { resolved: engine.open(request.scenario) };
+  let [due, pause] = [started + PIECE_MS, PIECE_MS];
   for (;;) {
-    const progress = engineOf.advance(Infinity, SLICE_EVENTS);
-    const over = progress !== "more";
+    const progress = engine.advance(Infinity, SLICE_EVENTS);
     const now = performance.now();
-    const told = over || now > due;
-    const piece = told ? { tables: engineOf.take(), now: engineOf.now, ...first } : null;
-    if (told) {
+    if (progress !== "more") {
+      const rows = { tables: engine.take(), now: engine.now, ...first };
+      const end = { summary: engine.summary(), cut: progress === "cut", ms: performance.now() - started };
+      reply(request, { ...rows, ...end, hops: engine.packetHops, last: true });
+      return;
+    }
+    if (now > due) {
+      reply(request, { tables: engine.take(), now: engine.now, ...first });
       first = {};
       pause *= 2;
       due = now + pause;
     }
-    if (over) {
-      const end = { summary: engineOf.summary(), cut: progress === "cut", ms: performance.now() - begin };
-      answer(request, { ...piece, ...end, hops: engineOf.packetHops, last: true });
-      return;
-    }
-    if (told) answer(request, piece);
-    await breathe();
-    if (isOld() && performance.now() - begin > PATIENCE_MS) {
-      answer(request, { dropped: true, last: true });
+    await receive();
+    if (isOld() && performance.now() - started > MIN_RUN_MS) {
+      reply(request, { dropped: true, last: true });
       return;
     }
   }
 }
 
-/** Sends the positions of packets between two times; restarts the run if necessary. */
+/**
+ * Sends the positions of packets between two times. Restarts the run for another scenario or an earlier time.
+ *
+ * @param {PlayRequest} request
+ * @param {() => boolean} isOld returns true if a newer request has arrived
+ */
 async function play(request, isOld) {
   const name = `play ${request.side}`;
-  const engineOf = await engine(name);
-  const player = players.get(name);
-  if (!player || player.version !== request.version || engineOf.now > request.from) {
-    engineOf.open(request.scenario, true);
-    players.set(name, { version: request.version });
+  const engine = await engineFor(name);
+  if (versions.get(name) !== request.version || engine.now > request.from) {
+    engine.open(request.scenario, true);
+    versions.set(name, request.version);
   }
-  while (engineOf.advance(request.from, SLICE_EVENTS) === "more") {
-    engineOf.stays();
-    engineOf.take();
-    await breathe();
+  while (engine.advance(request.from, SLICE_EVENTS) === "more") {
+    engine.stays();
+    engine.take();
+    await receive();
     if (isOld()) {
-      answer(request, { dropped: true, last: true });
+      reply(request, { dropped: true, last: true });
       return;
     }
   }
-  engineOf.stays();
-  while (engineOf.advance(request.to, SLICE_EVENTS) === "more");
-  engineOf.take();
-  answer(request, { stays: engineOf.stays(), now: engineOf.now, last: true });
+  engine.stays();
+  while (engine.advance(request.to, SLICE_EVENTS) === "more");
+  engine.take();
+  reply(request, { stays: engine.stays(), now: engine.now, last: true });
 }
-
-const WORK = { run, play };
 
 async function work() {
   busy = true;
@@ -107,35 +131,44 @@ async function work() {
     if (next.done) break;
     const [key, request] = next.value;
     waiting.delete(key);
+    const isOld = () => waiting.has(key);
     try {
-      await WORK[request.kind](request, () => waiting.has(key));
+      await (request.kind === "run" ? run(request, isOld) : play(request, isOld));
     } catch (error) {
-      players.delete(`play ${request.side}`);
-      wrong(request, error);
+      versions.delete(`play ${request.side}`);
+      replyError(request, error);
     }
   }
   busy = false;
 }
 
-const SMALL = {
-  parse: (engineOf, request) => ({ scenario: engineOf.parse(request.toml) }),
-  traces: (engineOf, request) => ({ scenario: engineOf.traces(request.scenario, request.files) }),
-  line: (engineOf, request) => ({ line: engineOf.line(request.mistake, request.toml) }),
-  catalogue: (engineOf) => ({ catalogue: engineOf.catalogue() }),
-};
+/**
+ * @param {SmallRequest} request
+ * @returns {Promise<Reply>}
+ */
+async function small(request) {
+  const engine = await engineFor("small");
+  switch (request.kind) {
+    case "parse": return { scenario: engine.parse(request.toml) };
+    case "traces": return { scenario: engine.traces(request.scenario, request.files) };
+    case "line": return { line: engine.line(request.mistake, request.toml) };
+    case "catalogue": return { catalogue: engine.catalogue() };
+  }
+}
 
+/** @param {MessageEvent<Request>} message */
 onmessage = async ({ data: request }) => {
-  if (request.kind in SMALL) {
+  if (request.kind !== "run" && request.kind !== "play") {
     try {
-      answer(request, { ...SMALL[request.kind](await engine("small"), request), last: true });
+      reply(request, { ...await small(request), last: true });
     } catch (error) {
-      wrong(request, error);
+      replyError(request, error);
     }
     return;
   }
   const key = `${request.kind} ${request.side}`;
   const old = waiting.get(key);
-  if (old) answer(old, { dropped: true, last: true });
+  if (old) reply(old, { dropped: true, last: true });
   waiting.set(key, request);
   if (!busy) work();
 };

@@ -1,0 +1,168 @@
+/** Runs of the scenario: reruns it, and shows results and errors. */
+
+import { $, element } from "./dom.js";
+import { panels } from "./panels.js";
+import { run } from "./runner.js";
+import { place, withLaw } from "./scenario.js";
+import { statusOf } from "./status.js";
+
+/**
+ * @import { Clock } from "./clock.js"
+ * @import { Controls } from "./controls.js"
+ * @import { Lessons } from "./lessons.js"
+ * @import { Side, Sides } from "./side.js"
+ * @import { State } from "./state.js"
+ * @import { Theory } from "./theory.js"
+ * @import { Result } from "./types.js"
+ */
+
+/** Number of versions after which the pieces of an unfinished run are no longer shown. */
+const MAX_VERSIONS_BEHIND = 50;
+
+export class Runs {
+  /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, lessons: Lessons, theory: Theory}} page */
+  constructor({ lab, sides, clock, controls, lessons, theory }) {
+    this.lab = lab;
+    this.sides = sides;
+    this.clock = clock;
+    this.controls = controls;
+    this.lessons = lessons;
+    this.theory = theory;
+  }
+
+  /** Runs the scenario, and a second law if one is chosen. A stored result is shown instead of the first run. */
+  rerun() {
+    const { lab, sides } = this;
+    const { stored, compare } = lab;
+    $("stored").hidden = !stored;
+    if (stored) this.#showStored(stored);
+    else this.#run(sides.a, structuredClone(lab.scenario));
+    if (compare) this.#run(sides.b, withLaw(lab.scenario, compare));
+    else sides.b.result = null;
+  }
+
+  /**
+   * @param {Side} side
+   * @param {State["scenario"]} scenario
+   */
+  #run(side, scenario) {
+    const { version } = this.lab;
+    const started = performance.now();
+    run(side.name, scenario, (result) => {
+      if (this.lab.version - version <= MAX_VERSIONS_BEHIND || result.done) this.#onResult(side, result, version, started);
+    });
+  }
+
+  /**
+   * Shows a result that is complete or in progress.
+   *
+   * @param {Side} side
+   * @param {Result} result
+   * @param {number} version version of the scenario
+   * @param {number} started start of the run, in ms of the page
+   */
+  #onResult(side, result, version, started) {
+    const { lab, sides, lessons, theory } = this;
+    if (version < side.version) return;
+    const newest = version === lab.version;
+    if (result.wrong) {
+      if (newest) this.#showErrors(side, result.wrong);
+      return;
+    }
+    const passed = () => String(Math.round(performance.now() - started));
+    if (side === sides.a && side.version !== version) document.body.dataset.firstMs = passed();
+    side.version = version;
+    side.result = { ...result };
+    this.#draw(side, side.result);
+    if (!result.done || !newest) return;
+    if (side === sides.a) {
+      this.#showErrors(side, []);
+      lessons.show(side.result);
+      theory.ask(lab.scenario);
+      document.body.dataset.redrawMs = passed();
+    }
+    this.#showStatus();
+    side.replacePackets(result.scenario, () => { this.clock.stale = true; });
+  }
+
+  /** @param {Result} result */
+  #showStored(result) {
+    const { lab, sides: { a } } = this;
+    a.version = lab.version;
+    a.result = { ...result };
+    a.removePackets();
+    $("stored-from").textContent = `Stored result ${result.stored?.path}, ${result.stored?.origin}.`;
+    this.#showErrors(a, []);
+    this.#draw(a, a.result);
+    this.#showStatus();
+    this.theory.ask(lab.scenario);
+    document.body.dataset.redrawMs = "0";
+  }
+
+  /**
+   * Draws the plots of a result. Two compared results have equal axes.
+   *
+   * @param {Side} side
+   * @param {Result} result
+   */
+  #draw(side, result) {
+    const { lab, clock, sides: { a, b } } = this;
+    const other = side === a ? b : a;
+    const { duration_s: duration, flows } = result.resolved;
+    let own = panels(result, lab.dark);
+    if (lab.compare && other.result) {
+      const compared = panels(other.result, lab.dark, peaksOf(own));
+      own = panels(result, lab.dark, peaksOf(compared));
+      other.plots.show(compared, other.result.resolved.duration_s);
+    }
+    side.plots.show(own, duration);
+    $(`title-${side.name}`).textContent = lab.compare ? [...new Set(flows.map((flow) => flow.law))].join(", ") : "";
+    $(`title-${side.name}`).hidden = !lab.compare;
+    clock.time = Math.min(clock.time, duration);
+    side.plots.mark(clock.time);
+    clock.showTime();
+  }
+
+  /** Draws all plots in the colours of the page. */
+  recolour() {
+    for (const side of Object.values(this.sides)) {
+      side.plots.clear();
+      if (side.result) this.#draw(side, side.result);
+    }
+  }
+
+  #showStatus() {
+    const { result } = this.sides.a;
+    if (result?.done) $("status").textContent = statusOf(result);
+  }
+
+  /**
+   * Shows each error next to its field, or above the drawing if it has no field.
+   *
+   * @param {Side} side
+   * @param {string[]} lines
+   */
+  #showErrors(side, lines) {
+    const found = lines.map((line) => ({ line, where: place(line) }));
+    const fieldless = this.controls.showErrors(found);
+    $("mistakes").hidden = fieldless.length === 0;
+    $("mistakes").replaceChildren(...fieldless.map(({ line, where: { list, index } }) => {
+      const item = element("li", { text: side.name === "b" ? `Second law: ${line}` : line });
+      if (list === "link" || list === "flow") {
+        const button = element("button", { type: "button", text: "Show" });
+        button.addEventListener("click", () => this.lab.select(list, index));
+        item.append(" ", button);
+      }
+      return item;
+    }));
+  }
+}
+
+/**
+ * Returns the largest value of each panel.
+ *
+ * @param {ReturnType<typeof panels>} all
+ */
+function peaksOf(all) {
+  return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));
+}

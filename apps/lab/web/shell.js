@@ -1,0 +1,132 @@
+/** Shell of the page: buttons, choices, keys, and the fields that show the scenario. */
+
+import { named } from "./controls.js";
+import { $ } from "./dom.js";
+import { LESSONS } from "./lessons.js";
+import { PRESETS } from "./presets.js";
+import { catalogue } from "./runner.js";
+import { SAVES } from "./saves.js";
+import { drawnPath, lawOf, setLaw } from "./scenario.js";
+import { SPEEDS } from "./speeds.js";
+import { short } from "./units.js";
+
+/**
+ * @import { Clock } from "./clock.js"
+ * @import { Controls } from "./controls.js"
+ * @import { Editing } from "./editing.js"
+ * @import { Lessons } from "./lessons.js"
+ * @import { Opening } from "./opening.js"
+ * @import { Sides } from "./side.js"
+ * @import { State } from "./state.js"
+ * @import { Result } from "./types.js"
+ */
+
+export class Shell {
+  /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, editing: Editing, lessons: Lessons,
+   *   opening: Opening}} page */
+  constructor({ lab, sides, clock, controls, editing, lessons, opening }) {
+    this.lab = lab;
+    this.sides = sides;
+    this.clock = clock;
+    this.controls = controls;
+    this.editing = editing;
+    this.lessons = lessons;
+    this.opening = opening;
+  }
+
+  /** Fills the choices, and opens the scenario of the page's address. */
+  async start() {
+    this.#listen();
+    fill("preset", [["", "own network"], ...PRESETS]);
+    fill("speed", SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
+    this.lab.catalogue = await catalogue();
+    const laws = this.lab.catalogue.laws.map(named);
+    fill("law-all", [["", "different laws"], ...laws]);
+    fill("compare", [["", "no second law"], ...laws]);
+    await this.opening.openAddress();
+    this.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
+    this.clock.start();
+  }
+
+  /** Shows the scenario in the drawing and in all fields. */
+  redraw() {
+    const { lab, sides: { a, b }, editing } = this;
+    const { scenario, layout, selected, dark } = lab;
+    const paths = scenario.flow.map((flow, i) => drawnPath(flow, i, a.result?.resolved));
+    const view = { scenario, layout, selected, picked: editing.first, dark, paths };
+    a.stage.show(view);
+    if (lab.compare) b.stage.show(view);
+    $("stage-b").hidden = $("side-b").hidden = !lab.compare;
+    this.controls.show();
+    const laws = new Set(scenario.flow.map(lawOf));
+    $("law-all").value = laws.size === 1 ? [...laws][0] : "";
+    $("undo").disabled = !lab.undoable;
+    $("remove").disabled = !editing.removable;
+    this.clock.stale = true;
+  }
+
+  #listen() {
+    const { lab, sides, clock, editing, lessons, opening } = this;
+    /** @type {(id: string, call: () => void) => void} */
+    const onClick = (id, call) => $(id).addEventListener("click", call);
+    /** @type {(id: "preset" | "law-all" | "compare" | "speed", call: (value: string) => void) => void} */
+    const onChoice = (id, call) => $(id).addEventListener("change", () => call($(id).value));
+    onChoice("preset", (name) => {
+      if (!name) return;
+      opening.closeLesson();
+      opening.openPreset(name);
+    });
+    onChoice("law-all", (law) => law && lab.change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, law))));
+    onChoice("compare", (compare) => lab.rerun({ compare }));
+    onChoice("speed", (speed) => clock.setSpeed(Number(speed)));
+    onClick("lessons-open", () => (lessons.lesson ? opening.closeLesson() : opening.openLesson(LESSONS[0])));
+    onClick("run-here", () => lab.rerun({ stored: null }));
+    onClick("undo", () => lab.undoLast());
+    onClick("share", () => opening.share());
+    for (const [id, call] of Object.entries(SAVES)) {
+      onClick(id, () => {
+        $("files").open = false;
+        const { result } = sides.a;
+        if (id === "save-toml" || result?.done) call(lab.scenario, /** @type {Result} */ (result));
+        else opening.notice("The run is not finished; try again in a moment.");
+      });
+    }
+    onClick("open-toml", () => $("file").click());
+    $("file").addEventListener("change", () => opening.openFiles());
+    onClick("add-node", () => editing.addNode());
+    onClick("add-link", () => editing.start("link"));
+    onClick("add-flow", () => editing.start("flow"));
+    onClick("remove", () => editing.remove());
+    onClick("skip", () => $("play").focus());
+    onClick("play", () => clock.toggle());
+    $("scrub").addEventListener("input", () => clock.seek((Number($("scrub").value) / 1000) * clock.duration));
+    document.addEventListener("keydown", (event) => this.#onKey(event));
+    window.addEventListener("hashchange", () => opening.openAddress());
+  }
+
+  /** @param {KeyboardEvent} event */
+  #onKey(event) {
+    const { key } = event;
+    const focused = /** @type {HTMLInputElement} */ (event.target);
+    const typing = /^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(focused.tagName);
+    if (key === "Escape") {
+      this.editing.stop();
+      $("files").open = false;
+    } else if (key === " " && !typing) {
+      event.preventDefault();
+      this.clock.toggle();
+    } else if ((key === "Delete" || key === "Backspace") && !typing) this.editing.remove();
+    else if (key === "z" && (event.ctrlKey || event.metaKey) && focused.tagName !== "TEXTAREA" && focused.type !== "text") {
+      event.preventDefault();
+      this.lab.undoLast();
+    }
+  }
+}
+
+/**
+ * @param {"preset" | "law-all" | "compare" | "speed"} id
+ * @param {string[][]} rows value and text of each choice
+ */
+function fill(id, rows) {
+  $(id).replaceChildren(...rows.map(([value, text]) => new Option(text, value)));
+}
