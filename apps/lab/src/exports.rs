@@ -1,5 +1,5 @@
-//! Functions for JavaScript. Texts are passed through [`input`]. The output is at [`output`], of length
-//! [`output_length`], until the next call.
+//! Functions that JavaScript calls. JavaScript first writes a text into the memory that [`input`] allocates. After the
+//! call, it reads the output at [`output`]. The output is valid until the next call.
 #![expect(
     unsafe_code,
     reason = "an exported name counts as unsafe; nothing here dereferences a pointer"
@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use levelflow_scenario::{
-    Scenario, describe_buffer_algorithms, describe_laws, describe_queues, line as line_of, read_traces, value_of,
+    Scenario, describe_buffer_algorithms, describe_laws, describe_queues, line as line_of, read_traces,
 };
 use serde_json::{Value, json};
 
@@ -26,16 +26,16 @@ thread_local! {
     static PAGE: RefCell<Page> = RefCell::default();
 }
 
-/// Success; for a run, the requested time is reached.
+/// Success. A run has reached the requested time or its end.
 const DONE: u32 = 0;
-/// Failure; the output is the error message.
+/// Failure. The output is the error message.
 const WRONG: u32 = 1;
-/// The run has more to simulate.
+/// The run has not reached the requested time.
 const MORE: u32 = 2;
 /// The run has reached its limit of events.
 const CUT: u32 = 3;
 
-fn answer<T: Into<Vec<u8>>>(page: &mut Page, found: Result<T, String>) -> u32 {
+fn reply<T: Into<Vec<u8>>>(page: &mut Page, found: Result<T, String>) -> u32 {
     let (status, output) = match found {
         Ok(output) => (DONE, output.into()),
         Err(wrong) => (WRONG, wrong.into_bytes()),
@@ -44,27 +44,27 @@ fn answer<T: Into<Vec<u8>>>(page: &mut Page, found: Result<T, String>) -> u32 {
     status
 }
 
-fn asked(call: impl FnOnce(&str) -> Result<String, String>) -> u32 {
+fn with_input(call: impl FnOnce(&str) -> Result<String, String>) -> u32 {
     PAGE.with_borrow_mut(|page| {
         let input = std::mem::take(&mut page.input);
         let text = String::from_utf8_lossy(&input);
         let found = call(&text);
-        answer(page, found)
+        reply(page, found)
     })
 }
 
-fn of_run<T: Into<Vec<u8>>>(call: impl FnOnce(&mut LabRun) -> Result<T, String>) -> u32 {
+fn with_run<T: Into<Vec<u8>>>(call: impl FnOnce(&mut LabRun) -> Result<T, String>) -> u32 {
     PAGE.with_borrow_mut(|page| {
         let found = page
             .run
             .as_mut()
             .ok_or_else(|| "there is no run".to_owned())
             .and_then(call);
-        answer(page, found)
+        reply(page, found)
     })
 }
 
-/// Allocates room for a text of `length` bytes.
+/// Allocates memory for a text of `length` bytes; returns the address.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
     PAGE.with_borrow_mut(|page| {
@@ -88,18 +88,18 @@ pub extern "C" fn output_length() -> usize {
 /// Converts a scenario from TOML to the same structure in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn parse() -> u32 {
-    asked(|text| {
+    with_input(|text| {
         let scenario = Scenario::parse(text).map_err(|e| e.to_string())?;
         limits::exact(&scenario)?;
         Ok(scenario.to_string())
     })
 }
 
-/// Replaces each trace file that a link names by the changes in this file. The input is JSON with `scenario`, and with
-/// `files`, a text per name. Files are found by name, regardless of the folder in the scenario.
+/// Replaces each trace file that a link names by the changes in this file. The input is JSON: `scenario`, and `files`
+/// with the text of each file by name. Folders in the scenario are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn traces() -> u32 {
-    asked(|text| {
+    with_input(|text| {
         let mut both: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
         let mut scenario = both["scenario"].take();
         let read = |path: &str| {
@@ -115,17 +115,11 @@ pub extern "C" fn traces() -> u32 {
     })
 }
 
-/// Parses a typed value; returns it in JSON.
-#[unsafe(no_mangle)]
-pub extern "C" fn value() -> u32 {
-    asked(|text| Ok(value_of(text).to_string()))
-}
-
-/// Returns the line of a scenario file that an error refers to, or nothing. The input is the error, a NUL, and the
-/// file.
+/// Returns the line number of an error in a scenario file; empty if the error has no line. The input is the error, a
+/// NUL, and the file.
 #[unsafe(no_mangle)]
 pub extern "C" fn line() -> u32 {
-    asked(|both| {
+    with_input(|both| {
         let (error, file) = both.split_once('\0').unwrap_or_default();
         Ok(line_of(file, error).map_or_else(String::new, |line| line.to_string()))
     })
@@ -134,13 +128,14 @@ pub extern "C" fn line() -> u32 {
 /// Returns laws, queue disciplines and buffer algorithms with their parameter tables, in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn catalogue() -> u32 {
-    asked(|_| {
+    with_input(|_| {
         let buffers = describe_buffer_algorithms();
         Ok(json!({ "laws": describe_laws(), "queues": describe_queues(), "buffers": buffers }).to_string())
     })
 }
 
-/// Starts the run of a scenario in JSON; the output is the description of its network.
+/// Starts the run of a scenario in JSON; returns the description of its network. A `trace` other than 0 enables
+/// [`stays`].
 #[unsafe(no_mangle)]
 pub extern "C" fn open(trace: u32) -> u32 {
     PAGE.with_borrow_mut(|page| {
@@ -148,15 +143,15 @@ pub extern "C" fn open(trace: u32) -> u32 {
         let input = std::mem::take(&mut page.input);
         let opened = LabRun::new(&String::from_utf8_lossy(&input), trace != 0);
         let found = opened.map(|run| page.run.insert(run).resolved.clone());
-        answer(page, found)
+        reply(page, found)
     })
 }
 
-/// Advances to a time in seconds, or by at most `events` events.
+/// Advances to a time in seconds, but by at most `events` events.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(until_s: f64, events: f64) -> u32 {
     let mut progress = Progress::There;
-    let status = of_run(|run| {
+    let status = with_run(|run| {
         progress = run.advance(until_s, events as u64)?;
         Ok("")
     });
@@ -179,20 +174,20 @@ pub extern "C" fn packet_hops() -> f64 {
     PAGE.with_borrow(|page| page.run.as_ref().map_or(0.0, |run| run.packet_hops() as f64))
 }
 
-/// Returns rows recorded since the last call.
+/// Returns the rows since the last call.
 #[unsafe(no_mangle)]
 pub extern "C" fn take() -> u32 {
-    of_run(|run| Ok(output::tables(&run.take())))
+    with_run(|run| Ok(output::tables(&run.take())))
 }
 
 /// Returns exact counters, in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn summary() -> u32 {
-    of_run(LabRun::summary)
+    with_run(LabRun::summary)
 }
 
-/// Returns the stays of packets at links that ended since the last call, and the stays in progress.
+/// Returns the stays of packets at links: those that ended since the last call, and those in progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn stays() -> u32 {
-    of_run(|run| Ok(output::tables(&[("stays", output::stays(&run.stays()))])))
+    with_run(|run| Ok(output::tables(&[("stays", output::stays(&run.stays()))])))
 }

@@ -1,7 +1,7 @@
-//! Simulator for a web page: scenarios in, columns and positions of packets out.
+//! Simulator in a web page. It runs scenarios, and returns columns and positions of packets.
 //!
-//! [`LabRun`] is a run within the [limits](limits) of a page. [`exports`] passes it to JavaScript over two byte
-//! buffers, so the module needs no generated glue. Errors are the lines that the command prints.
+//! [`LabRun`] is a run within the [limits] of a page. JavaScript calls the functions of [`exports`], and passes bytes
+//! through two buffers, so no generated code is necessary. Error messages equal those of `levelflow run`.
 
 pub mod exports;
 pub mod limits;

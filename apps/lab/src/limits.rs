@@ -14,13 +14,13 @@ pub const MAX_ROWS: u64 = 1_000_000;
 /// Largest integer up to which JavaScript represents every integer exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
-/// Limit on events, about five seconds of work; a longer run ends early.
+/// Limit on events, about five seconds of computing. A run that reaches the limit ends early.
 pub const MAX_EVENTS: u64 = 30_000_000;
 
 /// Rejects a run whose tables are too large for a page, and lowers its memory limit.
 ///
 /// # Errors
-/// When the sampling interval is too short; the message has the shortest allowed interval.
+/// When the sampling interval is too short. The message contains the shortest allowed interval.
 pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
     network.memory_limit = network.memory_limit.min(MAX_MEMORY);
     let members = network.flows.iter().map(|flow| match flow.arrivals {
@@ -43,7 +43,7 @@ pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
 /// Rejects numbers that JavaScript would change: integers that it rounds, and numbers that are not finite.
 ///
 /// # Errors
-/// When the scenario has such a number; the error names the first one.
+/// When the scenario has such a number. The message names the first one.
 pub fn exact(scenario: &Value) -> Result<(), String> {
     match scenario {
         Value::Number(number) => {
@@ -55,7 +55,7 @@ pub fn exact(scenario: &Value) -> Result<(), String> {
                 _ => Ok(()),
             }
         }
-        // TOML has inf and nan; JSON has null in their place.
+        // The inf and nan of TOML are null in JSON.
         Value::Null => Err(": a number must be finite".to_owned()),
         Value::Array(values) => values.iter().try_for_each(exact),
         Value::Object(table) => table.iter().try_for_each(|(key, value)| {

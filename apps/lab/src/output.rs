@@ -1,7 +1,7 @@
 //! Columns in one block of memory: the length of a JSON text, the text, then the values of each column.
 //!
-//! The text lists the rows of each table, and the name, type and offset of each column. Numbers are little-endian, at
-//! multiples of eight bytes.
+//! For each table, the text contains the number of rows, and the name, type and offset of each column. Columns are
+//! little-endian, and begin at multiples of eight bytes.
 
 use levelflow_results::{Column, Table};
 use levelflow_sim::{Fate, Stay};
@@ -48,7 +48,7 @@ fn append(out: &mut Vec<u8>, column: &Column) -> &'static str {
     }
 }
 
-/// Converts stays of packets to a table, with times in seconds; NaN means never.
+/// Converts stays of packets to a table. Times are in seconds; NaN means never.
 pub fn stays(stays: &[Stay]) -> Table {
     let times = |get: fn(&Stay) -> Time| {
         let seconds = |at: Time| if at == Time::NEVER { f64::NAN } else { at.as_secs_f64() };

@@ -10,11 +10,11 @@ use crate::limits;
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// More remains to be simulated.
+    /// The run has not reached the requested time.
     More,
-    /// The requested time is reached.
+    /// The run has reached the requested time or its end.
     There,
-    /// The limit of events is reached.
+    /// The run has reached the limit of events.
     Cut,
 }
 
@@ -23,7 +23,7 @@ pub enum Progress {
 pub struct LabRun {
     sim: Sim<Any>,
     end: Time,
-    /// Scenario with every default filled in, in JSON.
+    /// Scenario with all defaults, in JSON.
     pub resolved: String,
 }
 
@@ -31,7 +31,7 @@ impl LabRun {
     /// Starts the run of a scenario in JSON; `trace` enables the positions of packets.
     ///
     /// # Errors
-    /// Mistakes of the scenario, one per line, or the reason why it is too large for a page.
+    /// When the scenario is invalid or exceeds a limit. The message has a line per error.
     pub fn new(json: &str, trace: bool) -> Result<Self, String> {
         let value = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let scenario = Scenario::from_value(&value).map_err(|e| e.to_string())?;
@@ -49,10 +49,10 @@ impl LabRun {
         })
     }
 
-    /// Advances to `until_s`, or by at most `events` events.
+    /// Advances to `until_s`, but by at most `events` events.
     ///
     /// # Errors
-    /// When flows and packets exceed the memory limit.
+    /// When flows and packets need more memory than allowed.
     pub fn advance(&mut self, until_s: f64, events: u64) -> Result<Progress, String> {
         let until = Duration::from_secs_f64(until_s).map_or(self.end, |after| Time::ZERO + after);
         let until = until.min(self.end);
@@ -80,7 +80,7 @@ impl LabRun {
         self.sim.packet_hops()
     }
 
-    /// Returns rows recorded since the last call.
+    /// Returns the rows since the last call.
     pub fn take(&mut self) -> [(&'static str, Table); 4] {
         self.sim.recorder.take()
     }
@@ -94,7 +94,7 @@ impl LabRun {
         serde_json::to_string(&summary).map_err(|e| e.to_string())
     }
 
-    /// Returns the stays of packets at links that ended since the last call, and the stays in progress.
+    /// Returns the stays of packets at links: those that ended since the last call, and those in progress.
     pub fn stays(&mut self) -> Vec<Stay> {
         let mut stays = self.sim.trace.as_mut().map(|trace| trace.take()).unwrap_or_default();
         stays.extend(self.sim.present());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_are_those_of_a_line() {
+    fn a_stay_is_transmission_then_propagation() {
         // Packets of 1000 B at 0.5 Mb/s: one every 16 ms, with 8 ms of transmission and 50 ms of propagation.
         let law = json!({ "law": { "cbr": { "rate": "0.5 Mb/s" } } });
         let mut run = LabRun::new(&scenario(law, json!({})), true).expect("a valid scenario");
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_that_came_delivered_dropped_or_is_there() {
+    fn each_arrived_packet_was_delivered_dropped_or_lost_or_is_present() {
         let law = json!({ "law": { "cbr": { "rate": "2 Mb/s" } } });
         let link = json!({ "buffer": "5 packets", "loss": 0.1, "queue": "codel" });
         for (link, until) in [(json!({ "buffer": "5 packets" }), 1.0), (link, 3.0)] {
@@ -169,7 +169,8 @@ mod tests {
     }
 
     // **Invariant** (The lab): a trace does not change the results. Each packet that arrived at a link was delivered,
-    // dropped or lost, or is still at the link. With `each_packet_that_came_delivered_dropped_or_is_there`.
+    // dropped or lost, or is still at the link. With
+    // `each_arrived_packet_was_delivered_dropped_or_lost_or_is_present`.
     #[test]
     fn a_trace_changes_nothing() {
         let law = json!({ "law": "cubic" });
@@ -183,19 +184,19 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_refused_or_cut_in_one_line() {
-        let refused = |json: &str| LabRun::new(json, false).expect_err("a scenario beyond the limits");
+    fn a_run_beyond_the_limits_is_rejected_or_cut() {
+        let rejected = |json: &str| LabRun::new(json, false).expect_err("a scenario beyond the limits");
         let fine = scenario(json!({}), json!({}));
         let many = fine.replace("\"10 s\"", "\"10 s\",\"sample\":\"1 us\"");
-        assert!(refused(&many).starts_with("sample: 1 us makes"), "{}", refused(&many));
+        assert!(rejected(&many).starts_with("sample: 1 us makes"), "{}", rejected(&many));
         let crowd = scenario(json!({ "count": 5_000_000, "law": "jetmax" }), json!({}));
         let slow = crowd.replace("\"10 s\"", "\"10 s\",\"sample\":\"10 s\"");
-        assert!(refused(&slow).contains("rows"), "{}", refused(&slow));
+        assert!(rejected(&slow).contains("rows"), "{}", rejected(&slow));
         let window = scenario(json!({ "law": { "scalable": { "initial_window": 1e6 } } }), json!({}));
         assert!(
-            refused(&window).contains("memory_limit is 256 MB"),
+            rejected(&window).contains("memory_limit is 256 MB"),
             "{}",
-            refused(&window)
+            rejected(&window)
         );
         let busy = scenario(
             json!({ "law": { "cbr": { "rate": "90 Gb/s" } } }),
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_the_lines_of_the_command() {
+    fn error_messages_equal_those_of_the_command() {
         let wrong = scenario(json!({}), json!({ "capacity": "10 apples" }));
         let line = LabRun::new(&wrong, false).expect_err("an invalid rate");
         assert!(

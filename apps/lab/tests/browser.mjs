@@ -1,4 +1,4 @@
-// A headless Chromium with the page of LAB_URL, which `levelflow lab --no-open` prints.
+// Functions of the browser tests. LAB_URL is the address that `levelflow lab --no-open` prints.
 import { readFile } from "node:fs/promises";
 import { chromium } from "playwright-core";
 
@@ -11,7 +11,7 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
 }
 
-/** Opens a page and waits for its first run; `page.troubles` lists errors and requests to other hosts. */
+/** Opens the page and waits for its first run. `page.troubles` lists errors and requests to other hosts. */
 export async function open(browser, { at = url, hash = "", width = 1440, height = 1000, ...more } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", acceptDownloads: true, ...more });
   const page = await context.newPage();
@@ -25,7 +25,7 @@ export async function open(browser, { at = url, hash = "", width = 1440, height 
   return page;
 }
 
-/** Waits until the newest scenario has been run and drawn, which removes `mark`. */
+/** Waits until the page has drawn the run of the newest scenario. */
 export async function drawn(page) {
   await page.waitForFunction(() => document.body.dataset.redrawMs !== undefined);
 }
@@ -42,10 +42,10 @@ export function network(page, name) {
   return redraws(page, () => page.selectOption("#preset", name));
 }
 
-/** Sets the text of the scenario file and applies it. Filling in 1,000 lines like a user takes Chromium 10 s. */
+/** Sets the text of the scenario file and applies it. Long texts are set directly: typing 1,000 lines takes Chromium 10 s. */
 export async function applied(page, toml) {
   if (!(await page.locator("#text-box").evaluate((box) => box.open))) await page.click("#text-box summary");
-  await page.waitForFunction(() => document.getElementById("toml").value); // the box gets its text when opened
+  await page.waitForFunction(() => document.getElementById("toml").value); // the open box shows the scenario
   if (toml.length < 5000) await page.fill("#toml", toml);
   else await page.locator("#toml").evaluate((box, text) => { box.value = text; }, toml);
   await page.click("#apply");

@@ -1,4 +1,4 @@
-// Runs the scenarios of standard input (JSON, one per line); prints the column digests and the summary of each.
+// Runs scenarios, and prints the digests of columns and the summary. Each line of standard input is a scenario in JSON.
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Engine, Mistake } from "../web/engine.js";

@@ -30,7 +30,7 @@ function swing({ tables, resolved, now }) {
   return Math.max(...rates) / Math.min(...rates);
 }
 
-test("queue: it fills, an eighth is dropped, a full buffer is 114 ms", () => {
+test("queue: it fills, an eighth of the packets is dropped, a full buffer delays packets by 114 ms", () => {
   assert.ok(lesson("queue").links[0].longest < 0.002);
   const { links, result } = tried("queue");
   near(links[0].longest, 100 * 8000 / 7e6, 0.03);
@@ -47,7 +47,7 @@ test("fairness: the near flow gets more under Reno, the same under JetMax", () =
   near(jain(fair.flows), 1, 1e-4);
 });
 
-test("delay: 200 ms make it swing, a gain of 0.05 ends that", () => {
+test("delay: rates oscillate at 200 ms, and converge with a gain of 0.05", () => {
   assert.ok(swing(lesson("delay").result) < 1.3);
   assert.ok(swing(tried("delay").result) > 2);
   const calm = lesson("delay", (scenario) => {
@@ -58,23 +58,23 @@ test("delay: 200 ms make it swing, a gain of 0.05 ends that", () => {
   assert.ok(jain(calm.flows) < jain(lesson("delay").flows));
 });
 
-test("buffers: four times the buffer, four times the wait; 25 packets keep 99 %, 5 keep 89 %", () => {
+test("buffers: the delay grows with the buffer; utilisation is 99 % with 25 packets, 89 % with 5", () => {
   near(tried("buffers").links[0].longest, 4 * lesson("buffers").links[0].longest, 0.02);
   for (const [packets, used] of [[25, 0.99], [5, 0.89]]) {
     const { result, links } = lesson("buffers", (scenario) => { scenario.link[0].buffer = `${packets} packets`; });
     near(result.summary.links[0].utilisation, used, 0.01);
-    near(links[0].longest, (packets - 1) * 8000 / 1e7, 0.02); // delay of a packet in the last place
+    near(links[0].longest, (packets - 1) * 8000 / 1e7, 0.02); // delay of the last packet in a full buffer
   }
 });
 
-test("explicit: five join, the wait stays below 10 ms and nothing is dropped; CUBIC fills the buffer", () => {
+test("explicit: when five flows join, the delay is below 10 ms without drops; CUBIC fills the buffer", () => {
   const { links, dropped } = tried("explicit");
   assert.ok(links[0].longest < 0.01 && dropped === 0);
   const cubic = lesson("explicit", (scenario) => { scenario.flow.forEach((flow) => { flow.law = "cubic"; }); });
   near(cubic.links[0].longest, 0.08, 0.02);
 });
 
-test("maxmin: 9, 21, 11 and 9 Mb/s; from 20 Mb/s on, the third link does not matter for x1", () => {
+test("maxmin: 9, 21, 11 and 9 Mb/s; x1 gets 10 Mb/s from 20 Mb/s of the third link on", () => {
   lesson("maxmin").flows.forEach(({ rate, fair }, i) => {
     near(fair, [9e6, 21e6, 11e6, 9e6][i], 1e-9);
     near(rate, fair, 0.02);

@@ -9,7 +9,8 @@ after(() => browser.close());
 
 test("the page opens without requests to other hosts, and shows the fair rates of T1", async () => {
   const page = await open(browser);
-  assert.match(await words(page, "rates"), /x1 ends at 5 Mb\/s; x2 ends at 5\.\d+ Mb\/s|x1 ends at 5 Mb\/s; x2 ends at 5 Mb\/s|x1 ends at 4\.9\d Mb\/s/);
+  const rates = Array.from((await words(page, "rates")).matchAll(/x\d ends at ([\d.]+) Mb\/s/g), ([, rate]) => Number(rate));
+  assert.ok(rates.length === 2 && rates.every((rate) => Math.abs(rate - 5) < 0.1), rates.join());
   assert.equal(await page.locator("#plots-a canvas").count(), 4);
   assert.deepEqual(page.troubles, []);
   await page.context().close();
@@ -49,11 +50,11 @@ test("dragging the capacity redraws rates and their reference", async () => {
   assert.ok(Math.abs((await share()) - 0.5) < 0.03, `${await share()} of ${typed}`);
   await page.click("#undo");
   await page.waitForFunction(() => document.querySelector("[data-key='link.0.capacity']").value === "10 Mb/s");
-  assert.equal(await page.locator("#undo").isDisabled(), true); // undo treats the drag as one step
+  assert.equal(await page.locator("#undo").isDisabled(), true); // the drag is one step of undo
   await page.context().close();
 });
 
-test("two laws stand side by side on equal axes", async () => {
+test("two compared laws have plots with equal axes", async () => {
   const page = await open(browser);
   await network(page, "pair");
   await page.selectOption("#compare", "jetmax");
@@ -89,7 +90,7 @@ test("every field shows its error next to it", async () => {
   await page.context().close();
 });
 
-test("an error in a scenario file is shown with its line, that of a link in words", async () => {
+test("an error in a scenario file is shown with its line, an error in a link to the page in words", async () => {
   const page = await open(browser);
   await applied(page, "name = ");
   await page.locator("#toml-wrong", { hasText: "line 1, column" }).waitFor();
@@ -138,7 +139,7 @@ test("a link opens the same network in another browser", async () => {
   await Promise.all([page, other].map((one) => one.context().close()));
 });
 
-test("files come out: scenario, picture, tables", async () => {
+test("scenario, plots and tables are saved as files", async () => {
   const page = await open(browser);
   const toml = (await saved(page, "#save-toml")).toString();
   await redraws(page, () => applied(page, toml));
@@ -163,7 +164,7 @@ test("files come out: scenario, picture, tables", async () => {
   await page.context().close();
 });
 
-test("the keyboard suffices for everything: play, choose, move, add, remove, undo", async () => {
+test("every action works from the keyboard: play, select, move, add, remove, undo", async () => {
   const page = await open(browser);
   await page.locator("h1").click();
   await page.keyboard.press(" ");
@@ -174,7 +175,7 @@ test("the keyboard suffices for everything: play, choose, move, add, remove, und
   const was = await at();
   await page.keyboard.press("ArrowRight");
   assert.notEqual(await at(), was);
-  await page.keyboard.press("ArrowDown"); // the focus is unchanged
+  await page.keyboard.press("ArrowDown"); // the node still has the focus
   await page.locator("[data-key='flow 1']").focus();
   await page.keyboard.press("Enter");
   assert.equal(await field(page, "flow.1.name").inputValue(), "x2");
@@ -198,7 +199,7 @@ test("the keyboard suffices for everything: play, choose, move, add, remove, und
   await page.context().close();
 });
 
-test("packets move while it plays and stand while it does not", async () => {
+test("packets move only while the page plays", async () => {
   const page = await open(browser);
   const picture = () => page.locator("#stage-a canvas").evaluate((canvas) => canvas.toDataURL());
   const painted = () => page.locator("#stage-a canvas").evaluate((canvas) => {
@@ -219,7 +220,7 @@ test("packets move while it plays and stand while it does not", async () => {
     return shown > 14 && document.querySelector("#stage-a canvas").toDataURL() !== before;
   }, standing);
   assert.ok(await painted());
-  await page.click("#play"); // stops the clock, which advances while it is read
+  await page.click("#play"); // stops the clock before the test reads the time
   const passed = parseFloat(await page.textContent("#clock")) - 14;
   const slowed = (speed * (performance.now() - began)) / 1000;
   assert.ok(passed > 0 && passed < slowed + 0.001, `${passed} s of ${slowed} s at speed ${speed}`);
@@ -228,7 +229,7 @@ test("packets move while it plays and stand while it does not", async () => {
   await page.context().close();
 });
 
-test("large and endless ones: 200 links, 10,000 points, a run that is cut", async () => {
+test("large scenarios: 200 links, 10,000 points, too many rows", async () => {
   const page = await open(browser);
   const links = Array.from({ length: 200 }, (_, i) => `[[link]]\nfrom = "N${i}"\nto = "N${i + 1}"\ncapacity = "10 Mb/s"\ndelay = "1 ms"\nduplex = true\n`);
   const flow = (from, to) => `[[flow]]\nname = "${from}"\nlaw = "jetmax"\nfrom = "N${from}"\nto = "N${to}"\n`;
@@ -243,7 +244,7 @@ test("large and endless ones: 200 links, 10,000 points, a run that is cut", asyn
   await page.context().close();
 });
 
-test("of many links, nodes stand apart, and only the chosen link has its label", async () => {
+test("with many links, nodes do not overlap, and only the selected link has a label", async () => {
   const links = Array.from({ length: 200 }, (_, i) => `[[link]]\nfrom = "N${i}"\nto = "N${i + 1}"\ncapacity = "10 Mb/s"\ndelay = "1 ms"\nduplex = true\n`);
   for (const width of [390, 1440]) {
     const page = await open(browser, { width });
@@ -268,7 +269,7 @@ test("of many links, nodes stand apart, and only the chosen link has its label",
   }
 });
 
-test("the prediction of theory comes from the server", async () => {
+test("the server predicts equilibrium and stability", async () => {
   const page = await open(browser);
   await page.locator("#theory", { hasText: "stable" }).waitFor();
   await page.locator("#theory td", { hasText: "5 Mb/s" }).first().waitFor();
@@ -290,7 +291,7 @@ for (const [file, line] of [["engine.wasm", "engine.wasm, cannot be loaded (404)
 
 for (const width of [390, 1440]) {
   for (const colorScheme of ["light", "dark"]) {
-    test(`nothing sticks out and texts can be read at ${width} px, ${colorScheme}`, async () => {
+    test(`the page fits and texts have enough contrast at ${width} px, ${colorScheme}`, async () => {
       const page = await open(browser, { width, height: 844, colorScheme });
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
       const pairs = await page.evaluate(() => {
@@ -318,7 +319,7 @@ function contrast(one, other) {
   return (a + 0.05) / (b + 0.05);
 }
 
-test("the parts of a lesson open in order: first the prediction, then the dragging and the question", async () => {
+test("experiment and question of a lesson open after the prediction", async () => {
   const page = await open(browser);
   await redraws(page, () => page.click("#lessons-open"));
   for (let number = 1; number <= 6; number += 1) {
@@ -344,7 +345,7 @@ test("the parts of a lesson open in order: first the prediction, then the draggi
   await page.context().close();
 });
 
-test("saved tables open as a stored result, and only with their scenario", async () => {
+test("saved tables open as a stored result of their scenario", async () => {
   const page = await open(browser);
   const before = await words(page, "rates");
   const flows = await saved(page, "#save-flows");
@@ -355,7 +356,7 @@ test("saved tables open as a stored result, and only with their scenario", async
   assert.equal(await words(page, "rates"), before);
   const half = flows.toString().replaceAll(/,(\d{7}\.?\d*),/g, (_, rate) => `,${Number(rate) / 2},`);
   await redraws(page, () => give(["half.csv", Buffer.from(half)]));
-  assert.notEqual(await words(page, "rates"), before); // the file is drawn instead of a run
+  assert.notEqual(await words(page, "rates"), before); // the plots show the file instead of a run
   await redraws(page, () => page.click("#run-here"));
   assert.ok(await page.locator("#stored").isHidden());
   assert.equal(await words(page, "rates"), before);
@@ -368,7 +369,7 @@ test("saved tables open as a stored result, and only with their scenario", async
   await page.context().close();
 });
 
-test("a result of the server is drawn as it was stored", { skip: !process.env.STORED_URL }, async () => {
+test("a stored result of the server is drawn without a run", { skip: !process.env.STORED_URL }, async () => {
   const page = await open(browser, { at: process.env.STORED_URL });
   await page.locator("#stored", { hasText: "measured on a network" }).waitFor();
   assert.match(await words(page, "rates"), /x1 ends at 1\.23 Mb\/s/);

@@ -1,12 +1,12 @@
-// Performance report, not a test: time to the first picture, latency of a slider, frame rate of moving packets.
-//   LAB_URL=http://… node apps/lab/tests/performance.mjs, with the address that `levelflow lab` printed
+// Prints performance, and is not a test: time to the first plots, latency of a slider, frame rate of the packets.
+// Call: LAB_URL=http://… node apps/lab/tests/performance.mjs, with the address that `levelflow lab` printed.
 import { launch, network, open, redraws, url } from "./browser.mjs";
 
 const WARM = 6;
 const OPENED = 5;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Returns milliseconds from opening the page in a new browser to the first lines, and to the complete run. */
+/** Returns the times from opening the page in a new browser to the first lines and to the complete run, ms. */
 async function firstPicture() {
   const browser = await launch();
   const page = await browser.newPage();
@@ -27,7 +27,7 @@ async function firstPicture() {
   return at.join(" and ");
 }
 
-/** Returns milliseconds from a movement of the capacity slider to the last line of the plots. */
+/** Returns the median times from a movement of the capacity slider to the complete run and to the first lines, ms. */
 async function redraw(page, name) {
   await network(page, name);
   const slider = page.getByRole("slider", { name: "capacity, slider" });

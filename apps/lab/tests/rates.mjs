@@ -1,4 +1,4 @@
-// Prints the max-min fair rates in networks from standard input (JSON, one per line: room, routes, counts).
+// Prints max-min fair rates. Each line of standard input is a network in JSON: room, routes, counts.
 import { readFileSync } from "node:fs";
 import { maxmin } from "../web/fair.js";
 

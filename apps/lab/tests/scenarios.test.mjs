@@ -1,4 +1,4 @@
-// Scenarios from outside the page: with every kind of key, with traces, and from forged links.
+// Scenarios from files and links: with every kind of key, with traces, and from forged links.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -65,14 +65,14 @@ to = "B"
 application = { rate = "200 kb/s" }
 `;
 
-/** Returns the text of the page's scenario. */
+/** Returns the scenario in the page as text. */
 async function held(page) {
   if (!(await page.locator("#text-box").evaluate((box) => box.open))) await page.click("#text-box summary");
   await page.waitForFunction(() => document.getElementById("toml").value);
   return page.inputValue("#toml");
 }
 
-test("every kind of key opens, runs, and comes out as it went in: file, link, pictures", async () => {
+test("a scenario with every kind of key opens, runs, and is saved unchanged: file, link, plots", async () => {
   const page = await open(browser);
   await redraws(page, () => applied(page, EVERYTHING));
   const rates = await words(page, "rates");
@@ -98,7 +98,7 @@ test("every kind of key opens, runs, and comes out as it went in: file, link, pi
   await Promise.all([page, other].map((one) => one.context().close()));
 });
 
-test("a scenario opens with the trace that it names; alone, the page names the missing file", async () => {
+test("a scenario opens with its trace; without it, the page names the missing file", async () => {
   const page = await open(browser);
   const files = await Promise.all(["lte.toml", "lte.csv"].map(async (name) => ({ name, mimeType: "text/plain", buffer: await ready(name) })));
   await page.setInputFiles("#file", files.slice(0, 1));
@@ -160,7 +160,7 @@ test("forged links are rejected, or drawn without side effects", async () => {
   }
   const page = await open(browser);
   await page.goto(page.url().split("#")[0] + link({ scenario: { ...scenario, duration: 5 } }));
-  await page.locator(".field:has([data-key='top.0.duration']) > .wrong").waitFor({ state: "visible" }); // the box around it opens
+  await page.locator(".field:has([data-key='top.0.duration']) > .wrong").waitFor({ state: "visible" }); // the error opens the box of its field
   await page.context().close();
 });
 
@@ -178,7 +178,7 @@ test("a scenario that is too large for a link gets a message and no link", async
   await page.context().close();
 });
 
-test("each plot marks the time at the right place, and its ticks fit next to the axis", async () => {
+test("each plot marks the time of the packets, and ticks have few digits", async () => {
   const page = await open(browser);
   await network(page, "pair");
   await redraws(page, () => page.selectOption("#law-all", "level"));

@@ -1,5 +1,5 @@
-// Prints the plotted series of stored results from standard input (JSON, one per line, as served by
-// `levelflow lab --open`).
+// Prints the plotted series of stored results. Each line of standard input is a result in the JSON of `levelflow lab
+// --open`.
 import { readFileSync } from "node:fs";
 import { flows, links } from "../web/series.js";
 

@@ -91,7 +91,7 @@ export class Controls {
   #fields = [];
   /** @type {Field[]} */
   #lessonFields = [];
-  /** Links, flows, laws and selection of the current fields. */
+  /** Links, flows, laws and selection of the current fields, in JSON. */
   #shape = "";
   #moreOpen = false;
 
@@ -327,7 +327,7 @@ export class Controls {
     const head = ["flow", "law", "rate", "fair"].map((text) => element("th", { scope: "col", text }));
     const rows = scenario.flow.map((flow, i) => {
       const { colour, dash } = look(i, dark);
-      const swatch = shape("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": true },
+      const swatch = shape("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
         shape("line", { x1: 0, x2: 22, y1: 4, y2: 4, stroke: colour, "stroke-dasharray": dash.join(" ") }));
       const button = element("button", { type: "button" }, swatch, worded(flow.name));
       button.addEventListener("click", () => this.lab.select("flow", i));
@@ -351,10 +351,8 @@ export class Controls {
       this.#fields = [...link, ...flow, ...parameters.fields, ...run];
       /** @param {Field[]} fields */
       const rowsOf = (fields) => fields.map(({ row }) => row);
-      $("entry").replaceChildren(...rowsOf(link));
-      $("flows").replaceChildren(this.#table(), ...rowsOf(flow));
-      $("gains").replaceChildren(...parameters.rows);
-      $("run").replaceChildren(...rowsOf(run));
+      const rows = { entry: rowsOf(link), flows: [this.#table(), ...rowsOf(flow)], gains: parameters.rows, run: rowsOf(run) };
+      for (const [id, elements] of Object.entries(rows)) $(id).replaceChildren(...elements);
       const again = focus && document.querySelector(`.controls [data-key="${CSS.escape(focus)}"]`);
       if (again instanceof HTMLElement) again.focus();
     }

@@ -31,15 +31,15 @@ export function $(id) {
 }
 
 /**
- * Creates an HTML element. The attribute `text` sets its text; `true` sets an attribute without a value.
+ * Sets the attributes and children of a new element. The attribute `text` sets its text; `true` sets an attribute
+ * without a value.
  *
- * @template {keyof HTMLElementTagNameMap} Name
- * @param {Name} name
+ * @template {Element} Made
+ * @param {Made} made
  * @param {Attributes} attributes
  * @param {(Node | string)[]} children
  */
-export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+function filled(made, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key === "text") made.textContent = String(value ?? "");
     else if (value === true) made.setAttribute(key, "");
@@ -47,6 +47,18 @@ export function element(name, attributes = {}, ...children) {
   }
   made.append(...children);
   return made;
+}
+
+/**
+ * Creates an HTML element.
+ *
+ * @template {keyof HTMLElementTagNameMap} Name
+ * @param {Name} name
+ * @param {Attributes} attributes
+ * @param {(Node | string)[]} children
+ */
+export function element(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
 }
 
 /**
@@ -58,10 +70,5 @@ export function element(name, attributes = {}, ...children) {
  * @param {(Node | string)[]} children
  */
 export function shape(name, attributes, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null) made.setAttribute(key, String(value));
-  }
-  made.append(...children);
-  return made;
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
 }

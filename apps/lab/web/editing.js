@@ -18,7 +18,7 @@ function newLink(from, to) {
 }
 
 export class Editing {
-  /** New link or flow, of which the nodes are being chosen. @type {{kind: "link" | "flow", first?: string} | null} */
+  /** Link or flow for which the user chooses nodes. @type {{kind: "link" | "flow", first?: string} | null} */
   #adding = null;
 
   /**

@@ -70,14 +70,25 @@ export class Engine {
   }
 
   /**
+   * Calls a function of the engine that returns JSON.
+   *
+   * @param {string} name
+   * @param {string} [text]
+   * @param {number[]} more
+   */
+  #json(name, text, ...more) {
+    this.#call(name, text, ...more);
+    return JSON.parse(this.#text());
+  }
+
+  /**
    * Parses a scenario in TOML.
    *
    * @param {string} toml
    * @returns {Scenario}
    */
   parse(toml) {
-    this.#call("parse", toml);
-    return JSON.parse(this.#text());
+    return this.#json("parse", toml);
   }
 
   /**
@@ -88,8 +99,7 @@ export class Engine {
    * @returns {Scenario}
    */
   traces(scenario, files) {
-    this.#call("traces", JSON.stringify({ scenario, files }));
-    return JSON.parse(this.#text());
+    return this.#json("traces", JSON.stringify({ scenario, files }));
   }
 
   /**
@@ -109,8 +119,7 @@ export class Engine {
    * @returns {Catalogue}
    */
   catalogue() {
-    this.#call("catalogue", "");
-    return JSON.parse(this.#text());
+    return this.#json("catalogue", "");
   }
 
   /**
@@ -121,8 +130,7 @@ export class Engine {
    * @returns {Resolved}
    */
   open(scenario, trace = false) {
-    this.#call("open", JSON.stringify(scenario), trace ? 1 : 0);
-    return JSON.parse(this.#text());
+    return this.#json("open", JSON.stringify(scenario), trace ? 1 : 0);
   }
 
   /**
@@ -162,8 +170,7 @@ export class Engine {
    * @returns {Summary}
    */
   summary() {
-    this.#call("summary");
-    return JSON.parse(this.#text());
+    return this.#json("summary");
   }
 
   /**

@@ -40,28 +40,33 @@ function scale(low, high) {
   };
 }
 
-let ids = 0;
+let fields = 0;
 
 /**
- * Creates the element for the error message of a control.
+ * Creates a field: the label, a control, a slider if there is one, and an error message.
  *
+ * @param {Label} label
  * @param {HTMLElement} control
+ * @param {() => void} update
+ * @param {HTMLElement[]} slider
+ * @returns {Field}
  */
-function errorOf(control) {
-  ids += 1;
-  const message = element("p", { class: "wrong", id: `wrong-${ids}`, role: "alert", hidden: true });
+function field({ label: text, key, help }, control, update, ...slider) {
+  fields += 1;
+  control.id = `field-${fields}`;
+  control.dataset.key = key;
+  const label = element("label", { for: control.id, text, title: help });
+  const message = element("p", { class: "wrong", id: `wrong-${fields}`, role: "alert", hidden: true });
+  const row = element("div", { class: "field" }, label, control, ...slider, message);
+  update();
   return {
-    message,
-    /** @param {string | null} text */
+    row, key, update,
     showError(text) {
       message.textContent = text ?? "";
       message.hidden = !text;
-      if (text) {
-        control.setAttribute("aria-invalid", "true");
-        control.setAttribute("aria-describedby", message.id);
-      } else {
-        control.removeAttribute("aria-invalid");
-        control.removeAttribute("aria-describedby");
+      for (const [name, value] of [["aria-invalid", "true"], ["aria-describedby", message.id]]) {
+        if (text) control.setAttribute(name, value);
+        else control.removeAttribute(name);
       }
     },
   };
@@ -71,89 +76,60 @@ function errorOf(control) {
  * Creates a field for a quantity, with a slider and a text.
  *
  * @param {Label & Range & Form & Text} of
- * @returns {Field}
  */
 export function quantity(of) {
-  ids += 1;
-  const id = `field-${ids}`;
-  const text = element("input", { id, type: "text", spellcheck: "false", autocomplete: "off", "data-key": of.key, placeholder: of.empty });
-  const { message, showError } = errorOf(text);
-  const label = element("label", { for: id, text: of.label, title: of.help });
-  const row = element("div", { class: "field" }, label, text);
-  const kind = of.kind ?? "number";
-  const write = of.write ?? ((value) => format(kind, value));
-  const read = of.read ?? ((typed) => parse(kind, typed));
-  /** Moves the slider to the value of the text. */
-  let moveSlider = () => {};
-  if (of.low !== undefined && of.high !== undefined) {
-    const range = scale(of.low, of.high);
-    const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${of.label}, slider` });
-    slider.addEventListener("input", () => {
-      const exact = range.value(Number(slider.value));
-      const value = of.whole ? Math.round(exact) : exact;
-      text.value = write(value);
-      slider.setAttribute("aria-valuetext", text.value);
-      of.set(text.value, true);
-    });
-    moveSlider = () => {
-      const value = read(text.value || (of.empty ?? ""));
-      if (Number.isFinite(value)) slider.value = String(range.at(value));
-      slider.setAttribute("aria-valuetext", text.value);
-    };
-    row.append(slider);
-  }
-  row.append(message);
+  const { kind = "number", write = (value) => format(kind, value), read = (text) => parse(kind, text) } = of;
+  const text = element("input", { type: "text", spellcheck: "false", autocomplete: "off", placeholder: of.empty });
   text.addEventListener("change", () => of.set(text.value.trim(), false));
   const update = () => {
     if (document.activeElement !== text) text.value = of.get() ?? "";
-    moveSlider();
   };
-  update();
-  return { row, key: of.key, showError, update };
+  if (of.low === undefined || of.high === undefined) return field(of, text, update);
+  const range = scale(of.low, of.high);
+  const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${of.label}, slider` });
+  slider.addEventListener("input", () => {
+    const exact = range.value(Number(slider.value));
+    text.value = write(of.whole ? Math.round(exact) : exact);
+    slider.setAttribute("aria-valuetext", text.value);
+    of.set(text.value, true);
+  });
+  return field(of, text, () => {
+    update();
+    const value = read(text.value || (of.empty ?? ""));
+    if (Number.isFinite(value)) slider.value = String(range.at(value));
+    slider.setAttribute("aria-valuetext", text.value);
+  }, slider);
 }
 
 /**
  * Creates a field with a choice of words.
  *
  * @param {Label & {options: () => string[][], get: () => string | undefined, set: (value: string) => void}} of
- * @returns {Field}
  */
 export function choice(of) {
-  ids += 1;
-  const id = `field-${ids}`;
-  const select = element("select", { id, "data-key": of.key });
-  const { message, showError } = errorOf(select);
-  const update = () => {
+  const select = element("select");
+  select.addEventListener("change", () => of.set(select.value));
+  let words = "";
+  return field(of, select, () => {
     const options = of.options();
-    const words = JSON.stringify(options);
-    if (select.dataset.words !== words) {
-      select.dataset.words = words;
-      select.replaceChildren(...options.map(([value, name]) => element("option", { value, text: name })));
+    if (words !== JSON.stringify(options)) {
+      words = JSON.stringify(options);
+      select.replaceChildren(...options.map(([value, text]) => element("option", { value, text })));
     }
     select.value = of.get() ?? "";
-  };
-  select.addEventListener("change", () => of.set(select.value));
-  const row = element("div", { class: "field" }, element("label", { for: id, text: of.label, title: of.help }), select, message);
-  update();
-  return { row, key: of.key, showError, update };
+  });
 }
 
 /**
  * Creates a check box.
  *
  * @param {Label & {get: () => boolean | undefined, set: (on: boolean) => void}} of
- * @returns {Field}
  */
 export function toggle(of) {
-  ids += 1;
-  const id = `field-${ids}`;
-  const box = element("input", { id, type: "checkbox", "data-key": of.key });
-  const { message, showError } = errorOf(box);
+  const box = element("input", { type: "checkbox" });
   box.addEventListener("change", () => of.set(box.checked));
-  const update = () => {
-    box.checked = Boolean(of.get());
-  };
-  update();
-  const row = element("div", { class: "field switch" }, box, element("label", { for: id, text: of.label, title: of.help }), message);
-  return { row, key: of.key, showError, update };
+  const made = field(of, box, () => { box.checked = Boolean(of.get()); });
+  made.row.classList.add("switch");
+  made.row.prepend(box);
+  return made;
 }

@@ -19,11 +19,8 @@ import { fetchResult, offered } from "./stored.js";
 
 export class Opening {
   /** @param {{lab: State, clock: Clock, controls: Controls, lessons: Lessons}} page */
-  constructor({ lab, clock, controls, lessons }) {
-    this.lab = lab;
-    this.clock = clock;
-    this.controls = controls;
-    this.lessons = lessons;
+  constructor(page) {
+    this.page = page;
   }
 
   /** @param {string} text */
@@ -40,9 +37,9 @@ export class Opening {
    * @param {Result | null} stored
    */
   #load(scenario, layout = null, stored = null) {
-    this.clock.reset(scenario);
+    this.page.clock.reset(scenario);
     this.notice("");
-    this.lab.load(scenario, layout, stored);
+    this.page.lab.load(scenario, layout, stored);
   }
 
   /**
@@ -63,19 +60,19 @@ export class Opening {
 
   /** @param {Lesson} lesson */
   openLesson(lesson) {
-    this.controls.forLesson([]);
-    $("compare").value = this.lab.compare = "";
-    this.lessons.open(lesson);
+    this.page.controls.forLesson([]);
+    $("compare").value = this.page.lab.compare = "";
+    this.page.lessons.open(lesson);
     this.#load(structuredClone(lesson.scenario));
-    this.clock.setSpeed(nearest(lesson.speed));
+    this.page.clock.setSpeed(nearest(lesson.speed));
     $("lessons-open").setAttribute("aria-expanded", "true");
     history.replaceState(null, "", `#lesson=${lesson.id}`);
     $("preset").value = "";
   }
 
   closeLesson() {
-    this.lessons.close();
-    this.controls.forLesson([]);
+    this.page.lessons.close();
+    this.page.controls.forLesson([]);
     $("lessons-open").setAttribute("aria-expanded", "false");
     history.replaceState(null, "", location.pathname);
   }
@@ -83,7 +80,7 @@ export class Opening {
   /** Opens a scenario with its traces, saved tables, or both. The tables are results of the scenario. */
   async openFiles() {
     $("files").open = false;
-    const { lab } = this;
+    const { lab } = this.page;
     try {
       const { scenario, stored } = await readFiles([...$("file").files ?? []], lab.scenario);
       if (scenario) {
@@ -98,7 +95,7 @@ export class Opening {
   }
 
   async share() {
-    const { lab: { scenario, layout, compare }, clock: { speed, time } } = this;
+    const { lab: { scenario, layout, compare }, clock: { speed, time } } = this.page;
     try {
       history.replaceState(null, "", await encode({ scenario, layout, compare, speed, time }));
     } catch (error) {
@@ -136,7 +133,7 @@ export class Opening {
 
   /** @param {Awaited<ReturnType<typeof decode>>} link */
   #openLink({ scenario, layout, compare, speed, time }) {
-    const { lab, clock } = this;
+    const { lab, clock } = this.page;
     $("compare").value = lab.compare = lab.catalogue.laws.some(({ name }) => name === compare) ? compare : "";
     this.#load(scenario, { ...arrange(scenario), ...layout });
     if (SPEEDS.includes(speed)) clock.setSpeed(speed);

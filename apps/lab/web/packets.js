@@ -10,7 +10,7 @@ import { parse } from "./units.js";
  * @import { Result, Scenario, StayTable } from "./types.js"
  */
 
-/** Limit on the stays of a period. */
+/** Limit on the stays of packets in a period. */
 const MAX_ROWS = 300_000;
 /** Number of periods that are kept. */
 const MAX_PERIODS = 3;

@@ -1,6 +1,7 @@
 /**
- * Requests to the workers of the page. One worker runs scenarios. Another worker computes the positions of packets, so
- * no request waits for the other worker. It starts at its first request, when the first worker has compiled the engine.
+ * Requests to the two workers of the page. The first worker runs scenarios. The second worker computes the positions
+ * of packets, so that runs and positions do not wait for each other. It starts at the first request for positions, when
+ * the first worker has compiled the engine.
  */
 
 /** @import { Catalogue, PlayRequest, Reply, Request, Result, RunRequest, Scenario, SmallRequest } from "./types.js" */

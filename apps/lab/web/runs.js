@@ -21,18 +21,13 @@ const MAX_VERSIONS_BEHIND = 50;
 
 export class Runs {
   /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, lessons: Lessons, theory: Theory}} page */
-  constructor({ lab, sides, clock, controls, lessons, theory }) {
-    this.lab = lab;
-    this.sides = sides;
-    this.clock = clock;
-    this.controls = controls;
-    this.lessons = lessons;
-    this.theory = theory;
+  constructor(page) {
+    this.page = page;
   }
 
   /** Runs the scenario, and a second law if one is chosen. A stored result is shown instead of the first run. */
   rerun() {
-    const { lab, sides } = this;
+    const { lab, sides } = this.page;
     const { stored, compare } = lab;
     $("stored").hidden = !stored;
     if (stored) this.#showStored(stored);
@@ -46,10 +41,10 @@ export class Runs {
    * @param {State["scenario"]} scenario
    */
   #run(side, scenario) {
-    const { version } = this.lab;
+    const { version } = this.page.lab;
     const started = performance.now();
     run(side.name, scenario, (result) => {
-      if (this.lab.version - version <= MAX_VERSIONS_BEHIND || result.done) this.#onResult(side, result, version, started);
+      if (this.page.lab.version - version <= MAX_VERSIONS_BEHIND || result.done) this.#onResult(side, result, version, started);
     });
   }
 
@@ -62,7 +57,7 @@ export class Runs {
    * @param {number} started start of the run, in ms of the page
    */
   #onResult(side, result, version, started) {
-    const { lab, sides, lessons, theory } = this;
+    const { lab, sides, lessons, theory } = this.page;
     if (version < side.version) return;
     const newest = version === lab.version;
     if (result.wrong) {
@@ -82,12 +77,12 @@ export class Runs {
       document.body.dataset.redrawMs = passed();
     }
     this.#showStatus();
-    side.replacePackets(result.scenario, () => { this.clock.stale = true; });
+    side.replacePackets(result.scenario, () => { this.page.clock.stale = true; });
   }
 
   /** @param {Result} result */
   #showStored(result) {
-    const { lab, sides: { a } } = this;
+    const { lab, sides: { a } } = this.page;
     a.version = lab.version;
     a.result = { ...result };
     a.removePackets();
@@ -95,7 +90,7 @@ export class Runs {
     this.#showErrors(a, []);
     this.#draw(a, a.result);
     this.#showStatus();
-    this.theory.ask(lab.scenario);
+    this.page.theory.ask(lab.scenario);
     document.body.dataset.redrawMs = "0";
   }
 
@@ -106,7 +101,7 @@ export class Runs {
    * @param {Result} result
    */
   #draw(side, result) {
-    const { lab, clock, sides: { a, b } } = this;
+    const { lab, clock, sides: { a, b } } = this.page;
     const other = side === a ? b : a;
     const { duration_s: duration, flows } = result.resolved;
     let own = panels(result, lab.dark);
@@ -125,14 +120,14 @@ export class Runs {
 
   /** Draws all plots in the colours of the page. */
   recolour() {
-    for (const side of Object.values(this.sides)) {
+    for (const side of Object.values(this.page.sides)) {
       side.plots.clear();
       if (side.result) this.#draw(side, side.result);
     }
   }
 
   #showStatus() {
-    const { result } = this.sides.a;
+    const { result } = this.page.sides.a;
     if (result?.done) $("status").textContent = statusOf(result);
   }
 
@@ -144,13 +139,13 @@ export class Runs {
    */
   #showErrors(side, lines) {
     const found = lines.map((line) => ({ line, where: place(line) }));
-    const fieldless = this.controls.showErrors(found);
+    const fieldless = this.page.controls.showErrors(found);
     $("mistakes").hidden = fieldless.length === 0;
     $("mistakes").replaceChildren(...fieldless.map(({ line, where: { list, index } }) => {
       const item = element("li", { text: side.name === "b" ? `Second law: ${line}` : line });
       if (list === "link" || list === "flow") {
         const button = element("button", { type: "button", text: "Show" });
-        button.addEventListener("click", () => this.lab.select(list, index));
+        button.addEventListener("click", () => this.page.lab.select(list, index));
         item.append(" ", button);
       }
       return item;

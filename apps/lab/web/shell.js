@@ -24,14 +24,8 @@ import { short } from "./units.js";
 export class Shell {
   /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, editing: Editing, lessons: Lessons,
    *   opening: Opening}} page */
-  constructor({ lab, sides, clock, controls, editing, lessons, opening }) {
-    this.lab = lab;
-    this.sides = sides;
-    this.clock = clock;
-    this.controls = controls;
-    this.editing = editing;
-    this.lessons = lessons;
-    this.opening = opening;
+  constructor(page) {
+    this.page = page;
   }
 
   /** Fills the choices, and opens the scenario of the page's address. */
@@ -39,34 +33,34 @@ export class Shell {
     this.#listen();
     fill("preset", [["", "own network"], ...PRESETS]);
     fill("speed", SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
-    this.lab.catalogue = await catalogue();
-    const laws = this.lab.catalogue.laws.map(named);
+    this.page.lab.catalogue = await catalogue();
+    const laws = this.page.lab.catalogue.laws.map(named);
     fill("law-all", [["", "different laws"], ...laws]);
     fill("compare", [["", "no second law"], ...laws]);
-    await this.opening.openAddress();
-    this.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
-    this.clock.start();
+    await this.page.opening.openAddress();
+    this.page.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
+    this.page.clock.start();
   }
 
   /** Shows the scenario in the drawing and in all fields. */
   redraw() {
-    const { lab, sides: { a, b }, editing } = this;
+    const { lab, sides: { a, b }, editing } = this.page;
     const { scenario, layout, selected, dark } = lab;
     const paths = scenario.flow.map((flow, i) => drawnPath(flow, i, a.result?.resolved));
     const view = { scenario, layout, selected, picked: editing.first, dark, paths };
     a.stage.show(view);
     if (lab.compare) b.stage.show(view);
     $("stage-b").hidden = $("side-b").hidden = !lab.compare;
-    this.controls.show();
+    this.page.controls.show();
     const laws = new Set(scenario.flow.map(lawOf));
     $("law-all").value = laws.size === 1 ? [...laws][0] : "";
     $("undo").disabled = !lab.undoable;
     $("remove").disabled = !editing.removable;
-    this.clock.stale = true;
+    this.page.clock.stale = true;
   }
 
   #listen() {
-    const { lab, sides, clock, editing, lessons, opening } = this;
+    const { lab, sides, clock, editing, lessons, opening } = this.page;
     /** @type {(id: string, call: () => void) => void} */
     const onClick = (id, call) => $(id).addEventListener("click", call);
     /** @type {(id: "preset" | "law-all" | "compare" | "speed", call: (value: string) => void) => void} */
@@ -110,15 +104,15 @@ export class Shell {
     const focused = /** @type {HTMLInputElement} */ (event.target);
     const typing = /^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(focused.tagName);
     if (key === "Escape") {
-      this.editing.stop();
+      this.page.editing.stop();
       $("files").open = false;
     } else if (key === " " && !typing) {
       event.preventDefault();
-      this.clock.toggle();
-    } else if ((key === "Delete" || key === "Backspace") && !typing) this.editing.remove();
+      this.page.clock.toggle();
+    } else if ((key === "Delete" || key === "Backspace") && !typing) this.page.editing.remove();
     else if (key === "z" && (event.ctrlKey || event.metaKey) && focused.tagName !== "TEXTAREA" && focused.type !== "text") {
       event.preventDefault();
-      this.lab.undoLast();
+      this.page.lab.undoLast();
     }
   }
 }

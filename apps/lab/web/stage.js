@@ -7,7 +7,7 @@ import { nodes } from "./scenario.js";
 /** @import { Act, Flow, Layout, Link, Scenario, Selected, Spot } from "./types.js" */
 
 /**
- * Line of one direction of a link: ends, direction (ux, uy), and the direction (nx, ny) to its left.
+ * Line of one direction of a link: its ends, the unit vector of the direction, and the unit vector to the left.
  *
  * @typedef {{x1: number, y1: number, x2: number, y2: number, ux: number, uy: number, nx: number, ny: number}} Line
  * @typedef {[number, string[]]} Column depth and nodes of a column
@@ -193,7 +193,7 @@ export class Stage {
   }
 
   /**
-   * Returns the line of one direction of a link, shifted to the left of the direction.
+   * Returns the line of one direction of a link. The line is shifted to the left.
    *
    * @param {string} from
    * @param {string} to
@@ -285,7 +285,7 @@ export class Stage {
     });
     const group = shape("g", {
       class: chosen ? "link chosen" : "link", tabindex: 0, role: "button", "data-key": `link ${i}`,
-      "aria-pressed": chosen, "aria-label": `Link from ${link.from} to ${link.to}, ${words}`,
+      "aria-pressed": String(chosen), "aria-label": `Link from ${link.from} to ${link.to}, ${words}`,
     }, ...wires, label, grip);
     this.#onPress(group, () => this.act.select("link", i));
     return group;
@@ -354,7 +354,7 @@ export class Stage {
     const wire = shape("line", { x1: x, y1: y, x2: hx, y2: hy, class: "access" });
     const group = shape("g", {
       class: chosen ? "host chosen" : "host", tabindex: sends ? 0 : null, role: sends ? "button" : null,
-      "data-key": sends ? `flow ${i}` : null, "aria-pressed": sends ? chosen : null,
+      "data-key": sends ? `flow ${i}` : null, "aria-pressed": sends ? String(chosen) : null,
       "aria-label": sends ? `Flow ${flow.name} from ${flow.from ?? ""} to ${flow.to ?? ""}` : null,
       "aria-hidden": sends ? null : "true",
     }, dot, text);
@@ -372,7 +372,7 @@ export class Stage {
     const { width, height } = this.#node;
     const group = shape("g", {
       class: picked ? "node chosen" : "node", transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
-      "data-key": `node ${name}`, "aria-pressed": picked, "aria-label": `Node ${name}; arrow keys move it`,
+      "data-key": `node ${name}`, "aria-pressed": String(picked), "aria-label": `Node ${name}; arrow keys move it`,
     }, shape("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 5 }), shape("text", { class: "name", y: 4 }, fit(name, 6)));
     this.#onPress(group, () => this.act.pick(name));
     this.#onDrag(group, name);
@@ -404,14 +404,9 @@ export class Stage {
         if (Math.hypot(dx, dy) < 4) return;
         this.act.move(name, clamp(from[0] + dx / (width - 2 * side)), clamp(from[1] + dy / (height - 88)));
       };
-      const up = () => {
-        window.removeEventListener("pointermove", move);
-        window.removeEventListener("pointerup", up);
-        window.removeEventListener("pointercancel", up);
-      };
-      window.addEventListener("pointermove", move);
-      window.addEventListener("pointerup", up);
-      window.addEventListener("pointercancel", up);
+      const drag = new AbortController();
+      window.addEventListener("pointermove", move, drag);
+      for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, () => drag.abort(), drag);
     });
   }
 

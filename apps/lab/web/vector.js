@@ -166,16 +166,13 @@ function cell(value) {
  */
 export function csv({ resolved, tables }, name) {
   const { rows = 0, ...columns } = tables[name] ?? {};
+  /** @type {{[column: string]: {name: string}[]}} */
+  const entries = { flow: resolved.flows, link: resolved.links, bottleneck: resolved.links };
+  const all = Object.entries(columns).map(([column, values]) => ({ values, named: entries[column] }));
   const lines = [Object.keys(columns).join(",")];
-  const all = Object.entries(columns);
   for (let row = 0; row < rows; row += 1) {
-    lines.push(all.map(([column, values]) => {
-      const value = values[row];
-      const index = Number(value);
-      if (column === "flow") return cell(resolved.flows[index].name);
-      if (column === "link") return cell(resolved.links[index].name);
-      return cell(column === "bottleneck" ? resolved.links[index]?.name ?? "" : value);
-    }).join(","));
+    const cells = all.map(({ values, named }) => cell(named ? named[Number(values[row])]?.name ?? "" : values[row]));
+    lines.push(cells.join(","));
   }
   return `${lines.join("\n")}\n`;
 }
