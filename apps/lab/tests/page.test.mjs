@@ -360,7 +360,7 @@ test("saved tables open as a stored result of their scenario", async () => {
   await redraws(page, () => page.click("#run-here"));
   assert.ok(await page.locator("#stored").isHidden());
   assert.equal(await words(page, "rates"), before);
-  for (const [text, said] of [["a,b\n1,2\n", "line 1: no column"], [flows.toString().replace("x2", "x9"), "open its scenario first"],
+  for (const [text, said] of [["a,b\n1,2\n", "line 1: no column"], [flows.toString().replace("x2", "x9"), "open the scenario of this table first"],
     [flows.toString().replace("0.1,x1", "zero,x1"), "is not a number"]]) {
     await give(["bad.csv", Buffer.from(text)]);
     await page.locator("#notice", { hasText: said }).waitFor();

@@ -111,7 +111,7 @@ test("a scenario opens with its trace; without it, the page names the missing fi
   assert.match(await words(page, "rates"), /download ends at/);
   assert.match(await page.locator("#stage-a .link .label").first().textContent(), /6 Mb\/s · 20 ms, changes/);
   await page.setInputFiles("#file", [files[0], files[1], { ...files[0], name: "other.toml" }]);
-  await page.locator("#notice", { hasText: "other.toml: one scenario is opened at a time" }).waitFor();
+  await page.locator("#notice", { hasText: "other.toml: the page opens one scenario at a time" }).waitFor();
   assert.deepEqual(page.troubles, []);
   await page.context().close();
 });
