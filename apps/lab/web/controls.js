@@ -7,10 +7,10 @@ import { lawOf, setLaw } from "./scenario.js";
 import { format, parse, short } from "./units.js";
 
 /**
- * @import { Field, Form, Range } from "./fields.js"
+ * @import { Field, Form, Label, Range } from "./fields.js"
  * @import { place } from "./scenario.js"
  * @import { State } from "./state.js"
- * @import { Algorithm, Entry, Kind, Parameter } from "./types.js"
+ * @import { Algorithm, Entry, Flow, Parameter } from "./types.js"
  */
 
 /** @typedef {{line: string, where: ReturnType<typeof place>}} Mistake error line and its place in the scenario */
@@ -20,9 +20,9 @@ import { format, parse, short } from "./units.js";
  *
  * @typedef {Range & {list: "link" | "flow" | "both" | "all" | "law", key: string, index?: number, law?: string}} Drag
  */
-/** @typedef {{[key: string]: Range & Form & {label: string, kind: Kind}}} Specs */
+/** @typedef {Range & Form & {label: string, help?: string}} Spec */
 
-/** Quantities of a link. @type {Specs} */
+/** Quantities of a link. @type {{[key: string]: Spec}} */
 const LINK = {
   capacity: { label: "capacity", kind: "rate", low: 1e5, high: 1e8 },
   delay: { label: "delay, one way", kind: "time", low: 1e-4, high: 1 },
@@ -30,10 +30,16 @@ const LINK = {
   loss: { label: "loss on the wire", kind: "number", low: 0, high: 0.2 },
 };
 
-/** Quantities of a flow. @type {Specs} */
+/** Quantities of a flow. @type {{[key: string]: Spec}} */
 const FLOW = {
-  count: { label: "number of flows", kind: "number", low: 1, high: 100, empty: "1" },
-  rtt: { label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links" },
+  count: {
+    label: "number of flows", kind: "number", low: 1, high: 100, empty: "1", whole: true,
+    write: String, read: (text) => Number(text || 1),
+  },
+  rtt: {
+    label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links",
+    help: "Base round-trip time; the hosts add the difference to the delays of the links",
+  },
   start: { label: "starts at", kind: "time", empty: "0 s" },
   stop: { label: "stops at", kind: "time", empty: "never" },
   packet: { label: "packet", kind: "size", low: 100, high: 9000, empty: "1 kB" },
@@ -101,35 +107,26 @@ export class Controls {
   }
 
   /**
-   * Sets a key of an entry, or deletes it for an empty text.
+   * Creates a field for a key of entries. The field looks up the entries at each use, because edits replace them.
    *
-   * @param {Entry | State["scenario"]} entry
+   * @param {string} id
    * @param {string} key
-   * @param {string} text
-   * @param {Kind | undefined} kind
+   * @param {Spec} spec
+   * @param {() => (Entry | State["scenario"])[]} entries
    */
-  #put(entry, key, text, kind) {
-    const table = /** @type {Entry} */ (entry);
-    if (text === "") delete table[key];
-    else table[key] = kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
-  }
-
-  /**
-   * Creates a field for a key of a link or flow. The field looks up the entry at each use, because edits replace it.
-   *
-   * @param {"link" | "flow"} list
-   * @param {number} index
-   * @param {string} key
-   * @param {Specs[string]} spec
-   * @param {Form & {help?: string}} more
-   */
-  #entryField(list, index, key, spec, more = {}) {
-    /** @returns {Entry} */
-    const entry = () => this.lab.scenario[list][index] ?? {};
+  #entryField(id, key, spec, entries) {
+    const tables = () => /** @type {Entry[]} */ (entries().filter(Boolean));
+    /** @param {string} text */
+    const put = (text) => {
+      const value = spec.kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
+      for (const table of tables()) {
+        if (text === "") delete table[key];
+        else table[key] = value;
+      }
+    };
     return quantity({
-      ...spec, ...more, key: `${list}.${index}.${key}`,
-      get: () => worded(entry()[key]),
-      set: (text, dragging) => this.lab.change(() => this.#put(entry(), key, text, spec.kind), dragging, `${list}.${index}.${key}`),
+      ...spec, key: id, get: () => worded(tables()[0]?.[key]),
+      set: (text, dragging) => this.lab.change(() => put(text), dragging, id),
     });
   }
 
@@ -146,10 +143,12 @@ export class Controls {
   #linkField(index, key, range = {}) {
     const spec = { ...LINK[key], ...range };
     const link = () => this.#linkAt(index);
+    /** @param {Spec} of */
+    const field = (of) => this.#entryField(`link.${index}.${key}`, key, of, () => [this.lab.scenario.link[index]]);
     if (key === "buffer") {
       const inBytes = () => Number.isFinite(parse("size", worded(link().buffer)));
-      return this.#entryField("link", index, key, spec, {
-        whole: true,
+      return field({
+        ...spec, whole: true,
         help: "For example “100 packets”, “64 kB”, “1 BDP” or “unlimited”",
         write: (value) => (inBytes() ? format("size", value * 1000) : format("packets", value)),
         read: (text) => (Number.isFinite(parse("size", text)) ? parse("size", text) / 1000 : parse("packets", text)),
@@ -171,54 +170,32 @@ export class Controls {
         read: (text) => parseFloat(text) / 100,
       });
     }
-    return this.#entryField("link", index, key, spec);
+    return field(spec);
   }
 
   /**
-   * @param {number} index
+   * @param {string} id
    * @param {string} key
+   * @param {() => Flow[]} flows
    * @param {Range} range
    */
-  #flowField(index, key, range = {}) {
-    const spec = { ...FLOW[key], ...range };
-    return this.#entryField("flow", index, key, spec, key === "count"
-      ? { whole: true, write: (value) => String(value), read: (text) => Number(text || 1) }
-      : { help: key === "rtt" ? "Base round-trip time; the hosts add the difference to the delays of the links" : undefined });
+  #flowField(id, key, flows, range = {}) {
+    return this.#entryField(`${id}.${key}`, key, { ...FLOW[key], ...range }, flows);
   }
 
   /**
-   * Creates a field that sets a key in all flows.
+   * Creates the choice of a law for flows. The choice is empty if the flows have different laws.
    *
-   * @param {string} key
-   * @param {Range} range
+   * @param {Label} label
+   * @param {() => Flow[]} flows
+   * @param {string[][]} different choice for different laws
    */
-  #allFlowsField(key, range = {}) {
-    const spec = { ...FLOW[key], ...range };
-    return quantity({
-      ...spec, key: `all.${key}`,
-      get: () => worded(this.lab.scenario.flow[0]?.[key]),
-      set: (text, dragging) => this.lab.change(() => {
-        for (const flow of this.lab.scenario.flow) this.#put(flow, key, text, spec.kind);
-      }, dragging, `all.${key}`),
-    });
-  }
-
-  /** @param {number} index */
-  #lawField(index) {
-    const flow = () => this.lab.scenario.flow[index] ?? {};
+  #lawField(label, flows, different = []) {
+    const laws = () => new Set(flows().map(lawOf));
     return choice({
-      label: "law", key: `flow.${index}.law`, options: () => this.lab.catalogue.laws.map(named),
-      get: () => lawOf(flow()), set: (law) => this.lab.change(() => setLaw(flow(), law)),
-    });
-  }
-
-  /** Creates the choice of a law for all flows. The choice is empty if flows have different laws. */
-  #allLawsField() {
-    const laws = () => [...new Set(this.lab.scenario.flow.map(lawOf))];
-    return choice({
-      label: "law of all", key: "all.law", options: () => [["", "different laws"], ...this.lab.catalogue.laws.map(named)],
-      get: () => (laws().length === 1 ? laws()[0] : ""),
-      set: (law) => { if (law) this.lab.change(() => this.lab.scenario.flow.forEach((flow) => setLaw(flow, law))); },
+      ...label, options: () => [...different, ...this.lab.catalogue.laws.map(named)],
+      get: () => (laws().size === 1 ? [...laws()][0] : ""),
+      set: (law) => { if (law) this.lab.change(() => flows().forEach((flow) => setLaw(flow, law))); },
     });
   }
 
@@ -288,15 +265,14 @@ export class Controls {
       label: "name", key: `flow.${index}.name`, kind: "number", get: () => worded(flow().name),
       set: (text) => this.lab.change(() => { flow().name = text; }),
     });
-    return [name, this.#lawField(index), ...Object.keys(FLOW).map((key) => this.#flowField(index, key))];
+    const flows = () => this.lab.scenario.flow.slice(index, index + 1);
+    const law = this.#lawField({ label: "law", key: `flow.${index}.law` }, flows);
+    return [name, law, ...Object.keys(FLOW).map((key) => this.#flowField(`flow.${index}`, key, flows))];
   }
 
   #run() {
-    /** @type {(key: "name" | "duration" | "sample" | "seed", spec: Range & Form) => Field} */
-    const top = (key, spec) => quantity({
-      label: key, key: `top.0.${key}`, ...spec, get: () => worded(this.lab.scenario[key]),
-      set: (text, dragging) => this.lab.change(() => this.#put(this.lab.scenario, key, text, spec.kind), dragging, `top.${key}`),
-    });
+    /** @type {(label: string, spec: Range & Form) => Field} */
+    const top = (label, spec) => this.#entryField(`top.0.${label}`, label, { label, ...spec }, () => [this.lab.scenario]);
     return [
       top("name", {}),
       top("duration", { kind: "time", low: 1, high: 300 }),
@@ -371,9 +347,10 @@ export class Controls {
   forLesson(drag) {
     this.#lessonFields = drag.flatMap(({ list, index = 0, key, law: name, ...range }) => {
       if (list === "link") return [this.#linkField(index, key, range)];
-      if (list === "flow") return [this.#flowField(index, key, range)];
-      if (list === "both") return [this.#allFlowsField(key, range)];
-      if (list === "all") return [this.#allLawsField()];
+      const all = () => this.lab.scenario.flow;
+      if (list === "flow") return [this.#flowField(`flow.${index}`, key, () => all().slice(index, index + 1), range)];
+      if (list === "both") return [this.#flowField("all", key, all, range)];
+      if (list === "all") return [this.#lawField({ label: "law of all", key: "all.law" }, all, [["", "different laws"]])];
       const laws = this.lab.catalogue.laws.filter((law) => law.name === name);
       return laws.flatMap((law) => law.params.filter((parameter) => parameter.name === key)
         .map((parameter) => this.#parameterField(law, parameter, range)));
