@@ -18,7 +18,7 @@ export function statusOf(result) {
 /** @param {Result} result */
 function countersOf({ resolved, summary, hops = 0, ms = 0, cut, now }) {
   return [
-    cut && `Cut at ${format("time", now)}: a page simulates 30 million events; shorten the run or slow the links`,
+    cut && `Stopped at ${format("time", now)}: a page simulates at most 30 million events; shorten the run or lower the capacities`,
     `${hops.toLocaleString("en")} packet-hops in ${Math.round(ms)} ms`,
     summary && dropsOf(summary),
     summary && ended(resolved, summary),
