@@ -1,9 +1,11 @@
 // Flows of ABC through a queue, in virtual time: `abc QUEUE TRACE UNTIL_MS FROM_MS ROUND_TRIP_MS START_MS...`.
 //
-// QUEUE is a shared library that exports the functions of `abc.h`. Prints the number of packets of each flow that left
-// after FROM_MS. Then prints a histogram of the queueing delay over the whole run, one line each: flow, delay in ms,
-// packets. The link sends a packet at each opportunity of the trace, as Mahimahi does. The sender follows section 3.1
-// of ABC's paper. It has neither a timer nor the second window, because no packet is lost.
+// QUEUE is a shared library that exports the functions of `abc.h`. The program first prints, for each flow, the number
+// of packets that left after FROM_MS. Then it prints a histogram of the queueing delay over the whole run. Each line
+// contains a flow, a delay in ms, and a number of packets.
+//
+// The link sends a packet at each opportunity of the trace, as Mahimahi does. The sender follows section 3.1 of ABC's
+// paper. It has no timer and no second window, because no packet is lost.
 
 #include <algorithm>
 #include <cstdint>

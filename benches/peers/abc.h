@@ -1,7 +1,7 @@
 /* Exports of a peer of `python -m experiments.peers abc`: the queue of an ABC router, in one shared library.
  *
- * The library has no clock: time is an argument, in ms. It copies packets, so the caller keeps its own. The queue lives
- * until the process ends. */
+ * The library has no clock: time is an argument, in ms. The library copies packets, so the caller may reuse its packet.
+ * The queue lives until the process ends. */
 #pragma once
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* A packet. `ecn` is the field of the IP header: 1 ECT(1), accelerate; 3 CE, brake. */
+/* A packet. `ecn` is the field of the IP header: 1 is ECT(1), accelerate; 3 is CE, brake. */
 struct Packet {
     uint64_t came; /* time of arrival at the queue, ms */
     uint32_t flow;
@@ -21,8 +21,8 @@ struct Packet {
 void *queue_new(void);
 /* Enqueues a packet, at time `came`. */
 void queue_put(void *queue, const struct Packet *packet);
-/* Dequeues the next packet at a transmission opportunity of the link, possibly marked CE. Returns 0 if the queue is
- * empty; the opportunity is then lost. */
+/* Dequeues the next packet at a transmission opportunity of the link. The packet may be marked CE. Returns 0 if the
+ * queue is empty. The opportunity is lost then. */
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
 
 #ifdef __cplusplus

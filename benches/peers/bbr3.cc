@@ -1,14 +1,17 @@
 // Flows of BBRv3 over one bottleneck, in virtual time:
 // `bbr3 LAW RATE_BPS ROUND_TRIP_US BUFFER_BYTES LOSS PACKET_BYTES UNTIL_US FROM_US SEED START_US...`.
 //
-// LAW is a shared library that exports the functions of `bbr3.h`. This file implements the rest of the sender. Pacing
-// follows Linux's tcp_update_skb_after_send. Each packet is acknowledged. A packet is declared lost at the third ACK of
-// later packets and is not retransmitted. The timeout is at least 200 ms. A handshake measures the round-trip time,
-// including the queueing delay.
+// LAW is a shared library that exports the functions of `bbr3.h`. This file implements all other parts of the sender.
+// Pacing follows Linux's tcp_update_skb_after_send. Each packet is acknowledged. A packet is declared lost at the third
+// ACK of later packets, and is not retransmitted. The timeout is at least 200 ms. A handshake measures the round-trip
+// time, including the queueing delay.
 //
-// The bottleneck drops packets that exceed the buffer, which also holds the packet in service. Its wire loses packets
-// with probability LOSS. Prints the number of packets that arrived and were dropped after FROM. Then prints, per flow,
-// the bytes delivered after FROM, and the backlog in bytes, including the packet in service, each 10 ms after FROM.
+// The bottleneck drops packets that exceed the buffer. The packet in service occupies the buffer, too. The wire of the
+// bottleneck loses packets with probability LOSS.
+//
+// The first line of the output has two numbers: packets that arrived, and packets that were dropped, after FROM. Then
+// follow the bytes delivered after FROM, a line per flow. Then follows the backlog in bytes at each 10 ms after FROM,
+// including the packet in service.
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +141,7 @@ static void send_packet(Flow &flow) {
     cross(flow, number);
 }
 
-// Records for the rest of the round trip whether the window was full, as Linux's tcp_cwnd_validate does.
+// Records for this round trip whether the window was full, as Linux's tcp_cwnd_validate does.
 static void validate(Flow &flow, bool limited) {
     Sender &sender = flow.sender;
     const bool more = !sender.limited && sender.flight > flow.most_out;

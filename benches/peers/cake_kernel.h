@@ -1,7 +1,8 @@
-// Kernel functions that net/sched/sch_cake.c of Linux uses, reduced to the needs of a process without sockets.
+// Replacements for the kernel functions that net/sched/sch_cake.c of Linux uses. They do only what a process without
+// sockets needs.
 //
 // The driver sets the time and the random seed. A packet consists of its headers. Netlink, filters, NAT, GSO and the
-// ACK filter are stubs: they are never called, or report an empty result.
+// ACK filter are stubs. The discipline never calls these stubs, or they return an empty result.
 
 #ifndef LEVELFLOW_CAKE_KERNEL_H
 #define LEVELFLOW_CAKE_KERNEL_H
@@ -133,7 +134,7 @@ struct sk_buff {
     u32 len, truesize, priority, mark, hash;
     bool l4_hash;
     char cb[48];
-    // Fields of the driver.
+    // Fields that the driver uses.
     u32 flow, source, destination;
     u64 number;
     ktime_t sent;
@@ -337,7 +338,7 @@ static int qdisc_drop(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **t
     return NET_XMIT_DROP;
 }
 
-// Netlink: the driver passes a table of options and reads no attributes back.
+// Netlink. The driver passes a table of options, and reads no attributes.
 static int nla_parse_nested_deprecated(struct nlattr **found, int last, struct nlattr *options,
                                        const struct nla_policy *policy, struct netlink_ext_ack *extack)
 {

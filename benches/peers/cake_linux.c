@@ -1,13 +1,14 @@
 // Flows through the CAKE of Linux in virtual time: `cake RATE_BPS FLOW_MODE UNTIL_S FROM_S SEED FLOW...`.
 //
 // The discipline is net/sched/sch_cake.c, compiled in, with besteffort, raw, and no ACK filter. Behind its shaper is a
-// link of 1 Gb/s. A packet that has left it is acknowledged a round trip later. A flow is written
-// LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND. The laws are newreno, cubic and cbr; only
+// link of 1 Gb/s. A packet is acknowledged one round trip after it has left this link. A FLOW has the form
+// LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND. The laws are newreno, cubic and cbr. Only
 // cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of later
 // packets, and do not retransmit it.
 //
-// Prints per flow the packets that left, were dropped and were marked after FROM_S. Then prints a line for each flow
-// and each 10 ms with ACKs: the flow, and the mean delay of the ACKs beyond the round trip, ns.
+// The program prints, for each flow, the packets that left, were dropped and were marked after FROM_S. Then it prints a
+// line for each flow in each 10 ms with ACKs. The line has the flow and the mean delay of the ACKs in ns, without the
+// round trip.
 
 #include <math.h>
 

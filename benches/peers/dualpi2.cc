@@ -1,10 +1,12 @@
 // Flows of Prague and of CUBIC over one DualPI2, in virtual time:
 // `dualpi2 QUEUE PRAGUE SEED UNTIL_MS FROM_MS SAMPLE_MS MBPS ROUND_TRIP_MS FLOWS_OF_PRAGUE FLOWS_OF_CUBIC`.
 //
-// QUEUE and PRAGUE are shared libraries that export the functions of `dualpi2.h`. Prints the packets that left, were
-// marked and were dropped after FROM_MS, for Prague, then for CUBIC. Then prints a line for each sample and flow: bytes
-// delivered, ACKs, and the sum of their round-trip times in us. CUBIC follows RFC 9438, with the recovery of RFC 6675.
-// Lost packets are not retransmitted; a new packet is sent in their place. Prague sends as udp_prague's sender does.
+// QUEUE and PRAGUE are shared libraries that export the functions of `dualpi2.h`. The program prints the packets that
+// left, were marked and were dropped after FROM_MS: first for Prague, then for CUBIC. Then it prints a line for each
+// sample and flow: bytes delivered, ACKs, and the sum of their round-trip times in us.
+//
+// CUBIC follows RFC 9438, with the recovery of RFC 6675. Lost packets are not retransmitted. New packets are sent
+// instead. Prague sends like the sender of udp_prague.
 
 #include <algorithm>
 #include <cmath>
@@ -76,7 +78,7 @@ struct Counts {
     long left = 0, marked = 0, dropped = 0;
 };
 
-// Times of a run, ns, and counters that start at `from`.
+// Times of a run, ns, and counters. The counters start at `from`.
 struct Run {
     uint64_t until, from, sample, round_trip;
     Counts prague, cubic;
@@ -89,7 +91,7 @@ struct Flow {
     explicit Flow(Run &of) : samples((of.until - of.from) / of.sample), run(of) {}
     virtual ~Flow() = default;
     virtual void start() = 0;
-    // Called when the packet reaches the receiver. The ACK reaches the sender half a round trip later.
+    // Handles a packet that reaches the receiver. The ACK reaches the sender half a round trip later.
     virtual void arrive(const Packet &packet) = 0;
 
     Sample &sample() {
@@ -144,7 +146,7 @@ struct Line {
     }
 };
 
-// Sender loop of udp_prague around its congestion control.
+// Sender loop of udp_prague, with its congestion control from the library.
 struct Prague : Flow {
     Line &line;
     uint32_t name;
@@ -202,13 +204,13 @@ struct Prague : Flow {
     }
 };
 
-// CUBIC: RFC 9438, in packets and seconds.
+// CUBIC of RFC 9438, in packets and seconds.
 struct Cubic : Flow {
     static constexpr double C = 0.4, BETA = 0.7, ALPHA = 3 * (1 - BETA) / (1 + BETA), FASTEST = 1.5;
     static constexpr int REORDERING = 3;
     struct Sent {
         uint64_t number, at;
-        int later = 0;  // packets sent later that have been acknowledged
+        int later = 0;  // number of acknowledged packets that were sent later
     };
     Line &line;
     uint32_t name;
@@ -251,7 +253,7 @@ struct Cubic : Flow {
     }
     void acknowledge(uint64_t number) {
         const auto which = std::find_if(flight.begin(), flight.end(), [&](auto &sent) { return sent.number == number; });
-        if (which == flight.end()) return;  // an ACK after a timeout
+        if (which == flight.end()) return;  // this ACK arrived after a timeout
         heard(which->at);
         const double round_trip = (now - which->at) * 1e-9;
         deviation = smooth ? deviation + (std::abs(smooth - round_trip) - deviation) / 4 : round_trip / 2;

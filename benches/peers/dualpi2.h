@@ -1,6 +1,8 @@
-/* Exports of peers of `python -m experiments.peers dualpi2`: DualPI2 in one shared library, a Prague sender in another.
+/* Exports of peers of `python -m experiments.peers dualpi2`: one shared library has DualPI2, another has a sender of
+ * Prague.
  *
- * The libraries have no clock: time is an argument, in ns for the queue, in us from 1 on for the sender. */
+ * The libraries have no clock: time is an argument. It is in ns for the queue. For the sender, it is in us and at least
+ * 1. */
 #pragma once
 #include <stdint.h>
 
@@ -8,7 +10,7 @@
 extern "C" {
 #endif
 
-/* A packet. `ecn` is the field of the IP header: 0 not capable, 1 ECT(1), 2 ECT(0), 3 CE. */
+/* A packet. `ecn` is the field of the IP header: 0 is not capable, 1 is ECT(1), 2 is ECT(0), 3 is CE. */
 struct Packet {
     uint64_t number;
     uint32_t flow;
@@ -20,11 +22,11 @@ struct Packet {
 void *queue_new(uint64_t now, uint64_t seed);
 /* Enqueues a packet. */
 void queue_put(void *queue, uint64_t now, const struct Packet *packet);
-/* Dequeues the next packet, possibly marked CE. Returns 0 if the queue is empty. */
+/* Dequeues the next packet. The packet may be marked CE. Returns 0 if the queue is empty. */
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
-/* Returns one packet dropped since the last call; 0 if none. */
+/* Returns a packet that was dropped since the last call. Returns 0 if no packet was dropped. */
 int queue_dropped(void *queue, struct Packet *packet);
-/* Time of the next update of p', and the update. */
+/* `queue_due` returns the time of the next update of p'. `queue_update` performs the update. */
 uint64_t queue_due(void *queue);
 void queue_update(void *queue, uint64_t now);
 
@@ -43,7 +45,7 @@ struct Pace {
 /* Creates a sender and its receiver, with packets of at most `bytes`. */
 void *prague_new(int32_t now, uint32_t bytes);
 void prague_pace(void *prague, int32_t now, struct Pace *pace);
-/* Fields of a packet to send: timestamp, and echo of the receiver's timestamp. */
+/* Returns two fields of a packet to send: its timestamp, and the echo of the receiver's timestamp. */
 void prague_stamp(void *prague, int32_t now, int32_t *stamp, int32_t *echo);
 /* Called when packet `number`, counted from 1, reaches the receiver. */
 void prague_receive(void *prague, int32_t now, int32_t stamp, int32_t echo, int32_t number, int ecn, struct Report *);

@@ -1,7 +1,8 @@
-# The dumbbell of `make bench` in ns-2, for comparison:  ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
-# s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i; 1000-byte packets, every one acknowledged.
-# Prints the packet-hops (data over three links, acknowledgements over three), the packets that left the bottleneck,
-# the packets dropped there, and its mean queue in bytes.
+# The dumbbell of `make bench` in ns-2, for comparison:
+#   ns dumbbell.tcl MBPS FLOWS SECONDS sack|xcp ?SSTHRESH?
+# s_i --(10 C, 5 ms)-- R0 --(C, 15 ms, one BDP)-- R1 --(10 C, 5 ms)-- d_i
+# Packets have 1000 bytes, and each is acknowledged. Prints four numbers: the packet-hops (three links for data, three
+# for ACKs), the packets that left the bottleneck, the packets dropped there, and its mean queue in bytes.
 lassign $argv mbps flows seconds agent ssthresh
 set xcp [expr {$agent eq "xcp"}]
 remove-all-packet-headers

@@ -1,11 +1,11 @@
-// Lookup of the functions of a shared library.
+// Search for functions in a shared library.
 #pragma once
 #include <dlfcn.h>
 
 #include <cstdio>
 #include <cstdlib>
 
-// Looks up a function of a library, or ends the process. `library` is null if `dlopen` failed.
+// Finds a function of a library, or ends the process. `library` is null if `dlopen` failed.
 template <class Function> void find(void *library, const char *name, Function &function) {
     function = reinterpret_cast<Function>(library ? dlsym(library, name) : nullptr);
     if (!function) {

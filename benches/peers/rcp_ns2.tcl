@@ -1,8 +1,8 @@
 # Flows that arrive at given times over one link, under the authors' RCP in ns-2, for `python -m experiments.peers rcp`:
 #   ns rcp_ns2.tcl ARRIVALS MBPS RTPD SECONDS ALPHA BETA COMPLETIONS STATUS
-# ARRIVALS has a line per flow: start in seconds, packets of 1000 bytes. Writes a flow's number and completion time to
-# COMPLETIONS when its last packet has arrived. Writes a line per control interval to STATUS, in the format of the
-# authors' router.
+# ARRIVALS has a line per flow: the start in seconds, and the number of packets of 1000 bytes. When the last packet of a
+# flow has arrived, the script writes the flow's number and completion time to COMPLETIONS. It also writes a line per
+# control interval to STATUS, in the format of the authors' router.
 lassign $argv arrivals mbps rtpd seconds alpha beta completions status
 remove-all-packet-headers
 foreach header {IP Flags RCP} { add-packet-header $header }
@@ -28,7 +28,7 @@ Agent/RCP instproc fin-received {} {
     global sim done
     puts $done "[$self set fid_] [$sim now]"
 }
-# A completed sender returns its pair of agents to the pool; receivers are not in `partner`.
+# A completed sender returns its pair of agents to the pool. Receivers are not in `partner`.
 Agent/RCP instproc done {} {
     global partner idle
     if {![info exists partner($self)]} return

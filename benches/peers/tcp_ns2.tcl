@@ -1,7 +1,8 @@
 # The dumbbell of `python -m experiments.peers reno` in ns-2:
 #   ns tcp_ns2.tcl AGENT SINK MBPS DELAY ACCESS_DELAY BUFFER SSTHRESH PACKET FROM TO SAMPLE START ...
 # Prints the mean sum of the windows and the mean queue in packets, over samples between FROM and TO. Then prints
-# counters for that time: packets that arrived at the bottleneck, packets dropped there, packets acknowledged by flow.
+# counters for this time: packets that arrived at the bottleneck, packets dropped there, and acknowledged packets of
+# each flow.
 lassign $argv agent sink mbps delay access buffer ssthresh packet from to sample
 set starts [lrange $argv 11 end]
 remove-all-packet-headers

@@ -1,6 +1,7 @@
 # Topology T1 under XCP in ns-2, for `python -m experiments.peers xcp`:
 #   ns xcp_ns2.tcl SEED SECONDS ACCESS_LAW DELAY1 DELAY2
-# ACCESS_LAW is DropTail or XCP. Prints, at each full second, packets acknowledged by flow and queued packets at R1.
+# ACCESS_LAW is DropTail or XCP. At each full second, the script prints the acknowledged packets of each flow and the
+# queued packets at R1.
 lassign $argv seed seconds law delay1 delay2
 ns-random $seed
 remove-all-packet-headers

@@ -1,4 +1,4 @@
-//! Overhead of buffer sizing at a device, compared with the same queue at a fixed limit.
+//! Overhead of buffer sizing at a device. The reference is the same queue with a fixed limit.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -18,13 +18,13 @@ use levelflow_host::pid_file::PidFile;
 use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
 
-/// Two queues: one without backlog, and one that always has a backlog because the arrival rate exceeds its rate.
+/// Two queues. The first has no backlog. The second always has a backlog, because the arrival rate exceeds its rate.
 const QUEUES: [(&str, &str); 2] = [
     ("buffer, pfifo", "handle 1: pfifo limit 1000"),
     ("buffer, tbf", "handle 2: tbf rate 1gbit burst 100kb limit 1000000"),
 ];
 const RATE: f64 = 1e9;
-/// Interval between decisions, the shortest that `levelflow-net abs` accepts.
+/// Interval between decisions. It is the shortest interval that `levelflow-net abs` accepts.
 const EVERY: Duration = Duration::from_ms(100);
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
@@ -46,7 +46,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 ///
 /// A packet crosses the whole path within the sender's system call.
 fn cost(path: &Path, sized: bool, span: Span) -> Result<Sample, Error> {
-    path.sender.run(move || send(span / 10))??; // fills caches and resolves neighbours
+    path.sender.run(move || send(span / 10))??; // fills caches and resolves the addresses of neighbours
     let algorithm = if sized { Some(size(path, span)?) } else { None };
     let before = path.router.run(sent)??;
     let began = Instant::now();
@@ -89,7 +89,7 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
     Ok((thread_ns() - start, packets))
 }
 
-/// Sizes the queue for the given time, in a thread. Returns the thread, whose result is its CPU time, ns.
+/// Sizes the queue in a thread, for the given time. Returns the thread. Its result is its CPU time, ns.
 ///
 /// The utilisation always exceeds the target, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {

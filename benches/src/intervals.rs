@@ -1,4 +1,4 @@
-//! CPU time to end a control interval, by law.
+//! CPU time to end a control interval, for each law.
 
 use std::time::Instant;
 
@@ -12,7 +12,8 @@ use levelflow_router::{Backlog, Port};
 
 /// Packets that arrive in each interval.
 const PACKETS: usize = 10;
-/// Number of ports whose intervals end together. A clock reading takes longer than ending one interval.
+/// Number of ports whose intervals end between two clock readings. A clock reading takes longer than ending one
+/// interval.
 const PORTS: usize = 1024;
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {

@@ -16,11 +16,11 @@ use levelflow_router::device::Attached;
 use levelflow_router::kernel::Program;
 use levelflow_testbed::Namespace;
 
-/// Number of packets in a super-packet, which holds at most 64 KB.
+/// Number of packets in a super-packet. A super-packet has at most 64 KB.
 const TOGETHER: usize = 60;
 pub(super) const SINK: &str = "10.78.2.2:7700";
 
-/// Path of a sending host, a router, and a receiving host that never reads its socket.
+/// Path of a sending host, a router and a receiving host. The receiving host never reads its socket.
 ///
 /// A packet crosses the whole path within the system call that sends it.
 pub(super) struct Path {
@@ -63,7 +63,7 @@ impl Path {
     }
 
     fn packets(&self, effort: Effort, together: bool) -> Result<Vec<Row>, Error> {
-        // A packet outside a super-packet takes much longer, so fewer are sent.
+        // A single packet takes much longer than a packet in a super-packet, so fewer single packets are sent.
         let count = if together { effort.packets } else { effort.packets / 3 };
         let case = |name: &str, law: Option<&'static str>, known: bool| -> Case<'_> {
             let measure = move || self.cost(law, known, count, together);
@@ -78,8 +78,8 @@ impl Path {
         in_turn(part, "packet", effort, cases)
     }
 
-    /// Measures the end of an interval: reading the counters of the program and the queue of the device, running the
-    /// law, and updating the program.
+    /// Measures the end of an interval. It consists of reading the program's counters and the device's queue, running
+    /// the law, and updating the program.
     fn intervals(&self, effort: Effort) -> Result<Vec<Row>, Error> {
         let case = |law: &'static str| -> Case<'_> {
             let measure = move || self.router.run(move || intervals(law, effort.packets / 10))?;
@@ -99,10 +99,10 @@ impl Path {
                     .run(move || Program::attach("r1", &params, &port(), None))??,
             ),
         };
-        self.send(packet.clone(), packets / 10, together)?; // fills caches and resolves neighbours
+        self.send(packet.clone(), packets / 10, together)?; // fills caches and resolves the addresses of neighbours
         let mut sample = self.send(packet.clone(), packets, together)?;
         if program.is_some() {
-            // A separate run measures the program, because the kernel's clock around it adds overhead.
+            // A separate run measures the program, because the kernel's clock adds overhead to the program.
             let _stats = enable_stats(Stats::RunTime).map_err(|e| Error::failed(format!("kernel: {e}")))?;
             self.send(packet, packets, together)?;
             sample.program_ns = self
@@ -159,7 +159,7 @@ fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
     })
 }
 
-/// Returns the time per call of the program on the device `r1` of this namespace, ns, as measured by the kernel.
+/// Returns the time per call of the program on the device `r1` of this namespace, ns. The kernel measures this time.
 fn inside() -> Option<f64> {
     let (_, loaded) = SchedClassifier::query_tcx("r1", TcAttachType::Egress).ok()?;
     let program = loaded.first()?;

@@ -1,9 +1,9 @@
 //! Overhead of the data plane, compared with the same work without Levelflow: `cargo run --release -p
 //! levelflow-benches`.
 //!
-//! Absolute times differ between machines and, on a busy machine, from minute to minute. So each part measures its
-//! cases in turn, round by round, and compares them within a round. The first case of a part is the reference for time
-//! ratios.
+//! Absolute times differ between machines. On a busy machine, they also differ from minute to minute. Each part
+//! therefore measures its cases in turn, round by round, and compares the cases of the same round. The first case of a
+//! part is the reference for ratios.
 
 mod buffer;
 mod intervals;
@@ -31,7 +31,7 @@ pub struct Effort {
     bytes: usize,
     /// Duration of a case that sends for a fixed time.
     span: Duration,
-    /// Time after which a part starts no further round.
+    /// Time after which a part starts no other round.
     budget: Duration,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Sample {
     program_ns: Option<f64>,
 }
 
-/// Results of a case, as medians over its rounds.
+/// Results of a case. Each result is the median over the rounds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     /// Name of the part, such as `kernel`.
@@ -78,13 +78,13 @@ pub struct Row {
     pub ns: f64,
     /// Units per second.
     pub per_second: f64,
-    /// Time per unit spent in the BPF program, ns, as measured by the kernel.
+    /// Time per unit in the BPF program, ns, as measured by the kernel.
     pub program_ns: Option<f64>,
-    /// CPU time divided by that of the part's first case in the same round.
+    /// CPU time divided by the CPU time of the part's first case in the same round.
     pub ratio: f64,
     /// Smallest and largest ratio of CPU times over all rounds.
     pub ratios: (f64, f64),
-    /// Units per second divided by those of the part's first case in the same round.
+    /// Units per second divided by the units per second of the part's first case in the same round.
     pub speed_ratio: f64,
     /// Number of rounds measured.
     pub rounds: usize,
@@ -95,7 +95,7 @@ pub struct Row {
 pub struct Report {
     /// Machine that ran the measurements.
     pub machine: Machine,
-    /// Skipped parts, with the reason.
+    /// Skipped parts, each with the reason.
     pub skipped: Vec<String>,
     /// One row per case.
     pub rows: Vec<Row>,
@@ -106,8 +106,8 @@ type Case<'a> = (String, Box<dyn FnMut() -> Result<Sample, Error> + 'a>);
 /// Measures every part. Passes the name of each part to the callback before the part begins.
 ///
 /// # Errors
-/// When a part fails, except for `kernel` and `buffer`, which are skipped. Both need root, and `kernel` needs the BPF
-/// program, which not every build includes.
+/// When a part fails, except for `kernel` and `buffer`. If one of these two parts fails, it is skipped. Both need root.
+/// The part `kernel` also needs the BPF program, which some builds do not include.
 pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> {
     let mut machine = Machine::now();
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
@@ -131,7 +131,7 @@ pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> 
     Ok(Report { machine, skipped, rows })
 }
 
-/// Measures the cases in turn, round by round, until all rounds are done or the budget is spent.
+/// Measures the cases in turn, round by round, until all rounds are complete or the budget is spent.
 fn in_turn(
     part: &'static str,
     unit: &'static str,
@@ -180,7 +180,7 @@ fn row(part: &'static str, case: String, unit: &'static str, samples: &[Sample],
     }
 }
 
-/// Returns the median of at least one value.
+/// Returns the median. At least one value is required.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let count = values.len();
@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn cases_are_compared_within_their_round() {
-        // The machine gets slower from round to round; the second case always takes three times as long.
+        // The machine becomes slower from round to round. The second case always takes three times as long as the
+        // first.
         let slow = std::cell::Cell::new(1.0);
         let sample = |ns: f64| Sample {
             ns,

@@ -13,9 +13,9 @@ pub struct Machine {
     pub kernel: String,
     /// True if this program was built without debug assertions.
     pub release: bool,
-    /// Load average of the minute before the measurement. If it is above zero, other processes were running.
+    /// Load average over the minute before the measurement. If the load is above zero, other processes were running.
     pub load_before: Option<f64>,
-    /// Load average of the last minute of the measurement, including the load of the measurement.
+    /// Load average over the last minute of the measurement. It includes the load of the measurement.
     pub load_after: Option<f64>,
 }
 

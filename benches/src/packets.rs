@@ -1,4 +1,4 @@
-//! Packets of the measurements, and clocks of CPU time.
+//! Packets for the measurements, and clocks of CPU time.
 
 use levelflow_host::{Error, law};
 use levelflow_laws::{AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
@@ -8,9 +8,9 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Size of a packet on the wire.
 pub const SIZE: Bytes = Bytes::new(1000);
-/// Payload of a packet of [`SIZE`] over UDP and IPv4, bytes.
+/// Payload of a packet of [`SIZE`] bytes over UDP and IPv4, bytes.
 pub const PAYLOAD: usize = 958;
-/// Returns the measured laws, which are those of the kernel router.
+/// Returns the names of the measured laws. They are the laws that the kernel router supports.
 pub fn laws() -> impl Iterator<Item = &'static str> {
     levelflow_laws::on_the_wire()
         .filter(|law| law.routers.kernel.is_some())
@@ -25,7 +25,7 @@ pub fn port() -> PortInfo {
     }
 }
 
-/// Returns a datagram without a shim, which routers count as foreign load.
+/// Returns a datagram without a shim. Routers count such a datagram as foreign load.
 pub fn foreign() -> Vec<u8> {
     vec![0; PAYLOAD]
 }
@@ -33,7 +33,7 @@ pub fn foreign() -> Vec<u8> {
 /// Returns the first datagram of a flow of the law.
 ///
 /// # Errors
-/// When there is no such law.
+/// When no law has this name.
 pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
     let params = law::params(law, &[])?;
     let mut sender = AnySender::new(&params, &FlowInfo::of(SIZE));

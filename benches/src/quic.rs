@@ -1,4 +1,4 @@
-//! Overhead of shims and headers in a copy over QUIC, compared with the same QUIC library on its own socket.
+//! Overhead of shims and headers in a copy over QUIC. The reference is the same QUIC library on its own socket.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -13,10 +13,11 @@ use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_quic::{Config, Endpoint, Trust};
 
-/// Bytes per unit of work; the unit is a kilobyte of the file.
+/// Bytes per unit of work. The unit is a kilobyte of the file.
 const UNIT: f64 = 1000.0;
 
-/// Temporary folder, in memory if the system has `/dev/shm`. It is deleted when dropped, also after a signal.
+/// Temporary folder. It is in memory if the system has `/dev/shm`. The folder is deleted when dropped, also after a
+/// signal.
 struct Folder {
     path: PathBuf,
     stop: Stop,

@@ -1,4 +1,4 @@
-//! CPU time of the relay per datagram, with and without a law's header.
+//! CPU time of the relay per datagram, with and without the header of a law.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     in_turn("relay", "packet", effort, cases)
 }
 
-/// Measures the relay while a client sends as fast as possible. Datagrams that overflow the relay's socket are not
-/// counted.
+/// Measures the relay while a client sends as fast as possible. Datagrams lost in the relay's full socket buffer do not
+/// count.
 fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
     let params = law::router_params(law, &[])?;

@@ -1,4 +1,4 @@
-//! Test that runs `levelflow-benches` and verifies its rows, except for the times.
+//! Test that runs `levelflow-benches` and verifies all values of its rows except the times.
 
 use levelflow_net_testing::{needs_full, needs_root};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Compiler of the router's kernel part. If clang is missing, `router --dev` reports it.
+//! Compiler of the router's kernel program. If clang is missing, the build omits the program, and `router --dev`
+//! reports this.
 
 use std::env;
 use std::fmt::{self, Write};

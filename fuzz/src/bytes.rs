@@ -1,4 +1,4 @@
-//! Random bytes, and their use as a sequence of choices.
+//! Random bytes, and their interpretation as a sequence of choices.
 
 use levelflow_random::Stream;
 
@@ -13,7 +13,7 @@ impl<'a> Choices<'a> {
         Self(bytes)
     }
 
-    /// True if bytes are left.
+    /// True if bytes remain.
     #[must_use]
     pub fn are_left(&self) -> bool {
         !self.0.is_empty()
@@ -39,7 +39,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// Returns up to 64 random bytes, always the same for a seed.
+/// Returns up to 64 random bytes. The bytes depend only on the seed.
 #[must_use]
 pub fn random(seed: u64) -> Vec<u8> {
     let mut stream = Stream::new(seed, "fuzz", "bytes");
@@ -48,7 +48,7 @@ pub fn random(seed: u64) -> Vec<u8> {
     (0..length).map(|_| below(256.0) as u8).collect()
 }
 
-/// Makes text similar to a quantity: digits, signs and units.
+/// Makes text that resembles a quantity, from digits, signs and units.
 #[must_use]
 pub fn quantity(bytes: &[u8]) -> Vec<u8> {
     const PIECES: &[&str] = &[

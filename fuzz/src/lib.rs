@@ -1,4 +1,4 @@
-//! Fuzz targets: functions of arbitrary bytes that panic when a parser, a decoder or the engine is wrong.
+//! Fuzz targets: functions of arbitrary bytes. They panic when a parser, a decoder or the engine is wrong.
 
 pub mod bytes;
 pub mod logs;
@@ -9,10 +9,10 @@ use levelflow_laws::{AnyHeader, SIGNALLINGS, on_the_wire};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
-/// Decodes bytes as a header of every signalling: they are rejected, or re-encoding them gives the same header.
+/// Decodes bytes as a header of every signalling. Either the bytes are rejected, or re-encoding gives the same header.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn headers(bytes: &[u8]) {
     for own in SIGNALLINGS {
         let Ok(header) = AnyHeader::decode(own, bytes) else {
@@ -28,11 +28,11 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// Decodes a datagram: it is rejected, or is a chain of shims and headers that can be re-encoded in at most their
-/// original length.
+/// Decodes a datagram. Either the datagram is rejected, or it is a chain of shims and headers. Re-encoding a header
+/// then gives at most its original length.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn datagrams(bytes: &[u8]) {
     let mut rest = bytes;
     loop {
@@ -59,7 +59,7 @@ pub fn datagrams(bytes: &[u8]) {
     }
 }
 
-/// Makes a chain of shims and headers, damaged in places.
+/// Makes a chain of shims and headers with damaged bytes.
 #[must_use]
 pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
     let mut choices = bytes::Choices::new(bytes);
@@ -96,11 +96,11 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Parses text as every kind of quantity: it is rejected with a one-line error, or printing and parsing preserve the
-/// value.
+/// Parses text as every kind of quantity. Either the text is rejected with a one-line error, or printing and parsing
+/// preserve the value.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn quantities(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     macro_rules! round_trip {

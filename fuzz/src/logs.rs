@@ -1,4 +1,4 @@
-//! Logs of laws with calls in impossible orders, and with damaged bytes.
+//! Logs of laws, with calls in impossible orders and with damaged bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,11 +13,11 @@ use levelflow_wire::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, M
 
 use crate::bytes::Choices;
 
-/// Replays bytes as a log: they are rejected with a one-line error, or replayed up to their end or the first
-/// difference.
+/// Replays bytes as a log. Either the bytes are rejected with a one-line error, or they are replayed up to their end or
+/// up to the first difference.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn any(bytes: &[u8]) {
     match replay(bytes) {
         Ok(done) => {
@@ -31,11 +31,11 @@ pub fn any(bytes: &[u8]) {
     }
 }
 
-/// Replays a log of arbitrary inputs, which must reach the logged states. Then damages the log and passes it to
+/// Replays a log of arbitrary inputs. The replay must reach the logged states. Then damages the log and passes it to
 /// [`any`].
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn driven(bytes: &[u8]) {
     let long = expanded(bytes);
     let mut choices = Choices::new(&long);
@@ -51,7 +51,7 @@ pub fn driven(bytes: &[u8]) {
     any(&log[..log.len() - choices.below(log.len() / 2)]);
 }
 
-/// Expands the input to some thousand pseudorandom bytes.
+/// Expands the input to about two thousand pseudorandom bytes.
 fn expanded(bytes: &[u8]) -> Vec<u8> {
     let seed = bytes
         .iter()
@@ -97,7 +97,7 @@ const FLOATS: &[f32] = &[
 ];
 const KINDS: &[Kind] = &[Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack];
 
-/// Sender, router and receiver of a law, which receive any input that the log decoder accepts.
+/// Sender, router and receiver of a law. They receive any input that the log decoder accepts.
 struct Desk {
     signalling: &'static SignallingInfo,
     params: AnyParams,
@@ -107,7 +107,7 @@ struct Desk {
     receiver: LoggedReceiver<Page>,
 }
 
-/// Makes a log of a law's inputs in any order. Time never decreases.
+/// Makes a log of a law's inputs in an arbitrary order. Time never decreases.
 fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let mut desk = desk(&page, choices);
@@ -120,7 +120,8 @@ fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     page.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Returns the values of a table. At most one has its smallest or largest value, the others their defaults.
+/// Returns the values of a table. At most one value is the smallest or largest of its range. All other values are
+/// defaults.
 fn values(table: &[ParamSpec], choices: &mut Choices<'_>) -> Vec<f64> {
     let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
     let changed = choices.below(30);
@@ -162,7 +163,8 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
 }
 
 impl Desk {
-    /// Makes a header of arbitrary values that its decoder accepts; falls back to the sender's own header.
+    /// Makes a header of arbitrary values that its decoder accepts. If the decoder rejects the values, returns the
+    /// sender's own header.
     fn header(&mut self, now: Time, choices: &mut Choices<'_>) -> AnyHeader {
         let packet = Outgoing {
             number: *choices.of(WORDS),

@@ -1,5 +1,5 @@
-//! Input of `levelflow-net abs`: options of queues and classes, in the kernel's binary form, and undo files, which hold
-//! the limits to restore.
+//! Input of `levelflow-net abs`: options of queues and classes, and undo files. Options are in the kernel's binary
+//! form. Undo files contain the limits to restore.
 
 use levelflow_autobuf::restore::SavedState;
 use levelflow_host::limit::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
@@ -9,15 +9,16 @@ use levelflow_host::tc::{Found, Handle, share};
 use crate::bytes::Choices;
 
 const KINDS: &[&str] = &["pfifo", "bfifo", "tbf", "htb", "noqueue", ""];
-/// An undo file as `abs` writes it, for a pfifo and a tbf.
+/// Undo file of a pfifo and a tbf, in the form that `abs` writes.
 const FILE: &str = r#"{"origin":{"boot":"5b57965d-2ff4-4dae-baa2-6459282616cb","namespace":4026532446,"cookie":3,"processes":4026531836},
 "index":2,"queues":[{"handle":"1:","kind":"pfifo","options":[50,0,0,0],"ours":[50,9]},
 {"handle":"10:","kind":"tbf","options":[40,0,1,0,0,1,0,0,0,0,0,0,64,31,0,0,0,0,0,0,0,0,0,0,0,0,0,0,40,35,0,0,9,61,0,0,0,0,0,0],"ours":[1,2]}]}"#;
 
-/// Decodes options of each kind of queue. Verifies that they are rejected, or that their limit can be changed alone.
+/// Decodes options of each kind of queue. Verifies that either the options are rejected, or their limit can be changed
+/// without changing other options.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn options(bytes: &[u8]) {
     for kind in KINDS {
         let mut queue = Queue::default();
@@ -49,7 +50,8 @@ pub fn options(bytes: &[u8]) {
     }
 }
 
-/// Makes attributes of a tbf or an htb class, with correct or slightly wrong lengths and any contents.
+/// Makes attributes of a tbf or an htb class. Their lengths are correct or slightly wrong, and their contents are
+/// arbitrary.
 #[must_use]
 pub fn attributes(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
@@ -67,10 +69,11 @@ pub fn attributes(bytes: &[u8]) -> Vec<u8> {
     options
 }
 
-/// Decodes bytes as an undo file: they are rejected, or re-encoding preserves them, and they can be printed.
+/// Decodes bytes as an undo file. Either the bytes are rejected, or re-encoding preserves the file, and the file can be
+/// printed.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn undo(bytes: &[u8]) {
     let Ok(undo) = serde_json::from_slice::<SavedState>(bytes) else {
         return;
@@ -83,7 +86,7 @@ pub fn undo(bytes: &[u8]) {
     }
 }
 
-/// Makes an undo file that is damaged in places.
+/// Makes an undo file with damaged bytes.
 #[must_use]
 pub fn damaged_undo(bytes: &[u8]) -> Vec<u8> {
     const PIECES: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Scenario files, damaged as text and as structure.
+//! Scenario files with damaged text or damaged structure.
 
 use levelflow_scenario::Arrivals;
 use levelflow_scenario::Scenario;
@@ -42,7 +42,7 @@ const WORDS: &[&str] = &[
     "duplex = true\n",
 ];
 
-/// Keys of a table, each with possible values, as TOML text.
+/// Keys of a table with possible values. Each value is TOML text.
 type Table = &'static [(&'static str, &'static [&'static str])];
 
 /// Keys at the top level.
@@ -206,7 +206,7 @@ const ODD: &[&str] = &[
     "{ uniform = [] }",
 ];
 
-/// Makes a scenario file with parts cut out, overwritten or inserted.
+/// Makes a scenario file from which parts are cut out, overwritten or inserted.
 #[must_use]
 pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
@@ -224,7 +224,7 @@ pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Makes a scenario with values changed, added and removed.
+/// Makes a scenario of which values are changed, added or removed.
 #[must_use]
 #[expect(clippy::missing_panics_doc, reason = "the base scenario is a constant")]
 pub fn damaged_structure(bytes: &[u8]) -> Value {
@@ -258,10 +258,11 @@ fn value(text: &str) -> Value {
     table["x"].take()
 }
 
-/// Parses scenario text: it is rejected with one line per mistake, or simulated for a thousand events.
+/// Parses scenario text. Either the text is rejected with one line per mistake, or it is simulated for a thousand
+/// events.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn text(bytes: &[u8]) {
     match Scenario::parse(&String::from_utf8_lossy(bytes)) {
         Ok(value) => structure(&value),
@@ -269,11 +270,11 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// Checks a scenario: it is rejected with one line per mistake, or described and simulated for a thousand events, with
-/// packets conserved.
+/// Checks a scenario. Either the scenario is rejected with one line per mistake, or it is described and simulated for a
+/// thousand events. Packets must be conserved.
 ///
 /// # Panics
-/// When this property does not hold.
+/// When the property above is violated.
 pub fn structure(value: &Value) {
     let resolved = Scenario::from_value(value).and_then(|scenario| Ok((scenario.resolve()?, scenario)));
     let (resolved, scenario) = match resolved {

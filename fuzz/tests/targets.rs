@@ -1,4 +1,4 @@
-//! Runs each target on seeded random bytes, or, if cargo-bolero sets `fuzzing`, on bytes guided by coverage.
+//! Runs each target on seeded random bytes. If cargo-bolero sets `fuzzing`, the bytes are guided by coverage.
 
 use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, queues, scenarios};
 

@@ -1,4 +1,4 @@
-//! Control of a queue by a buffer-sizing algorithm: from the queue's counters to its next limit.
+//! Control of a queue by a buffer-sizing algorithm, which computes the next limit from the queue's counters.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use levelflow_host::Error;
 use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 
-/// Default upper bound of the buffer, in packets: the default of the algorithms, limited to the packets that the line
-/// sends in [`MAX_DEFAULT_BUFFER_TIME`]. Algorithms stop there if no buffer meets the targets.
+/// Default upper bound of the buffer, packets. Algorithms stop at this bound if no buffer meets the targets.
 const MAX_DEFAULT_BUFFER_PACKETS: u64 = 10_000;
+/// Default upper bound of the buffer, as transmission time of its packets. The smaller of the two bounds applies.
 const MAX_DEFAULT_BUFFER_TIME: Duration = Duration::from_ms(1000);
-/// Upper bound of the limits of all algorithms, in packets.
+/// Upper bound of the limits that all algorithms set, in packets.
 const MAX_LIMIT_PACKETS: u64 = 1_000_000_000;
-/// Minimum time between two decisions; shorter intervals would follow noise.
+/// Minimum time between two decisions. Shorter intervals would follow noise.
 const MIN_INTERVAL: Duration = Duration::from_ms(100);
-/// Parameters with an option of their own, which `--set` may not set.
+/// Parameters that have their own option, so that `--set` may not set them.
 const OPTIONS: [(&str, &str); 6] = [
     ("utilisation", "--utilisation"),
     ("loss", "--loss"),
@@ -33,16 +33,16 @@ const OPTIONS: [(&str, &str); 6] = [
     ("largest", "--max"),
 ];
 
-/// Targets of every queue.
+/// Targets and bounds for every queue of the device.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
     /// Name of the buffer-sizing algorithm.
     pub algorithm: String,
     /// Target utilisation of the line.
     pub utilisation: Option<f64>,
-    /// Target loss rate: the fraction of bytes that may be dropped.
+    /// Target loss rate, the fraction of bytes that may be dropped.
     pub loss: Option<f64>,
-    /// Target for the longest mean queueing delay.
+    /// Target delay: the largest mean queueing delay allowed.
     pub delay: Option<Duration>,
     /// Time between two decisions.
     pub every: Duration,
@@ -52,15 +52,15 @@ pub struct Targets {
     pub least: Option<Limit>,
     /// Upper bound of each queue's limit, if the user sets it.
     pub most: Option<Limit>,
-    /// Memory that bounds all limits together.
+    /// Memory that all queues share. It bounds the sum of their limits.
     pub memory: Option<Memory>,
 }
 
 impl Targets {
-    /// Rejects targets that no queue can meet, whatever its line.
+    /// Rejects targets that no queue can meet on any line.
     ///
     /// # Errors
-    /// When a target is out of range; the message has the allowed values.
+    /// When a target is out of range. The message lists the allowed values.
     pub fn check(&self) -> Result<(), Error> {
         let known: Vec<&str> = BUFFER_ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
         let Some(algorithm) = BUFFER_ALGORITHMS
@@ -129,7 +129,7 @@ impl Targets {
         check_size("--max", self.most)
     }
 
-    /// Returns the algorithm's parameters for a queue, as a scenario writes them.
+    /// Returns the algorithm's parameters for a queue, in the form that scenarios use.
     fn table(&self, initial: u64, largest: u64) -> BTreeMap<String, Value> {
         let has = |name: &str| {
             let algorithm = BUFFER_ALGORITHMS
@@ -153,10 +153,10 @@ impl Targets {
     }
 }
 
-/// Control of one queue.
+/// Controller of one queue.
 #[derive(Debug, Clone)]
 pub struct Control {
-    /// Buffer as a scenario of the simulator writes it: `{ abs_log = { loss = 0.01 } }`.
+    /// Buffer in the form that the simulator's scenarios use: `{ abs_log = { loss = 0.01 } }`.
     pub buffer: Value,
     algorithm: AnyBufferAlgorithm,
     port: PortInfo,
@@ -167,10 +167,13 @@ pub struct Control {
 }
 
 impl Control {
-    /// Creates the control of a queue. It starts with the current limit of the queue, or the nearest allowed limit.
+    /// Creates the controller of a queue. It starts with the current limit of the queue, or with the nearest allowed
+    /// limit.
     ///
     /// # Errors
-    /// When the line is too slow for the delay target, the bounds cross, or parameters are out of range.
+    /// When the line is too slow for the delay target, the lower bound exceeds the upper bound, or parameters are out
+    /// of
+    /// range.
     pub fn new(targets: &Targets, place: &SizedQueue) -> Result<Self, Error> {
         check_delay(targets.delay, place.capacity, place.frame)?;
         check_use(place, targets.utilisation)?;
@@ -213,13 +216,13 @@ impl Control {
         })
     }
 
-    /// Ends an interval; returns the requested limit for the next interval, within bounds.
+    /// Ends an interval. Returns the limit that the algorithm requests for the next interval, within bounds.
     pub fn decide(&mut self, load: &Load) -> u32 {
         self.algorithm.on_interval(load);
         self.nearest(self.asked())
     }
 
-    /// Sets the queue's limit. Notifies the algorithm if the limit differs from its request.
+    /// Records that the queue has this limit. Notifies the algorithm if the limit differs from its request.
     pub fn grant(&mut self, limit: u32) {
         let one = self.unit.limit(Limit::Packets(1), self.frame);
         if limit / one != self.asked() / one {
@@ -227,7 +230,7 @@ impl Control {
         }
     }
 
-    /// Returns the limit that the algorithm requests, regardless of the bounds, in whole packets.
+    /// Returns the limit that the algorithm requests, in whole packets. The bounds are not applied.
     fn asked(&self) -> u32 {
         let packets = Limit::Packets(self.algorithm.packets() as u64);
         self.unit.limit(packets, self.frame)
@@ -245,7 +248,7 @@ impl Control {
         self.least
     }
 
-    /// Returns the utilisation of the line. The capacity that a class borrows counts as its own.
+    /// Returns the utilisation of the line. Borrowed capacity of a class counts as its own capacity.
     #[must_use]
     pub fn utilisation(&self, load: &Load) -> f64 {
         load.utilisation(&self.port)

@@ -1,5 +1,5 @@
-//! Sizes the queues of a device in real time: reads counters, runs algorithms, sets limits, and restores them at the
-//! end.
+//! Daemon that sizes the queues of a device in real time. It reads counters, runs algorithms, sets limits, and restores
+//! the original limits at the end.
 
 use std::time::{Duration as Span, Instant};
 
@@ -19,17 +19,19 @@ use levelflow_host::qdisc::{Device, Queue};
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
 
-/// Number of backlog readings per interval, and shortest and longest time between two readings.
+/// Number of backlog readings per interval.
 const SAMPLES_PER_INTERVAL: u32 = 5;
+/// Shortest time between two backlog readings.
 const MIN_SAMPLE_GAP: Span = Span::from_millis(20);
+/// Longest time between two backlog readings.
 const MAX_SAMPLE_GAP: Span = Span::from_millis(200);
 
-/// Queue with its control.
+/// Queue with its controller.
 #[derive(Debug)]
 pub struct SizedPort {
     /// The queue.
     pub place: SizedQueue,
-    /// Control of the queue.
+    /// Controller of the queue.
     pub control: Control,
     /// Totals over the run.
     pub total: Total,
@@ -40,8 +42,8 @@ pub struct SizedPort {
     queue: Queue,
 }
 
-/// Daemon that sizes the queues of a device. Dropping it restores the original limits, unless they have been restored
-/// already.
+/// Daemon that sizes the queues of a device. When dropped, the daemon restores the original limits if they are not
+/// restored yet.
 #[derive(Debug)]
 pub struct Daemon {
     device: Device,
@@ -49,15 +51,15 @@ pub struct Daemon {
     targets: Targets,
     /// Saved limits; `None` if the daemon has set no limits.
     undo: Option<SavedState>,
-    /// Start of the run. A [`Time`](levelflow_units::Time) would overflow after 213 days.
+    /// Start of the run. The type [`Time`](levelflow_units::Time) would overflow after 213 days.
     began: Instant,
 }
 
 impl Daemon {
-    /// Finds the queues and checks all options; changes nothing.
+    /// Finds the queues and checks all options. Changes nothing.
     ///
     /// # Errors
-    /// When a queue cannot be sized, or the targets do not fit it.
+    /// When a queue cannot be sized, or does not fit the targets.
     pub fn new(mut device: Device, queues: &[Handle], capacity: Option<Rate>, targets: Targets) -> Result<Self, Error> {
         let places = if queues.is_empty() {
             vec![queue::find(&mut device, None, capacity)?]
@@ -104,17 +106,17 @@ impl Daemon {
         self.targets.memory
     }
 
-    /// Sets each queue to the initial limit of its algorithm: the current limit of the queue, or the nearest limit
-    /// within bounds.
+    /// Sets each queue to the initial limit of its algorithm. This is the current limit of the queue, or the nearest
+    /// limit within bounds.
     ///
     /// # Errors
-    /// When privileges are missing. No limit has changed then.
+    /// When privileges are missing. In this case, no limit has changed.
     pub fn arm(&mut self) -> Result<(), Error> {
         let places: Vec<SizedQueue> = self.ports.iter().map(|port| port.place.clone()).collect();
         self.undo = Some(SavedState::begin(&self.device, &places)?);
         for index in 0..places.len() {
             self.read(index)?;
-            // Sets even an unchanged limit, so that a missing permission shows now and not at the first decision.
+            // Even an unchanged limit is set, so that a missing permission is detected before the first decision.
             self.set(index, self.ports[index].limit)?;
         }
         let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
@@ -122,7 +124,7 @@ impl Daemon {
         self.grant(&first).map(|_| ())
     }
 
-    /// Runs the control loop until stopped, or for a duration. `see` receives each decision with the number of its
+    /// Runs the control loop until stopped, or for a duration. Calls `see` with each decision and the number of its
     /// queue.
     ///
     /// # Errors
@@ -230,9 +232,10 @@ impl Daemon {
     }
 
     /// Sets each queue to the limit that its algorithm requests, or to its share of the memory. Notifies the
-    /// algorithms; returns the limits.
+    /// algorithms. Returns the limits.
     fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
-        // Memory is granted only once it is free: limits that shrink are set first, and their queues are read again.
+        // Memory must be free before it is granted. Smaller limits are therefore set first, and their queues are read
+        // again.
         for (index, limit) in self.divide(wanted).into_iter().enumerate() {
             if limit < self.ports[index].limit {
                 self.set(index, limit)?;
@@ -248,8 +251,8 @@ impl Daemon {
             if self.undo.is_some() || limit == port.limit {
                 port.control.grant(limit);
             } else {
-                // If limits are only computed and not set, a continuing algorithm would repeat the same step in each
-                // interval.
+                // This limit was computed but not set. If the algorithm continued, it would repeat the same step in
+                // each interval.
                 port.control = Control::new(&self.targets, &port.place)?;
             }
         }
@@ -287,7 +290,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Restores the limits of all queues; returns the outcome of each, and the first error of the kernel.
+    /// Restores the limits of all queues. Returns the outcome of each queue, and the first error of the kernel.
     pub fn restore(&mut self) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let undo = self.undo.take();
         undo.map_or((Vec::new(), Ok(())), |undo| undo.restore(&mut self.device))
@@ -296,12 +299,12 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.restore(); // errors were reported by an earlier call
+        let _ = self.restore(); // does nothing after an earlier call, which has reported its errors
     }
 }
 
-/// Returns the time of the next decision. After a pause of the machine, a whole interval passes first, because a very
-/// short interval contains no information.
+/// Returns the time of the next decision. After a pause of the machine, a whole interval passes before the decision. A
+/// very short interval would contain no information.
 fn following(decision: Instant, every: Span, now: Instant) -> Instant {
     let next = decision + every;
     if next < now + every / 2 { now + every } else { next }

@@ -1,10 +1,12 @@
-//! Sizes the buffers of live interfaces: a buffer-sizing algorithm computes a queue's limit from the counters of the
+//! Buffer sizing for live interfaces. A buffer-sizing algorithm computes the limit of a queue from the counters of the
 //! kernel.
 //!
-//! [`queue`] finds the queue and [`line`] its line. [`meter`] converts counters into loads, [`control`] decides on
-//! limits, and [`memory`] divides the memory of several queues. These three use neither clock nor socket. [`restore`]
-//! saves the original limits, and [`origin`] detects whether their device still exists. [`daemon`] runs all this in
-//! real time, [`log`] records decisions, and [`notes`] warns of misfits.
+//! - [`queue`] finds the queue, and [`line`] finds the line behind the queue.
+//! - [`meter`] converts counters into loads, [`control`] decides on limits, and [`memory`] divides the memory of
+//!   several queues. These three modules use neither clock nor socket.
+//! - [`restore`] saves the original limits. [`origin`] detects whether their device still exists.
+//! - [`daemon`] runs these modules in real time. [`log`] records decisions. [`notes`] warns if queue, line and targets
+//!   do not fit together.
 
 pub mod control;
 pub mod daemon;
@@ -22,7 +24,7 @@ mod trouble;
 
 use levelflow_host::pid_file::Service;
 
-/// Service that sizes buffers: one process per device.
+/// Service that sizes buffers, with one process per device.
 pub const ABS: Service = Service {
     name: "abs",
     noun: "buffer-sizing daemon",

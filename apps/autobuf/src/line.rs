@@ -1,4 +1,4 @@
-//! Line behind a queue: its rate, and its extra bytes per packet.
+//! Line behind a queue, with its rate and the extra bytes that it sends per packet.
 
 use levelflow_units::Rate;
 
@@ -8,7 +8,7 @@ use levelflow_host::limit::{Spec, spec_of};
 use levelflow_host::qdisc::Device;
 use levelflow_host::tc::{Found, Handle};
 
-/// Bytes that Ethernet sends with each frame and queues do not count: preamble, checksum and inter-frame gap.
+/// Bytes that Ethernet sends with each frame: preamble, checksum and inter-frame gap. Queues do not count these bytes.
 const FRAMING_BYTES: u32 = 24;
 
 /// Line as reported by the kernel.
@@ -16,9 +16,9 @@ const FRAMING_BYTES: u32 = 24;
 pub struct Line {
     /// Rate; `None` if unknown.
     pub rate: Option<Rate>,
-    /// Largest rate with borrowed capacity; equal to `rate` if the class cannot borrow.
+    /// Largest rate, including capacity that the class can borrow. Equal to `rate` if the class cannot borrow.
     pub most: Option<Rate>,
-    /// Extra bytes per packet, which the line counts and the queue does not.
+    /// Extra bytes per packet. The line counts these bytes, and the queue does not.
     pub extra: u32,
     /// True if the line counts cells (`linklayer atm`), not bytes.
     pub cells: bool,
@@ -48,7 +48,7 @@ impl Line {
         }
     }
 
-    /// Returns the rate and the largest rate for frames of this size, counting bytes as the queue does.
+    /// Returns the rate and the largest rate for frames of this size. Both rates count bytes as the queue does.
     #[must_use]
     pub fn payload(&self, frame: u32) -> Option<(f64, f64)> {
         let share = f64::from(frame) / f64::from(frame.saturating_add(self.extra));
@@ -56,7 +56,7 @@ impl Line {
     }
 }
 
-/// Returns the line of a queue: its own, that of its parent filter or class, or that of the hardware.
+/// Returns the line of a queue. The rate is that of the queue, of its parent filter or class, or of the hardware.
 ///
 /// # Errors
 /// When the device, the queue or the class is gone.

@@ -1,4 +1,4 @@
-//! Log of `--log FILE`: inputs and decisions of algorithms, one line of JSON each. docs/reference/abs.md defines the
+//! Log of `--log FILE`: inputs and decisions of algorithms, each as a line of JSON. docs/reference/abs.md defines the
 //! fields.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::terminal::warn;
 
-/// Prefix by which a file is recognised as a log.
+/// Prefix that identifies a file as a log.
 const LOG_PREFIX: &str = "{\"device\":";
 
 /// Log of every decision in a file. A full disk ends the log, but not the run.
@@ -23,19 +23,19 @@ const LOG_PREFIX: &str = "{\"device\":";
 pub struct Log {
     path: PathBuf,
     file: Option<File>,
-    /// True if the file was created by this run and nothing has been written.
+    /// True if this run has created the file and has not yet written to it.
     unused: bool,
 }
 
 impl Log {
-    /// Opens a log. An existing log keeps its contents until [`begin`](Self::begin); a new file that was never begun is
-    /// removed.
+    /// Opens a log. An existing log keeps its contents until [`begin`](Self::begin). A new file is removed if `begin`
+    /// is never called.
     ///
     /// # Errors
     /// When the file is not a log, another run writes it, or it is not writable.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
-        // Checked before opening: to open a pipe or a device may block, or have side effects.
+        // This check precedes the opening, because opening a pipe or a device may block or have side effects.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
         }
@@ -64,7 +64,7 @@ impl Log {
         })
     }
 
-    /// Writes the first line, which describes the queues, and the algorithm as in a scenario of the simulator.
+    /// Writes the first line. It describes the queues, and the algorithm as in a scenario of the simulator.
     #[must_use]
     pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
         self.unused = false;
@@ -95,7 +95,7 @@ impl Log {
 }
 
 impl Drop for Log {
-    /// Removes the log of a rejected run.
+    /// Removes the file if the run was rejected before its first line.
     fn drop(&mut self) {
         if self.unused {
             let _ = std::fs::remove_file(&self.path);

@@ -1,6 +1,6 @@
-//! Memory shared by the queues of a device, divided by the rule of the simulator's `[[memory]]`
-//! ([`levelflow_laws::buffers::memory`]). The sum of all limits, plus backlog in excess of them, never exceeds the
-//! total.
+//! Memory that the queues of a device share. The division follows the rule of the simulator's `[[memory]]`
+//! ([`levelflow_laws::buffers::memory`]). The sum of all limits, plus backlog in excess of the limits, never exceeds
+//! the total.
 
 use levelflow_laws::buffers::memory::{Share, divide};
 
@@ -10,8 +10,8 @@ use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
-/// Total size, in packets or bytes, whatever the unit of the queues' limits. If the units differ, a packet counts as
-/// the bytes of the largest packet.
+/// Total size, in packets or bytes. The queues' limits may have another unit. In this case, a packet counts as the
+/// bytes of the largest packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory(pub Limit);
 
@@ -20,7 +20,7 @@ pub struct Memory(pub Limit);
 pub struct Sharer<'a> {
     /// The queue.
     pub place: &'a SizedQueue,
-    /// Lower bound of the limit, which the queue always has.
+    /// Lower bound of the limit. The queue always has at least this limit.
     pub least: u32,
     /// Limit that the queue's algorithm requests.
     pub wanted: u32,
@@ -34,7 +34,7 @@ impl Memory {
     /// Rejects a total that is smaller than the sum of the smallest limits.
     ///
     /// # Errors
-    /// When the total is too small; the message has the needed size.
+    /// When the total is too small. The message contains the required size.
     pub fn check<'a>(self, ports: impl Iterator<Item = (&'a SizedQueue, u32)>) -> Result<(), Error> {
         let needed: f64 = ports.map(|(place, least)| self.of(place) * f64::from(least)).sum();
         if self.total() >= needed {
@@ -50,7 +50,7 @@ impl Memory {
         )))
     }
 
-    /// Returns the next limit of each queue. A limit grows only as far as other queues have drained.
+    /// Returns the next limit of each queue. A limit grows only by memory that other queues have freed.
     #[must_use]
     pub fn divide(self, ports: &[Sharer<'_>]) -> Vec<u32> {
         let share = |port: &Sharer<'_>| {
@@ -66,8 +66,8 @@ impl Memory {
         let mut shares: Vec<Share> = ports.iter().map(share).collect();
         divide(self.total(), &mut shares);
         let limit = |(share, port): (&Share, &Sharer<'_>)| {
-            // A rounding error may leave a value just below a whole number; it is rounded up. Other fractions have no
-            // room for a packet.
+            // A rounding error may leave a value just below a whole number, so such a value is rounded up. Other
+            // fractions have no room for a packet.
             let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
             whole.clamp(port.least, port.wanted.max(port.least))
         };
@@ -80,7 +80,7 @@ impl Memory {
         }
     }
 
-    /// Returns the part of the total that one unit of a queue's limit takes.
+    /// Returns the part of the total that one unit of a queue's limit occupies.
     fn of(self, place: &SizedQueue) -> f64 {
         match (self.0, place.unit) {
             (Limit::Bytes(_), Unit::Bytes) | (Limit::Packets(_), Unit::Packets) => 1.0,
@@ -89,8 +89,8 @@ impl Memory {
         }
     }
 
-    /// Returns the backlog in the unit of the total. Counts bytes if that is more, because GSO packets can exceed the
-    /// largest frame.
+    /// Returns the backlog in the unit of the total. If the total is in bytes, a backlog of GSO packets may exceed the
+    /// number of packets times the largest frame. The larger of these two values is returned.
     fn held(self, port: &Sharer<'_>) -> f64 {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {
@@ -159,7 +159,8 @@ mod tests {
             };
             Memory(total).divide(&[sharer(&places[0], 1), sharer(&places[1], 1514)])
         };
-        // Each queue gets one packet. The line that is three times as fast gets three quarters of the other 40.
+        // Each queue gets one packet. 40 packets remain. The line that is three times as fast gets three quarters of
+        // them.
         assert_eq!(divide(Limit::Packets(42)), [31, 11 * 1514]);
         assert_eq!(divide(Limit::Bytes(42 * 1514)), [31, 11 * 1514]);
     }
@@ -192,7 +193,7 @@ mod tests {
                 place(if port.0 { Unit::Packets } else { Unit::Bytes }, port.1)
             }).collect();
             let least = |place: &SizedQueue| place.unit.limit(Limit::Packets(1), 1514);
-            // The current limits fit at the start.
+            // At the start, the sum of the limits fits into the memory.
             let room = (total / 1514) as u32 / ports.len() as u32;
             let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {
                 place.unit.limit(Limit::Packets((port.3 % room + 1).into()), 1514)

@@ -12,26 +12,27 @@ use levelflow_host::qdisc::Queue;
 /// Measurement of a queue in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// Input of algorithms, in bytes as the line counts them. The mean queue is the time-weighted mean of readings.
+    /// Input of algorithms, in bytes as the line counts them. The mean queue is weighted by time.
     pub load: Load,
     /// Packets dropped.
     pub drops: u32,
 }
 
-/// Counters of a queue, and its backlog since the last interval ended.
+/// Counters of a queue, and its backlog since the end of the last interval.
 #[derive(Debug, Clone)]
 pub struct Meter {
     unit: Unit,
     frame: u32,
-    /// Extra bytes per packet, which the line counts and the queue does not.
+    /// Extra bytes per packet. The line counts these bytes, and the queue does not.
     extra: u32,
-    /// Latest reading, and the first reading of this interval.
+    /// Latest reading.
     last: (Instant, Queue),
+    /// First reading of this interval.
     first: (Instant, Queue),
     /// Integral of the backlog over time, bytes times seconds.
     waiting: f64,
-    /// Mean size of queued packets if they exceed the largest frame, as GSO packets do until the card splits them;
-    /// otherwise 0.
+    /// Mean size of queued packets if it exceeds the largest frame, otherwise 0. GSO packets exceed the largest frame
+    /// until the card splits them.
     large: f64,
 }
 
@@ -62,7 +63,7 @@ impl Meter {
         self.last = (now, queue);
     }
 
-    /// Ends an interval with its last reading.
+    /// Ends an interval. `queue` is the last reading of the interval.
     pub fn close(&mut self, now: Instant, queue: Queue) -> Measured {
         self.sample(now, queue);
         let (end, last) = self.last.clone();
@@ -90,7 +91,7 @@ impl Meter {
         Measured { load, drops }
     }
 
-    /// Returns bytes as the line counts them. A GSO packet counts as the packets into which the card splits it.
+    /// Returns bytes as the line counts them. A GSO packet counts as the packets that the card makes from it.
     fn counted(&self, bytes: u64, packets: u32) -> u64 {
         let packets = bytes.div_ceil(self.frame.into()).max(packets.into());
         bytes.saturating_add(packets.saturating_mul(self.extra.into()))
@@ -100,8 +101,12 @@ impl Meter {
         self.counted(queue.backlog, queue.packets)
     }
 
-    /// Returns the assumed size of dropped packets, because the kernel does not count their bytes. It is the mean size
-    /// of large queued packets, or else the mean size of sent packets, or else the largest frame.
+    /// Returns the assumed size of dropped packets, because the kernel does not count their bytes. The first known size
+    /// of this list is used:
+    ///
+    /// 1. Mean size of large queued packets.
+    /// 2. Mean size of sent packets.
+    /// 3. Size of the largest frame.
     fn size(&self, sent: u64, packets: u32) -> f64 {
         if self.large > 0.0 {
             self.counted(self.large as u64, 1) as f64
@@ -112,7 +117,7 @@ impl Meter {
         }
     }
 
-    /// Returns the backlog in packets, as limits count them.
+    /// Returns the backlog in packets, in the way that limits count packets.
     fn packets(&self, queue: &Queue) -> u32 {
         match self.unit {
             Unit::Packets => queue.packets,
@@ -121,7 +126,7 @@ impl Meter {
     }
 }
 
-/// Converts a time of at most half a year.
+/// Converts a time of at most 213 days. A longer time becomes 213 days.
 fn length(span: Span) -> Duration {
     let ps = span.as_nanos().saturating_mul(1000);
     Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))

@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 
 use super::reading::Reading;
 
-/// Latest decision about each queue, and counts since the start. Clones share their contents.
+/// Latest decision about each queue, and counts since the start. All clones refer to the same decisions and counts.
 #[derive(Debug, Clone, Default)]
 pub struct Board(Arc<Mutex<Vec<Latest>>>);
 

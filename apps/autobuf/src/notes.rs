@@ -1,4 +1,4 @@
-//! Warnings about misfits of queue, line and targets, printed before the first decision.
+//! Warnings if queue, line and targets do not fit together. They are printed before the first decision.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -7,12 +7,12 @@ use levelflow_host::Error;
 use levelflow_host::format::rate;
 use levelflow_host::limit::burst_of;
 
-/// Relative difference of rates that is ignored.
+/// Relative difference between rates that is ignored.
 const EQUAL_SHARE: f64 = 1e-6;
-/// Fraction of the line rate that a filled token bucket may add without a warning.
+/// Fraction of the line rate that refilling a token bucket may add without a warning.
 const NOTABLE_SHARE: f64 = 0.01;
 
-/// Returns all warnings about a queue of a device. `given` is true if the user has set the rate of the line.
+/// Returns all warnings about a queue of a device. `given` is true if the user has set the line rate.
 #[must_use]
 pub fn notes(place: &SizedQueue, device: &str, given: bool, every: Duration) -> Vec<String> {
     let borrows = if given { None } else { borrows(place) };
@@ -28,7 +28,7 @@ pub fn notes(place: &SizedQueue, device: &str, given: bool, every: Duration) -> 
 /// Rejects a target utilisation that the line cannot reach.
 ///
 /// # Errors
-/// When the target is too high; the message has the largest possible capacity.
+/// When the target is too high. The message contains the largest possible capacity.
 pub fn check_use(place: &SizedQueue, utilisation: Option<f64>) -> Result<(), Error> {
     let (Some(share), Some((_, most))) = (utilisation, place.line.payload(place.frame)) else {
         return Ok(());
@@ -46,13 +46,13 @@ pub fn check_use(place: &SizedQueue, utilisation: Option<f64>) -> Result<(), Err
     )))
 }
 
-/// Returns the capacity of the line, counting bytes as the queue does.
+/// Returns the capacity of the line. The capacity counts bytes as the queue does.
 fn carried(place: &SizedQueue) -> f64 {
     let share = f64::from(place.frame) / f64::from(place.frame.saturating_add(place.extra));
     place.capacity.bps() * share
 }
 
-/// Formats a rate, rounded down so that it is allowed.
+/// Formats a rate. The rate is rounded down, so that the printed rate is allowed.
 fn below(bps: f64) -> String {
     let step = 10_f64.powf(bps.log10().floor() - 3.0);
     rate((bps / step).floor() * step)
@@ -99,7 +99,7 @@ fn cells(place: &SizedQueue) -> Option<String> {
     })
 }
 
-/// Returns a warning about a token bucket filter: setting its limit also fills its bucket.
+/// Returns a warning about a token bucket filter, because setting its limit also fills its bucket.
 fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     if place.kind != "tbf" {
         return None;
@@ -147,7 +147,7 @@ mod tests {
             error.contains("10.6 Mb/s") && error.contains("up to 10.52 Mb/s"),
             "{error}"
         );
-        // A card of 1 Gb/s, with the reported rate.
+        // The card has 1 Gb/s, and its line counts 24 bytes more per packet.
         let card = place(1e9, 1e9, 1e9, 24);
         let error = check_use(&card, Some(0.99)).unwrap_err().to_string();
         assert!(error.contains("984") && error.contains("24 more"), "{error}");

@@ -1,4 +1,4 @@
-//! Origin of an undo file. Files outlive their namespaces, and names of namespaces in the file system are reused.
+//! Origin of an undo file. A file may outlive its namespace, and the name of a namespace may be reused.
 
 use std::fs;
 use std::io;
@@ -16,12 +16,11 @@ use levelflow_host::sys;
 pub struct Origin {
     /// Boot identifier of the machine.
     boot: String,
-    /// Inode of the network namespace, as in `/proc/thread-self/ns/net`; another namespace may get the same number
-    /// later.
+    /// Inode of the network namespace, as in `/proc/thread-self/ns/net`. A later namespace may get the same number.
     namespace: u64,
-    /// Cookie of the namespace, unique until the machine reboots; available since Linux 5.14.
+    /// Cookie of the namespace, available since Linux 5.14. It is unique until the machine reboots.
     cookie: Option<u64>,
-    /// PID namespace. Processes in a different PID namespace cannot see the processes in this network namespace.
+    /// PID namespace. Processes in another PID namespace cannot see the processes in this network namespace.
     processes: u64,
 }
 
@@ -29,7 +28,7 @@ impl Origin {
     /// Returns the namespace of this thread.
     ///
     /// # Errors
-    /// When the kernel does not report every field. An unknown field must not be confused with a different value.
+    /// When the kernel does not report every field. An unknown field must not be mistaken for a different value.
     pub fn here() -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         let cookie = match sys::namespace_cookie(socket.as_fd()) {
@@ -45,14 +44,14 @@ impl Origin {
         })
     }
 
-    /// Returns true if both origins are the same network namespace, which a container and its host may share.
+    /// Returns true if both origins are the same network namespace. A container and its host may share a namespace.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.boot, self.namespace, self.cookie) == (&other.boot, other.namespace, other.cookie)
     }
 
-    /// Returns true if the namespace is certainly gone, as seen from `here`. If `here` cannot inspect some processes,
-    /// only a reboot is proof.
+    /// Returns true if the namespace is certainly gone, as seen from `here`. If `here` cannot inspect all processes,
+    /// only a reboot proves this.
     #[must_use]
     pub fn is_gone(&self, here: &Self) -> bool {
         if self.boot != here.boot {
@@ -65,7 +64,8 @@ impl Origin {
     }
 }
 
-/// Returns true if a thread is in the network namespace, a process has it open, or it has a name in the file system.
+/// Returns true if the network namespace still exists: a thread is in it, a process has it open, or it has a name in
+/// the file system.
 ///
 /// # Errors
 /// When some processes are not visible.
@@ -99,7 +99,7 @@ fn knows(process: &Path, name: &str) -> io::Result<bool> {
     Ok(fs::read_to_string(process.join("mountinfo"))?.contains(name))
 }
 
-/// Treats a process that ends during the search as a process without references.
+/// Returns false for a process that ends during the search, because such a process has no references.
 fn unless_ended(found: io::Result<bool>) -> io::Result<bool> {
     match found {
         Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(false),

@@ -1,4 +1,4 @@
-//! Selection of a device's queue, and the properties of its line.
+//! Selection of a device's queue, with the properties of its line.
 
 use std::io;
 
@@ -13,9 +13,9 @@ use levelflow_host::limit::{Unit, limit_of};
 use levelflow_host::qdisc::Device;
 use levelflow_host::tc::{Found, Handle};
 
-/// Header that Ethernet puts before a packet, bytes.
+/// Length of the Ethernet header before a packet, bytes.
 const ETHERNET: u32 = 14;
-/// MTU assumed if the kernel reports none: that of Ethernet.
+/// MTU of Ethernet. It is assumed if the kernel reports no MTU.
 const USUAL_MTU: u32 = 1500;
 
 /// Queue whose limit can be set.
@@ -31,7 +31,7 @@ pub struct SizedQueue {
     pub frame: u32,
     /// Rate of the line behind the queue.
     pub capacity: Rate,
-    /// Extra bytes per packet, which the line counts and the queue does not.
+    /// Extra bytes per packet. The line counts these bytes, and the queue does not.
     pub extra: u32,
     /// Original limit.
     pub limit: u32,
@@ -41,7 +41,7 @@ pub struct SizedQueue {
     pub line: Line,
 }
 
-/// Finds the queue at the root of a device, or the queue with a handle or class.
+/// Finds the queue at the root of a device, or the queue with the given handle or class.
 ///
 /// # Errors
 /// When there is no such queue, its limit cannot be set, or the rate of its line is unknown.
@@ -58,7 +58,7 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
         return Err(unsupported(device, &found));
     };
     let line = line::behind(device, &found)?;
-    // A rate given by the user counts bytes as the queue does.
+    // A rate given by the user counts the bytes that the queue counts.
     let extra = if capacity.is_some() { 0 } else { line.extra };
     let capacity = capacity.or(line.rate).filter(|c| c.bps() > 0.0).ok_or_else(|| {
         Error::input(format!(
@@ -109,7 +109,7 @@ fn at_class(device: &mut Device, class: Handle) -> Result<Found, Error> {
     })
 }
 
-/// Returns a handle that no queue of the device has.
+/// Returns a handle that no queue of the device uses.
 fn spare(device: &mut Device) -> String {
     let taken: Vec<u16> = device
         .queues()
@@ -118,8 +118,8 @@ fn spare(device: &mut Device) -> String {
     format!("{:x}", free.unwrap_or(0x10))
 }
 
-/// Returns the inner queue of a token bucket filter, if an inner queue was attached, because that queue holds the
-/// packets.
+/// Returns the inner queue of a token bucket filter if an inner queue was attached. In this case, the inner queue holds
+/// the packets.
 fn inside(device: &mut Device, found: Found) -> Result<Found, Error> {
     if found.queue.kind != "tbf" || found.handle.major == 0 {
         return Ok(found);

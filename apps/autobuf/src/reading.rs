@@ -1,4 +1,4 @@
-//! Presentation of decisions: a table row for people, a line of JSON for programs.
+//! Output of decisions: a table row for people, or a line of JSON for programs.
 
 use serde::Serialize;
 
@@ -41,14 +41,14 @@ pub struct Reading {
     pub before: u32,
     /// Limit that the algorithm requests, within bounds.
     pub wanted: u32,
-    /// Limit after the decision: the requested limit, or less if queues share a memory.
+    /// Limit after the decision: the requested limit, or a smaller limit if queues share a memory.
     pub limit: u32,
     /// True if the limit was set.
     pub set: bool,
 }
 
 impl Reading {
-    /// Creates a reading from a measurement; the caller fills in limits and utilisation.
+    /// Creates a reading from a measurement. The caller fills in limits and utilisation.
     #[must_use]
     pub fn of(measured: &Measured, unit: Unit) -> Self {
         let load = &measured.load;
@@ -99,7 +99,7 @@ impl Reading {
     }
 }
 
-/// Returns the heading of the table; `which` adds a column for the queue.
+/// Returns the heading of the table. If `which` is true, the table has a column for the queue.
 #[must_use]
 pub fn head(which: bool) -> String {
     let name = if which {

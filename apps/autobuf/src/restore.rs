@@ -1,5 +1,5 @@
-//! Saved limits. They stay in a file while the daemon changes the limits of the queues, so that the next start can
-//! restore them even after `kill -9`.
+//! Saved limits. A file contains the original limits while the daemon changes the limits of the queues. The next start
+//! can therefore restore them even after `kill -9`.
 
 use std::fs;
 use std::io;
@@ -27,7 +27,8 @@ pub struct SavedLimit {
     pub kind: String,
     /// Original options, in the kernel's bytes.
     pub options: Vec<u8>,
-    /// Last limit set, and next limit to set. The queue has one of these limits unless another process changed it.
+    /// Last limit that was set, and next limit to set. Unless another process changed the queue, it has one of these
+    /// limits.
     pub ours: [u32; 2],
 }
 
@@ -36,7 +37,7 @@ pub struct SavedLimit {
 pub struct SavedState {
     /// Namespace of the device.
     origin: Origin,
-    /// Index of the device. A new device with the same name has a different index.
+    /// Index of the device. A new device has another index even if it has the same name.
     index: u32,
     queues: Vec<SavedLimit>,
     #[serde(skip)]
@@ -46,13 +47,13 @@ pub struct SavedState {
 /// Outcome of restoring a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Limit has been restored.
+    /// The original limit has been restored.
     Restored,
-    /// Queue had its original limit.
+    /// The queue already had its original limit.
     AsFound,
-    /// Queue was replaced or changed by another process, and is left as it is.
+    /// Another process replaced or changed the queue, so the queue is left as it is.
     Others,
-    /// Queue is gone.
+    /// The queue is gone.
     Gone,
 }
 
@@ -128,7 +129,7 @@ impl SavedState {
         Ok(undo)
     }
 
-    /// Returns the state that a killed run left for this device. Removes files of other runs whose devices or
+    /// Returns the state that a killed run left for this device. Removes files of other runs if their devices or
     /// namespaces are gone.
     ///
     /// # Errors
@@ -166,7 +167,7 @@ impl SavedState {
     /// Records a limit before it is set.
     ///
     /// # Errors
-    /// When the file is not writable; the limit must not be set then.
+    /// When the file is not writable. In this case, the limit must not be set.
     pub fn about(&mut self, queue: usize, limit: u32) -> Result<(), Error> {
         let ours = &mut self.queues[queue].ours;
         *ours = [ours[1], limit];
@@ -181,7 +182,7 @@ impl SavedState {
     }
 
     /// Restores all queues that still have a recorded limit, and removes the file. Returns the outcome of each queue
-    /// and the first error of the kernel; after an error, the file stays.
+    /// and the first error of the kernel. After an error, the file stays.
     pub fn restore(self, device: &mut Device) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let gone = device.index != self.index;
         let one = |was: &SavedLimit| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
@@ -202,7 +203,8 @@ fn here() -> Result<Origin, Error> {
     Origin::here().map_err(|e| Error::failed(format!("cannot identify this network namespace: {e}")))
 }
 
-/// Removes the files of namespaces that no longer exist, and of devices that no longer exist in this namespace.
+/// Removes the files of namespaces that no longer exist. Also removes the files of devices that no longer exist in this
+/// namespace.
 fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     for file in entries.map(|entry| entry.path()) {
@@ -218,7 +220,7 @@ fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
     }
 }
 
-/// Restores all queues, even after errors. Returns the first error; further errors are warnings.
+/// Restores all queues, even after errors. Returns the first error, and prints further errors as warnings.
 fn each(
     queues: &[SavedLimit],
     mut restore: impl FnMut(&SavedLimit) -> Result<Outcome, Error>,

@@ -5,7 +5,7 @@ use std::io;
 use levelflow_host::Error;
 use levelflow_host::qdisc::Device;
 
-/// Returns the error that ends a run: the device or its queue is gone, or the kernel rejects a request.
+/// Returns the error that ends a run. Either the device or its queue is gone, or the kernel rejects a request.
 #[must_use]
 pub fn failed(device: &Device, error: &io::Error) -> Error {
     let name = &device.name;

@@ -13,8 +13,8 @@ const UDP: u8 = 17;
 /// Code point "congestion experienced" (CE) of the ECN field.
 const CE: u8 = 0b11;
 
-/// Returns the flow key of a frame that begins with the header of packet sockets. Frames without an IP header have the
-/// default key.
+/// Returns the flow key of a frame from a packet socket. The frame begins with the socket's own header. Frames without
+/// an IP header have the default key.
 #[must_use]
 pub fn class(frame: &[u8]) -> FlowKey {
     let Some(ip) = Ip::of(frame) else {
@@ -57,7 +57,7 @@ struct Ip {
     ecn: u8,
     protocol: u8,
     addresses: [Range<usize>; 2],
-    /// Offset of the end of the header. Ports follow unless the packet is a fragment.
+    /// Offset of the end of the header. Ports follow, unless the packet is a fragment.
     end: usize,
 }
 

@@ -8,7 +8,7 @@ use levelflow_path::{GilbertElliott, Settings, WireLoss};
 
 /// Largest accepted delay and jitter.
 const MAX_DELAY: Duration = Duration::from_secs(100);
-/// Lowest accepted line rate. A lower rate is probably a mistake, and times could overflow.
+/// Lowest accepted line rate. A lower rate is probably a mistake, and could make times overflow.
 const MIN_RATE_BPS: f64 = 1e4;
 
 /// New value of one link parameter.
@@ -28,7 +28,7 @@ pub enum Setting {
     Loss(WireLoss),
 }
 
-/// A link parameter change, and the directions that it applies to.
+/// Change of a link parameter, and the directions to which the change applies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
     /// Parameter and its new value.

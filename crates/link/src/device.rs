@@ -18,7 +18,7 @@ use levelflow_host::{Error, sys};
 const MAX_FRAME_BYTES: usize = PREFIX + 14 + 4 + 65_536;
 /// Limit on frames received from one device in one batch.
 const BATCH_FRAMES: usize = 64;
-/// Kernel receive buffer, bytes. Holds arrivals while this process is not running.
+/// Kernel receive buffer, bytes. The buffer holds arrivals while this process is not running.
 const RING_BYTES: usize = 32 << 20;
 
 /// Frames that a device did not receive or send.
@@ -28,7 +28,8 @@ pub struct Trouble {
     pub missed: u64,
     /// Frames that could not be sent because the device's own queue was full.
     pub refused: u64,
-    /// Frames larger than the MTU of the device. Turn off offloads on neighbouring devices, or use equal MTUs.
+    /// Frames larger than the MTU of the device. Such frames indicate offloads on neighbouring devices, or different
+    /// MTUs.
     pub oversize: u64,
     /// Receive and send operations that failed because the device was down.
     pub down: u64,
@@ -54,7 +55,7 @@ pub struct Device {
     scratch: Vec<u8>,
     ancillary: Vec<u8>,
     latest: Time,
-    /// True if the device is down and may be about to vanish. The kernel reports only that it is down.
+    /// True if the device was down at the last operation, and may have vanished. The kernel reports both as "down".
     suspect: bool,
     /// Counts of frames not received or sent.
     pub trouble: Trouble,
@@ -75,7 +76,8 @@ impl Device {
             Error::failed(format_args!("cannot open a packet socket on {name}: {error}{advice}"))
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // Opened without a protocol. Otherwise the socket would receive frames of all devices until it is bound.
+        // A socket with a protocol would receive frames of all devices until it is bound, so it is opened without a
+        // protocol.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None).map_err(may_not)?;
         let index = netdevice::name_to_index(&socket, name).map_err(|_| {
             Error::input(format_args!(
@@ -108,7 +110,8 @@ impl Device {
         self.socket.as_fd()
     }
 
-    /// Returns true if the device was down at the last operation. It must then be polled even if no frame arrives.
+    /// Returns true if the device was down at the last operation. Such a device must be polled even if no frame
+    /// arrives.
     #[must_use]
     pub fn suspect(&self) -> bool {
         self.suspect
@@ -153,7 +156,8 @@ impl Device {
         Ok(true)
     }
 
-    /// Sends a frame in the format of [`Device::receive`]. Frames that the device rejects are counted in `trouble`.
+    /// Sends a frame in the format of [`Device::receive`]. If the device rejects the frame, the frame is counted in
+    /// `trouble`.
     ///
     /// # Errors
     /// Returns an error if the device has vanished.
@@ -186,7 +190,7 @@ impl Device {
         }
     }
 
-    /// Ignores errors of a device that goes down and comes up again. Returns an error if the device has vanished.
+    /// Ignores errors of a device that is down and may come up again. Returns an error if the device has vanished.
     fn survive(&mut self, error: Errno) -> Result<(), Error> {
         self.exists()?;
         match error {
@@ -227,7 +231,8 @@ fn read(messages: nix::Result<nix::sys::socket::CmsgIterator<'_>>) -> (Option<u6
     (stamp, missed)
 }
 
-/// Converts a realtime-clock timestamp to a `Time`. Returns `now` if the realtime clock has been set since.
+/// Converts a timestamp of the realtime clock to a `Time`. Returns `now` if the realtime clock was set after the
+/// timestamp.
 fn before(now: Time, stamp: u64) -> Time {
     let wall = clock_gettime(ClockId::Realtime);
     let wall = wall.tv_sec as u64 * 1_000_000_000 + wall.tv_nsec as u64;

@@ -1,4 +1,4 @@
-//! Real-time operation of a link: one thread moves frames between two devices when they are due.
+//! Real-time operation of a link: one thread passes frames between two devices when the frames are due.
 
 use hdrhistogram::Histogram;
 use levelflow_path::scheduler::AnyQueueParams;
@@ -13,7 +13,8 @@ use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
-/// Longest expected oversleep. The thread spins instead of sleeping for the last part of a wait, within its CPU budget.
+/// Longest expected oversleep. In the last part of a wait, the thread spins instead of sleeping if its CPU budget
+/// allows.
 const SPIN_BELOW: Duration = Duration::from_us(25);
 /// Longest sleep, so that parameter changes and signals are processed in time.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
@@ -34,7 +35,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// Connects two devices. `settings[0]` is for the direction from the first device to the second.
+    /// Connects two devices. `settings[0]` applies to the direction from the first device to the second.
     #[must_use]
     pub fn new(ports: [Device; 2], settings: [Settings; 2], seed: u64) -> Self {
         let hops = [0, 1].map(|way| {
@@ -116,8 +117,8 @@ impl Link {
         self.hops.iter().filter_map(Hop::poll_timeout).min()
     }
 
-    /// Moves frames until `step` returns `None`. Calls `step` between frames, and no later than the time that it last
-    /// returned.
+    /// Moves frames until `step` returns `None`. Calls `step` between frames. The return value of `step` is the latest
+    /// time of its next call.
     ///
     /// # Errors
     /// Returns an error if a device has vanished, or the error returned by `step`.
@@ -149,7 +150,7 @@ impl Link {
         }
     }
 
-    /// Sleeps until a frame arrives or until `early` before `next`. Returns true if a frame has arrived.
+    /// Sleeps until a frame arrives, or until the time `next - early`. Returns true if a frame has arrived.
     fn sleep(&mut self, clock: &Clock, next: Time, early: Duration) -> Result<bool, Error> {
         let devices = self.ports.iter().map(Device::socket);
         let mut waits: Vec<_> = devices.map(|d| PollFd::from_borrowed_fd(d, PollFlags::IN)).collect();

@@ -1,7 +1,7 @@
 //! Emulated links between two devices: rate, queue, delay, jitter and loss in each direction.
 //!
 //! [`levelflow_path::Hop`] models one direction, without a clock. [`Device`] is a network device. [`Link::run`] moves
-//! frames between devices in real time.
+//! frames between two devices in real time.
 
 pub mod class;
 pub mod control;

@@ -1,7 +1,8 @@
-//! Segmentation of the kernel's super-packets into frames as they appear on a real link.
+//! Segmentation of the kernel's super-packets into frames, as on a real link. A super-packet is a large packet that the
+//! kernel leaves to the device for segmentation.
 //!
-//! The kernel prepends a `virtio_net_hdr` to each frame. This header marks super-packets and incomplete checksums.
-//! Frames are sent with such a header, so the kernel completes their checksums.
+//! The kernel prepends a `virtio_net_hdr` to each frame. This header marks super-packets and incomplete checksums. This
+//! process sends frames with such a header, so the kernel completes their checksums.
 
 /// Length of the `virtio_net_hdr`, bytes.
 pub const PREFIX: usize = 10;
@@ -16,8 +17,8 @@ const ECN: u8 = 0x80;
 const FIN_PSH: u8 = 0x01 | 0x08;
 const CWR: u8 = 0x80;
 
-/// Calls `each` with every frame of a super-packet, including its `virtio_net_hdr`. Returns false, without calling
-/// `each`, if the kernel's header is inconsistent or its type is unknown.
+/// Calls `each` with every frame of a super-packet, including its `virtio_net_hdr`. If the kernel's header is
+/// inconsistent or its type is unknown, returns false and does not call `each`.
 pub fn split(frame: &[u8], scratch: &mut Vec<u8>, mut each: impl FnMut(&[u8])) -> bool {
     if frame.len() < PREFIX {
         return false;
@@ -88,7 +89,7 @@ impl<'a> Parts<'a> {
 
     /// Adjusts the copied headers for segment `number`.
     fn correct(&self, packet: &mut [u8], number: usize, last: bool) {
-        packet[1] = 0; // not a super-packet; the kernel then ignores its size and header length
+        packet[1] = 0; // not a super-packet, so the kernel ignores the fields for segment size and header length
         let version = packet[self.ip] >> 4;
         let length = packet.len() - self.ip;
         if version == 4 {
@@ -165,8 +166,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a super-packet: `virtio_net_hdr`, Ethernet, IP and transport headers, then `payload` bytes that count
-    /// up.
+    /// Returns a super-packet: `virtio_net_hdr`, Ethernet, IP and transport headers, then `payload` bytes. The bytes of
+    /// the payload count up.
     fn giant(v6: bool, tcp: bool, payload: usize, chunk: u16) -> Vec<u8> {
         let ip_length = if v6 { 40 } else { 20 };
         let transport = if tcp { 20 } else { 8 };
@@ -260,7 +261,7 @@ mod tests {
     }
 
     proptest! {
-        /// Invalid headers are rejected or their frame is truncated, and never stop the link.
+        /// Invalid headers never stop the link. Their frames are rejected or truncated.
         #[test]
         fn arbitrary_bytes_do_not_stop_it(
             v6: bool, tcp: bool, payload in 0usize..3000, chunk: u16,

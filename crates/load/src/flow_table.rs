@@ -1,4 +1,4 @@
-//! Flow table of the receiver. It is bounded, and invalid packets allocate no memory.
+//! Flow table of the receiver. The table is bounded, and invalid packets allocate no memory.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -24,9 +24,9 @@ pub struct Counts {
     pub packets: u64,
     /// Bytes of data packets on the wire, without duplicates.
     pub bytes: u64,
-    /// Packets missing between the first packet and the newest.
+    /// Packets missing between the first packet and the newest packet.
     pub lost: u64,
-    /// Packets that arrived after a packet sent later.
+    /// Reordered packets: they arrived after a packet that was sent later.
     pub late: u64,
     /// Duplicates, and packets too old to be distinguished from duplicates.
     pub again: u64,
@@ -47,7 +47,7 @@ pub struct Arriving {
     pub first_sent: u64,
     /// Arrival time of the latest packet, by the timestamp clock, ns.
     pub last_came: u64,
-    /// Smallest sum so far of delay and clock difference, ns.
+    /// Smallest difference so far between arrival time and send time, ns. It includes the difference of the clocks.
     pub nearest: i64,
     /// Receiver of the flow.
     pub receiver: Receiver,
@@ -58,15 +58,15 @@ pub struct Arriving {
 #[derive(Debug, Default)]
 pub struct FlowTable {
     flows: HashMap<(SocketAddr, u32), Arriving>,
-    /// Flows that have ended, and their end times. Packets that arrive after the closing packet must not restart these
-    /// flows.
+    /// Flows that have ended, and their end times. A packet that arrives after the closing packet must not restart its
+    /// flow.
     ended: HashMap<(SocketAddr, u32), Time>,
     per_source: HashMap<IpAddr, u32>,
 }
 
 impl FlowTable {
-    /// Returns the flow of a packet. A valid packet of an unknown flow starts the flow. None if there is no room or the
-    /// packet cannot start a flow.
+    /// Returns the flow of a packet. A valid packet of an unknown flow starts the flow. Returns none if the table has
+    /// no room, or if the packet cannot start a flow.
     pub fn flow(
         &mut self,
         now: Time,
@@ -103,7 +103,7 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Closes a flow whose end was announced; returns its state.
+    /// Closes a flow whose end was announced. Returns the state of the flow.
     pub fn close(&mut self, now: Time, from: SocketAddr, id: u32) -> Option<Arriving> {
         let flow = self.forget(from, id)?;
         if self.ended.len() < MAX_FLOWS {
@@ -123,7 +123,7 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Ends flows that received no packet for [`IDLE`], or all flows if `all`.
+    /// Ends flows that received no packet for [`IDLE`]. If `all` is true, ends all flows.
     pub fn expire(&mut self, now: Time, all: bool) -> Vec<Arriving> {
         let old = self
             .flows
@@ -152,7 +152,7 @@ impl FlowTable {
     }
 }
 
-/// True if a packet can start a flow: its header must be valid for its signalling.
+/// True if a packet can start a flow. The header of the packet must be valid for its signalling.
 fn plausible(shim: &Shim, header: &[u8]) -> bool {
     if shim.kind == Kind::Ack {
         return false;
@@ -164,8 +164,8 @@ fn plausible(shim: &Shim, header: &[u8]) -> bool {
 }
 
 impl Arriving {
-    /// Counts a packet of `size` bytes on the wire. Returns its delay, ns; if clocks differ, the excess over the
-    /// fastest packet. None for a duplicate.
+    /// Counts a packet of `size` bytes on the wire. Returns its delay, ns. If the clocks of sender and receiver differ,
+    /// returns the excess over the delay of the fastest packet. Returns none for a duplicate.
     pub fn count(&mut self, shim: &Shim, order: Order, stamp: u64, size: u64) -> Option<u64> {
         let data = shim.kind == Kind::Data;
         match order {

@@ -19,7 +19,7 @@ pub struct Plan {
     pub flows: u32,
     /// Time between the starts of two flows.
     pub start_every: Duration,
-    /// Random arrivals (Poisson), flows per second; `flows` is not used then.
+    /// Random arrivals (Poisson), flows per second. With random arrivals, `flows` is not used.
     pub arrivals: Option<f64>,
     /// Size of each flow on the wire; none for endless flows.
     pub size: Option<Bytes>,
@@ -58,7 +58,7 @@ impl Plan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Sending,
-    /// The end was announced; late ACKs are accepted until this time.
+    /// The end was announced. Late ACKs are accepted until this time.
     Closing(Time),
     Over,
 }
@@ -70,17 +70,17 @@ pub struct Flow {
     pub index: u32,
     /// Start time.
     pub started: Time,
-    /// Time of the last delivery of a transfer; none if the flow is incomplete, has no size, or receives no ACKs.
+    /// Time at which the transfer was complete. None if the flow is incomplete, has no size, or receives no ACKs.
     pub completed: Option<Time>,
     /// Sender with the law.
     pub sender: Sender,
-    /// Sum, s, and count of round-trip times since the latest reading.
+    /// Sum of the round-trip times since the latest reading, s, and their number.
     pub round_trips: (f64, u32),
-    /// True if a router of the law wrote into any ACK; none if that is unknown.
+    /// True if a router of the law wrote into any ACK. None if that is unknown.
     pub routed: Option<bool>,
     /// Deadline of the flow in the heap of deadlines.
     pub queued: Option<Time>,
-    /// True if the sender detects the last delivery.
+    /// True if the flow has a size and receives ACKs, so that its sender detects the end of the transfer.
     completes: bool,
     phase: Phase,
 }
@@ -138,7 +138,8 @@ impl Flow {
         }
     }
 
-    /// Performs the action that is due. If this is to send a packet, writes its shim and header to `out`.
+    /// Performs the action that is due. If the action sends a packet, writes the shim and the header of the packet to
+    /// `out`.
     pub fn act(&mut self, now: Time, stamp: u64, out: &mut [u8; MAX_PREFIX_BYTES]) -> Option<Encoded> {
         match self.phase {
             Phase::Over => None,

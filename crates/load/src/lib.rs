@@ -1,7 +1,7 @@
-//! Load: `send` paces packets of many flows under a law; `recv` acknowledges them and reports what arrived.
+//! Load: `send` paces packets of many flows under a law. `recv` acknowledges the packets and reports the arrivals.
 //!
-//! Each of the two runs in one thread. A sender waits for the earliest of all deadlines, and ACKs wake it. Only flows
-//! with a size retransmit: lost data is sent in new packets until all bytes have arrived.
+//! Each of these two commands runs in one thread. The thread of `send` waits for the earliest deadline of all flows,
+//! and ACKs wake it. Only flows with a size retransmit: lost data is sent in new packets until all bytes have arrived.
 
 pub mod flow_table;
 pub mod flows;

@@ -1,4 +1,4 @@
-//! Loop of the receiver: one thread and one socket, which acknowledges and counts packets.
+//! Loop of the receiver. One thread with one socket acknowledges and counts packets.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -78,7 +78,7 @@ pub struct Total {
     pub counts: Counts,
     /// Datagrams that belong to no flow.
     pub garbage: u64,
-    /// One-way delays of all packets: exact on one machine, otherwise the excess over the fastest packet.
+    /// One-way delays of all packets. If the clocks differ, each delay is the excess over the fastest packet.
     pub delays: Option<Delays>,
 }
 
@@ -184,8 +184,8 @@ impl ReceiveRun {
             acks.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
-                // The time must be read after the arrival: another program may have sent the packet since this loop
-                // began.
+                // The clock must be read after the arrival, because another program may have sent the packet after this
+                // loop began.
                 let (now, stamp) = (self.clock.now(), stamp());
                 if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
                     acks.push((ack, length, from));
@@ -195,14 +195,14 @@ impl ReceiveRun {
                 socket,
                 acks.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
             );
-            // ICMP errors for earlier ACKs surface here; ignore them.
+            // ICMP errors for earlier ACKs are returned here. They are ignored.
             if !matches!(taken, Ok(MAX_BATCH..)) {
                 return;
             }
         }
     }
 
-    /// Handles a datagram. Returns its ACK, if there is one, which is never longer than the datagram.
+    /// Handles a datagram. Returns the ACK, if there is one. The ACK is never longer than the datagram.
     fn packet(
         &mut self,
         now: Time,

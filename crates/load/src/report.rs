@@ -17,9 +17,9 @@ use levelflow_host::terminal;
 const MAX_FLOWS_SHOWN: usize = 8;
 /// Limit on ended flows in the summary.
 const MAX_FLOWS_LISTED: usize = 10_000;
-/// Minimum length of the last period for it to be shown, s.
+/// Minimum length of the last period, s. A shorter period is not shown.
 const MIN_REPORT_S: f64 = 0.1;
-/// Time before a warning, s.
+/// Age of a flow before a warning about it, s.
 const WARNING_DELAY_S: f64 = 2.0;
 
 /// Summary of a run.
@@ -45,7 +45,8 @@ pub struct Summary {
     pub unreachable: u64,
     /// Mean rate of delivered bytes, bit/s; none if the law has no ACKs.
     pub rate: Option<f64>,
-    /// Jain's index of the rates in the second half of the run, over flows present throughout; none for fewer than two.
+    /// Jain's index of the rates in the second half of the run. It includes flows present in the whole second half, and
+    /// is none for fewer than two such flows.
     pub jain: Option<f64>,
     /// Mean completion time, s.
     pub completion_mean: Option<f64>,
@@ -60,11 +61,11 @@ pub struct Summary {
 pub struct Report {
     law: &'static str,
     needs_router: bool,
-    /// True if ACKs report deliveries; otherwise the report shows sent data.
+    /// True if ACKs report deliveries. Otherwise, the report shows sent data.
     acknowledged: bool,
     json: bool,
     quiet: bool,
-    /// Start of the second half, s; none if the length of the run is unknown.
+    /// Start of the second half of the run, s. None if the length of the run is unknown.
     half: Option<f64>,
     at: f64,
     before: HashMap<u32, (u64, u64)>,
@@ -75,7 +76,7 @@ pub struct Report {
     summary: Summary,
 }
 
-/// Returns Jain's fairness index: 1 if all rates are equal, `1/n` if one flow has everything.
+/// Returns Jain's fairness index: 1 if all rates are equal, `1/n` if one of `n` flows has the whole rate.
 #[must_use]
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let (sum, squares) = rates
@@ -85,7 +86,7 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 }
 
 impl Report {
-    /// Creates the report of a run that lasts `seconds`; none if the length is unknown.
+    /// Creates the report of a run that lasts `seconds`. The argument is none if the length of the run is unknown.
     #[must_use]
     pub fn new(params: &AnyParams, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
         let law = params.law();
@@ -121,7 +122,7 @@ impl Report {
         self.summary.unreachable = progress.unreachable;
     }
 
-    /// Bytes of a flow so far: delivered, or sent if the law has no ACKs.
+    /// Bytes of a flow so far. These are delivered bytes, or sent bytes if the law has no ACKs.
     fn bytes(&self, flow: &Flow) -> u64 {
         let counters = flow.sender.counters();
         if self.acknowledged {

@@ -1,8 +1,9 @@
 //! Samples of flows, as lines of JSON.
 //!
-//! The first line is `{"kind":"start", ...}` with the machine's monotonic clock at time 0, so that files of several
-//! programs can be aligned. One `"sample"` line per flow and period follows, and a `"flow"` line when a flow ends.
-//! Times are seconds since the start, rates bit/s with all headers, and counts are totals.
+//! The first line is `{"kind":"start", ...}` with the time of the machine's monotonic clock at time 0. This allows the
+//! alignment of files from several programs. Then follows one `"sample"` line per flow and period. A `"flow"` line
+//! follows when a flow ends. Times are seconds since the start, rates are bit/s with all headers, and counts are
+//! totals.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -38,7 +39,7 @@ pub struct Sample {
     pub proposal: f64,
     /// Mean round-trip time of the period, s; none without ACKs.
     pub rtt: Option<f64>,
-    /// Router that limits the flow: hop on the path, or identity.
+    /// Router that limits the flow: its hop on the path, or its identifier.
     pub bottleneck: Option<u32>,
     /// Data packets in flight.
     pub outstanding: u32,
@@ -57,9 +58,9 @@ pub struct Ended {
     pub id: u32,
     /// Start time, s.
     pub start: f64,
-    /// Time from the start to the delivery of everything, s; none if the flow is incomplete or has no size.
+    /// Time from the start to the complete delivery, s. None if the flow is incomplete or has no size.
     pub completion: Option<f64>,
-    /// True if routers of the law were on the path; none if that is unknown.
+    /// True if routers of the law were on the path. None if that is unknown.
     pub routed: Option<bool>,
     /// Counters of the flow since its start.
     #[serde(flatten)]

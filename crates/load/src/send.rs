@@ -1,4 +1,4 @@
-//! Loop of `send`: one thread, one socket, a heap of deadlines.
+//! Loop of `send`: one thread with one socket and a heap of deadlines.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -46,7 +46,8 @@ pub struct Send {
     pub plan: Plan,
     /// Destination.
     pub to: SocketAddr,
-    /// True for real-time scheduling, ahead of all ordinary programs. The thread then does not spin before deadlines.
+    /// True for real-time scheduling, ahead of all ordinary programs. With real-time scheduling, the thread does not
+    /// spin before deadlines.
     pub realtime: bool,
     /// Time between two progress reports.
     pub every: Duration,
@@ -179,7 +180,7 @@ impl<'a> SendRun<'a> {
         }
     }
 
-    /// Sends the packets that are due, many per system call if they leave at the same time.
+    /// Sends the packets that are due. Packets that leave at the same time share a system call.
     fn send_due(&mut self) {
         let mut lengths = [0; MAX_BATCH];
         let mut count = 0;
@@ -241,7 +242,7 @@ impl<'a> SendRun<'a> {
         Ok(())
     }
 
-    /// Waits for the next deadline or an ACK; returns true if `stop` is signalled.
+    /// Waits for the next deadline or an ACK. Returns true if `stop` is signalled.
     fn wait(&mut self, reading: Time, stop: &Stop, spin: bool) -> Result<bool, Error> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let start = self.starts.peek().copied();
@@ -265,8 +266,8 @@ impl<'a> SendRun<'a> {
     }
 }
 
-/// Returns a random flow number not yet in use. Without this check, one run in a hundred with ten thousand flows would
-/// have a collision.
+/// Returns a random flow number that is not in use. With ten thousand flows and no such check, one run in a hundred
+/// would have a collision.
 fn unused(taken: &HashMap<u32, usize>) -> u32 {
     let mut random = rand::rng();
     loop {

@@ -2,12 +2,12 @@
 
 use levelflow_testbed::Namespace;
 
-/// Creates a namespace with the device `lf0` and no listening sockets. The device carries only packets of the test.
+/// Creates a namespace with the device `lf0` and no listening sockets. The device carries only the test's packets.
 #[must_use]
 pub fn with_device(name: &str) -> Namespace {
     let namespace = Namespace::new(name).unwrap();
     if std::fs::exists("/proc/sys/net/ipv6").unwrap() {
-        // With IPv6, a device announces its multicast groups twice: at once, and a few seconds later.
+        // With IPv6, a device would send packets that announce its multicast groups.
         namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
     }
     namespace

@@ -11,7 +11,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits for a program and returns its output.
 ///
 /// # Panics
-/// If the program does not end within half a minute. It is killed first.
+/// If the program does not end within half a minute. The program is killed before the panic.
 #[must_use]
 pub fn finish(child: Child) -> Output {
     let pid = Pid::from_child(&child);

@@ -1,4 +1,4 @@
-//! Load for tests, from senders and receivers of a law.
+//! Load for tests: flows of a law and their receivers.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,7 +12,7 @@ use levelflow_units::Bytes;
 use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Sends a flow of a law until `end`; returns the flow's sender.
+/// Sends a flow of a law until `end`. Returns the flow's sender.
 #[must_use]
 pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sender {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
@@ -35,7 +35,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
         let wait = due
             .map_or(Span::from_millis(5), |at| clock.until(at))
             .min(Span::from_millis(5));
-        // A timeout set on the socket would be as coarse as the kernel's ticks.
+        // The resolution of a timeout set on the socket would be one tick of the kernel.
         let limit = Timespec {
             tv_sec: 0,
             tv_nsec: wait.subsec_nanos().into(),
@@ -50,7 +50,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
     sender
 }
 
-/// Acknowledges packets until `end`; returns the number of bytes of each flow that arrived between `begin` and `end`.
+/// Acknowledges packets until `end`. Returns the number of bytes of each flow that arrived between `begin` and `end`.
 #[must_use]
 pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
     let mut bytes = HashMap::new();
@@ -60,7 +60,7 @@ pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u6
     bytes
 }
 
-/// Acknowledges packets until `end`; returns the arrival time, flow and size of each packet.
+/// Acknowledges packets until `end`. Returns the arrival time, the flow and the size of each packet.
 #[must_use]
 pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
     let clock = Clock::start();

@@ -1,10 +1,10 @@
-//! Process that is terminated, so that it can clean up.
+//! Process that receives SIGTERM, so that it can clean up.
 
 use std::process::Child;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Process that is terminated at the end of the test, even after a failure, so that it can clean up.
+/// Process that receives SIGTERM at the end of the test, even after a failure.
 pub struct Guard(pub Child);
 
 impl Drop for Guard {

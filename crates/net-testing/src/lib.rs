@@ -1,5 +1,5 @@
-//! Common parts of tests of the data plane: namespaces and devices, traffic, flows in real and virtual time, and
-//! programs that end with the test.
+//! Common code for tests of the data plane: namespaces and devices, traffic, and flows in real and virtual time.
+//! Programs started with this crate end with the test.
 //!
 //! Only tests depend on this crate.
 
@@ -26,11 +26,12 @@ pub use levelflow_router::kernel::COMPILED;
 
 use std::fmt::Display;
 
-/// Reports on standard error that a test is skipped because the machine lacks something, such as `root`, `clang` or
+/// Reports on standard error that a test is skipped. The machine lacks a requirement, such as `root`, `clang` or
 /// `ethtool`.
 ///
 /// # Panics
-/// If `LEVELFLOW_REQUIRE`, a list of names separated by commas, contains `lacks`. Such a test must not be skipped.
+/// If `LEVELFLOW_REQUIRE` contains `lacks`, because then the test must not be skipped. This variable is a list of names
+/// separated by commas.
 pub fn skip(test: &str, lacks: &str, why: impl Display) {
     let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
     assert!(
@@ -44,10 +45,10 @@ fn is_required(required: &str, name: &str) -> bool {
     required.split(',').any(|one| one.trim() == name)
 }
 
-/// Returns true if a test may create network namespaces; otherwise reports it as [skipped](skip).
+/// Returns true if a test may create network namespaces. Otherwise, reports the test as [skipped](skip).
 ///
 /// # Panics
-/// If this program cannot create a network namespace although `unshare` can. Also as [`skip`] does.
+/// If this program cannot create a network namespace although `unshare` can. Also if [`skip`] panics.
 #[must_use]
 pub fn privileged(test: &str) -> bool {
     let Err(error) = levelflow_testbed::Namespace::new("probe") else {

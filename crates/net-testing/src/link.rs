@@ -28,7 +28,7 @@ impl Running {
     pub fn start(mut link: Link) -> Self {
         let (requests, asked) = mpsc::channel();
         let thread = std::thread::spawn(move || {
-            let _ = sys::realtime(); // without real-time priority, some frames are later; reports show the latency
+            let _ = sys::realtime(); // without real-time priority, frames may be late, and reports show the latency
             link.run(&Clock::start(), |link, now| {
                 for request in asked.try_iter() {
                     match request {
@@ -49,7 +49,8 @@ impl Running {
         self.requests.send(Request::Change(change)).unwrap();
     }
 
-    /// Returns the counters since the start, for the direction from the first device and for that from the second.
+    /// Returns the counters since the start, first for the direction from the first device, then for the other
+    /// direction.
     ///
     /// # Errors
     /// The reason why the link has ended.

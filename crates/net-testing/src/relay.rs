@@ -20,8 +20,8 @@ pub struct Router {
 }
 
 impl Router {
-    /// Starts a relay with a line of this rate towards the server, a queue of 100 packets, and a delay in each
-    /// direction.
+    /// Starts a relay with a queue of 100 packets and a delay in each direction. `mbps` is the rate of the line towards
+    /// the server.
     #[must_use]
     pub fn start(law: &str, sets: &[&str], mbps: f64, delay_ms: u64, server: SocketAddr) -> Self {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
@@ -57,7 +57,7 @@ impl Router {
         self.address
     }
 
-    /// Stops the relay; returns its last reading.
+    /// Stops the relay. Returns its last reading.
     #[must_use]
     pub fn end(mut self) -> Snapshot {
         self.stop.now();

@@ -1,4 +1,4 @@
-//! Path with a bottleneck whose queue `abs` sizes, and kernel traffic over it.
+//! Path with a bottleneck and kernel traffic. `abs` sizes the queue at the bottleneck.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ pub struct Path4 {
 }
 
 impl Path4 {
-    /// Creates the path; the queue at the bottleneck holds `limit` packets.
+    /// Creates the path. The queue at the bottleneck holds `limit` packets.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         let [sender, wire, router, receiver] =
@@ -82,7 +82,7 @@ impl Path4 {
         });
     }
 
-    /// Starts a long flow, which ends when `stop` is set.
+    /// Starts a long flow. The flow ends when `stop` is set.
     pub fn flow(&self, law: &'static str, stop: &Arc<AtomicBool>) {
         let stop = Arc::clone(stop);
         let thread = self.sender.thread("flow", move || {
@@ -122,7 +122,7 @@ impl Path4 {
         drop(self.sender.thread("udp", constant).unwrap());
     }
 
-    /// Starts `abs` on the queue. It logs every decision to `log`.
+    /// Starts `abs` on the queue. `abs` writes every decision to `log`.
     #[must_use]
     pub fn size(&self, log: &Path, more: &[&str]) -> Guard {
         let mut abs = Command::new(crate::program::path());
@@ -138,8 +138,8 @@ fn decisions(log: &Path) -> Vec<Value> {
     whole.collect()
 }
 
-/// Returns means over all decisions from index `from`: utilisation, loss rate, limit in packets, and queueing delay in
-/// s.
+/// Returns means over all decisions from index `from`. They are the utilisation, the loss rate, the limit in packets,
+/// and the queueing delay in s.
 #[must_use]
 pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     let sum = |name: &str| decisions[from..].iter().map(|d| d[name].as_f64().unwrap()).sum::<f64>();
@@ -152,7 +152,7 @@ pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     ]
 }
 
-/// Waits until the log has this number of decisions; returns them.
+/// Waits until the log has this number of decisions. Returns the decisions.
 #[must_use]
 pub fn until(log: &Path, count: usize) -> Vec<Value> {
     let begun = Instant::now();

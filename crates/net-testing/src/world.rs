@@ -18,11 +18,11 @@ pub const HEADER_BYTES: usize = ETHERNET + IPV4 + UDP;
 /// Rate of the line, bit/s.
 pub const LINE: f64 = 20e6;
 
-/// Function that changes a datagram before it is sent.
+/// Function that changes a datagram before the datagram is sent.
 pub type Rewrite = Box<dyn FnMut(&mut Vec<u8>)>;
-/// Function that forges an ACK from a genuine one.
+/// Function that forges an ACK from a genuine ACK.
 pub type Forge = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
-/// Function that changes an ACK, and returns the delays after which copies of it arrive.
+/// Function that changes an ACK. It returns the delay of each copy of the ACK that arrives.
 pub type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 /// Sender and receiver of one flow.
@@ -32,9 +32,9 @@ pub struct Host {
     receiver: Receiver,
     /// Change of the sender's packets; `None` for an honest sender.
     pub lie: Option<Rewrite>,
-    /// Function that changes and delays each ACK.
+    /// Function that changes, delays, copies or loses each ACK.
     pub fate: Fate,
-    /// Constant rate and time of the next packet, of a sender that ignores feedback.
+    /// Constant rate of a sender that ignores feedback, and the time of its next packet. `None` for other senders.
     pub deaf: Option<(Rate, Time)>,
     /// Bytes received.
     pub arrived: u64,
@@ -100,7 +100,8 @@ impl World {
         Self::of(law, vec![params(law); flows as usize])
     }
 
-    /// Creates honest flows with these parameters, and the router of a law. All laws have the same signalling.
+    /// Creates honest flows with these parameters, and the router of a law. The laws of all flows must have the same
+    /// signalling.
     #[must_use]
     pub fn of(law: &str, senders: Vec<AnyParams>) -> Self {
         let bottleneck = Bottleneck {
@@ -182,7 +183,7 @@ impl World {
         if let Some(lie) = &mut host.lie {
             lie(&mut wire);
         }
-        // Without jitter, which real hosts have, the same flow would always find a full queue.
+        // Real hosts have jitter. Without jitter, the same flow would always find a full queue.
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let late = Duration::from_us((self.random >> 33) % 500);
         self.count += 1;
@@ -248,7 +249,7 @@ impl World {
     }
 }
 
-/// Returns a function that changes the header of packets of this law, if they have one.
+/// Returns a function that changes the header of packets with this law's signalling. Other packets stay unchanged.
 pub fn header(law: &str, mut write: impl FnMut(&mut AnyHeader) + 'static) -> Rewrite {
     let signalling = params(law).law().signalling;
     Box::new(move |wire| {

@@ -32,11 +32,11 @@ pub struct Backlog {
     pub in_service: Bytes,
 }
 
-/// Transmitter of finite rate behind a drop-tail queue.
+/// Drop-tail queue with a transmitter of finite rate.
 ///
-/// The departure time of a packet is computed on arrival, so no event is needed at that time. Departed packets are
-/// removed only when they are polled, so callers poll all output up to now before they add a packet. A rate of zero
-/// means that the link is down: packets stay queued.
+/// The departure time of a packet is computed on arrival, so no event is needed at that time. A departed packet stays
+/// in the queue until it is polled. Callers therefore poll all output up to now before they add a packet. At a rate of
+/// zero, the link is down and packets stay queued.
 #[derive(Debug)]
 pub struct Fifo<T> {
     rate: Option<Rate>,
@@ -54,7 +54,7 @@ pub struct Fifo<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     came: Time,
-    /// Start of the transmission; `leaves` is its end.
+    /// Start of the transmission. Its end is `leaves`.
     begins: Time,
     leaves: Time,
     size: Bytes,
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Verifies Lindley's recursion: a packet departs one transmission time after its arrival or after the previous
-        /// departure, whichever is later.
+        /// Verifies Lindley's recursion: a packet departs one transmission time after the later of two times, its
+        /// arrival and the previous departure.
         #[test]
         fn departures_follow_the_lindley_recursion(
             arrivals in prop::collection::vec((0_u64..3_000, 60_u64..1_600), 1..60), mbps in 1_u32..1000,
@@ -212,7 +212,7 @@ mod tests {
             prop_assert_eq!((line.bytes(), line.packets()), (Bytes::ZERO, 0));
         }
 
-        /// An outage adds no queueing delay to the packet in service, but does to queued packets.
+        /// An outage adds queueing delay to queued packets, but not to the packet in service.
         #[test]
         fn a_packet_waits_until_the_transmitter_takes_it(dies in 0_u64..2_500, lasts in 1_u64..5_000) {
             let mut line = Fifo::new(Rate::new(8e6), Buffer::Unlimited);

@@ -58,7 +58,7 @@ pub struct HopCounters {
     pub peak: u64,
 }
 
-/// One link direction in operation. `T` is the packet type, `L` the router law.
+/// One link direction in operation. `T` is the type of packets, `L` is the router law.
 #[derive(Debug)]
 pub struct Hop<T, L = ()> {
     law: L,
@@ -255,7 +255,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         Some((due, packet))
     }
 
-    /// Changes the settings. The packet in service continues at the new rate; packets on the wire keep their delivery
+    /// Changes the settings. The packet in service continues at the new rate. Packets on the wire keep their delivery
     /// times.
     pub fn set(&mut self, now: Time, settings: Settings) {
         self.depart(now);

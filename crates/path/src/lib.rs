@@ -1,10 +1,17 @@
 //! Path of a packet between two hosts, in virtual or real time, without a clock or a socket.
 //!
-//! A [`Fifo`] is a queue with a transmitter, and a [`DelayLine`] is the wire behind it. A [`Hop`] combines both with an
-//! optional router half of a law: a [`Port`] stamps datagrams, and a [`HopLaw`] stamps packets of any type. Method
-//! names are those of other sans-IO crates: `handle_input` accepts a packet, `poll_output` returns one that is due,
-//! `poll_timeout` returns the time of the next event, and `handle_timeout` processes it. Callers pass the time, which
-//! never decreases.
+//! A [`Fifo`] is a queue with a transmitter. A [`DelayLine`] is the wire behind the transmitter. A [`Hop`] combines a
+//! queue and a wire with the router half of a law, if there is one. The trait [`HopLaw`] is the interface of this half,
+//! for packets of any type. A [`Port`] implements the trait for datagrams.
+//!
+//! Method names are those of other sans-IO crates:
+//!
+//! - `handle_input` accepts a packet.
+//! - `poll_output` returns a packet that is due.
+//! - `poll_timeout` returns the time of the next event.
+//! - `handle_timeout` processes the event.
+//!
+//! Callers pass the time, which never decreases.
 
 mod fifo;
 mod hop;

@@ -1,4 +1,4 @@
-//! An output port with a router, its control intervals and counters. It stamps datagrams.
+//! An output port with a router, its control intervals and its counters. The router stamps datagrams.
 
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
-/// Shortest control interval, for any round-trip times in packet headers. Routers divide by the interval.
+/// Shortest control interval, regardless of the round-trip times in packet headers. Routers divide by the interval.
 const MIN_INTERVAL: Duration = Duration::from_us(500);
 
 /// Class of a packet, as seen by the router.
@@ -53,7 +53,7 @@ pub struct PortCounters {
     pub worst_late_ns: u64,
 }
 
-/// Counts of an external data path since its last report.
+/// Counts of an external data path, such as the kernel's, since its last report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets that arrived.
@@ -99,7 +99,7 @@ impl<S: Sink> Port<S> {
         port
     }
 
-    /// Logs all inputs of the law. Must be called before the first packet.
+    /// Logs all inputs of the law. Call this method before the first packet.
     pub fn log(&mut self, log: Log<S>) {
         self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
     }
@@ -110,8 +110,8 @@ impl<S: Sink> Port<S> {
         self.law.on_capacity(&self.params, capacity);
     }
 
-    /// Handles an arriving packet whose payload begins with these bytes. The router counts every packet, and stamps
-    /// those with a header of its signalling. Other packets are not changed.
+    /// Handles an arriving packet whose payload begins with these bytes. The router counts every packet. It stamps
+    /// packets with a header of its signalling, and does not change other packets.
     pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> PacketClass {
         let class = match header(self.params.signalling(), payload) {
             Ok(mut header) => {
@@ -152,8 +152,8 @@ impl<S: Sink> Port<S> {
         self.counters.dropped_bytes = self.counters.dropped_bytes.saturating_add(bytes.get());
     }
 
-    /// Adds the counts of a data path that has performed [`arrive`](Self::arrive) and [`depart`](Self::depart) itself.
-    /// Callers must close the control interval next.
+    /// Adds the counts of a data path that has done the work of [`arrive`](Self::arrive) and [`depart`](Self::depart)
+    /// itself. Callers must then close the control interval.
     pub fn absorb(&mut self, counted: &Counts, traffic: &Traffic) {
         self.law.absorb(&self.params, counted);
         let known = traffic.stamped + traffic.acks + traffic.refused;
@@ -194,8 +194,8 @@ impl<S: Sink> Port<S> {
         self.due = self.end_of_interval(now);
     }
 
-    /// Returns the end of a control interval that begins now, even if the previous interval ended late. A short
-    /// interval after a late one would contain few packets, and laws divide by packet counts.
+    /// Returns the end of a control interval that begins now, even if the previous interval ended late. If the interval
+    /// were shortened, it would contain few packets, and laws divide by packet counts.
     fn end_of_interval(&self, now: Time) -> Time {
         let length = self.law.interval(&self.params).max(MIN_INTERVAL);
         now.saturating_add(length)

@@ -12,7 +12,7 @@ pub struct Propagation {
     pub delay: Duration,
     /// Upper bound of the uniformly distributed random delay.
     pub jitter: Duration,
-    /// True if later packets may overtake a delayed packet; false if they wait for it.
+    /// True if later packets may overtake a delayed packet. False if they wait for the delayed packet.
     pub reorder: bool,
     /// Period of batched deliveries: packets arrive at multiples of the slot. Zero disables batching.
     pub slot: Duration,
@@ -29,8 +29,8 @@ pub enum WireLoss {
     Bursts(GilbertElliott),
 }
 
-/// Gilbert-Elliott model: a wire with a good and a bad state, which may change after each packet (Gilbert 1960, Elliott
-/// 1963).
+/// Gilbert-Elliott model: a wire has a good and a bad state. The state may change after each packet (Gilbert 1960,
+/// Elliott 1963).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GilbertElliott {
     /// Probability per packet that a good wire becomes bad.
@@ -71,7 +71,7 @@ impl Propagation {
     }
 }
 
-/// A wire in operation, which computes losses and arrival times.
+/// A wire in operation. It computes losses and arrival times.
 #[derive(Debug)]
 pub struct Wire {
     propagation: Propagation,
@@ -94,7 +94,7 @@ impl Wire {
         }
     }
 
-    /// Decides whether the next packet is lost; returns true if it is.
+    /// Decides whether the next packet is lost. Returns true if the packet is lost.
     pub fn loses(&mut self) -> bool {
         match self.propagation.loss {
             WireLoss::Independent(0.0) => false,
@@ -108,7 +108,7 @@ impl Wire {
         }
     }
 
-    /// Returns the arrival time of a packet sent now. Must not be called for a lost packet.
+    /// Returns the arrival time of a packet sent now. Do not call this method for a lost packet.
     pub fn due(&mut self, now: Time) -> Time {
         let Propagation {
             delay,
@@ -143,7 +143,7 @@ impl Wire {
 #[derive(Debug)]
 pub struct DelayLine<T> {
     wire: Wire,
-    /// Packets by arrival time; those with equal times are in the order in which they were sent.
+    /// Packets by arrival time. Packets with equal times are in the order in which they were sent.
     flight: VecDeque<(Time, T)>,
 }
 
@@ -203,7 +203,8 @@ mod tests {
         Wire::new(propagation, Stream::new(1, "loss", "x"))
     }
 
-    /// Verifies that bursts have the mean length of the bad state, and that losses have the long-term probability.
+    /// Verifies that the mean length of bursts is that of the bad state, and that the loss ratio is the long-term
+    /// probability.
     #[test]
     fn bursts_are_as_long_and_as_frequent_as_asked() {
         let model = GilbertElliott {

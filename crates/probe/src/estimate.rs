@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::search::Search;
 
-/// Round-trip times of small packets, idle or under load, in seconds. Losses are fractions of 1.
+/// Statistics of the round-trip times of small packets, in seconds, on an idle or a loaded line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Idle {
     /// Shortest round-trip time.
@@ -46,7 +46,7 @@ impl Idle {
     }
 }
 
-/// Queue in front of the line.
+/// Type of the queue in front of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Queue {
@@ -58,7 +58,7 @@ pub enum Queue {
     DropTail,
     /// A queue kept short by active queue management.
     Aqm,
-    /// A queue per flow, so that load does not delay small packets.
+    /// One queue per flow. Load does not delay small packets.
     Fair,
     /// A policer, which drops packets above its rate without queueing them.
     Policer,
@@ -72,23 +72,23 @@ pub struct Loaded {
     /// Buffer, bytes on the wire; a lower bound if the queue is [`Queue::Larger`]. `None` if the line was never
     /// saturated.
     pub buffer: Option<u64>,
-    /// Queue in front of the line.
+    /// Type of the queue in front of the line.
     pub queue: Queue,
     /// Largest queueing delay of load packets, s.
     pub wait: f64,
-    /// Round-trip times of small packets while the buffer is kept full.
+    /// Round-trip times of small packets while the buffer is kept full; `None` if all small packets were lost.
     pub trips: Option<Idle>,
-    /// Latency added by load: median round-trip time under load minus that of the idle line, s.
+    /// Latency added by load, s: the median round-trip time under load minus the median on the idle line.
     pub added: f64,
     /// Fraction of load packets lost while the buffer was kept full.
     pub loss: f64,
 }
 
-/// Thresholds of the queue type. With flow queues, small packets wait less than the first fraction of the load's delay.
-/// With AQM, the steady queueing delay is below the second fraction of the peak.
+/// Threshold of flow queueing: small packets wait for less than this fraction of the load's queueing delay.
 const FLOW_QUEUE_RATIO: f64 = 0.25;
+/// Threshold of AQM: the steady queueing delay is below this fraction of the peak.
 const AQM_RATIO: f64 = 0.6;
-/// Smallest buffer, in packets of load. A shorter queueing delay does not indicate a buffer.
+/// Smallest buffer that the probe detects, in load packets.
 const MIN_BUFFER_PACKETS: f64 = 3.0;
 
 /// Queueing delays from which the queue type is inferred, s.
@@ -97,9 +97,9 @@ struct Waits {
     behind: bool,
     /// True if the buffer was full.
     full: bool,
-    /// Smallest queueing delay that indicates a buffer.
+    /// Smallest queueing delay that proves a buffer.
     least: f64,
-    /// Queueing delay of small packets under load; `None` if all small packets were lost.
+    /// Queueing delay of small packets under load. `None` if all small packets were lost.
     small: Option<f64>,
     /// Median queueing delay of load packets while the buffer was kept full.
     steady: f64,
@@ -121,7 +121,7 @@ impl Queue {
         match (behind, full) {
             (false, _) => Self::Unseen,
             (true, true) if peak < least => Self::Policer,
-            // Small packets that overtake load indicate one queue per flow, even before the load's buffer is full.
+            // If small packets overtake load, each flow has its own queue, even if the load's buffer is not full.
             (true, _) if passes => Self::Fair,
             (true, false) => Self::Larger,
             (true, true) if steady < AQM_RATIO * peak => Self::Aqm,
@@ -132,7 +132,8 @@ impl Queue {
 
 impl Loaded {
     /// Estimates the results of one direction from a finished search. `trips` are round-trip times of small packets
-    /// under load, in seconds. `small` and `load` are sizes of their packets on the wire, in bytes.
+    /// under load, in seconds. `small` and `load` are the sizes of a small packet and of a load packet on the wire, in
+    /// bytes.
     #[must_use]
     pub fn of(search: &mut Search, trips: &[Option<f64>], idle: &Idle, (small, load): (u64, u64)) -> Self {
         let (behind, full) = search.found();
@@ -154,9 +155,9 @@ impl Loaded {
             Queue::Unseen | Queue::Larger => search.longest_wait(),
             Queue::Aqm | Queue::Policer => peak,
         };
-        // An accepted packet of load finds free space of 1 to 2 packet sizes, itself included; 1.5 on average. The
-        // queueing delay is relative to that of a small packet, so the sizes of half a packet of load and of a small
-        // packet are added.
+        // When the last load packet has entered a full buffer, the buffer has room for half a load packet on average.
+        // The delay of this load packet is measured relative to a small packet. The estimate of the buffer therefore
+        // adds half a load packet and one small packet.
         let room = (wait * capacity / 8.0 + small as f64 + load as f64 / 2.0).round() as u64;
         Self {
             capacity,

@@ -1,5 +1,6 @@
-//! Measurement of a line from its two ends: latency when idle and under load, and capacity and buffer of each
-//! direction.
+//! Measurement of an Internet line from its two ends.
+//!
+//! The results are the latency when idle and under load, and the capacity and the buffer of each direction.
 //!
 //! [`Probe`] and [`Reflector`] are state machines of the two ends, without clock or socket. [`live`] runs them on UDP.
 //! The modules [`probe`] and [`search`] describe the method.

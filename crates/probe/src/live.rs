@@ -16,10 +16,10 @@ use crate::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES};
 use crate::probe::{Channel, Failure, Outcome, Probe, Settings};
 use crate::{Limits, Reflector};
 
-/// Longest sleep between two checks for signals.
+/// Longest sleep between two checks for signals, and interval between progress reports.
 const MAX_SLEEP: Duration = Duration::from_ms(100);
 
-/// Datagrams to be sent, in batches of up to [`MAX_BATCH`].
+/// Batch of up to [`MAX_BATCH`] datagrams to be sent.
 struct Outgoing {
     room: Vec<[u8; MAX_MESSAGE_BYTES]>,
     waiting: Vec<(usize, Option<SocketAddr>)>,
@@ -43,7 +43,7 @@ impl Outgoing {
         self.waiting.len() == MAX_BATCH
     }
 
-    /// Sends the batch. Datagrams that the kernel rejects are lost, as on the line.
+    /// Sends the batch. A datagram that the kernel rejects is lost.
     fn send(&mut self, batch: &mut Batch, socket: &UdpSocket) {
         if self.waiting.is_empty() {
             return;
@@ -54,8 +54,10 @@ impl Outgoing {
     }
 }
 
-/// Serves probes at an address until stopped. Calls `ready` with the bound address, and `read` whenever another client
-/// is served.
+/// Serves probes at an address until stopped or until `time` is over. Returns the number of sessions.
+///
+/// Calls `ready` with the bound address. Calls `read` with the client's address when a session starts, and with `None`
+/// when a session ends.
 ///
 /// # Errors
 /// When the address is in use.
@@ -108,7 +110,8 @@ pub fn serve(
     Ok(reflector.sessions)
 }
 
-/// Waits for a datagram, a signal, or time `until`; returns true if a signal requests a stop.
+/// Waits for a datagram or a signal, at most until the time `until` and at most for [`MAX_SLEEP`]. Returns true if a
+/// signal requests a stop.
 fn wait(clock: &Clock, sockets: &[&UdpSocket], stop: &Stop, until: Time) -> Result<bool, Error> {
     let left = span(until.since(clock.now()).min(MAX_SLEEP));
     let mut watched: Vec<_> = sockets
@@ -149,8 +152,7 @@ pub fn probe(
         probe.handle_timeout(clock.now());
         for (socket, lane) in sockets.iter().zip([Channel::Call, Channel::Load]) {
             for _ in 0..MAX_BATCHES_PER_TURN {
-                // An error is the reply to an earlier datagram, which found a closed port. The timeout covers that
-                // case.
+                // An error reports that an earlier datagram reached a closed port. The timeout covers this case.
                 let taken = batch.receive(socket, |wire, _| probe.handle_input(clock.now(), lane, wire));
                 if !matches!(taken, Ok(MAX_BATCH..)) {
                     break;

@@ -10,20 +10,21 @@ const HEADER: usize = 8;
 /// Numbers that fit into a message of [`CONTROL_BYTES`] bytes.
 const MAX_FIELDS: usize = (CONTROL_BYTES - HEADER) / 8;
 
-/// Counts of received load, at its receiver. Times are in nanoseconds.
+/// Counts of the load packets that a receiver has received. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrived {
     /// Packets received.
     pub packets: u64,
     /// Bytes received, on the wire.
     pub bytes: u64,
-    /// Packets sent, up to the newest one that arrived.
+    /// Packets sent up to the newest received packet, including lost packets.
     pub sent: u64,
     /// Send time of the newest packet, by the sender's clock.
     pub last_sent: u64,
     /// Arrival time of the newest packet, by the receiver's clock.
     pub last_arrived: u64,
-    /// Largest difference between arrival time and send time. It includes the clock offset, so it may wrap.
+    /// Largest difference between arrival time and send time. The two clocks have different zeros, so the difference
+    /// may wrap.
     pub longest: u64,
 }
 
@@ -101,7 +102,7 @@ impl Message {
     /// no meaning.
     ///
     /// # Panics
-    /// When `out` is shorter than [`CONTROL_BYTES`].
+    /// If `out` is shorter than [`CONTROL_BYTES`].
     pub fn encode(&self, out: &mut [u8]) {
         let (kind, numbers): (u8, &[u64]) = match *self {
             Self::Hello { id } => (0, &[id]),

@@ -1,9 +1,12 @@
-//! State machine of the near end. It sends pings and load, and measures both directions of a line.
+//! State machine of the near end, the client. It sends pings and load, and measures both directions of a line.
 //!
-//! During the whole measurement, the client sends a small packet every 20 ms, like a call, and the reflector replies.
-//! For the first two seconds the line carries no other packets. Then load is sent up (to the reflector), and later
-//! down. Load uses a separate port, so that flow queueing separates it from small packets. A reply is accepted only if
-//! it contains the session's secret, matches a request, and counts no more packets than were sent.
+//! During the whole measurement, the client sends a small packet (a ping) every 20 ms, like a call. The reflector
+//! replies to each ping. In the first two seconds, the probe sends no other packets. Then the client sends load up to
+//! the reflector. After that, the reflector sends load down to the client. Load uses a separate port, so that flow
+//! queueing puts load and pings into different queues.
+//!
+//! The client accepts a reply if it contains the session's secret and matches a request. The reply also must not count
+//! more packets than the client has sent.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -13,28 +16,32 @@ use crate::reflector::LOAD_BYTES;
 use crate::search::{LoadStep, Search};
 use crate::tally::{Tally, signed};
 
-/// Intervals of pings, of handshake messages and of requests for load.
+/// Interval between pings.
 const PING_INTERVAL: Duration = Duration::from_ms(20);
+/// Interval between handshake messages.
 const HANDSHAKE_RETRY: Duration = Duration::from_ms(200);
+/// Interval between requests for load.
 const LOAD_REQUEST_INTERVAL: Duration = Duration::from_ms(50);
-/// Duration of the idle measurement, and limit on the time for queues to drain.
+/// Duration of the idle measurement.
 const IDLE_PHASE: Duration = Duration::from_secs(2);
+/// Limit on the time for queues to drain between the two directions.
 const MAX_DRAIN: Duration = Duration::from_secs(8);
-/// Timeouts of a session and of a handshake. The reflector drops an old session before a new client's handshake times
-/// out.
+/// Timeout of a session without replies.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout of a handshake. It exceeds the reflector's session timeout, so that an old session ends in time for a new
+/// client.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(7);
-/// Limit on overdue load that is still sent, as a time at the current rate.
+/// Largest delay of a load packet that is still sent. Packets overdue by more are skipped.
 const MAX_CATCH_UP: Duration = Duration::from_ms(50);
 
 /// Settings of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Limit on the time of load in each direction.
+    /// Time limit of the load in each direction.
     pub time: Duration,
     /// Limit on the rate of load, on the wire.
     pub max_rate: Rate,
-    /// Size of headers before the payload of a datagram, on the wire, bytes.
+    /// Size of the headers before the payload of a datagram on the wire, bytes.
     pub around: usize,
 }
 
@@ -89,7 +96,7 @@ pub enum Failure {
 struct Ping {
     sent: Time,
     trip: Option<Duration>,
-    /// Phase whose latency the ping measures; `None` if it measures none.
+    /// Phase whose latency the ping measures; `None` for a ping outside these phases.
     of: Option<MeasuredPhase>,
 }
 
@@ -117,10 +124,10 @@ pub struct Probe {
     pings: Vec<Ping>,
     pongs: u64,
     sent: u64,
-    /// Load that arrived at the reflector, as reported in its newest reply.
+    /// Counts of load that arrived at the reflector, from the newest reply.
     up: Arrived,
     down: Tally,
-    /// Shortest one-way delays, up and down, ns. They include the clock offset.
+    /// Shortest one-way delays on the idle line, up and down, ns. They include the offset between the clocks.
     base: [Option<i64>; 2],
     idle: Option<Idle>,
     search: Option<Search>,
@@ -132,7 +139,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Starts a measurement at `now`; `id` is the session's secret, and must be unpredictable.
+    /// Starts a measurement at `now`. `id` is the session's secret and must be unpredictable.
     #[must_use]
     pub fn new(now: Time, settings: Settings, id: u64) -> Self {
         Self {
@@ -180,7 +187,7 @@ impl Probe {
         (self.search.as_ref().map_or(0.0, Search::rate), self.last_trip)
     }
 
-    /// Results, or the reason of a failure, once the measurement is over.
+    /// Results or the reason for a failure; `None` before the measurement is over.
     #[must_use]
     pub fn outcome(&self) -> Option<Result<Outcome, Failure>> {
         if let Some(failure) = self.failure {
@@ -229,7 +236,7 @@ impl Probe {
             Phase::Up(_) | Phase::Down(_) => {
                 let Some(search) = &mut self.search else { return };
                 search.handle_timeout(now);
-                // The latest pings are still in flight, so load must have been zero for some time.
+                // The phase ends a few intervals after the load, because the latest pings are still in flight.
                 if search.part() == LoadStep::Over && self.stops > 2 {
                     self.end_load(now);
                 }
@@ -266,7 +273,7 @@ impl Probe {
 
     fn end_load(&mut self, now: Time) {
         let up = matches!(self.stage, Phase::Up(_));
-        // Replies to the last pings may still arrive.
+        // Replies to the last pings may still be in flight.
         if !self.settled(now) {
             return;
         }
@@ -281,7 +288,8 @@ impl Probe {
         self.enter(if up { Phase::Drain } else { Phase::Done }, now);
     }
 
-    /// True if each ping under load has returned or is lost.
+    /// True if each ping under load has returned or is lost. A ping is lost if a later ping has returned before it, or
+    /// if no reply has arrived for `HANDSHAKE_TIMEOUT`.
     fn settled(&self, now: Time) -> bool {
         let of = if matches!(self.stage, Phase::Up(_)) {
             MeasuredPhase::Up
@@ -313,7 +321,7 @@ impl Probe {
         calm || now >= self.since + MAX_DRAIN
     }
 
-    /// Round-trip times of a phase's pings, s. Pings whose replies may still arrive are left out.
+    /// Round-trip times of a phase's pings, s; `None` for a lost ping. Pings still in flight are left out.
     fn trips(&self, of: MeasuredPhase, now: Time) -> Vec<Option<f64>> {
         let longest = self.pings.iter().filter_map(|ping| ping.trip).max().unwrap_or_default();
         let measured = self.pings.iter().filter(|ping| ping.of == Some(of));
@@ -321,7 +329,7 @@ impl Probe {
         over.map(|ping| ping.trip.map(Duration::as_secs_f64)).collect()
     }
 
-    /// Next datagram that is due, if any: its port and length.
+    /// Writes the next datagram to `wire` if one is due. Returns its port and its length.
     pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(Channel, usize)> {
         let id = self.id;
         if self.stage == Phase::Handshake {
@@ -410,7 +418,7 @@ impl Probe {
         }
     }
 
-    /// Processes a datagram from the reflector. Invalid datagrams are counted, and change nothing else.
+    /// Processes a datagram from the reflector. An invalid datagram is counted and otherwise ignored.
     pub fn handle_input(&mut self, now: Time, lane: Channel, wire: &[u8]) {
         let believed = match Message::decode(wire) {
             Some(Message::Welcome { id, token, max_rate }) if id == self.id => {

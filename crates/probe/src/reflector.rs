@@ -1,5 +1,5 @@
-//! State machine of the far end. It replies to small packets, counts load, and sends load on request. Clients must
-//! first prove their address.
+//! State machine of the far end, the reflector. It replies to small packets, counts load, and sends load on request. A
+//! client must first prove that it receives at its source address.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -15,7 +15,7 @@ use crate::tally::Tally;
 const SESSION_TIMEOUT: Duration = Duration::from_secs(5);
 /// A request for load expires after this time.
 const LOAD_REQUEST_TIMEOUT: Duration = Duration::from_ms(500);
-/// Limit on overdue load that is still sent, as a time at the current rate.
+/// Largest delay of a load packet that is still sent. Packets overdue by more are skipped.
 const MAX_CATCH_UP: Duration = Duration::from_ms(50);
 /// Length of a load packet, bytes.
 pub(crate) const LOAD_BYTES: usize = 1200;
@@ -23,7 +23,8 @@ pub(crate) const LOAD_BYTES: usize = 1200;
 /// Limits on the service to each client.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Limit on the rate of load, on the wire. One client is served at a time.
+    /// Limit on the rate of load, on the wire. Because one client is served at a time, this limit also holds for all
+    /// clients together.
     pub max_rate: Rate,
     /// Limit on the duration of a session.
     pub time: Duration,
@@ -78,8 +79,8 @@ impl Reflector {
         }
     }
 
-    /// Processes a datagram; returns the length of the reply, if there is one. A reply is never longer than the
-    /// datagram.
+    /// Processes a datagram. Writes the reply to `answer`, if there is one, and returns the length of the reply. A
+    /// reply is never longer than the datagram.
     pub fn handle_input(
         &mut self,
         now: Time,
@@ -143,7 +144,7 @@ impl Reflector {
         self.session.as_ref().is_some_and(|one| (one.ip, one.id) != (ip, id))
     }
 
-    /// Returns the session of the client with this token; starts it if no other client is being served.
+    /// Returns the session of the client with this token. Starts a session if no client is being served.
     fn session(&mut self, now: Time, from: SocketAddr, id: u64, token: u64) -> Option<&mut Session> {
         if token != self.token(from, id) || self.serves_other(from.ip(), id) {
             return None;
@@ -166,7 +167,7 @@ impl Reflector {
         Some(session)
     }
 
-    /// Ends the session, or the load, that has timed out.
+    /// Ends the session, or the load of an expired request, if its time is over.
     pub fn handle_timeout(&mut self, now: Time) {
         if self
             .session
@@ -194,7 +195,7 @@ impl Reflector {
         self.session.as_ref().map(|one| one.ip)
     }
 
-    /// Next load packet, if it is due: its destination and its length.
+    /// Writes the next load packet to `wire` if it is due. Returns its destination and its length.
     pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(SocketAddr, usize)> {
         self.handle_timeout(now);
         let session = self.session.as_mut()?;

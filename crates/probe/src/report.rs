@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::estimate::{Idle, Loaded, Queue};
 use crate::probe::Outcome;
 
-/// Upper limits on added latency for each grade, ms, as in common bufferbloat tests.
+/// Upper limit on the added latency for each grade, ms, as in common bufferbloat tests.
 const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
 const WORST_GRADE: &str = "F";
 const NO_GRADE: &str = "-";
@@ -20,7 +20,7 @@ pub struct Way {
     pub capacity_bps: f64,
     /// Buffer of the direction.
     pub buffer_bytes: Option<u64>,
-    /// Queue in front of the line.
+    /// Type of the queue in front of the line.
     pub queue: Queue,
     /// Largest queueing delay of load packets.
     pub wait_s: f64,
@@ -103,7 +103,7 @@ fn ms(seconds: f64) -> String {
 }
 
 impl Report {
-    /// Grades the outcome, and summarises it in a sentence.
+    /// Creates a report with grades and a one-sentence summary.
     #[must_use]
     pub fn new(outcome: &Outcome) -> Self {
         let [up, down] = outcome.loaded.each_ref().map(Way::new);
@@ -140,7 +140,7 @@ impl Report {
         let wire = |way: &Way| (half - SMALL_ON_WIRE * 8.0 / way.capacity_bps.max(1.0)).max(0.0) * 1e3;
         let link = |way: &Way| {
             let buffer = way.buffer_bytes.map_or_else(
-                || "\"1 BDP\"".to_owned(), // unknown; one BDP is the rule of thumb
+                || "\"1 BDP\"".to_owned(), // the buffer is unknown; one BDP is the rule of thumb
                 |room| format!("\"{} B\"", room.max(MIN_BUFFER_BYTES)),
             );
             let (capacity, delay) = (way.capacity_bps.round(), wire(way));
@@ -159,8 +159,9 @@ impl Report {
     }
 }
 
-/// Size of the probe's small packets on the wire, and smallest buffer of a scenario (one packet), bytes.
+/// Size of the probe's small packets on the wire, bytes.
 const SMALL_ON_WIRE: f64 = 138.0;
+/// Smallest buffer of a scenario, bytes: one packet.
 const MIN_BUFFER_BYTES: u64 = 1514;
 
 const HEAD: &str = "# Written by levelflow-net probe. Sizes and rates count from the Ethernet header on.
@@ -197,7 +198,8 @@ to = \"net\"
 packet = \"214 B\"
 ";
 
-/// Returns a sentence about a line that was not idle: its round-trip times were longer before the load than under load.
+/// Returns a sentence if other traffic used the line during the idle measurement. In this case, round-trip times were
+/// longer before the load than under load.
 fn disturbance(idle: &Idle, ways: [&Way; 2]) -> Option<String> {
     let loaded = ways.iter().filter_map(|way| way.loaded).map(|trips| trips.median);
     let shortest = loaded.fold(f64::INFINITY, f64::min);

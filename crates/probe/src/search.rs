@@ -1,10 +1,12 @@
-//! Search of one direction with load: finds the capacity, fills the buffer, and measures the queueing delay.
+//! Measurement of one direction with load: the capacity, the buffer and the queueing delay.
 //!
-//! *Ramp*: the rate doubles until the arrival rate falls behind the sending rate. Both rates are measured over the same
-//! packets, each with the clock of one end, so the propagation delay cancels. *Fill*: load at 1.5 times the capacity
-//! fills the buffer until packets are lost and the delay no longer grows. *Steady*: load at 1.05 times the capacity
-//! keeps the buffer full, unless a queue discipline shortens the queue. Small packets in the second half of this phase
-//! measure the latency under load.
+//! The search has three phases:
+//!
+//! - *Ramp*: the rate doubles until the arrival rate falls below the sending rate. Both rates are measured over the
+//!   same packets, each with the clock of one end. The propagation delay therefore cancels.
+//! - *Fill*: load at 1.5 times the capacity fills the buffer until packets are lost and the delay no longer grows.
+//! - *Steady*: load at 1.05 times the capacity keeps the buffer full, unless a queue discipline shortens the queue. In
+//!   the second half of this phase, small packets measure the latency under load.
 
 use std::collections::VecDeque;
 
@@ -15,21 +17,24 @@ use crate::tally::signed;
 
 /// Initial rate, bit/s.
 const INITIAL_RATE_BPS: f64 = 250e3;
-/// Saturation threshold: the arrival rate is below this fraction of the sending rate in this number of consecutive
+/// Condition of saturation: the arrival rate is below this fraction of the sending rate, in this number of consecutive
 /// reports.
 const BEHIND: (f64, u32) = (0.85, 3);
-/// Minimum time and number of packets over which a rate is computed.
+/// Minimum time over which a rate is computed.
 const MIN_REPORT_TIME: Duration = Duration::from_ms(250);
+/// Minimum number of packets over which a rate is computed.
 const MIN_REPORT_PACKETS: u64 = 16;
-/// Rate of load while the buffer is filled, and while it is kept full, as multiples of the capacity.
+/// Rate of load in the fill phase, as a multiple of the capacity.
 const FILL_RATIO: f64 = 1.5;
+/// Rate of load in the steady phase, as a multiple of the capacity.
 const KEEP_FULL_RATIO: f64 = 1.05;
-/// Minimum time of the fill phase. Then the time without growth of the delay after which the buffer counts as full, and
-/// the time of the steady phase.
+/// Minimum time of the fill phase.
 const MIN_FILL_TIME: Duration = Duration::from_secs(1);
+/// Time without growth of the delay after which the buffer counts as full.
 const STEADY_DELAY_TIME: Duration = Duration::from_ms(500);
+/// Maximum time of the steady phase.
 const KEEP_FULL_TIME: Duration = Duration::from_secs(4);
-/// Margins by which one delay must exceed another: a fraction, and a time in ns.
+/// Threshold of growth: the delay grows if it exceeds the longest delay so far by this fraction plus this time in ns.
 const LONGER: (f64, f64) = (0.02, 1e6);
 
 /// Phase of a search.
@@ -51,7 +56,7 @@ struct Seen {
     small: u64,
 }
 
-/// Sending rate and arrival rate of the same packets, bit/s.
+/// Sending rate and arrival rate of the same packets, bit/s, and whether a packet was lost.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
     sent: f64,
@@ -72,7 +77,7 @@ pub struct Search {
     /// Size of a load packet on the wire, bytes.
     size: f64,
     round: Duration,
-    /// Shortest one-way delay of a small packet on the idle line, ns. It includes the clock offset.
+    /// Shortest one-way delay of a small packet on the idle line, ns. It includes the offset between the clocks.
     base: i64,
     behind: u32,
     seen: VecDeque<Seen>,
@@ -81,10 +86,11 @@ pub struct Search {
     longest: (f64, Time),
     full: bool,
     capacity: f64,
-    /// Counts at the start of the steady phase.
+    /// Counts of received load at the start of the steady phase.
     before: Arrived,
-    /// Queueing delays of load packets in the fill phase and in the steady phase, ns.
+    /// Queueing delays of load packets in the fill phase, ns.
     filling: Vec<i64>,
+    /// Queueing delays of load packets in the steady phase, ns.
     waits: Vec<i64>,
 }
 
@@ -150,13 +156,13 @@ impl Search {
         KEEP_FULL_TIME.min(self.end.since(self.since))
     }
 
-    /// Latest start of the steady phase. It begins then even if the buffer is not full.
+    /// Latest start of the steady phase. The phase begins at this time even if the buffer is not full.
     fn keep_from(&self) -> Time {
         let left = Duration::from_ps(KEEP_FULL_TIME.as_ps().min(self.end.since(self.since).as_ps() / 2));
         Time::from_ps(self.end.as_ps() - left.as_ps().min(self.end.as_ps())).max(self.since)
     }
 
-    /// Doubles the rate or enters the next phase, if that is due.
+    /// Doubles the rate, or enters the next phase, if the time for it has come.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.part {
             LoadStep::Ramp if now >= self.keep_from() => self.enter(LoadStep::Over, now),
@@ -182,7 +188,8 @@ impl Search {
         (self.part, self.since) = (part, now);
     }
 
-    /// Processes the counts of received load. `small` is the total size of small packets on the same line, bytes.
+    /// Processes the counts of received load. `small` is the total size of the small packets received in the same
+    /// direction, bytes.
     pub fn report(&mut self, now: Time, load: Arrived, small: u64) {
         if self.part == LoadStep::Over
             || self.seen.back().is_some_and(|last| load.sent <= last.load.sent)
@@ -240,7 +247,7 @@ impl Search {
         self.enter(if load > 0.0 { LoadStep::Steady } else { LoadStep::Over }, now);
     }
 
-    /// Rates over the shortest span of newest packets that has at least [`MIN_REPORT_TIME`] and [`MIN_REPORT_PACKETS`].
+    /// Rates of the newest packets, over at least [`MIN_REPORT_TIME`] and [`MIN_REPORT_PACKETS`].
     fn rates(&mut self) -> Option<Rates> {
         let new = self.seen.back()?.load;
         let far = |old: &Seen| {
@@ -293,8 +300,8 @@ impl Search {
         (self.knee.is_some(), self.full)
     }
 
-    /// Longest queueing delay of load packets, s. It includes the additional transmission time of a load packet
-    /// compared with a small packet.
+    /// Longest queueing delay of load packets, s. It includes the difference between the transmission times of a load
+    /// packet and a small packet.
     #[must_use]
     pub fn longest_wait(&self) -> f64 {
         self.seen
@@ -302,14 +309,14 @@ impl Search {
             .map_or(0.0, |last| (signed(last.load.longest) - self.base).max(0) as f64 / 1e9)
     }
 
-    /// Queueing delay of load packets when the buffer was fullest, s: the 90th percentile of the fill phase, without
-    /// outliers.
+    /// Queueing delay of load packets when the buffer was fullest, s. It is the 90th percentile of the fill phase,
+    /// which excludes outliers.
     #[must_use]
     pub fn peak_wait(&self) -> f64 {
         quantile(&self.filling, 0.9).unwrap_or_default()
     }
 
-    /// Median queueing delay of load packets in the steady phase, s; `None` without that phase.
+    /// Median queueing delay of load packets in the steady phase, s; `None` if the search had no such phase.
     #[must_use]
     pub fn steady_wait(&self) -> Option<f64> {
         quantile(&self.waits, 0.5)

@@ -1,16 +1,15 @@
-//! Counter of received load, at its receiver.
+//! Counter of the load packets that a receiver has received.
 
 use crate::message::Arrived;
 
-/// Counter of received load.
+/// Counter of received load packets.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     arrived: Arrived,
 }
 
 impl Tally {
-    /// Counts a packet of `bytes` on the wire. A reordered packet does not change the send and arrival times of the
-    /// newest one.
+    /// Counts a packet of `bytes` on the wire. A reordered packet does not change the times of the newest packet.
     pub(crate) fn take(&mut self, at: u64, sent: u64, seq: u64, bytes: u64) {
         let way = at.wrapping_sub(sent);
         let all = &mut self.arrived;
@@ -32,8 +31,8 @@ impl Tally {
     }
 }
 
-/// Converts a one-way delay between two clocks to a signed number. It is negative if the receiver's clock is behind by
-/// more than the delay.
+/// Converts a one-way delay between two clocks to a signed number. The number is negative if the receiver's clock is
+/// behind the sender's clock by more than the delay.
 pub(crate) fn signed(way: u64) -> i64 {
     way as i64
 }

@@ -42,7 +42,7 @@ fn settings() -> Settings {
 
 type Packet = (Channel, Vec<u8>);
 
-/// Attacker that observes packets to the near end, and returns forged packets for it.
+/// Attacker that observes each packet to the near end, and returns forged packets that arrive before the packet.
 type Forge = Box<dyn FnMut(&Packet) -> Vec<Packet>>;
 
 struct World {
@@ -51,7 +51,7 @@ struct World {
     reflector: Reflector,
     up: Hop<Packet>,
     down: Hop<Packet>,
-    /// Bytes of pings, replies and handshake that the reflector received and sent.
+    /// Bytes of all packets that the reflector received, and bytes of its replies.
     small: (u64, u64),
     forge: Option<Forge>,
 }
@@ -138,7 +138,7 @@ fn near(found: f64, truth: f64, part: f64) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-    /// The parameters of the line are the reference.
+    /// Compares the measured values with the parameters of the line.
     #[test]
     fn a_line_is_measured_to_a_few_percent(
         up in 0.5_f64..40.0, down in 0.5_f64..40.0, ms in (1_u64..80, 1_u64..80),
@@ -156,7 +156,7 @@ proptest! {
         for ((found, mbps), room) in found.loaded.iter().zip([up, down]).zip(rooms) {
             prop_assert!(near(found.capacity, mbps * 1e6, 0.02), "{} is not {mbps} Mb/s", found.capacity);
             let buffer = found.buffer.unwrap() as f64;
-            // The buffer in bytes depends on the last packet that fits, so an error of one packet is allowed.
+            // The occupancy of a full buffer varies by one packet, so an error of one packet is allowed.
             prop_assert!((buffer - room as f64).abs() <= 0.03 * room as f64 + 1242.0, "{buffer} is not {room}");
             prop_assert_eq!(found.queue, Queue::DropTail);
             let wait = room as f64 * 8.0 / (mbps * 1e6);
@@ -395,7 +395,7 @@ fn requested_load_is_limited() {
     }
     let most = 2e6 / 8.0 * 6.1;
     assert!((sent as f64) < most && sent > 0, "{sent} bytes");
-    // A session lasts 3 s; then another may begin. Both end when no datagrams arrive.
+    // A session lasts 3 s, then another session may begin. Each session ends when no datagrams arrive.
     let later = Time::ZERO + Duration::from_secs(30);
     reflector.handle_timeout(later);
     assert_eq!((reflector.serves(), reflector.poll_timeout()), (None, None));

@@ -4,7 +4,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-// Named by its full path, so that pickle and process pools find the class.
+// The name is the full path of the class, so that pickle and process pools find it.
 create_exception!(
     levelflow._core,
     ScenarioError,

@@ -1,4 +1,4 @@
-//! `levelflow._core`: the simulator for Python. Contains wrappers and error mapping, no logic.
+//! `levelflow._core`: the simulator for Python. This crate contains wrappers and error mapping, but no logic.
 
 mod error;
 mod files;
@@ -16,14 +16,14 @@ use serde_json::Value;
 use error::{ScenarioError, refuse};
 use simulation::{Simulation, read};
 
-/// Converts a scenario from TOML to the same structure in JSON.
+/// Converts a scenario in TOML to the same structure in JSON.
 #[pyfunction]
 fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
 }
 
-/// Replaces each trace file that a link names by the changes in this file, in a scenario in JSON. Paths are relative to
-/// `folder`.
+/// Reads the trace files that the links of a scenario name. Returns the scenario with the changes of these files in
+/// place of their names. Scenarios are in JSON, and paths are relative to `folder`.
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -38,7 +38,7 @@ fn line(text: &str, error: &str) -> Option<usize> {
     scenario::line(text, error)
 }
 
-/// Returns the steps of a path in a scenario: keys, and indices of entries. Scenario and steps are JSON.
+/// Returns the steps of a path in a scenario. A step is a key or the index of an entry. Scenario and steps are JSON.
 #[pyfunction]
 fn locate(json: &str, path: &str) -> PyResult<String> {
     let scenario = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -50,7 +50,7 @@ fn locate(json: &str, path: &str) -> PyResult<String> {
     Ok(steps.collect::<Value>().to_string())
 }
 
-/// Parses a value from a command line; returns it in JSON.
+/// Parses a value from a command line. Returns the value in JSON.
 #[pyfunction]
 fn value_of(text: &str) -> String {
     scenario::value_of(text).to_string()
@@ -64,7 +64,7 @@ fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// Checks a scenario in JSON; returns the description of its network, in JSON.
+/// Checks a scenario in JSON. Returns the description of its network, in JSON.
 #[pyfunction]
 fn resolve(json: &str) -> PyResult<String> {
     let (scenario, resolved) = read(json)?;
@@ -95,7 +95,7 @@ fn buffer_algorithms() -> String {
     scenario::describe_buffer_algorithms().to_string()
 }
 
-/// Replays a log of laws; returns the outcome in JSON. Raises ValueError if the log is invalid.
+/// Replays a log of laws. Returns the outcome in JSON. Raises ValueError if the log is invalid.
 #[pyfunction]
 fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
     let replayed = py.detach(|| levelflow_sim::replay::replay(log));
@@ -103,7 +103,7 @@ fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
     serde_json::to_string(&replayed).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
 
-/// Returns version and build profile.
+/// Returns the version and the build profile.
 #[pyfunction]
 fn build() -> String {
     let profile = if cfg!(debug_assertions) { "debug" } else { "release" };

@@ -30,8 +30,8 @@ pub struct Simulation {
 
 #[pymethods]
 impl Simulation {
-    /// Creates a run. `capture` names the links whose packets are captured; an empty list means all links. A run with
-    /// capture uses one thread. Without `threads`, the number of threads is chosen for speed.
+    /// Creates a run. `capture` names the links whose packets are captured. An empty list selects all links. A run with
+    /// capture uses one thread. Without `threads`, the engine chooses the fastest number of threads.
     #[new]
     #[pyo3(signature = (json, capture=None, threads=Some(1)))]
     fn new(py: Python<'_>, json: &str, capture: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Self> {
@@ -87,7 +87,7 @@ impl Simulation {
         self.run.memory()
     }
 
-    /// Advances to `to_s` or by at most `budget_events` events; returns true at the end of the run. Raises
+    /// Advances to `to_s` or by at most `budget_events` events. Returns true at the end of the run. Raises
     /// ScenarioError when the run reaches its memory limit.
     fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
         let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
@@ -95,7 +95,7 @@ impl Simulation {
             .map_err(|e| ScenarioError::new_err(e.to_string()))
     }
 
-    /// Returns the rows recorded since the last call, by table and column. Each column is (type, bytes).
+    /// Returns the rows recorded since the last call, by table and column. Each column is a pair of type and bytes.
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tables = PyDict::new(py);
         for (name, table) in self.run.recorder().take() {
@@ -104,7 +104,7 @@ impl Simulation {
         Ok(tables)
     }
 
-    /// Records the unfinished transfers at the end of the run; the run must not advance after this.
+    /// Records the unfinished transfers at the end of the run. After this call, the run must not advance.
     fn record_end(&mut self) {
         self.run.record_end();
     }

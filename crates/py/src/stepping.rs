@@ -43,7 +43,7 @@ impl Sink for Page {
     }
 }
 
-/// Parameters of senders or routers, and the log of their instances if requested.
+/// Parameters of senders or routers, and the log of their instances if the caller requests a log.
 struct Chosen<P> {
     params: P,
     values: Vec<f64>,
@@ -140,7 +140,7 @@ impl Router {
         Ok(Self { chosen, law })
     }
 
-    /// Processes the arrival of a packet of `size` bytes at the queue; returns the outgoing header. A packet without a
+    /// Processes the arrival of a packet of `size` bytes at the queue. Returns the outgoing header. A packet without a
     /// header is foreign load.
     #[pyo3(signature = (size, header=None, queue_bytes=0))]
     fn arrive<'py>(
@@ -161,7 +161,7 @@ impl Router {
         Ok(header.map(|h| encode(py, &h)))
     }
 
-    /// Processes the departure of a packet of `size` bytes with this header; returns the outgoing header.
+    /// Processes the departure of a packet of `size` bytes with this header. Returns the outgoing header.
     #[pyo3(signature = (header, size=1000))]
     fn depart<'py>(&mut self, py: Python<'py>, header: &[u8], size: u64) -> PyResult<Bound<'py, PyBytes>> {
         let mut header = decode(self.chosen.params.signalling(), header)?;
@@ -170,8 +170,8 @@ impl Router {
         Ok(encode(py, &header))
     }
 
-    /// Ends a control interval of `elapsed_s`. `queue_bytes` includes the `in_service_bytes` that are being
-    /// transmitted.
+    /// Ends a control interval of `elapsed_s`. `in_service_bytes` is the size of the packet in service. It is included
+    /// in `queue_bytes`.
     #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0, in_service_bytes=0))]
     fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64, in_service_bytes: u64) -> PyResult<()> {
         if in_service_bytes > queue_bytes {
@@ -208,7 +208,7 @@ impl Router {
         self.law.interval(&self.chosen.params).as_secs_f64()
     }
 
-    /// Returns the log of inputs so far, for `levelflow replay`; `None` unless inputs are logged.
+    /// Returns the log of inputs so far, for `levelflow replay`; `None` if inputs are not logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
@@ -283,7 +283,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Processes the loss of packet `lost`; `next` is the number of the next packet.
+    /// Processes the loss of packet `lost`. `next` is the number of the next packet.
     #[pyo3(signature = (now_s, lost, next, outstanding=0))]
     fn loss(&mut self, now_s: f64, lost: u32, next: u32, outstanding: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
@@ -296,14 +296,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Processes a retransmission timeout (RTO); `next` is the number of the next packet.
+    /// Processes a retransmission timeout (RTO). `next` is the number of the next packet.
     fn timeout(&mut self, now_s: f64, next: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
         self.law.on_timeout(&self.chosen.params, now, next);
         Ok(())
     }
 
-    /// Returns the congestion window, in packets; `None` if the law does not limit packets in flight.
+    /// Returns the congestion window in packets, or `None` if the law does not limit packets in flight.
     #[getter]
     fn window(&self) -> Option<u32> {
         Some(self.law.window()).filter(|&w| w < u32::MAX)
@@ -327,7 +327,7 @@ impl Sender {
         self.law.packet_size(&self.chosen.params).get()
     }
 
-    /// Returns the log of inputs so far, for `levelflow replay`; `None` unless inputs are logged.
+    /// Returns the log of inputs so far, for `levelflow replay`; `None` if inputs are not logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
@@ -355,7 +355,7 @@ impl BufferAlgorithm {
     }
 
     /// Ends an interval with these numbers of bytes admitted, dropped and sent. `queue_bytes` is the mean queue length,
-    /// `queue_packets` the current one. Returns the new buffer limit of the port, in packets.
+    /// and `queue_packets` is the current queue length. Returns the new buffer limit of the port, in packets.
     #[pyo3(signature = (elapsed_s, admitted, dropped, sent, queue_bytes=0, queue_packets=0))]
     fn close(
         &mut self,

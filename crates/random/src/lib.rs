@@ -1,4 +1,5 @@
-//! Random streams, one per entity and purpose, so that adding a flow does not change the draws of another flow.
+//! Random streams: one stream for each purpose of each entity. Adding a flow therefore does not change the random
+//! numbers of another flow.
 //!
 //! A stream returns the same numbers on every platform and in every version of this crate.
 
@@ -26,7 +27,7 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Returns a number that is uniformly distributed over [0, 1), a multiple of 2^-53.
+    /// Returns a number that is uniformly distributed over [0, 1). The number is a multiple of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
@@ -37,8 +38,8 @@ impl Stream {
         -libm::log(1.0 - self.unit())
     }
 
-    /// Returns a normally distributed number with mean 0 and variance 1 (Box-Muller; the second number of the pair is
-    /// discarded).
+    /// Returns a normally distributed number with mean 0 and variance 1. The method is that of Box and Muller; the
+    /// second number of the pair is discarded.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
@@ -60,7 +61,7 @@ fn fold(basis: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     })
 }
 
-/// Finaliser of SplitMix64: every input bit affects every output bit.
+/// Mixes a number so that every input bit affects every output bit. This is the finaliser of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Common part of the signallings' files. For each with a kernel form, build.rs writes its number, its header and the
- * checks of its fields. It also writes calls of these functions of NAME.h:
+ * Shared code of the signallings' files. For each signalling with a kernel form, build.rs writes its number, its header
+ * and the checks of its fields. It also writes calls of these functions of NAME.h:
  *
- *   NAME_foreign(job, bytes)     counts foreign load, which has another header or none
- *   NAME_own(job, size, header)  processes a packet; the header is a `struct NAME_header`, with big-endian numbers
- *   NAME_turn(job)               starts a new interval, for a signalling whose sums are under the lock
+ *   NAME_foreign(job, bytes)     counts foreign load: packets with another header or without a header
+ *   NAME_own(job, size, header)  processes a packet. The header is a `struct NAME_header` with big-endian numbers.
+ *   NAME_turn(job)               starts a new interval. Only signallings with sums under the lock have this function.
  *
- * crates/laws/src/NAME/offload.rs defines the words. A router that counts in integers has one `count` per CPU. A router
- * that computes with floats, or divides intervals at a packet, depends on the order of packets, so it has one state
- * under a lock.
+ * crates/laws/src/NAME/offload.rs defines the contents of `words`. A router that counts in integers has one `count` per
+ * CPU. A router that computes with floats, or divides intervals at a packet, depends on the order of packets. Such a
+ * router has one state under a lock.
  */
 #pragma once
 
-/* Number of the active signalling, set before the program is loaded: the verifier then drops the code of others. */
+/* Number of the active signalling, set before the program is loaded. The verifier drops the code of all others. */
 volatile const u8 SIGNALLING = 0;
 volatile const u64 ORIGIN = 0; /* origin of the routers' time, ns of the clock */
 
@@ -86,7 +86,7 @@ INLINE void add_halves(u64 *low_high, u64 amount)
 	low_high[1] += amount >> 32;
 }
 
-/* Returns the number. It is then unknown to the verifier, which would otherwise follow each path that leads to it. */
+/* Returns the number, but hides it from the verifier, which would follow each path that leads to a known number. */
 INLINE u64 blur(struct state *s, u64 a)
 {
 	volatile u64 *place = &s->blurred;

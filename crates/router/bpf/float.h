@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Floats in integer arithmetic, since the kernel has no floats. All are passed as their bits. Sums and products round
- * to nearest, ties to even, as IEEE 754 requires, subnormal numbers included. No operand is ever NaN, and infinities
- * are only compared.
+ * Floats in integer arithmetic, because the kernel has no floats. Functions take and return the bits of a float. Sums
+ * and products round to nearest, ties to even, as IEEE 754 requires. This includes subnormal numbers. No operand is
+ * ever NaN. Infinities are only compared.
  */
 #pragma once
 
@@ -18,13 +18,13 @@ INLINE int f32_is_nan(u32 a)
 	return (a & 0x7fffffff) > F32_INFINITY;
 }
 
-/* Returns true if the float is finite and at least 0, or -0. */
+/* Returns true if the float is finite and at least 0. True also for -0. */
 INLINE int f32_is_magnitude(u32 a)
 {
 	return a < F32_INFINITY || a == 0x80000000;
 }
 
-/* Returns an integer that orders like the float; 0 and -0 are equal. */
+/* Returns an integer with the order of the float. The integers of 0 and -0 are equal. */
 INLINE u32 f32_order(u32 a)
 {
 	if (!(a << 1))
@@ -37,7 +37,7 @@ INLINE int f32_above(u32 a, u32 b)
 	return f32_order(a) > f32_order(b);
 }
 
-/* Returns a * 2^shift rounded down; 0 if negative, the largest integer on overflow. */
+/* Returns a * 2^shift rounded down. Returns 0 if `a` is negative, and the largest integer on overflow. */
 INLINE u64 f32_fixed(u32 a, s32 shift)
 {
 	s32 exponent = a >> 23, up = exponent - 150 + shift;
@@ -50,7 +50,7 @@ INLINE u64 f32_fixed(u32 a, s32 shift)
 	return up >= 0 ? mantissa << (up & 63) : mantissa >> (-up & 63);
 }
 
-/* Returns a / 2^n, with the lowest bit set if any one-bit is shifted out. */
+/* Returns a / 2^n. The lowest bit is set if any one-bit is shifted out. */
 INLINE u64 shift_sticky(u64 a, u32 n)
 {
 	if (n > 62)
@@ -58,7 +58,7 @@ INLINE u64 shift_sticky(u64 a, u32 n)
 	return a >> n | ((a & ((1ULL << n) - 1)) != 0);
 }
 
-/* Returns the number of leading zeros. Has no branches, because the verifier follows each of them. */
+/* Returns the number of leading zeros. The function has no branches, because the verifier follows each branch. */
 INLINE u32 leading_zeros(u64 a)
 {
 	a |= a >> 1;
@@ -74,7 +74,7 @@ INLINE u32 leading_zeros(u64 a)
 	return a * 0x0101010101010101 >> 56;
 }
 
-/* The mantissa has three extra bits. It lacks its top bit only if the exponent is 1, the smallest. */
+/* Rounds a mantissa with three extra bits. Its top bit may be 0 only at exponent 1, the smallest exponent. */
 INLINE u64 f64_round(u64 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest = mantissa & 7, bits;
@@ -128,7 +128,7 @@ INLINE u64 f64_sub(u64 a, u64 b)
 	return f64_add(a, b ^ F64_SIGN);
 }
 
-/* Returns the upper half of the product, with the lowest bit set if the lower half is not 0. */
+/* Returns the upper half of the product. The lowest bit is set if the lower half is not 0. */
 INLINE u64 multiply_sticky(u64 a, u64 b)
 {
 	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
@@ -177,7 +177,7 @@ INLINE u64 f64_mul(u64 a, u64 b)
 	return f64_round(sign, e, m);
 }
 
-/* Returns a signed integer that orders like the float; 0 and -0 are equal. */
+/* Returns a signed integer with the order of the float. The integers of 0 and -0 are equal. */
 INLINE s64 f64_order(u64 a)
 {
 	s64 magnitude = a & ~F64_SIGN;
@@ -217,7 +217,7 @@ INLINE u64 f64_of_f32(u32 a)
 	return sign | ((u64)(937 - zeros) << 52) - F64_ONE + (fraction << (zeros & 63) >> 11);
 }
 
-/* Rounds to the nearest finite number; the mantissa has three extra bits. */
+/* Rounds a mantissa with three extra bits to the nearest finite number. */
 INLINE u32 f32_round(u32 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest;
@@ -238,7 +238,7 @@ INLINE u32 f32_round(u32 sign, s64 exponent, u64 mantissa)
 	return sign | (bits > F32_LARGEST ? F32_LARGEST : bits);
 }
 
-/* Rounds the double to the nearest finite float. */
+/* Rounds a double to the nearest finite float. */
 INLINE u32 f32_of_f64(u64 a)
 {
 	s64 exponent = (s64)((a & ~F64_SIGN) >> 52) - 896;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Part of the kernel's interface, so that the build needs only clang. Layouts and numbers are stable: linux/bpf.h. */
+/* Parts of the kernel's interface, so that the build needs only clang. Layouts and numbers are stable: linux/bpf.h. */
 #pragma once
 
 typedef unsigned char u8;
@@ -17,7 +17,7 @@ typedef long long s64;
 #define TYPE(name, type) type *name
 enum { ARRAY = 2, PERCPU_ARRAY = 6 };
 
-enum { NEXT = -1 }; /* the next program decides; if there is none, the packet passes */
+enum { NEXT = -1 }; /* The next program decides. If there is no other program, the packet passes. */
 
 struct bpf_spin_lock {
 	u32 value;

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Indices into `kept`: the sums of the current interval, those of the previous interval, and the time at which the
- * transmitter will be free. The last word holds two thresholds, with that of the previous interval in the high half.
+ * Indices into `kept`: the sums of the current interval, the sums of the previous interval, and the time at which the
+ * transmitter will be free. The last word holds two thresholds. The threshold of the previous interval is in the high
+ * half.
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 
@@ -32,7 +33,7 @@ INLINE void add_saturating(u64 *sum, u64 amount)
 		*sum = ~0ULL;
 }
 
-/* Adds one or more packets to the queue; returns the queueing delay of the first packet, ps. */
+/* Adds one or more packets to the queue. Returns the queueing delay of the first packet, ps. */
 INLINE u64 level_arrive(const struct job *job, u64 bytes)
 {
 	struct state *s = job->state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Router in the kernel: counts packets that leave a device and stamps headers of its signalling. It runs before the
- * queue, so it sees the offered load, and lets every packet pass. It supports Ethernet without VLAN tags, IPv4, and IPv6
- * with at most a hop-by-hop header. Fragments and all other packets are foreign load.
+ * Router in the kernel: counts packets that leave a device and stamps headers of its signalling. The program runs
+ * before the queue, so it sees the offered load. It lets every packet pass. It supports Ethernet without VLAN tags,
+ * IPv4, and IPv6 with at most a hop-by-hop header. Fragments and all other packets are foreign load.
  */
 #include "kernel.h"
 #include "float.h"
@@ -39,7 +39,7 @@ struct {
 	TYPE(value, struct state);
 } STATE SEC(".maps");
 
-/* Counts foreign load, for display and for the router. */
+/* Counts foreign load, both for display and for the router. */
 INLINE void foreign(const struct job *job, u64 packets, u64 bytes)
 {
 	job->count->packets += packets;
@@ -76,7 +76,7 @@ INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 	return 1;
 }
 
-/* Writes the header back and updates the checksum. Checksums of segments are computed later. */
+/* Writes the header back and updates the checksum. The checksums of segments are computed later, by the device. */
 INLINE void write(const struct job *job, u32 at, u32 *before, u32 *after)
 {
 	u32 length = header_bytes(), words = (length + 3) & ~3U;
@@ -93,7 +93,7 @@ INLINE void write(const struct job *job, u32 at, u32 *before, u32 *after)
 
 static long datagram(u32 index, struct job *job)
 {
-	u32 words[LONGEST / 4] = {}, before[LONGEST / 4]; /* the shim is shorter */
+	u32 words[LONGEST / 4] = {}, before[LONGEST / 4]; /* long enough also for the shim */
 	u32 from = index * job->segment, at = job->udp + UDP + from, length = job->length - from;
 	u32 size;
 
@@ -110,7 +110,7 @@ static long datagram(u32 index, struct job *job)
 	return 0;
 }
 
-/* Returns the position of the UDP header of a whole IPv4 datagram, or 0. `end` receives the datagram's end. */
+/* Returns the position of the UDP header of a whole IPv4 datagram, or 0. Writes the end of the datagram to `end`. */
 INLINE u32 find_udp4(struct __sk_buff *skb, u32 *end)
 {
 	u8 ip[20];
@@ -140,7 +140,7 @@ INLINE u32 find_udp6(struct __sk_buff *skb, u32 *end)
 	return at + (options[1] + 1) * 8;
 }
 
-/* Sets the position of the datagram; returns 0 unless it is a whole UDP datagram with room for a shim. */
+/* Sets the position of the datagram. Returns 1 if the packet is a whole UDP datagram with room for a shim, else 0. */
 INLINE int find(struct __sk_buff *skb, struct job *job)
 {
 	u32 end = 0, length;
@@ -176,7 +176,7 @@ int levelflow(struct __sk_buff *skb)
 	job.input = bpf_map_lookup_elem(&INPUT, &key);
 	if (!job.input)
 		return NEXT;
-	/* The program cannot reach the checksums of packets segmented along their buffers, so it does not stamp them. */
+	/* The program cannot reach the checksums of packets segmented along their buffers. It does not stamp such packets. */
 	if (!find(skb, &job) || (skb->gso_size && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)) {
 		foreign(&job, packets ? packets : 1, skb->wire_len);
 		return NEXT;

@@ -12,7 +12,7 @@ INLINE void xcp_turn(const struct job *job)
 	kept[6] = words[3];
 }
 
-/* The smallest queue of a period becomes the persistent queue. */
+/* Computes the persistent queue: the smallest queue of a period. */
 INLINE void xcp_queue(const struct job *job)
 {
 	struct state *s = job->state;

@@ -1,7 +1,7 @@
 //! Capacity of a line that may change while its router runs.
 //!
-//! A file contains the rate as text, such as `12.3 Mb/s`. An administrator writes it, or a script that reads a modem.
-//! `0 b/s` is an outage. For invalid text, the router prints one warning and keeps its previous rate.
+//! The file contains the rate as text, such as `12.3 Mb/s`. An administrator writes the file, or a script that reads a
+//! modem. `0 b/s` is an outage. If the text is invalid, the router prints one warning and keeps its previous rate.
 
 use std::fs::OpenOptions;
 use std::io::Read as _;
@@ -46,7 +46,7 @@ pub struct CapacityFile {
 }
 
 impl CapacityFile {
-    /// Creates a reader of the file, which need not exist yet.
+    /// Creates a reader of the file. The file need not exist yet.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl CapacityFile {
 
     /// Returns the rate in the file, if its text has changed since the last call.
     pub fn poll(&mut self) -> Option<Rate> {
-        // A writer that does not rename a complete file into place leaves the file empty for a moment.
+        // If a writer does not rename a complete file into place, the file is empty for a moment.
         let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;
         let rate = text.parse().map_err(|error| {
             terminal::warn(format!("{}: {error}; the capacity is unchanged", self.path.display()));
@@ -66,7 +66,7 @@ impl CapacityFile {
         rate.ok()
     }
 
-    /// Returns the text of the file. Opens it without blocking, because a path may name a FIFO.
+    /// Returns the text of the file. Opens the file without blocking, because the path may be a FIFO.
     fn text(&self) -> Option<String> {
         let mut open = OpenOptions::new();
         let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(&self.path).ok()?;

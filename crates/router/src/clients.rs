@@ -8,8 +8,8 @@ use levelflow_units::{Duration, Time};
 
 /// Timeout after which an idle client is removed.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Idle time after which a client may be evicted while the table is full. Active clients keep their place even during a
-/// flood of new addresses.
+/// Idle time after which a client may be evicted while the table is full. Active clients therefore keep their entries
+/// even during a flood of new addresses.
 const EVICTABLE_AFTER: Duration = Duration::from_secs(2);
 /// Limit on the number of clients in the table.
 pub const MAX_CLIENTS: usize = 512;
@@ -33,7 +33,7 @@ pub struct Clients {
     clients: HashMap<u32, Client>,
 }
 
-/// Result of looking up a client's address.
+/// Result of a search for a client's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
     /// The client is in the table, with this number.
@@ -56,7 +56,7 @@ impl Clients {
         }
     }
 
-    /// Looks up the sender of a datagram, and adds it if it is new.
+    /// Searches for the sender of a datagram, and adds the sender if it is new.
     pub fn enter(&mut self, now: Time, address: SocketAddr) -> Lookup {
         if let Some(number) = self.numbers.get(&address) {
             if let Some(client) = self.clients.get_mut(number) {
@@ -78,7 +78,8 @@ impl Clients {
         Lookup::New(number)
     }
 
-    /// Evicts the client with the longest idle time, if that is at least [`EVICTABLE_AFTER`].
+    /// Evicts the client with the longest idle time, if this time is at least [`EVICTABLE_AFTER`]. Returns true if a
+    /// client was evicted.
     fn make_room(&mut self, now: Time) -> bool {
         let silent = self
             .clients

@@ -1,7 +1,7 @@
-//! Router at a real device. A data path in the kernel counts and stamps packets, and the loop here closes the control
-//! intervals.
+//! Router at a real device. A data path in the kernel counts and stamps packets. The loop in this module closes the
+//! control intervals.
 //!
-//! The queue is that of the device's own discipline. This module neither delays nor drops packets.
+//! The queue is that of the device's own discipline. The router neither delays nor drops packets.
 
 use levelflow_laws::offload::{Counts, Offload, Words};
 use levelflow_laws::{AnyRouterParams, PortInfo};
@@ -21,8 +21,8 @@ use levelflow_host::{Error, sys, terminal};
 /// Time between two checks that the device is up.
 const LINK_CHECK_INTERVAL: Duration = Duration::from_ms(500);
 
-/// Time between two readings of the queue, for laws that use the queue for each packet. XCP treats a queue that lasts
-/// this long as persistent.
+/// Time between two readings of the queue, for laws that use the queue for each packet. XCP computes its persistent
+/// queue from these readings.
 pub const QUEUE_READ_INTERVAL: Duration = Duration::from_ms(2);
 
 /// Data path that counts and stamps packets.
@@ -33,7 +33,7 @@ pub trait DataPath {
     /// When the kernel rejects the words.
     fn tell(&mut self, words: &Words) -> Result<(), Error>;
 
-    /// Sets words within a control interval; only the backlog may differ.
+    /// Sets words within a control interval. Only the backlog may differ from the previous words.
     ///
     /// # Errors
     /// When the kernel rejects the words.
@@ -63,16 +63,16 @@ pub struct Attached<D> {
 /// Totals of a control interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Interval {
-    /// Duration of the interval.
+    /// Length of the interval.
     pub length: Duration,
     /// Bytes received.
     pub arrived: Bytes,
-    /// Bytes dropped, on the assumption that dropped packets have the mean size.
+    /// Estimate of the bytes dropped. Dropped packets are assumed to have the mean size.
     pub dropped: Bytes,
 }
 
 impl<D: DataPath> Attached<D> {
-    /// Creates a router, and starts its first control interval.
+    /// Creates a router and starts its first control interval.
     ///
     /// # Errors
     /// When the data path rejects its words, or the device is gone.
@@ -161,7 +161,7 @@ impl<D: DataPath> Attached<D> {
         &self.port
     }
 
-    /// Ends a control interval. Passes its counts to the law, and the law's new words to the data path.
+    /// Ends a control interval. Passes the counts to the law, and the new words of the law to the data path.
     ///
     /// # Errors
     /// When the device is gone, or the data path fails.
@@ -186,7 +186,7 @@ impl<D: DataPath> Attached<D> {
         })
     }
 
-    /// Reads the capacity, and notifies the law of a change other than an outage.
+    /// Reads the capacity. Notifies the law of a change, unless the change is an outage.
     fn follow(&mut self, queue: &Queue) {
         let new = self.capacity.poll(queue).filter(|rate| rate.bps() > 0.0);
         if let Some(rate) = new.filter(|rate| *rate != self.port.info().capacity) {
@@ -199,7 +199,8 @@ impl<D: DataPath> Attached<D> {
         self.path.tell(&words)
     }
 
-    /// Reads the queue within a control interval, and passes it to a law that uses it for each packet.
+    /// Reads the queue within a control interval. Passes the backlog to the data path if the law uses it for each
+    /// packet.
     ///
     /// # Errors
     /// When the device is gone, or the data path fails.
@@ -217,8 +218,8 @@ impl<D: DataPath> Attached<D> {
         self.port.law().words(self.port.params(), queue)
     }
 
-    /// Checks the device. It may come up again after it was down, but not after it is gone: a new device has another
-    /// index.
+    /// Checks the device. A device may be down for some time. If the device is gone, the router ends, because a new
+    /// device has another index.
     fn look(&mut self) -> Result<(), Error> {
         let now = self.device.presence();
         let name = &self.device.name;
@@ -242,7 +243,7 @@ impl<D: DataPath> Attached<D> {
     }
 }
 
-/// Returns the error for a queue that cannot be read.
+/// Returns the error to report if a queue cannot be read.
 #[must_use]
 pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     let name = &device.name;
@@ -252,7 +253,7 @@ pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     }
 }
 
-/// Converts a reading to a backlog. A shaper counts the packet in transmission; a device's own queue does not.
+/// Converts a reading to a backlog. A shaper counts the packet in transmission, but a device's own queue does not.
 fn backlog(queue: &Queue) -> Backlog {
     let bytes = Bytes::new(queue.backlog);
     let mean = queue.backlog.checked_div(queue.packets.into()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! One direction of a relay: a path hop whose packets are datagrams.
+//! One direction of a relay: a hop whose packets are datagrams.
 
 use levelflow_laws::{AnyRouterParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
@@ -49,7 +49,7 @@ pub struct Direction {
     overhead: u64,
 }
 
-/// Limit on packets in flight on a line without bottleneck; packets beyond it are dropped.
+/// Limit on packets in flight on a line without bottleneck. Packets above this limit are dropped.
 const MAX_ON_WIRE: usize = 1 << 16;
 
 impl Direction {
@@ -80,8 +80,8 @@ impl Direction {
         }
     }
 
-    /// Changes the rate of the bottleneck, if there is one. A rate of zero is an outage, of which the law is not
-    /// notified.
+    /// Changes the rate of the bottleneck, if there is one. A rate of zero is an outage, and the law is not notified of
+    /// it.
     pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
         if self.hop.law().is_none() {
             return;
@@ -94,14 +94,14 @@ impl Direction {
         }
     }
 
-    /// Logs the inputs of the law at the bottleneck, if there is one. Must be called before the first packet.
+    /// Logs the inputs of the law at the bottleneck, if there is one. Call this method before the first packet.
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {
             port.log(logging.log(*port.info()));
         }
     }
 
-    /// Accepts a datagram; returns `false` if it is dropped.
+    /// Accepts a datagram. Returns `false` if the datagram is dropped.
     pub fn handle_input(&mut self, now: Time, payload: &[u8], client: u32) -> bool {
         if self.hop.law().is_none() && self.hop.in_flight() >= MAX_ON_WIRE {
             return false;
@@ -120,7 +120,7 @@ impl Direction {
         taken
     }
 
-    /// Performs departures up to `now`, then ends the control interval if it is over.
+    /// Processes departures up to `now`, then ends the control interval if it is over.
     pub fn handle_timeout(&mut self, now: Time) {
         self.hop.handle_timeout(now);
     }

@@ -1,4 +1,4 @@
-//! Routers, which run a law at an output port in real time, with their status display and metrics.
+//! Routers that run a law at an output port in real time, with their status display and metrics.
 //!
 //! [`Port`] combines a law, its control intervals and its counters. The [`relay`] owns a queue and forwards UDP. At a
 //! [`device`], the [`kernel`] program counts and stamps packets, and [`levelflow_host::qdisc`] reads the queue.

@@ -1,4 +1,5 @@
-//! Display of a running router: a table on a terminal, otherwise one line or JSON object per reading.
+//! Display of a running router. On a terminal, the display is a table. Otherwise, each reading is a line or a JSON
+//! object.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
@@ -30,8 +31,7 @@ pub struct Live {
 }
 
 impl Live {
-    /// Creates a display. Without an option, the style is a table if standard output is a terminal, and lines
-    /// otherwise.
+    /// Creates a display. Without an option, the style is a table on a terminal, and lines otherwise.
     #[must_use]
     pub fn new(json: bool, quiet: bool) -> Self {
         let style = match (json, quiet) {
@@ -78,7 +78,8 @@ impl Live {
 }
 
 impl Snapshot {
-    /// Returns the mean load since an earlier reading or, without one, since the start, bit/s.
+    /// Returns the mean load since an earlier reading, bit/s. Without an earlier reading, returns the mean load since
+    /// the start.
     #[must_use]
     pub fn load_since(&self, before: Option<&Self>) -> f64 {
         let (bytes, time) = before.map_or((0, 0.0), |b| (b.counters.bytes, b.time));

@@ -1,8 +1,8 @@
-//! Relay, a router that needs no privileges. It forwards UDP datagrams and is the bottleneck of their path, where the
-//! law runs.
+//! Relay: a router that needs no privileges. A relay forwards UDP datagrams. It is the bottleneck of their path, and
+//! runs the law there.
 //!
-//! The relay runs in one thread, which sleeps until a datagram arrives or a timer expires. It polls the clock for the
-//! last microseconds before a timer, because a sleep would end too late.
+//! The relay runs in one thread, which sleeps until a datagram arrives or a timer expires. In the last microseconds
+//! before a timer, the thread polls the clock, because a sleep would end too late.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,13 +21,14 @@ use levelflow_host::journal::Logging;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys};
 
-/// Limit on the time that is spent polling the clock instead of sleeping. A sleep and wake-up take about this time.
+/// Limit on the time for which the thread polls the clock instead of sleeping. A sleep and wake-up take about this
+/// time.
 const SPIN_BELOW: Span = Span::from_micros(15);
 /// Time between two snapshots, and between two readings of the capacity file.
 const STATUS_INTERVAL: Duration = Duration::from_ms(50);
 /// Time between two scans for idle clients.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
-/// Requested size of the socket's receive buffer, bytes. It holds datagrams while the relay is busy.
+/// Requested size of the socket's receive buffer, bytes. The buffer holds datagrams while the relay is busy.
 const SOCKET_BUFFER: usize = 4 << 20;
 
 const LISTENER: u64 = u64::MAX;
@@ -42,7 +43,7 @@ pub struct Config {
     pub to: SocketAddr,
     /// Bottleneck towards the server.
     pub forward: Bottleneck,
-    /// Bottleneck towards clients; `None` for no bottleneck.
+    /// Bottleneck towards clients; `None` if only the other direction has a bottleneck.
     pub backward: Option<Bottleneck>,
     /// Propagation delay of each direction.
     pub delay: Duration,
@@ -76,7 +77,7 @@ impl Relay {
         let listener = UdpSocket::bind(listen).map_err(|e| Error::failed(format!("--relay {listen}: {e}")))?;
         let cannot = |e: std::io::Error| Error::failed(format!("--relay {listen}: {e}"));
         listener.set_nonblocking(true).map_err(cannot)?;
-        // The system may grant less. A relay that keeps up does not need more.
+        // The system may grant a smaller buffer. A relay that keeps up does not need a larger one.
         let _ = socket2::SockRef::from(&listener).set_recv_buffer_size(SOCKET_BUFFER);
         let address = listener.local_addr().map_err(cannot)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| cannot(e.into()))?;
@@ -97,7 +98,7 @@ impl Relay {
         })
     }
 
-    /// Returns the address of the socket. It includes the port that the system chose if none was given.
+    /// Returns the address of the socket. If no port was given, the address contains the port that the system chose.
     ///
     /// # Errors
     /// When the system does not return the address.
@@ -189,7 +190,7 @@ impl Relay {
                 Some(Lookup::Known(number)) => number,
                 Some(Lookup::New(number)) => {
                     if let Some(client) = clients.get(number) {
-                        // A failure loses only the ACKs of this client, which is not an error of the relay.
+                        // After a failure, only the ACKs of this client are lost. This is not an error of the relay.
                         let _ = watch(epoll, &client.socket, number.into());
                     }
                     number
@@ -201,7 +202,7 @@ impl Relay {
             };
             forward.handle_input(now, payload, number);
         };
-        // An error concerns an earlier datagram to a client that is gone.
+        // An error concerns an earlier datagram, whose client is gone.
         let _ = batch.receive(listener, take);
     }
 
@@ -218,7 +219,7 @@ impl Relay {
         let _ = batch.receive(&client.socket, take);
     }
 
-    /// Advances both directions to `now`, and sends the datagrams that have reached the end of the path.
+    /// Advances both directions to `now`. Sends the datagrams that have reached the end of the path.
     fn advance(&mut self, now: Time, batch: &mut Batch) {
         self.forward.handle_timeout(now);
         self.backward.handle_timeout(now);

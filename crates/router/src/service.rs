@@ -1,8 +1,8 @@
-//! Service of running routers, at most one per device or address, and its lines in `status`.
+//! Router as a service, and its line in `status`. A device or an address has at most one router.
 
 use levelflow_host::pid_file::{Owner, Service, State};
 
-/// Router as a kind of service.
+/// Names and commands of the service.
 pub const ROUTER: Service = Service {
     name: "router",
     noun: "router",

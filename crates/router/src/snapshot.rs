@@ -1,4 +1,4 @@
-//! Snapshots of a router's readings, which the forwarding thread passes to threads that display them.
+//! Snapshots of a router's readings. The forwarding thread passes the snapshots to threads that display them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -79,14 +79,15 @@ impl Snapshot {
 pub struct Board(Arc<Mutex<Snapshot>>);
 
 impl Board {
-    /// Publishes a snapshot, unless a reader holds the lock. The forwarding loop must not wait.
+    /// Publishes a snapshot. If a reader holds the lock, the snapshot is discarded, because the forwarding loop must
+    /// not wait.
     pub fn post(&self, snapshot: Snapshot) {
         if let Ok(mut latest) = self.0.try_lock() {
             *latest = snapshot;
         }
     }
 
-    /// Publishes the final snapshot; waits for the lock.
+    /// Publishes the final snapshot. Waits for the lock.
     pub fn post_last(&self, snapshot: Snapshot) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = snapshot;
     }

@@ -1,5 +1,5 @@
-//! Tests that the kernel program's integer implementation of floats agrees with the CPU. Needs clang; skipped without
-//! it.
+//! Test that the kernel program's floats, implemented in integers, agree with the CPU. The test is skipped without
+//! clang.
 
 use std::process::Command;
 
@@ -26,8 +26,8 @@ int main(void)
 }
 "#;
 
-/// Mostly numbers of similar magnitude, which exercise rounding and cancellation. Some are very small, very large or
-/// round.
+/// Returns a random number. Most numbers have similar magnitudes, which exercise rounding and cancellation. Some are
+/// very small, very large or round.
 fn number() -> f64 {
     let any: u64 = rand::random();
     let near = |low: u64, high: u64| any & !(0x7ff << 52) | rand::random_range(low..high) << 52;

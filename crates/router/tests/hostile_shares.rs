@@ -1,6 +1,6 @@
-//! Throughput of four honest flows that compete with a flow that lies or ignores feedback. Runs the relay's own queue
-//! and router in virtual time. `cargo test -p levelflow-router --test hostile_shares -- --nocapture` prints the numbers
-//! of docs/reference/wire-format.md.
+//! Throughput of four honest flows that compete with a flow that lies or ignores feedback. The relay's own queue and
+//! router run in virtual time. This command prints the numbers of docs/reference/wire-format.md: `cargo test -p
+//! levelflow-router --test hostile_shares -- --nocapture`
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -16,7 +16,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 const LAWS: [&str; 6] = ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp"];
-/// Index of the dishonest flow; flows 0 to 3 are honest.
+/// Index of the dishonest flow. Flows 0 to 3 are honest.
 const LIAR: usize = 4;
 /// Smallest fraction of the fair share that honest flows keep if the law protects them.
 const KEPT: f64 = 0.9;
@@ -26,7 +26,7 @@ fn settled(world: &mut World) -> Vec<f64> {
     world.goodput(ms(10_000), ms(15_000))
 }
 
-/// Goodput of all flows if none lies; computed once per law for all tests.
+/// Goodput of all flows if no flow lies. It is computed once per law for all tests.
 fn base(law: &str) -> Vec<f64> {
     static KNOWN: [OnceLock<Vec<f64>>; LAWS.len()] = [const { OnceLock::new() }; LAWS.len()];
     let number = LAWS.iter().position(|known| *known == law).unwrap();
@@ -34,7 +34,6 @@ fn base(law: &str) -> Vec<f64> {
 }
 
 /// Returns the smallest fraction of the fair share that any honest flow keeps. `left` is the sum of the fair shares,
-/// bit/s.
 /// bit/s.
 fn kept(base: &[f64], rates: &[f64], left: f64) -> f64 {
     let scale = left / base[..LIAR].iter().sum::<f64>();
@@ -47,8 +46,8 @@ fn kept(base: &[f64], rates: &[f64], left: f64) -> f64 {
 struct Surprises(Vec<String>);
 
 impl Surprises {
-    /// Records a result if protection differs from the documentation. `kept` is the fraction of their share that honest
-    /// flows keep.
+    /// Records a result if the protection of honest flows differs from the documentation. `kept` is the fraction of
+    /// their share that honest flows keep.
     fn judge(&mut self, what: &str, kept: f64, protected: bool) {
         if (kept >= KEPT) != protected {
             self.0.push(format!("{what}: {:.0} %", 100.0 * kept));
@@ -70,8 +69,8 @@ fn rate(bps: f64) -> Rate {
     Rate::new(bps).unwrap()
 }
 
-/// A deaf sender ignores feedback. It sends below capacity, with and without a header of the law, and the law shares
-/// the remaining capacity.
+/// A deaf sender ignores feedback. In this test, it sends below capacity, with and without a header of the law. The law
+/// shares the remaining capacity among the other flows.
 #[test]
 fn flows_share_what_an_unresponsive_sender_leaves() {
     println!("law      deaf sender  honest flows keep of what is left");
@@ -94,8 +93,8 @@ fn flows_share_what_an_unresponsive_sender_leaves() {
     }
 }
 
-/// At twice the line rate, a deaf sender leaves nothing to other flows in a FIFO queue, whatever the law. Afterwards
-/// the other flows regain their shares.
+/// At twice the line rate, a deaf sender leaves nothing to other flows in a FIFO queue, under any law. Afterwards, the
+/// other flows regain their shares.
 #[test]
 fn flows_come_back_when_a_blast_ends() {
     println!("law      during twice the line rate  13 to 15 s later");
@@ -129,7 +128,8 @@ macro_rules! lie {
     };
 }
 
-/// Lie of a sender: its name, true if honest flows keep their shares, and the change to the header.
+/// Lie of a sender. The fields are the name of the lie, true if honest flows keep their shares, and the change to the
+/// header.
 type Lie = (&'static str, bool, Rewrite);
 
 fn lies(law: &str) -> Vec<Lie> {
@@ -284,8 +284,8 @@ fn false_headers_cost_others_the_documented_share() {
     }
 }
 
-/// Lie of a sender with a few packets per second: the law, the name of the lie, the largest harmless rate in packets/s,
-/// and the change to the header.
+/// Lie of a sender with a few packets per second. The fields are the law, the name of the lie, the largest harmless
+/// rate in packets/s, and the change to the header.
 type SmallLie = (&'static str, &'static str, f64, fn() -> Rewrite);
 
 fn small_lies() -> Vec<SmallLie> {
@@ -346,7 +346,7 @@ fn cap(world: &mut World, law: &str, largest: f64) {
     world.hosts[LIAR].sender = sender.with_max_rate(rate(largest));
 }
 
-/// An honest flow with little data is not treated as a liar, and other flows share the remaining capacity.
+/// A flow with little data is not treated as a liar. The other flows share the remaining capacity.
 #[test]
 fn flows_share_what_a_slow_flow_leaves() {
     let mut surprises = Surprises::default();
@@ -425,7 +425,7 @@ fn duplicate_and_reordered_acks_are_tolerated() {
             |f: fn(&FlowCounters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
         let (acks, refused) = (counters(|c| c.acks), counters(|c| c.refused.total()));
         assert!(refused > 9 * acks / 10, "{law}: {refused} refused and {acks} ACKs");
-        // XCP's window is the amount of data for one smoothed round-trip time, however long that time is.
+        // XCP's window is the amount of data for one smoothed round-trip time, and late ACKs lengthen this time.
         surprises.judge(law, kept, law != "xcp");
         assert!(kept > 0.6, "{law}: {rates:?}, not {base:?}");
     }
@@ -445,19 +445,20 @@ fn nine_acks_of_ten_may_be_lost() {
         println!("{law:8} {:3.0} %", 100.0 * kept);
         match law {
             "jetmax" | "level" | "rcp" => surprises.judge(law, kept, true),
-            // EMKC measures its own rate from the ACKs of two consecutive intervals, most of which are lost.
+            // EMKC measures its own rate from the ACKs of two consecutive intervals, and most of these ACKs are lost.
             "emkc" => {
                 surprises.judge(law, kept, false);
                 let all = |rates: &[f64]| rates.iter().sum::<f64>();
                 assert!(all(&rates) > KEPT * all(&base), "{law}: {rates:?}, not {base:?}");
             }
-            // Windows grow with ACKs. As with TCP, these flows hardly start.
+            // Windows grow with ACKs. As with TCP, the flows hardly grow from their first window.
             _ => surprises.judge(law, kept, false),
         }
     }
 }
 
-/// ACKs that no receiver sends: truncated, oversized, with a wrong version, law, flow or number, or noise.
+/// ACKs that no receiver sends: truncated ACKs, oversized ACKs, noise, and ACKs with a wrong version, law, flow or
+/// number.
 fn broken(ack: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     let noise: Vec<u8> = prop::collection::vec(any::<u8>(), 0..200)
         .new_tree(runner)
@@ -477,7 +478,7 @@ fn broken(ack: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     bytes
 }
 
-/// A run with forged ACKs gives bit-for-bit the same results as a run without them.
+/// The results of a run with forged ACKs are bit-identical to the results of a run without them.
 #[test]
 fn broken_acks_change_nothing_at_all() {
     for law in LAWS {

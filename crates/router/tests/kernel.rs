@@ -1,5 +1,6 @@
-//! Tests of the kernel router on real devices. It stamps every segment of a super-packet, checksums are valid, and
-//! nothing remains when it ends. Needs root and a build with clang; skipped otherwise.
+//! Tests of the kernel router on real devices. The router must stamp every segment of a super-packet (GSO) and keep
+//! checksums valid. When the router ends, nothing may remain. The tests need root and a build with clang, and are
+//! skipped otherwise.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -20,9 +21,9 @@ use levelflow_testbed::Namespace;
 use levelflow_units::{Bytes, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
 
-/// Number of datagrams in a super-packet.
+/// Number of datagrams in a super-packet, which the device splits into segments.
 const PARTS: usize = 16;
-/// Environment variable for the process that a test starts and kills. Its value is the hook of the router.
+/// Environment variable that marks the process that a test starts and kills. Its value is the hook of the router.
 const VICTIM: &str = "LEVELFLOW_VICTIM";
 
 fn params() -> (AnyRouterParams, PortInfo) {
@@ -75,7 +76,7 @@ impl Packets {
         }
     }
 
-    /// Returns the header of a new sender, which has no feedback.
+    /// Returns the header of a new sender without feedback.
     fn header(&self) -> AnyHeader {
         let packet = Outgoing {
             number: 0,
@@ -130,7 +131,7 @@ impl Packets {
     }
 }
 
-/// Sender, router and receiver in a row.
+/// Three namespaces in a row: sender, router and receiver.
 struct Path {
     sender: Namespace,
     router: Namespace,
@@ -167,8 +168,7 @@ impl Path {
         }
     }
 
-    /// Sends super-packets to the receiver. Returns, for each header that arrives, the part that does not depend on
-    /// time.
+    /// Sends super-packets to the receiver. Returns the part of each received header that does not depend on time.
     fn headers(&self, packets: &Packets, receiver: IpAddr, sends: usize) -> Vec<Vec<u8>> {
         let any: IpAddr = match receiver {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

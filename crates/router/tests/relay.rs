@@ -103,7 +103,8 @@ fn local(socket: &UdpSocket) -> SocketAddr {
     socket.local_addr().unwrap()
 }
 
-/// Returns the header of a flow's second packet, and the packet itself. The first packet's round-trip time was 50 ms.
+/// Returns the header of a flow's second packet, and the packet itself. The round-trip time of the first packet was 50
+/// ms.
 fn packet(params: &AnyParams, payload: usize) -> (AnyHeader, Vec<u8>) {
     let size = Bytes::new((ETHERNET + IPV4 + UDP + payload) as u64);
     let mut sender = AnySender::new(params, &FlowInfo::of(size));
@@ -148,7 +149,7 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
         let relay = Setup::law(law).start(local(&server));
         let params = law::params(law, &[]).unwrap();
         let clients = [socket(), socket()];
-        // Routers compute a price after the first interval, or immediately.
+        // Some routers compute a price immediately, others after the first interval.
         let begun = Instant::now();
         let mut stamped = false;
         while begun.elapsed() < Span::from_secs(5) && !stamped {
@@ -190,7 +191,7 @@ fn a_full_line_sends_its_capacity_and_no_more() {
     }
     .start(local(&server));
     let to = relay.address;
-    // Twice the line rate for 1.2 s, in bursts of 2 ms.
+    // The client sends at twice the line rate for 1.2 s, in bursts every 2 ms.
     let blaster = thread::spawn(move || {
         let client = socket();
         let (begun, mut sent) = (Instant::now(), 0_u64);
@@ -298,8 +299,8 @@ fn anything_else_passes_untouched() {
     assert_eq!(seen.counters.packets, 301);
 }
 
-/// Forged headers, in which each 32-bit field of each law is infinite, negative or NaN. Headers that no sender writes
-/// are rejected and pass unchanged. The router's state stays finite.
+/// Sends forged headers, in which a 32-bit field is infinite, negative or NaN, for each field of each law. The router
+/// rejects headers that no sender writes, and passes them unchanged. The router's state stays finite.
 #[test]
 fn false_fields_do_not_corrupt_a_router() {
     let lies = [
@@ -350,7 +351,8 @@ fn false_fields_do_not_corrupt_a_router() {
     }
 }
 
-/// Runs three flows of a law over a relay. Each flow gets its fair share of the law's target load.
+/// Runs three flows of a law over a relay. Returns the rate of each flow, which should be a fair share of the law's
+/// target load.
 fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
     let server = socket();
     let setup = Setup {

@@ -1,4 +1,5 @@
-//! Laws with one signalling share a relay, in virtual time. `src/kernel/tests.rs` has the same for the kernel's router.
+//! Laws with one signalling share a relay, in virtual time. `src/kernel/tests.rs` contains the same test for the
+//! kernel's router.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on unexpected values")]
 

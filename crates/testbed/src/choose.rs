@@ -1,4 +1,4 @@
-//! Selection of a scenario: a file, with changed values and scaled rates.
+//! Selection of a scenario: a file, changes of its values, and a scale for its rates.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use levelflow_host::Error;
 /// Scenario that has been read and checked.
 #[derive(Debug)]
 pub struct Chosen {
-    /// Scenario as written in the file, with the changes, at the requested scale.
+    /// Scenario as in the file, with the changes, at the requested scale.
     pub raw: Value,
     /// Scenario after parsing.
     pub scenario: Scenario,

@@ -1,4 +1,4 @@
-//! Conversion of the workers' parts of samples to table rows, and of the workers' totals to the simulator's counters.
+//! Conversion of the workers' samples to table rows, and of the workers' totals to the simulator's counters.
 
 use levelflow_units::Buffer;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Collector {
     workers: usize,
     flows: usize,
     links: usize,
-    /// Buffer of each link, packets; NaN for a link whose buffer is not limited in packets.
+    /// Buffer of each link, packets. NaN for a link whose buffer is not limited in packets.
     buffers: Vec<f64>,
     /// Bytes that each flow entry delivered until the last sample.
     delivered: Vec<u64>,
@@ -43,7 +43,7 @@ struct Gathered {
 }
 
 impl Collector {
-    /// Creates a collector for this number of workers. Each worker sends one part of every sample.
+    /// Creates a collector for this number of workers. Each worker sends its part of every sample.
     #[must_use]
     pub fn new(samples: Samples, workers: usize, resolved: &Resolved) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Collector {
         }
     }
 
-    /// Adds a part of a sample. Returns the time up to which rows are complete, if the part completed any.
+    /// Adds a part of a sample. If this completes rows, returns the time up to which rows are complete.
     pub fn add(&mut self, number: u64, part: Part, recorder: &mut Recorder) -> Option<f64> {
         let gathered = self.waiting.entry(number).or_default();
         gathered.parts += 1;
@@ -84,8 +84,8 @@ impl Collector {
         until
     }
 
-    /// Returns the throughput of each flow entry until the last sample, bit/s. Packets that arrive after it do not
-    /// count.
+    /// Returns the throughput of each flow entry until the last sample, bit/s. Packets that arrive after the last
+    /// sample do not count.
     #[must_use]
     pub fn throughput_bps(&self) -> Vec<f64> {
         let seconds = self.samples.time(self.next - 1).as_secs_f64().max(f64::MIN_POSITIVE);
@@ -169,7 +169,7 @@ impl Collector {
     }
 }
 
-/// Returns a link's buffer in packets; NaN if it is in bytes or unlimited.
+/// Returns a link's buffer in packets. Returns NaN if the buffer is in bytes or unlimited.
 fn room(link: &LinkSpec<Any>) -> f64 {
     match link.buffer {
         Buffer::Packets(packets) => packets as f64,
@@ -189,15 +189,16 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Records transfers that ended after the last sample, and transfers that are unfinished at the end.
+    /// Records two sorts of transfers: those that ended after the last sample, and those that are unfinished at the
+    /// end.
     pub fn record_end(&self, recorder: &mut Recorder) {
         let rows = self.sent.values().flat_map(|sent| &sent.transfers);
         rows.for_each(|row| recorder.transfer(row));
     }
 
-    /// Returns the simulator's counters, and additional ones of each flow entry. Packets that neither arrived nor were
-    /// dropped at a queue count as `lost`, on a wire or in the machine. Packets are counted until the network is empty.
-    /// `carried` is the number of bytes that left each link's queue until `end_s`.
+    /// Returns the simulator's counters, and additional counters of each flow entry. Packets are counted until the
+    /// network is empty. A packet that neither arrived nor was dropped at a queue counts as `lost`. `carried` is the
+    /// number of bytes that left each link's queue until `end_s`.
     #[must_use]
     pub fn counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Value {
         let network = &resolved.network;
@@ -310,7 +311,8 @@ mod tests {
 
     use super::*;
 
-    /// Two seconds at 1.25 MB/s use all of a 10 Mb/s link. Another 250 kB leave the queue after the end.
+    /// The queue sends 1.25 MB/s for two seconds, which is the whole capacity of 10 Mb/s. Another 250 kB leave the
+    /// queue after the end.
     #[test]
     fn rates_and_utilisation_leave_out_what_arrives_after_the_end() {
         let raw = json!({

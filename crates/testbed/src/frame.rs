@@ -1,4 +1,4 @@
-//! Frames of a testbed's links, as packet sockets deliver them. Functions find the UDP payload and the flow entry.
+//! Frames of a testbed's links, from packet sockets. Functions return the UDP payload and the flow entry of a frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,8 +12,8 @@ const PROTOCOL_UDP: u8 = 17;
 /// Flag: the kernel has not filled in the checksum.
 const NEEDS_CHECKSUM: u8 = 1;
 
-/// Returns the offset of the UDP payload; `None` for other frames, and for packets with IP options, which the testbed
-/// does not send.
+/// Returns the offset of the UDP payload. Returns `None` for frames without UDP, and for packets with IP options. The
+/// testbed does not send IP options.
 pub fn payload(frame: &[u8]) -> Option<usize> {
     let at = match (frame.get(IP - 2..IP)?, frame.get(IP)?) {
         ([8, 0], 0x45) if frame.get(IP + 9) == Some(&PROTOCOL_UDP) => IP + IPV4 + UDP,
@@ -23,7 +23,7 @@ pub fn payload(frame: &[u8]) -> Option<usize> {
     (frame.len() > at).then_some(at)
 }
 
-/// Returns the flow entry of a data packet, from its receiver's address.
+/// Returns the flow entry of a data packet. The address of the receiver identifies the entry.
 pub fn entry(frame: &[u8]) -> Option<usize> {
     let [_, to] = addresses(frame)?;
     entry_at(to)
@@ -44,7 +44,8 @@ fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
     })
 }
 
-/// Returns the index of a packet's service class, when each flow has a queue: data of a flow entry, then its ACKs.
+/// Returns the index of a packet's service class if each flow has a queue. The data of an entry has one class, and its
+/// ACKs have the next class.
 pub fn flow_class(frame: &[u8]) -> Option<usize> {
     let ends = addresses(frame)?;
     let [from, to] = ends.map(entry_at);
@@ -52,7 +53,8 @@ pub fn flow_class(frame: &[u8]) -> Option<usize> {
 }
 
 /// Updates the checksum after a change of the payload, which begins at `payload`. A checksum that the kernel fills in
-/// stays unchanged. Otherwise IPv4 packets get no checksum, and IPv6 packets, which need one, a computed one.
+/// stays unchanged. Otherwise, an IPv4 packet has no checksum afterwards. An IPv6 packet needs a checksum, so this
+/// function computes it.
 pub fn fix_checksum(frame: &mut [u8], payload: usize) {
     if frame[0] & NEEDS_CHECKSUM != 0 {
         return;
@@ -77,7 +79,7 @@ mod tests {
     use super::super::plan::address;
     use super::*;
 
-    /// Builds a datagram to an entry's receiver, with a wrong checksum.
+    /// Builds a datagram to an entry's receiver. Its checksum is wrong.
     fn datagram(ipv6: bool, entry: usize) -> Vec<u8> {
         let mut frame = vec![0; PREFIX + 12];
         let (from, to) = (address(ipv6, 1, entry), address(ipv6, 2, entry));

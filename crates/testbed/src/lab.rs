@@ -1,5 +1,5 @@
-//! Construction of a planned testbed: namespaces, devices, addresses and routes. The kernel removes them when the
-//! process ends.
+//! Construction of a planned testbed: namespaces, devices, addresses and routes. The kernel removes all of these when
+//! the process ends.
 
 use std::fmt::Display;
 use std::io;
@@ -40,7 +40,7 @@ const LEAST_BURST: u64 = 2 * 1514;
 #[derive(Debug)]
 pub struct Lab {
     namespaces: Vec<Namespace>,
-    /// Namespace of the emulated links: it holds the far end of each device, with a packet socket.
+    /// Namespace of the emulated links. It contains the far end of each device, with a packet socket.
     wires: Namespace,
     pairs: Vec<Option<[String; 2]>>,
 }
@@ -80,7 +80,7 @@ impl Lab {
         })
     }
 
-    /// Returns workers for the veth pairs that emulate links. Pairs without emulation need none.
+    /// Returns workers for the veth pairs that emulate links. Other pairs need no worker.
     ///
     /// # Errors
     /// When packet sockets are unavailable.
@@ -103,7 +103,7 @@ impl Lab {
         worked.map(open).collect()
     }
 
-    /// Returns the queues in the kernel, with their routers.
+    /// Returns the queues in the kernel, and their routers.
     ///
     /// # Errors
     /// When this build has no kernel router, or the kernel rejects it.
@@ -167,8 +167,8 @@ impl Lab {
         })
     }
 
-    /// Returns an unconnected TCP socket of an entry's sender, with this congestion control `algorithm`. Segments are
-    /// sized for packets of `packet` bytes.
+    /// Returns an unconnected TCP socket of an entry's sender, under the congestion control `algorithm`. The segment
+    /// size is that of packets of `packet` bytes.
     ///
     /// # Errors
     /// When the kernel lacks the algorithm.
@@ -204,9 +204,9 @@ fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     for (key, value) in [
         ("ipv6/conf/all/disable_ipv6", without),
         ("ipv6/conf/default/disable_ipv6", without),
-        // Devices need no addresses of their own: they would announce them to their neighbours.
+        // Devices need no addresses of their own. They would announce such addresses to their neighbours.
         ("ipv6/conf/default/addr_gen_mode", "1"),
-        // The TCP metrics of one run must not influence the next.
+        // The TCP metrics of a run must not influence the next run.
         ("ipv4/tcp_no_metrics_save", "1"),
     ] {
         if std::fs::exists(format!("/proc/sys/net/{key}")).unwrap_or(false) {
@@ -216,7 +216,7 @@ fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     Ok(namespace)
 }
 
-/// Joins two namespaces by a veth pair; returns the far devices if a worker emulates the link.
+/// Joins two namespaces by a veth pair. If a worker emulates the link, returns the worker's devices.
 fn lay(
     number: usize,
     pair: &VethPair,
@@ -258,7 +258,7 @@ fn lay(
     Ok(worked.then_some(between))
 }
 
-/// Adds a direction's queue in the kernel, a token bucket.
+/// Adds the kernel queue of a direction. The queue is a token bucket.
 fn add_token_bucket(place: &Namespace, pair: usize, direction: &DirectionPlan) -> Result<(), Error> {
     let Some((rate, limit)) = direction.queue else {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Networks on one machine: namespaces, the links between them, and the programs inside.
+//! Networks on one machine: namespaces, the links between them, and the programs in the namespaces.
 //!
-//! [`choose`] reads a scenario, [`plan`] plans its namespaces and links, and [`run`] builds them. The scenario then
-//! runs in real time, with the same result files as in the simulator.
+//! [`choose`] reads a scenario. [`plan`] plans its namespaces and links. [`run`] builds them and runs the scenario in
+//! real time. The result files are the same as in the simulator.
 
 mod choose;
 mod collect;

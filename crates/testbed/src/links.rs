@@ -1,4 +1,5 @@
-//! Worker that emulates all links of a testbed: law, queue, delay and loss of each direction, between packet sockets.
+//! Worker that emulates all links of a testbed. Between two packet sockets, it runs the law, queue, delay and loss of
+//! each direction.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use levelflow_host::{Error, sys};
 use levelflow_link::{Device, PREFIX, class};
 use levelflow_router::Port;
 
-/// Longest sleep. It bounds the reaction time to `stop`.
+/// Longest sleep. It limits the reaction time to `stop`.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
 
 #[derive(Debug)]
@@ -45,17 +46,18 @@ impl Datagram for Frame {
     }
 }
 
-/// Router port of a law, if the link has one, and measurements at its queue.
+/// Router port of the link, if there is one, and measurements at the queue of the link.
 #[derive(Debug)]
 struct Watched {
     port: Option<Port>,
-    /// Bytes that arrived and bytes dropped in the current control interval, and the start of the interval.
+    /// Bytes that arrived and bytes that were dropped in the current control interval. The third value is the start of
+    /// the interval.
     interval: (Bytes, Bytes, Time),
-    /// Sample, of which only the peak values are used.
+    /// Peak values since the last sample. Other values of this sample are not used.
     peaks: LinkSample,
     /// Queueing delays.
     delays: Delays,
-    /// Classifier of packets into service classes, and the queueing delays of each class.
+    /// Service classes of the queue, and the queueing delays of each class.
     classes: (Classes, Vec<Delays>),
 }
 
@@ -119,7 +121,7 @@ impl HopLaw<Frame> for Watched {
     }
 }
 
-/// Running direction of a link, with its queue.
+/// Link direction in operation, with its queue.
 #[derive(Debug)]
 pub struct Direction {
     link: Option<usize>,
@@ -132,13 +134,13 @@ pub struct Direction {
     most: u64,
     /// Counters of the hop at the last sample.
     before: HopCounters,
-    /// Totals that are not in the hop's counters.
+    /// Totals that the hop's counters do not contain.
     total: LinkTotal,
 }
 
 impl Direction {
     /// Creates an idle direction. `spec` is the scenario's link in this direction, if there is one. If the kernel runs
-    /// queue and law, the direction has neither.
+    /// queue and law, the direction runs neither of them.
     #[must_use]
     pub fn new(
         plan: &DirectionPlan,
@@ -209,7 +211,7 @@ impl Direction {
         self.most = self.most.max(self.hop.backlog(now).0.get());
     }
 
-    /// Counts a dropped packet for the flow entry that it belongs to.
+    /// Counts a dropped packet for its flow entry.
     fn count_dropped(&mut self, dropped: Frame, spare: &mut Vec<Vec<u8>>) {
         let to = frame::entry(&dropped.bytes);
         if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
@@ -218,7 +220,7 @@ impl Direction {
         spare.push(dropped.bytes);
     }
 
-    /// Processes departures and ends of control intervals until `now`; `out` receives packets for the far end.
+    /// Processes departures and ends of control intervals until `now`. Calls `out` with each packet for the far end.
     fn advance(
         &mut self,
         now: Time,
@@ -246,7 +248,7 @@ impl Direction {
         }
     }
 
-    /// Applies a state of the link at the time of the change. The law is not notified of outages.
+    /// Applies a state of the link at the time of the change. The law is not notified of an outage.
     fn change(&mut self, state: LinkState) {
         let mut settings = self.hop.settings();
         settings.rate = Some(state.capacity);
@@ -309,16 +311,16 @@ impl Direction {
     }
 }
 
-/// Running link, with its devices and both directions.
+/// Link in operation, with its devices and both directions.
 #[derive(Debug)]
 pub struct Link {
     /// Devices at the two ends.
     pub ends: [Device; 2],
-    /// Direction from the first end to the second, and the reverse.
+    /// Direction from the first end to the second end, and the reverse direction.
     pub directions: [Direction; 2],
 }
 
-/// Moves packets until `stop` is set; returns totals, by link number.
+/// Moves packets until `stop` is set. Returns totals, by link number.
 ///
 /// # Errors
 /// When a device disappears.
@@ -357,7 +359,7 @@ pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
 }
 
 impl Link {
-    /// Receives pending frames and sends due ones; returns true if more frames may be pending.
+    /// Receives pending frames and sends frames that are due. Returns true if more frames may be pending.
     fn turn(&mut self, clock: &Clock, spare: &mut Vec<Vec<u8>>) -> Result<bool, Error> {
         let mut more = false;
         for (end, direction) in self.ends.iter_mut().zip(&mut self.directions) {

@@ -1,4 +1,4 @@
-//! Reports of a testbed's workers: one part of each sample, and totals at the end of the run.
+//! Reports of a testbed's workers. Each worker reports its part of each sample, and its totals at the end of the run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,7 +10,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_host::Error;
 use levelflow_host::clock::Clock;
 
-/// Sample of a flow entry's senders. Values are sums over the sample's time, or current states.
+/// Sample of a flow entry's senders. A value is a sum over the sample's time, or the current state.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntrySample {
     /// Active flows.
@@ -54,17 +54,16 @@ pub struct LinkSample {
     pub dropped_bytes: u64,
     /// Packets marked.
     pub marked: u64,
-    /// Largest arrival rate over a control interval of the router, bit/s; 0 without a router.
+    /// Largest arrival rate over a control interval of the router, bit/s. The rate is 0 without a router.
     pub peak_rate: f64,
     /// Largest fraction of bytes dropped in a control interval of the router.
     pub peak_loss: f64,
-    /// Feedback of the router, or state of the queue discipline; NaN without either.
+    /// Feedback of the router, or state of the queue discipline. NaN if the link has neither of them.
     pub signal: f64,
 }
 
 impl LinkSample {
-    /// Ends a control interval of the router and updates the peaks; `arrived` and `dropped` are the bytes of the
-    /// interval.
+    /// Ends a control interval of the router and updates the peaks. `arrived` and `dropped` are bytes of this interval.
     pub fn end_interval(&mut self, elapsed: Duration, arrived: Bytes, dropped: Bytes) {
         let (seconds, arrived) = (elapsed.as_secs_f64(), arrived.get() as f64);
         if seconds > 0.0 && arrived > 0.0 {
@@ -74,7 +73,7 @@ impl LinkSample {
     }
 }
 
-/// Part of a sample, from one worker. Entries and links are identified by number.
+/// Part of a sample, reported by one worker. Entries and links are identified by number.
 #[derive(Debug)]
 pub enum Part {
     /// Samples of senders.
@@ -88,7 +87,7 @@ pub enum Part {
 /// Bytes that reached the receivers of a flow entry.
 #[derive(Debug, Clone, Copy)]
 pub struct Delivered {
-    /// All bytes on the wire, headers and retransmissions included.
+    /// All bytes on the wire, including headers and retransmissions.
     pub bytes: u64,
     /// Bytes of new data; `None` if the receiver cannot recognise retransmissions.
     pub new: Option<u64>,
@@ -101,7 +100,7 @@ impl Default for Delivered {
 }
 
 impl Delivered {
-    /// Adds the bytes of one or more packets, in total and of new data.
+    /// Adds the bytes of packets: `bytes` in total, of which `new` are new data.
     pub fn add(&mut self, bytes: u64, new: u64) {
         self.bytes += bytes;
         self.new = self.new.map(|sum| sum + new);
@@ -123,7 +122,7 @@ pub struct SentTotal {
     pub finished: u64,
     /// Transfers that stopped before all their data was delivered.
     pub aborted: u64,
-    /// Transfers that ended after the last sample, and transfers that are unfinished at the end.
+    /// Transfers that ended after the last sample, and transfers that were unfinished at the end.
     pub transfers: Vec<TransferRow>,
     /// Round-trip times, ns.
     pub rtt: Histogram,
@@ -148,7 +147,7 @@ pub struct ReceivedTotal {
     pub delivered: Delivered,
     /// ACKs sent.
     pub acks: u64,
-    /// One-way delay minus that of an idle path, ns.
+    /// One-way delays minus the delay of an idle path, ns.
     pub excess: Histogram,
 }
 
@@ -188,8 +187,8 @@ pub struct LinkTotal {
 }
 
 impl LinkTotal {
-    /// Combines the totals of a kernel queue with those of the wire behind it. Without a wire, all packets that left
-    /// the queue count as delivered.
+    /// Combines the totals of a kernel queue with the totals of the wire behind the queue. Without a wire, all packets
+    /// that left the queue count as delivered.
     #[must_use]
     pub fn before(mut self, wire: Option<Self>) -> Self {
         if let Some(wire) = wire {
@@ -208,13 +207,13 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Creates the times of samples: one every `every`, and one at `end`.
+    /// Creates the times of samples. Samples follow each other after the time `every`, and the last sample is at `end`.
     #[must_use]
     pub fn new(every: Duration, end: Time) -> Self {
         Self { every, end, next: 1 }
     }
 
-    /// Returns the time of the sample with this number; numbers start at 1.
+    /// Returns the time of the sample with this number. Numbers start at 1.
     #[must_use]
     pub fn time(&self, number: u64) -> Time {
         let after = self.every.checked_mul(number).unwrap_or(Duration::MAX);
@@ -234,7 +233,7 @@ impl Samples {
         (self.next == 1 || self.time(self.next - 1) < self.end).then(|| self.time(self.next))
     }
 
-    /// Advances to the next sample; returns the number of the current one.
+    /// Advances to the next sample. Returns the number of the current sample.
     pub fn take(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
@@ -256,7 +255,7 @@ pub struct Task {
     pub samples: Samples,
     /// Channel for the worker's samples.
     pub reports: Reports,
-    /// Flag that stops the worker when true.
+    /// Flag that stops the worker. The worker stops when the flag is true.
     pub stop: Arc<AtomicBool>,
 }
 

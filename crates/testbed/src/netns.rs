@@ -1,7 +1,7 @@
 //! Network namespaces that disappear with the process.
 //!
-//! A thread and a file descriptor of this process hold a namespace; it has no name in the file system. When the process
-//! ends for any reason, the kernel removes the namespace, its devices and its processes.
+//! A thread and a file descriptor of this process keep a namespace alive. The namespace has no name in the file system.
+//! When the process ends for any reason, the kernel removes the namespace, its devices and its processes.
 
 use std::fs;
 use std::io::Write;
@@ -17,7 +17,7 @@ use levelflow_host::{Error, sys};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Network namespace, with a thread inside that lives as long.
+/// Network namespace. A thread in the namespace lives as long as this value.
 #[derive(Debug)]
 pub struct Namespace {
     name: String,
@@ -27,8 +27,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Creates a namespace in which `lo` is up. Packets that a kernel sends by itself and the reverse-path filter are
-    /// disabled. `name` appears in messages and thread names.
+    /// Creates a namespace in which `lo` is up. The kernel sends no packets of its own there, and the reverse-path
+    /// filter is disabled. `name` appears in messages and thread names.
     ///
     /// # Errors
     /// When this process lacks the permission to create namespaces.
@@ -42,7 +42,7 @@ impl Namespace {
                 return;
             }
             for job in work {
-                // After a panic, the missing reply informs the caller.
+                // If the job panics, the caller receives no reply, and returns an error.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };
@@ -63,20 +63,21 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Returns the name of the namespace in messages.
+    /// Returns the name of the namespace, as in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the path of the namespace for `ip link ... netns` and `nsenter --net=`, valid while this process lives.
+    /// Returns the path of the namespace for `ip link ... netns` and `nsenter --net=`. The path is valid while this
+    /// process lives.
     #[must_use]
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// Runs a closure inside the namespace and waits for it. Sockets, threads and children of the closure belong to the
-    /// namespace. Only children started by [`Namespace::spawn`] end with it.
+    /// Runs a closure inside the namespace and waits for its end. Sockets, threads and children of the closure belong
+    /// to the namespace. Children end with the namespace only if [`Namespace::spawn`] started them.
     ///
     /// # Errors
     /// When the closure panics.
@@ -107,8 +108,8 @@ impl Namespace {
             .map_err(|e| Error::failed(format_args!("{what}: {e}")))
     }
 
-    /// Starts a child process inside the namespace. The kernel kills it when the namespace is dropped or this process
-    /// ends for any reason.
+    /// Starts a child process inside the namespace. The kernel kills the child when the namespace is dropped, or when
+    /// this process ends for any reason.
     ///
     /// # Errors
     /// When the program does not exist.
@@ -119,7 +120,7 @@ impl Namespace {
             .map_err(|e| Error::failed(format_args!("{what} in namespace {}: {e}", self.name)))
     }
 
-    /// Runs a program inside the namespace until it ends; returns its output.
+    /// Runs a program inside the namespace until the program ends. Returns its output.
     ///
     /// # Errors
     /// The first line of the program's error output.
@@ -132,7 +133,7 @@ impl Namespace {
         finish(self.spawn(command)?, &format!("{what} in namespace {}", self.name))
     }
 
-    /// Runs lines of `ip` commands, without the word `ip`; stops at the first error.
+    /// Runs lines of `ip` commands, without the word `ip`. Stops at the first error.
     ///
     /// # Errors
     /// The first line of the error output of `ip`.
@@ -140,7 +141,7 @@ impl Namespace {
         self.batch("ip", lines)
     }
 
-    /// Runs lines of `tc` commands, without the word `tc`; stops at the first error.
+    /// Runs lines of `tc` commands, without the word `tc`. Stops at the first error.
     ///
     /// # Errors
     /// The first line of the error output of `tc`.
@@ -168,7 +169,7 @@ impl Namespace {
         self.sysctl("ipv6/conf/all/forwarding", "1")
     }
 
-    /// Disables the reverse-path filter, and packets that the kernel sends by itself.
+    /// Disables the reverse-path filter, and packets that the kernel sends on its own.
     fn quieten(&self) -> Result<(), Error> {
         self.ip("link set dev lo up")?;
         for conf in ["all", "default"] {
@@ -192,7 +193,7 @@ impl Namespace {
             .stderr(Stdio::piped());
         let mut child = self.spawn(command)?;
         if let Some(mut input) = child.stdin.take() {
-            let _ = input.write_all(lines.as_bytes()); // if the program ended early, its error output has the reason
+            let _ = input.write_all(lines.as_bytes()); // if the program has ended, its error output contains the reason
         }
         finish(child, &format!("{program} in namespace {}", self.name)).map(|_| ())
     }

@@ -1,9 +1,9 @@
-//! Plan of a testbed, computed from a resolved scenario without side effects, so that tests need no privileges.
+//! Plan of a testbed, computed from a resolved scenario. The plan has no side effects, so tests need no privileges.
 //!
-//! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in separate namespaces,
-//! the hosts, so that a queue in the sender's own machine never delays it. Links in opposite directions between two
-//! nodes share a veth pair. A flow's base round-trip time may exceed the delay of its links; the veth pair at its
-//! receiver's host adds the difference.
+//! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in other namespaces, the
+//! hosts. A flow is therefore never delayed by a queue in the machine of its sender. Links in opposite directions
+//! between two nodes share a veth pair. A flow's base round-trip time may exceed the delay of its links. The veth pair
+//! at the receiver's host then adds the difference.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,19 +16,19 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use levelflow_host::{Error, law};
 
-/// Limit on the number of flows, and on that of links: addresses contain these numbers.
+/// Limit on the number of flows, and on the number of links. Addresses contain these numbers.
 const MAX_ADDRESSES: usize = 60_000;
 /// Limit on the number of namespaces.
 const MOST_NAMESPACES: usize = 100;
-/// Size used for an unlimited buffer, bytes. Memory is finite.
+/// Size used for an unlimited buffer, bytes, because memory is finite.
 const UNLIMITED_BUFFER_BYTES: u64 = 1 << 30;
-/// Purposes of addresses: the second number of an address, as in 10.2.0.7.
+/// Purposes of addresses. The purpose is the second number of an address, as in 10.2.0.7.
 const SENDERS: u8 = 1;
 const RECEIVERS: u8 = 2;
 const GATEWAYS: u8 = 64;
 /// First 32 bits of the IPv6 addresses, in the unique local range.
 const NETWORK: [u16; 2] = [0xfd00, 0x4c46];
-/// Laws that the kernel's TCP provides under the same name.
+/// Laws that the kernel's TCP implements under the same name.
 pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
 
 /// Place where queues and laws run.
@@ -65,7 +65,7 @@ pub struct Plan {
 /// Network namespace of a node or host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamespacePlan {
-    /// Name of the node; for a host, the node's name and a number.
+    /// Name of the node. For a host, this is the node's name and a number.
     pub name: String,
     /// True if the namespace forwards packets.
     pub forwards: bool,
@@ -75,7 +75,7 @@ pub struct NamespacePlan {
     pub routes: Vec<Hop>,
 }
 
-/// Route: packets to a destination leave through a veth pair, to the neighbour at its other end.
+/// Route: packets to a destination leave through a veth pair, to the neighbour at the other end of the pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
     /// Destination address; `None` for the default route.
@@ -89,14 +89,14 @@ pub struct Hop {
 pub struct VethPair {
     /// Namespaces at the two ends.
     pub ends: [usize; 2],
-    /// Direction from the first end to the second, and the reverse.
+    /// Direction from the first end to the second end, and the reverse direction.
     pub directions: [DirectionPlan; 2],
 }
 
 /// One direction of a veth pair.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionPlan {
-    /// Link of the scenario; `None` for an unused direction, and for veth pairs of hosts.
+    /// Link of the scenario. `None` for an unused direction, and for veth pairs of hosts.
     pub link: Option<usize>,
     /// Line rate and buffer; `None` for a direction without queue.
     pub queue: Option<(Rate, Buffer)>,
@@ -141,7 +141,8 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns true if a worker must emulate the direction: for delay, loss, or a queue outside the kernel.
+    /// Returns true if a worker must emulate the direction. Reasons are a delay, losses, changes, or a queue outside
+    /// the kernel.
     #[must_use]
     pub fn needs_worker(&self, form: Form) -> bool {
         self.wire != Propagation::default() || !self.changes.is_empty() || (self.queue.is_some() && form == Form::User)
@@ -149,8 +150,8 @@ impl DirectionPlan {
 }
 
 impl Plan {
-    /// Returns the directions that have a queue. Each comes with the number of its veth pair, and the end that holds
-    /// the queue.
+    /// Returns the directions that have a queue. Each is returned with the number of its veth pair, and with the end at
+    /// which the queue is.
     pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &DirectionPlan)> {
         let ends = (0..self.pairs.len()).flat_map(|pair| [(pair, 0), (pair, 1)]);
         let all = ends.map(|(pair, end)| (pair, end, &self.pairs[pair].directions[end]));
@@ -159,7 +160,7 @@ impl Plan {
 }
 
 impl VethPair {
-    /// Returns the name of a pair's devices, which is the same in both namespaces.
+    /// Returns the name of a pair's devices. Both devices have the same name.
     #[must_use]
     pub fn device(number: usize) -> String {
         format!("c{number}")
@@ -172,7 +173,8 @@ impl VethPair {
         [0x02, 0x4c, 0x46, high, low, end as u8]
     }
 
-    /// Returns the unique address that the namespace at one end uses for its neighbour at the other end.
+    /// Returns the address of the namespace at one end of a pair, as used by its neighbour at the other end. The
+    /// address is unique.
     #[must_use]
     pub fn gateway(ipv6: bool, number: usize, end: usize) -> IpAddr {
         address(ipv6, GATEWAYS + end as u8, number)
@@ -204,7 +206,7 @@ impl NamespacePlan {
     #[must_use]
     pub fn commands(&self, number: usize, pairs: &[VethPair], ipv6: bool) -> Vec<String> {
         let mut lines: Vec<String> = vec!["link set lo up".into()];
-        // Skips duplicate address detection, which delays the use of an address.
+        // The option skips duplicate address detection, which would delay the use of an address.
         let (bits, at_once) = if ipv6 { (128, " nodad") } else { (32, "") };
         let addresses = self.addresses.iter();
         lines.extend(addresses.map(|a| format!("address add {a}/{bits} dev lo{at_once}")));
@@ -341,9 +343,9 @@ struct Builder<'a> {
     resolved: &'a Resolved,
     plan: Plan,
     nodes: HashMap<&'a str, usize>,
-    /// Veth pair and end at which each link begins.
+    /// Veth pair of each link, and the end of the pair at which the link begins.
     begins: Vec<(usize, usize)>,
-    /// Namespace and veth pair of each host, by node and by the delays in both directions.
+    /// Namespace and veth pair of each host. The key consists of the node and the delays in both directions.
     hosts: BTreeMap<(usize, Duration, Duration), (usize, usize)>,
 }
 
@@ -374,7 +376,7 @@ impl<'a> Builder<'a> {
         self.plan.namespaces.len() - 1
     }
 
-    /// Adds a veth pair for each link. A link and its reverse between two nodes share a pair.
+    /// Adds a veth pair for each link. A link and the reverse link between the same nodes share a pair.
     fn add_pairs(&mut self) {
         let resolved = self.resolved;
         for (i, (link, (from, to))) in resolved.network.links.iter().zip(&resolved.ends).enumerate() {
@@ -434,7 +436,7 @@ impl<'a> Builder<'a> {
         self.plan.pairs[pair].ends[end]
     }
 
-    /// Returns the namespace and veth pair of a host at `node` with these delays; adds the host if it is missing.
+    /// Returns the namespace and the veth pair of a host at `node` with these delays. Adds the host if it is missing.
     fn host(&mut self, node: usize, there: Duration, back: Duration) -> (usize, usize) {
         if let Some(&known) = self.hosts.get(&(node, there, back)) {
             return known;
@@ -458,7 +460,7 @@ impl<'a> Builder<'a> {
         (place, pair)
     }
 
-    /// Adds routes to an address along a path of links, and at the end through the host's pair `last`.
+    /// Adds routes to an address along a path of links. The last route leads through the host's pair `last`.
     fn route(&mut self, flow: &FlowSpec<Any>, to: IpAddr, path: &[u32], last: usize) -> Result<(), Error> {
         let steps = path.iter().map(|&link| self.begins[link as usize]).collect::<Vec<_>>();
         for (pair, end) in steps.into_iter().chain([(last, 0)]) {

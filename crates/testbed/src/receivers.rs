@@ -15,9 +15,9 @@ use levelflow_host::clock::{self, Clock};
 use levelflow_host::sys;
 use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
-/// Longest sleep. It bounds the reaction time to the end of the run.
+/// Longest sleep. It limits the reaction time to the end of the run.
 const MAX_SLEEP: Span = Span::from_millis(20);
-/// Limit on the number of flows of an entry whose state is kept.
+/// Limit on the number of flows of an entry whose state is stored.
 const MAX_FLOWS: usize = 200_000;
 
 /// Receiver of a flow entry.
@@ -57,13 +57,13 @@ struct Arrivals {
 /// ACK in its buffer, its length, and its destination.
 type Ack = ([u8; LONGEST_ACK], usize, SocketAddr);
 
-/// Acknowledges packets until the worker is stopped; returns totals, by entry number.
+/// Acknowledges packets until the worker is stopped. Returns totals, by entry number.
 ///
 /// # Errors
 /// When a socket fails permanently.
 pub fn run(entries: Vec<ReceiverEntry>, mut task: Task) -> Counted<ReceivedTotal> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without real-time priority, ACKs are later
+    let _ = sys::realtime(); // without real-time priority, ACKs may be late
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
     let mut batch = Batch::default();
     while task.goes_on() {
@@ -123,7 +123,7 @@ impl Work {
 }
 
 impl Arrivals {
-    /// Counts a packet; returns its ACK, if it needs one.
+    /// Counts a packet. Returns its ACK, if the packet needs an ACK.
     fn packet(&mut self, wire: &[u8], origin: Origin, clock: &Clock) -> Option<Ack> {
         let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
         let (shim, header, _) = Shim::decode(wire).ok()?;
@@ -141,7 +141,7 @@ impl Arrivals {
             return None;
         }
         if self.flows.len() > MAX_FLOWS {
-            self.flows.clear(); // drops finished flows; the state of active ones starts anew
+            self.flows.clear(); // drops the state of all flows; active flows start again with an empty state
         }
         let flow = match self.flows.entry(shim.flow) {
             hash_map::Entry::Occupied(known) => known.into_mut(),

@@ -1,4 +1,4 @@
-//! Execution of a planned testbed in real time: workers, samples, results, and cleanup in all cases.
+//! Execution of a planned testbed in real time: workers, samples and results. Cleanup follows in all cases.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::stop::Stop;
 
-/// Interval of flushes to files. It limits the data lost when the process is killed.
+/// Interval between flushes to files. It limits the data lost when the process is killed.
 const FLUSH_INTERVAL: Span = Span::from_secs(1);
 /// Time without a report from a worker after which the run fails.
 const WORKER_TIMEOUT: Span = Span::from_secs(10);
 /// Limit on the number of TCP connections of an entry.
 const MOST_STREAMS: usize = 64;
-/// TCP header with time stamps minus the UDP header, bytes.
+/// Size of the TCP header with time stamps minus the size of the UDP header, bytes.
 const TCP_BEYOND_UDP: u64 = 32 - 8;
 /// Longest wait after the end for packets that are still in flight.
 const LONGEST_DRAIN: Span = Span::from_secs(3);
@@ -60,13 +60,13 @@ struct Workers {
     token_buckets: Vec<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
     receivers: Vec<Worker<ReceivedTotal>>,
-    /// Stop flag of the senders. They stop before other workers.
+    /// Stop flag of the senders. Senders stop before other workers.
     quiet: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 }
 
-/// Builds the testbed of a scenario, runs it, and writes its results to a directory. Reports the progress to a
-/// callback, in seconds.
+/// Builds the testbed of a scenario, runs it, and writes its results to a directory. Passes the progress to a callback,
+/// in seconds.
 ///
 /// # Errors
 /// When the testbed cannot be built, or a worker fails. The directory then contains the measurements up to the failure.
@@ -137,7 +137,8 @@ struct Watch {
 }
 
 impl Watch {
-    /// Records the workers' reports until the end of the run (`true`), a stop, or a worker that no longer reports.
+    /// Records the workers' reports. Returns true at the end of the run, and false after a stop or if a worker no
+    /// longer reports.
     fn follow(
         &mut self,
         parts: &mpsc::Receiver<(u64, Part)>,
@@ -345,7 +346,7 @@ impl Workers {
                 .any(JoinHandle::is_finished)
     }
 
-    /// Stops senders, waits for `drain`, then stops all other workers; returns the totals of all workers.
+    /// Stops senders, waits for `drain`, then stops all other workers. Returns the totals of all workers.
     fn end(self, drain: Span) -> Result<Totals, Error> {
         let mut totals = Totals::default();
         let mut problem = None;
@@ -363,7 +364,7 @@ impl Workers {
     }
 }
 
-/// Returns the totals of workers. A failed worker has none; its error is stored in `problem`.
+/// Returns the totals of workers. A failed worker has no totals, and its error is stored in `problem`.
 fn keep<T>(workers: Vec<Worker<T>>, problem: &mut Option<Error>) -> Vec<(usize, T)> {
     let mut all = Vec::new();
     for worker in workers {

@@ -1,4 +1,4 @@
-//! Flows of a run, all drawn before it begins. The simulator draws the same flows from the same seed.
+//! Flows of a run, drawn before the run begins. The simulator draws the same flows from the same seed.
 
 use levelflow_laws::Any;
 use levelflow_results::{Outcome, TransferRow};
@@ -15,9 +15,9 @@ const MAX_FLOWS: usize = 100_000;
 pub struct Start {
     /// Start time.
     pub at: Time,
-    /// Row of the flow's transfer, unfinished; `None` for a flow without a size.
+    /// Row of the flow's unfinished transfer; `None` for a flow without a size.
     pub transfer: Option<TransferRow>,
-    /// Time at which the flow stops sending, even if data is left.
+    /// Time at which the flow stops sending, even if it has unsent data.
     pub stop: Time,
 }
 
@@ -29,16 +29,16 @@ impl Start {
     }
 }
 
-/// Flow entry, and its path on an idle network.
+/// Flow entry, and the path of its flows on an idle network.
 #[derive(Debug)]
 pub struct Source<'a> {
     /// Number of the entry in the scenario.
     pub number: usize,
     /// Specification of the entry.
     pub spec: &'a FlowSpec<Any>,
-    /// Path of the entry's flows, when idle.
+    /// Path of the entry's flows on an idle network.
     pub path: IdealPath,
-    /// Base round-trip time, and the part that the hosts add.
+    /// Base round-trip time, and the part of this time that the hosts add.
     pub hosts: RoundTrip,
 }
 

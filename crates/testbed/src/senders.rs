@@ -20,9 +20,9 @@ use levelflow_host::journal::Sender;
 use levelflow_host::sys;
 
 const MAX_PACKET_BYTES: usize = 1514;
-/// Longest sleep. It bounds the reaction time to the end of the run.
+/// Longest sleep. It limits the reaction time to the end of the run.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
-/// Limit on packets that a flow sends before other flows may send.
+/// Limit on packets that a flow sends before other flows can send.
 const MAX_BURST_PACKETS: usize = 8;
 
 /// Sender of a flow entry.
@@ -61,7 +61,7 @@ struct Live {
     sender: Sender,
     application: Option<Application>,
     start: Start,
-    /// Lost packets that a sample already contains.
+    /// Number of lost packets that earlier samples contain.
     lost: u64,
 }
 
@@ -76,7 +76,7 @@ struct Work {
     buffer: [u8; MAX_PACKET_BYTES],
 }
 
-/// Runs all flows of these entries until the worker is stopped; returns totals, by entry number.
+/// Runs all flows of these entries until the worker is stopped. Returns totals, by entry number.
 ///
 /// # Errors
 /// When a socket fails permanently.
@@ -88,7 +88,7 @@ pub fn run(entries: Vec<SenderEntry>, mut task: Task) -> Counted<SentTotal> {
         for work in &mut all {
             work.listen(&task.clock);
         }
-        // A flow that ends at the time of a sample is in the sample, as in the simulator.
+        // As in the simulator, a sample includes a flow that ends at the time of the sample.
         let now = task.clock.now();
         task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
@@ -108,7 +108,8 @@ pub fn run(entries: Vec<SenderEntry>, mut task: Task) -> Counted<SentTotal> {
 }
 
 impl SenderEntry {
-    /// Returns the limits on packet sizes. The smallest packet has room for the shim and the header of any law.
+    /// Returns the limits on rate and packet sizes. The smallest packet has room for the shim and the header of any
+    /// law.
     fn limits(&self) -> Limits {
         let least = (self.around + MAX_PREFIX_BYTES as u64) as u16;
         Limits {
@@ -119,7 +120,7 @@ impl SenderEntry {
         }
     }
 
-    /// Sends a packet. If the socket rejects it, the packet is lost, as on any path.
+    /// Sends a packet. If the socket rejects the packet, it is lost, as on any path.
     fn send(&self, packet: Encoded, buffer: &[u8; MAX_PACKET_BYTES]) {
         let length = (packet.size.get() - self.around) as usize;
         let _ = self.socket.send(&buffer[..length.min(MAX_PACKET_BYTES)]);
@@ -163,7 +164,7 @@ impl Work {
         }
     }
 
-    /// Starts and ends flows that are due, and sends due packets.
+    /// Starts and ends flows that are due, and sends packets that are due.
     fn turn(&mut self, clock: &Clock, now: Time) {
         while let Some(start) = self.entry.starts.front().copied().filter(|l| l.at <= now) {
             self.entry.starts.pop_front();
@@ -216,7 +217,7 @@ impl Work {
         });
     }
 
-    /// Ends the run; returns the totals.
+    /// Ends the run. Returns the totals.
     fn end(mut self) -> SentTotal {
         let unfinished = self
             .live
@@ -271,12 +272,13 @@ impl Live {
         }
     }
 
-    /// Returns true if all data has been acknowledged.
+    /// Returns true if all data of a finished flow has arrived. This is false for a flow that was stopped, and for a
+    /// flow without ACKs.
     fn is_delivered(&self, now: Time) -> bool {
         now < self.start.stop && self.sender.transport().acknowledged
     }
 
-    /// Returns the row of the flow's transfer; `None` if the flow is not a transfer.
+    /// Returns the row of the flow's transfer; `None` if the flow has no size.
     fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
         let mut row = self.start.transfer?;
         row.retransmitted = self.sender.counters().data.retransmitted;

@@ -1,4 +1,4 @@
-//! Flows of the kernel's TCP in a testbed. One thread sends, and another one receives.
+//! Flows of the kernel's TCP in a testbed. One thread sends, and another thread receives.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _};
@@ -15,7 +15,7 @@ use super::schedule::Start;
 use levelflow_host::clock::ready;
 use levelflow_host::sys::{self, TcpState};
 
-/// Interval between readings of a connection's state; also the longest sleep.
+/// Interval between readings of a connection's state. This is also the longest sleep.
 const POLL_INTERVAL: Duration = Duration::from_ms(5);
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
 
@@ -30,7 +30,7 @@ pub struct StreamEntry {
     pub around: u64,
     /// Address of the receiver.
     pub to: SocketAddr,
-    /// Future starts of flows, in order of time, each with the flow's socket.
+    /// Future starts of flows in order of time, each with the flow's socket.
     pub starts: VecDeque<(Start, Socket)>,
     /// Reverse one-way delay of the base round-trip time.
     pub back: Duration,
@@ -55,7 +55,7 @@ struct Work {
     looked: Time,
 }
 
-/// Runs all flows of these entries until the worker is stopped; returns totals, by entry number.
+/// Runs all flows of these entries until the worker is stopped. Returns totals, by entry number.
 ///
 /// # Errors
 /// When waiting for sockets fails.
@@ -99,7 +99,7 @@ impl Work {
             let Some((start, socket)) = self.entry.starts.pop_front() else {
                 break;
             };
-            let _ = socket.connect(&self.entry.to.into()); // connects in the background; on failure, no data arrives
+            let _ = socket.connect(&self.entry.to.into()); // in the background; after a failure, no data arrives
             let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
             let left = start.size().map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {
@@ -140,7 +140,7 @@ impl Work {
         });
     }
 
-    /// Ends the run; returns the totals.
+    /// Ends the run. Returns the totals.
     fn end(mut self) -> SentTotal {
         let unfinished = self
             .live
@@ -164,7 +164,7 @@ impl Work {
 }
 
 impl Live {
-    /// Returns the row of the flow's transfer; `None` if the flow is not a transfer.
+    /// Returns the row of the flow's transfer; `None` if the flow has no size.
     fn transfer(&self, outcome: Outcome, fct: Option<Duration>) -> Option<TransferRow> {
         let mut row = self.start.transfer?;
         row.retransmitted = self.state.resent;
@@ -223,7 +223,7 @@ struct Sink {
     total: u64,
 }
 
-/// Receives data until the worker is stopped; returns totals, by entry number.
+/// Receives data until the worker is stopped. Returns totals, by entry number.
 ///
 /// # Errors
 /// When waiting for sockets fails.
@@ -292,7 +292,8 @@ impl Sink {
         self.total += got;
     }
 
-    /// Converts payload to the bytes of full packets with headers. A stream delivers each byte once.
+    /// Converts payload to the bytes of full packets with headers. All bytes are new, because TCP delivers each byte
+    /// once.
     fn on_the_wire(&self, payload: u64) -> Delivered {
         let bytes = (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64;
         Delivered {

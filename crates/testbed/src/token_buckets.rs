@@ -1,5 +1,5 @@
-//! Kernel queues of a testbed: a token bucket on the sending node's device, behind the program of the law. One thread
-//! closes the control intervals of all laws, and reads all queues every [`QUEUE_READ_INTERVAL`].
+//! Kernel queues of a testbed. Each queue is a token bucket on the sending node's device, behind the program of the
+//! law. One thread closes the control intervals of all laws, and reads all queues every [`QUEUE_READ_INTERVAL`].
 
 use levelflow_laws::{AnyRouterParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
@@ -18,13 +18,13 @@ pub struct TokenBucket {
     pub link: usize,
     /// Device of the queue.
     pub device: Device,
-    /// First reading of the queue, before any flow starts. Counts of the run are relative to it.
+    /// First reading of the queue, before any flow starts. Counts of the run are relative to this reading.
     pub queue: Queue,
-    /// Program in front of the queue, if a router runs there.
+    /// Program in front of the queue, with its parameters, if the link has a router.
     pub law: Option<(Program, AnyRouterParams, PortInfo)>,
 }
 
-/// Source of queue readings: the device alone, or the router attached to it.
+/// Source of queue readings: the device alone, or the router attached to the device.
 enum Line {
     Bare(Device),
     Ruled(Box<Attached<Program>>),
@@ -37,11 +37,12 @@ struct Work {
     queue: Queue,
     sample: LinkSample,
     total: LinkTotal,
-    /// Packets that left the queue. They give the mean packet size, which dropped packets are assumed to have.
+    /// Number of packets that left the queue. They give the mean packet size. Dropped packets are assumed to have this
+    /// size.
     sent: u64,
 }
 
-/// Closes control intervals and reads queues until the worker is stopped; returns totals, by link number.
+/// Closes control intervals and reads queues until the worker is stopped. Returns totals, by link number.
 ///
 /// # Errors
 /// When a device disappears, or the kernel does not reply.
@@ -142,7 +143,7 @@ impl Work {
         sample.arrived += came;
         sample.most = sample.most.max(now.backlog);
         total.backlog_max = total.backlog_max.max(now.backlog);
-        total.backlog_sum += u128::from(arrived) * u128::from(now.backlog); // estimate of the backlogs found
+        total.backlog_sum += u128::from(arrived) * u128::from(now.backlog); // estimate: each packet found this backlog
         self.queue = now;
         Ok(())
     }

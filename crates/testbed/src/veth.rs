@@ -14,8 +14,8 @@ pub struct End<'a> {
     pub device: &'a str,
 }
 
-/// Joins two namespaces. Both ends are up and do not create super-packets, so the far end receives the packets that a
-/// wire would carry. Packets within the machine have no valid checksums.
+/// Joins two namespaces. Both ends are up and create no super-packets, so the far end receives packets as on a wire.
+/// Packets within the machine have no valid checksums.
 ///
 /// # Errors
 /// When a name is in use or too long.
@@ -29,7 +29,8 @@ pub fn veth(a: End<'_>, b: End<'_>, mtu: u32) -> Result<(), Error> {
 }
 
 impl End<'_> {
-    /// Replaces the device's queue by a token bucket. The burst holds at least one packet; `limit` is the queue limit.
+    /// Replaces the device's queue by a token bucket. The burst has room for at least one packet. `limit` is the queue
+    /// limit.
     ///
     /// # Errors
     /// When the device does not exist, or the kernel lacks token buckets.
@@ -44,7 +45,7 @@ impl End<'_> {
     }
 }
 
-/// Returns the limit in bytes. For an unlimited queue, or one that an inner queue limits in packets, it is the largest
+/// Returns the limit in bytes. If the queue is unlimited, or an inner queue limits it in packets, returns the largest
 /// limit that the kernel accepts.
 fn bytes(limit: Buffer) -> u64 {
     match limit {

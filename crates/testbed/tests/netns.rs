@@ -1,4 +1,4 @@
-//! Network namespaces: they can be joined, send no packets by themselves, and leave nothing behind.
+//! Tests of network namespaces. Namespaces can be joined, send no packets on their own, and leave nothing behind.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -38,7 +38,7 @@ fn listen(at: &Namespace, address: IpAddr) -> UdpSocket {
     socket
 }
 
-/// Returns true as soon as the condition holds, or false after five seconds.
+/// Returns true as soon as `true_yet` returns true. Returns false after five seconds.
 fn soon(mut true_yet: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(5) {
@@ -110,7 +110,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
         namespace: &a,
         device: "left",
     };
-    // IPv6 packets that the device sends when it comes up would occupy the queue.
+    // When the device comes up, it would send IPv6 packets that occupy the queue.
     a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
     let rate = Rate::new(8e6).unwrap();
     left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
@@ -119,7 +119,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     sender.connect("10.0.0.2:7000").unwrap();
     for _ in 0..100 {
-        let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; the socket may report drops of the queue
+        let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; the call may report that the queue dropped the packet
     }
     receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
     let start = Instant::now();
@@ -127,7 +127,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     while receiver.recv(&mut [0; 1000]).is_ok() {
         (count, last) = (count + 1, Instant::now());
     }
-    // 3 packets of the burst, 20 of the queue, and those that left while the sender ran, one per millisecond.
+    // The burst has 3 packets and the queue has 20. Others left while the sender ran, one packet per millisecond.
     assert!((22..40).contains(&count), "{count} packets");
     assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
 }
@@ -165,7 +165,7 @@ fn children_die_with_the_namespace() {
     assert!(soon(|| child.try_wait().unwrap().is_some()));
 }
 
-/// Child process of the next test: joins a new namespace to its own, and waits to be killed.
+/// Child process of the next test. It joins a new namespace to its own namespace, and waits until it is killed.
 fn wait_to_be_killed() {
     let a = Namespace::new("a").unwrap();
     let path = a.path();

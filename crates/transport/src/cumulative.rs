@@ -32,7 +32,7 @@ pub enum Step {
 pub struct Cumulative {
     /// True if the sender stays in recovery after a partial ACK (NewReno).
     partial: bool,
-    /// Data acknowledged by any ACK; the end of its in-order part is the cumulative ACK.
+    /// Data acknowledged by any ACK. The cumulative ACK is the end of the data received in order.
     arrived: Assembly,
     /// Chunks sent beyond the cumulative ACK, in order.
     unacked: VecDeque<Chunk>,
@@ -49,7 +49,7 @@ pub struct Cumulative {
 }
 
 impl Cumulative {
-    /// Creates the state of a flow that has sent nothing; none if the flow uses SACK.
+    /// Creates the state of a flow that has sent nothing. Returns none if the flow uses SACK.
     #[must_use]
     pub fn new(recovery: RecoveryScheme) -> Option<Box<Self>> {
         let partial = match recovery {
@@ -97,14 +97,14 @@ impl Cumulative {
         self.recovering
     }
 
-    /// Unacknowledged chunks, less the `queued` ones that await retransmission.
+    /// Number of unacknowledged chunks, without the `queued` chunks that await retransmission.
     #[must_use]
     pub fn flight(&self, queued: usize) -> u32 {
         self.unacked.len().saturating_sub(queued) as u32
     }
 
-    /// Packets in flight less the inflation by duplicate ACKs, to compare with a congestion window that is not
-    /// inflated.
+    /// Packets in flight minus the inflation by duplicate ACKs. A packet may be sent if this number is below the
+    /// congestion window without inflation.
     #[must_use]
     pub fn outstanding(&self, queued: usize) -> u32 {
         self.flight(queued).saturating_sub(self.inflation)
@@ -117,13 +117,13 @@ impl Cumulative {
         }
     }
 
-    /// Records a chunk that an ACK shows to have arrived; [`on_ack`](Self::on_ack) follows.
+    /// Records a chunk that has arrived, as an ACK shows. The caller then calls [`on_ack`](Self::on_ack).
     pub fn arrive(&mut self, chunk: Chunk) {
         self.arrived.on_arrival(chunk);
     }
 
-    /// Handles an ACK while `queued` chunks await retransmission. Returns the reaction, and the number of newly
-    /// acknowledged packets, except those that duplicate ACKs have already counted.
+    /// Handles an ACK while `queued` chunks await retransmission. Returns the reaction and the number of newly
+    /// acknowledged packets. Packets already counted by duplicate ACKs are not included.
     pub fn on_ack(&mut self, queued: usize) -> (Step, u32) {
         let flight = self.flight(queued);
         let acked = self
@@ -183,8 +183,8 @@ impl Cumulative {
         (Step::Advance, news)
     }
 
-    /// Handles an expired timer: all unacknowledged data will be retransmitted. Until it has arrived, duplicate ACKs
-    /// may result from needless retransmissions (RFC 6582, section 3.2, step 4).
+    /// Handles an expired timer: all unacknowledged data will be retransmitted. Until this data has arrived, duplicate
+    /// ACKs may result from needless retransmissions (RFC 6582, section 3.2, step 4).
     pub fn on_timeout(&mut self) {
         self.recover = Some(self.sent());
         (self.recovering, self.duplicates, self.inflation) = (false, 0, 0);

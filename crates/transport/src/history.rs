@@ -1,5 +1,5 @@
-//! ACK history: a bitmap of the packets received before the acknowledged one. The loss of an ACK thus does not make its
-//! packet appear lost.
+//! ACK history: a bitmap of the packets received before the acknowledged packet. If an ACK is lost, the history of a
+//! later ACK shows that its packet arrived.
 
 use levelflow_laws::bytes::before;
 
@@ -22,7 +22,7 @@ pub enum Order {
         /// Packets missing between this packet and the previous highest number.
         missing: u32,
     },
-    /// Number below that of an earlier arrival.
+    /// Lower number than that of an earlier arrival.
     Late,
     /// Duplicate, or packet too old to be distinguished from a duplicate.
     Again,

@@ -1,4 +1,4 @@
-//! Transport around a law, without clock or socket: the same code runs in the simulator, on the wire and in QUIC.
+//! Transport around a law, without clock or socket. The same code runs in the simulator, on the wire and in QUIC.
 //!
 //! [`Sender`] drives a law: handshake, pacing, congestion window, loss recovery, retransmission timeout, and backoff
 //! without ACKs. The owner of clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
@@ -6,13 +6,19 @@
 //! [`handle_timeout`](Sender::handle_timeout). [`History`] and [`Assembly`] are the state of the receiver. In the
 //! simulator, ACKs are trusted. On the wire, [`WireSender`] and [`Receiver`] add shims and validate every packet.
 //!
-//! An ACK from the wire is accepted if it carries the flow's random number and acknowledges a packet that the sender
-//! tracks and that is not yet acked. Its timestamp must be possible, and its header valid for the law. All other ACKs
-//! are counted and ignored: replayed, forged and broken ACKs change nothing.
+//! An ACK from the wire is accepted under four conditions:
 //!
-//! If no router of the law is on the path, headers return unchanged ([`AckReport::routed`]), and the flow keeps the
-//! initial rate of its law. This is `initial_rate` for JetMax and EMKC, one packet per 10 s for RCP, one packet per
-//! round-trip time for MaxNet, and two for XCP. [`starvation`] describes flows that receive no ACKs at all.
+//! - The ACK carries the flow's random number.
+//! - The acknowledged packet is tracked by the sender and not yet acked.
+//! - The timestamp is possible.
+//! - The header is valid for the law.
+//!
+//! All other ACKs are counted and ignored. Replayed, forged and broken ACKs therefore change nothing else.
+//!
+//! If no router of the law is on the path, headers return unchanged ([`AckReport::routed`]). The flow then keeps the
+//! initial rate of its law: `initial_rate` for JetMax and EMKC, and one packet per 10 s for RCP. The rate is one packet
+//! per round-trip time for MaxNet, and two packets per round-trip time for XCP. [`starvation`] describes flows that
+//! receive no ACKs at all.
 
 mod controller;
 mod cumulative;

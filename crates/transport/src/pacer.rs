@@ -6,10 +6,10 @@ use crate::starvation;
 
 /// Minimum inter-packet time, so that time advances at any rate.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
-/// Limit on the lead of the send schedule over the clock. It bounds early batches, and the wait if the law's rate is
-/// near zero.
+/// Largest time by which the send schedule is ahead of the clock. The limit applies to packets sent early in a batch,
+/// and to packets sent while the law's rate is near zero.
 const MAX_AHEAD: Duration = Duration::from_secs(2);
-/// Limit on the lag that a late sender catches up on.
+/// Largest lag behind the send schedule for which a late sender catches up.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Limits that a host adds to those of the law.
@@ -17,7 +17,7 @@ const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 pub struct Limits {
     /// Limit on the sending rate, which no ACK can raise; none if unlimited.
     pub max_rate: Option<Rate>,
-    /// Limit on the lag that a sender polled late catches up on. The time of one packet applies if it is longer.
+    /// Largest lag for which a sender catches up after a late poll. The limit is at least the time of one packet.
     pub catch_up: Duration,
     /// Size on the wire of packets that open and close a flow.
     pub control: u16,
@@ -28,8 +28,8 @@ pub struct Limits {
 impl Limits {
     /// Catch-up limit in virtual time, where the owner polls exactly when a packet is due.
     pub const VIRTUAL_TIME: Duration = Duration::ZERO;
-    /// Catch-up limit of a thread that owns its socket and sleeps until just before a packet is due. It wakes within
-    /// this time; catching up on more would send bursts.
+    /// Catch-up limit of a thread that owns its socket and sleeps until just before a packet is due. The thread wakes
+    /// within this time. A larger limit would allow bursts.
     pub const OWN_THREAD: Duration = Duration::from_us(250);
     /// Catch-up limit in an asynchronous runtime. Its timers tick in milliseconds, so a lower limit would reduce the
     /// rate.
@@ -48,7 +48,7 @@ impl Limits {
     }
 }
 
-/// Latest departure. The time to the next one follows from the current rate.
+/// Send schedule: the latest departure. The time of the next departure follows from the current rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacer {
     last: Time,
@@ -70,7 +70,7 @@ impl Pacer {
         self.last
     }
 
-    /// Returns the departure time of the next packet at this rate. ACK [`starvation`] lengthens the inter-packet time;
+    /// Returns the departure time of the next packet at this rate. ACK [`starvation`] lengthens the inter-packet time.
     /// `rtt` is the latest round-trip time.
     #[inline]
     #[must_use]
@@ -94,7 +94,7 @@ impl Pacer {
     }
 
     /// Records a packet scheduled for `due` that leaves late, or early in a batch. The next inter-packet time counts
-    /// from `due`, unless the lag is more than the sender may catch up on.
+    /// from `due`, unless the lag exceeds the catch-up limit.
     pub fn on_send_due(&mut self, now: Time, size: u16, due: Time, rate: Rate, catch_up: Duration) {
         let gap = rate.time_to_send(Bytes::new(u64::from(size))).unwrap_or(Duration::ZERO);
         let missed = gap.max(catch_up).min(MAX_CATCH_UP);
@@ -108,8 +108,8 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Sends packets of 1250 bytes for one second, `batch` at a time, each batch `late`. Returns the resulting rate,
-    /// bit/s.
+    /// Sends packets of 1250 bytes for one second, `batch` packets at a time. Each batch is late by the time `late`.
+    /// Returns the resulting rate, bit/s.
     fn sent(rate: f64, batch: u64, late: Duration, catch_up: Duration) -> f64 {
         let (mut now, mut packets, rate) = (Time::ZERO, 0, Rate::clamped(rate));
         let mut pacer = Pacer::new(now);

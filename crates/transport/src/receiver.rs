@@ -32,7 +32,7 @@ pub struct Received<'a> {
 }
 
 impl Receiver {
-    /// Creates a receiver for flows of the signalling with this number; none if there is no such signalling.
+    /// Creates a receiver for flows of the signalling with this number. Returns none if no signalling has this number.
     #[must_use]
     pub fn new(number: u8) -> Option<Self> {
         Some(Self {
@@ -42,15 +42,17 @@ impl Receiver {
         })
     }
 
-    /// Writes the ACK of a packet; the caller sends it unless the packet is [unacknowledged](Shim::unacknowledged).
-    /// Returns the order of the packet and the length of the ACK. The ACK ends with the history of earlier packets, if
-    /// it then fits into `room` bytes. An ACK should not be longer than its packet.
+    /// Writes the ACK of a packet. The caller sends the ACK unless the packet is
+    /// [unacknowledged](Shim::unacknowledged). Returns the order of the packet and the length of the ACK.
+    ///
+    /// The ACK ends with the history of earlier packets if the ACK with history fits into `room` bytes. `room` should
+    /// be at most the length of the packet, so that the ACK is not longer than the packet.
     ///
     /// # Errors
     /// When the packet does not belong to this flow's signalling.
     ///
     /// # Panics
-    /// When `out` is shorter than [`LONGEST_ACK`].
+    /// If `out` is shorter than [`LONGEST_ACK`].
     pub fn ack(
         &mut self,
         now: Time,

@@ -30,13 +30,13 @@ pub struct Totals {
     pub timeouts: u32,
 }
 
-/// Loss recovery state. It may be omitted for flows whose law tracks no losses.
+/// Loss recovery state. A flow whose law tracks no losses does not need this state.
 #[derive(Debug)]
 pub(crate) struct Recovery<T> {
     pub board: Scoreboard<T>,
     pub rtt: RttEstimator,
     /// Time at which the timer was started: at the latest ACK, or when a packet was sent with nothing in flight. If the
-    /// law does not track losses, each packet restarts the timer, since such a law waits only after its last packet.
+    /// law does not track losses, each packet restarts the timer. Such a law uses the timer only after its last packet.
     pub armed: Time,
     /// Send time of the latest data packet.
     pub left: Option<Time>,
@@ -90,8 +90,8 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Handles an expired timer: everything in flight is declared lost. With SACK and `goes_on`, nothing is declared
-    /// lost.
+    /// Handles an expired timer. All packets in flight are declared lost, unless the flow uses SACK and `goes_on` is
+    /// true.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
         let retransmits = &mut self.retransmit_queue;
         if let Some(cumulative) = &mut self.cumulative {
@@ -123,9 +123,9 @@ pub(crate) struct RetransmitQueue {
     pub queue: VecDeque<Chunk>,
     /// Number of the packet that carries the last retransmission of the latest losses.
     until: Option<u32>,
-    /// Packets that the latest ACK shows to be spuriously declared lost, and whose data was still in this queue.
+    /// Spurious losses shown by the latest ACK, of packets whose data was still in this queue.
     pub spared: u32,
-    /// Data that the latest ACK shows to be spuriously declared lost, and that has already been retransmitted.
+    /// Data of spurious losses shown by the latest ACK, if the data has already been retransmitted.
     pub retransmitted: Vec<Chunk>,
     pub totals: Totals,
 }
@@ -156,7 +156,7 @@ impl RetransmitQueue {
         }
     }
 
-    /// Removes queued chunks before byte `acked`, which have arrived.
+    /// Removes queued chunks that start before byte `acked`. These chunks have arrived.
     pub fn forget_before(&mut self, acked: u64) {
         while self.queue.front().is_some_and(|chunk| chunk.offset < acked) {
             self.queue.pop_front();

@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout (RTO) of RFC 6298, with the limits of Linux.
 //!
-//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor bounds the variance term, as `tcp_rto_min` does in Linux. A second
-//! floor may bound the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is zero, so that floors
-//! of any length are honoured.
+//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor is a lower bound of the variance term, as `tcp_rto_min` in Linux. A
+//! second floor may be a lower bound of the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is
+//! zero, so a floor of any length has its effect.
 
 use levelflow_units::Duration;
 
@@ -35,16 +35,16 @@ pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
 pub struct RttEstimator {
     /// SRTT and RTTVAR, seconds.
     smoothed: Option<(f64, f64)>,
-    /// Least variance term of the RTO, seconds.
+    /// Smallest variance term of the RTO, seconds.
     floor: f64,
-    /// Least RTO.
+    /// Smallest RTO.
     least: Duration,
     /// Timeouts since the last sample.
     backoff: u8,
 }
 
 impl RttEstimator {
-    /// Creates an estimator without a sample. Its RTO will exceed SRTT by at least `floor`, and be at least `least`.
+    /// Creates an estimator without a sample. The RTO exceeds SRTT by at least `floor`, and is at least `least`.
     #[must_use]
     #[inline]
     pub fn new(floor: Duration, least: Duration) -> Self {
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((rtt.timeout(), rto > Duration::from_secs(200)), (rto, true));
     }
 
-    /// ns-2: a clock that ticks every 10 ms, and `minrto_` of 200 ms.
+    /// Uses two settings of ns-2: a clock that ticks every 10 ms, and `minrto_` of 200 ms.
     #[test]
     fn the_sum_may_have_a_floor_too() {
         for (rtt, expected) in [(20, 200), (189, 200), (191, 201), (1600, 1610)] {
@@ -184,8 +184,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// Linux: on a path with constant delay, a delay step smaller than the floor causes no timeout, at any path
-        /// length.
+        /// On a path with constant delay, a delay step smaller than the floor causes no timeout, as in Linux. This
+        /// holds for paths of any length.
         #[test]
         fn a_step_of_less_than_the_floor_is_no_timeout(
             rtt_us in 1_u64..10_000_000, floor_us in 1_u64..60_000_000, step in 0.0..0.999_f64, samples in 1_u32..200,
@@ -194,7 +194,7 @@ mod tests {
             let step = Duration::from_secs_f64(step * floor.as_secs_f64()).unwrap();
             let rto = after(floor, samples, rtt).timeout();
             prop_assert!(rto > rtt + step, "{rtt}, step {step}: {rto}");
-            // The variance term is 2 RTT after the first sample, and falls by a quarter with each further one.
+            // The variance term is 2 RTT after the first sample, and falls by a quarter with each further sample.
             let variance = 2.0 * rtt.as_secs_f64() * 0.75_f64.powi(samples as i32 - 1);
             let expected = rtt.as_secs_f64() + variance.max(floor.as_secs_f64());
             prop_assert!((rto.as_secs_f64() / expected - 1.0).abs() < 1e-9, "{rto}, expected {expected} s");

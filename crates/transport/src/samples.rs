@@ -30,8 +30,8 @@ pub(crate) struct Samples {
     first_sent: Time,
     /// Packets declared lost so far.
     lost: u32,
-    /// Value of `delivered` once all packets sent application-limited have arrived (section 4.1.2.4); none if the flow
-    /// is not application-limited.
+    /// Value of `delivered` when all application-limited packets have arrived (section 4.1.2.4). None if the flow is
+    /// not application-limited.
     app_limited_until: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Samples {
         (self.first_sent, self.delivered_at) = (now, now);
     }
 
-    /// Records a packet's departure; `outstanding` includes it.
+    /// Records a packet's departure. `outstanding` includes this packet.
     #[inline]
     pub fn on_send(&mut self, outstanding: u32) {
         self.left.push_back(SendState {
@@ -80,7 +80,7 @@ impl Samples {
         self.flight(index, number)
     }
 
-    /// Counts `packets` that an ACK shows to have arrived; the acknowledged packet was sent at `sent`.
+    /// Counts `packets` that have arrived, as an ACK shows. The acknowledged packet was sent at `sent`.
     #[inline]
     pub fn on_ack(&mut self, now: Time, sent: Time, packets: u32) {
         self.delivered = self.delivered.wrapping_add(packets);
@@ -127,7 +127,7 @@ mod tests {
         Time::ZERO + Duration::from_ms(t)
     }
 
-    /// Sends three packets, one per millisecond, and one more at the first ACK; the round trip takes 10 ms.
+    /// Sends three packets, one per millisecond, and a fourth packet at the first ACK. The round trip takes 10 ms.
     fn acks(samples: bool) -> Vec<Acked> {
         let mut board = Scoreboard::new(0, usize::MAX, samples);
         let send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());

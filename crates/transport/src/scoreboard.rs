@@ -10,17 +10,18 @@ use crate::history::Missing;
 use crate::samples::Samples;
 use crate::stream::Chunk;
 
-/// Reordering threshold: a packet is declared lost once this many later packets are acked (RFC 5681's three
-/// duplicates).
+/// Reordering threshold (RFC 5681's three duplicates). A packet is declared lost when a packet arrives that was sent
+/// this number of packets later.
 //= RFC 5681, section 3.2
 //# When the third duplicate ACK is received, a TCP MUST set ssthresh to no more than the value given in equation
 //# (4).
 pub const REORDERING_THRESHOLD: u32 = 3;
-/// Length of an ACK history: packets before the acknowledged one that an ACK can report.
+/// Length of an ACK history: number of packets before the acknowledged packet that an ACK can report.
 const HISTORY_PACKETS: u32 = 128;
-/// Minimum time for which packets that arrived or were declared lost are tracked, since their own ACKs may be late.
+/// Minimum tracking time of packets that arrived or were declared lost. Their own ACKs may be late.
 const MIN_MEMORY: Duration = Duration::from_ms(200);
-/// Minimum tracking time in round-trip times of the latest ACK. The longer of this time and [`MIN_MEMORY`] applies.
+/// Minimum tracking time as a multiple of the latest round-trip time. The longer of this time and [`MIN_MEMORY`]
+/// applies.
 const ROUND_TRIPS: u64 = 4;
 /// Limit on tracked packets per flow, for a host on a real network.
 pub const MAX_PACKETS: usize = 1 << 16;
@@ -63,7 +64,7 @@ impl<T> Sent<T> {
 /// Effects of an ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Acked {
-    /// Data packets that this ACK is the first to show as arrived.
+    /// Data packets whose arrival this ACK is the first to show.
     pub packets: u32,
     /// Bytes of the newly arrived packets.
     pub bytes: u64,
@@ -73,11 +74,11 @@ pub struct Acked {
     pub lost_bytes: u64,
     /// Number of `packets` that had been spuriously declared lost.
     pub spurious: u32,
-    /// True if a packet sent before the acknowledged one is missing.
+    /// True if a packet sent before the acknowledged packet is missing.
     pub gap: bool,
     /// Rate sample, if the acknowledged packet carried data and the scoreboard takes samples.
     pub delivery: Option<Delivery>,
-    /// State of the flow when the acknowledged packet left; present if `delivery` is.
+    /// State of the flow when the acknowledged packet left; present if `delivery` is present.
     pub flight: Option<Flight>,
 }
 
@@ -92,16 +93,16 @@ pub enum Change {
         chunk: Chunk,
         /// Other packets in flight.
         outstanding: u32,
-        /// State of the flow when the packet left; none without SACK, or if the scoreboard takes no samples.
+        /// State of the flow when the packet left. None without SACK, or if the scoreboard takes no samples.
         flight: Option<Flight>,
     },
     /// Arrived, although declared lost before: the loss was spurious.
     Spurious(Chunk),
-    /// Arrived, declared lost before or not.
+    /// Arrived, whether or not the packet was declared lost before.
     Arrived(Chunk),
 }
 
-/// Packets of one flow, by number; numbers are consecutive and never reused.
+/// Packets of one flow, by number. Numbers are consecutive and never reused.
 #[derive(Debug)]
 pub struct Scoreboard<T> {
     sent: VecDeque<Sent<T>>,
@@ -152,7 +153,7 @@ impl<T: Copy> Scoreboard<T> {
         self.first.wrapping_add(self.sent.len() as u32)
     }
 
-    /// True if another packet would evict the oldest one while the oldest one is still in flight.
+    /// True if another packet would evict the oldest packet while the oldest packet is still in flight.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -227,9 +228,9 @@ impl<T: Copy> Scoreboard<T> {
         Some(self.first.wrapping_add(index as u32))
     }
 
-    /// Handles the ACK of packet `number`; bit `i` of `history` is set if packet `number - 1 - i` arrived. Calls
-    /// `changed` for packets that arrived, were declared lost, or were spuriously declared lost. An ACK of a packet no
-    /// longer tracked does nothing.
+    /// Handles the ACK of packet `number`. Bit `i` of `history` is set if packet `number - 1 - i` arrived. Calls
+    /// `changed` for packets that arrived, were declared lost, or were spuriously declared lost. An ACK of a packet
+    /// that is no longer tracked does nothing.
     pub fn on_ack(&mut self, now: Time, number: u32, history: u128, mut changed: impl FnMut(Change)) -> Acked {
         let mut acked = Acked::default();
         let index = self.index(number);
@@ -274,8 +275,8 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Declares lost every packet in flight that was sent at least [`REORDERING_THRESHOLD`] packets before the newest
-    /// one that arrived.
+    /// Declares packets in flight lost that were sent at least [`REORDERING_THRESHOLD`] packets before the newest
+    /// packet that arrived.
     fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
         let (newest, next) = (self.missing.newest(), self.next());
         while before(self.decided, next) {
@@ -322,8 +323,8 @@ impl<T: Copy> Scoreboard<T> {
         self.decided = self.next();
     }
 
-    /// Marks a packet in flight as arrived because another packet has delivered its data. Searches the oldest packets
-    /// in flight: a retransmission after a timeout is among them.
+    /// Marks a packet in flight as arrived because another packet has delivered the same data. Searches the oldest
+    /// packets in flight, which include a retransmission after a timeout.
     pub fn on_duplicate(&mut self, chunk: Chunk) {
         let from = self.index(self.decided).min(self.sent.len());
         let first = self.sent.range_mut(from..).take(HISTORY_PACKETS as usize);
@@ -334,8 +335,11 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Removes packets whose state no ACK can change any more. They are older than any history, and their own ACK is
-    /// overdue at a round-trip time of `rtt`.
+    /// Removes packets whose state no ACK can change any more. `rtt` is the latest round-trip time. There are two
+    /// cases:
+    ///
+    /// - The own ACK of the packet has arrived.
+    /// - The packet arrived or was declared lost, is older than any history, and its own ACK is overdue.
     #[inline(always)] // per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {

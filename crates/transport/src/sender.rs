@@ -20,7 +20,7 @@ use crate::stream::Chunk;
 /// Size of a transfer without end.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// Settings shared by all flows of one kind, borrowed by each call.
+/// Settings shared by all flows with the same law and host. Each call borrows them.
 #[derive(Debug)]
 pub struct Rules<'a, P: Protocol> {
     /// Parameters of the law.
@@ -55,7 +55,7 @@ pub struct Ack<H> {
     pub kind: Kind,
     /// Round-trip time, without the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// Header of the acknowledged packet, as routers and receiver left it.
+    /// Header of the acknowledged packet, after changes by routers and receiver.
     pub header: H,
     /// True if a queue marked the acknowledged packet.
     pub marked: bool,
@@ -63,7 +63,7 @@ pub struct Ack<H> {
     pub history: u128,
 }
 
-/// One flow at its sender. It has no clock and no socket; `now` never decreases.
+/// One flow at its sender. A sender has no clock and no socket. The argument `now` never decreases.
 ///
 /// A host reads the time of its next call from [`poll_timeout`](Self::poll_timeout) and packets from
 /// [`poll_transmit`](Self::poll_transmit). It passes ACKs to [`handle_ack`](Self::handle_ack) and timeouts to
@@ -87,7 +87,7 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     /// Position of the first byte not yet sent.
     position: u64,
     stop: Time,
-    /// Start of the current wait for an ACK: time of the latest ACK, or of the first packet after it.
+    /// Start of the current wait for an ACK: time of the latest ACK, or of the first packet after that ACK.
     last_ack_at: Time,
     /// Latest round-trip time.
     rtt: Duration,
@@ -125,7 +125,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// Starts without data; the application [writes](Self::write) it.
+    /// Starts without data. The application [writes](Self::write) the data later.
     #[must_use]
     pub fn with_application(mut self) -> Self {
         self.written = 0;
@@ -145,8 +145,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// Tracks at most `most` packets in flight. If `retransmits`, lost data is retransmitted; without SACK, it always
-    /// is. Does nothing if the law's packets are never acknowledged.
+    /// Tracks at most `most` packets. Lost data is retransmitted if `retransmits` is true, and always without SACK.
+    /// Does nothing if the law's packets are never acknowledged.
     #[must_use]
     pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
         if !transport.acknowledged {
@@ -156,7 +156,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// Opens the flow at once: its owner has already completed a handshake.
+    /// Opens the flow at once, for an owner that has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.open = true;
@@ -200,7 +200,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self.stop
     }
 
-    /// True if data may be sent. Until the handshake is complete, only opening packets are.
+    /// True if data may be sent. Until the handshake is complete, the flow sends only opening packets.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.open
@@ -235,7 +235,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         limits.bounded(self.law.rate())
     }
 
-    /// True if there is something to send at `now`.
+    /// True if the flow has data to send at `now`.
     #[inline]
     pub fn has_data(&self, now: Time) -> bool {
         now < self.stop && self.has_unsent()
@@ -343,9 +343,9 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// Returns the deadline for the next ACK, at which to call [`handle_timeout`](Self::handle_timeout). If the law
-    /// does not track losses, there is a deadline only when there is nothing else to send. If the law has its own
-    /// timer, there is a deadline also while the flow sends.
+    /// Returns the deadline for the next ACK. The host calls [`handle_timeout`](Self::handle_timeout) at this time. If
+    /// the law does not track losses, a deadline exists only while the flow has no other packet to send. If the law has
+    /// its own timer, a deadline exists also while the flow sends.
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
         if let Some(own) = self.law.timeout() {
@@ -362,7 +362,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         Some(recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
-    /// Returns the time of the next action if no ACK arrives before; it may be in the past.
+    /// Returns the time of the next action if no ACK arrives earlier. This time may be in the past.
     pub fn poll_timeout(&self, rules: &Rules<'_, P>) -> Option<Time> {
         let sends = !self.open || (self.has_unsent() && self.may_send());
         let departure = sends.then(|| self.departure(rules.limits));
@@ -533,13 +533,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             self.open = true;
             self.pacer = Pacer::new(now);
         } else if in_time && self.departure(rules.limits) < now {
-            // Congestion window or rate allowed no packet until now: nothing to catch up on.
+            // Congestion window or rate allowed no packet until now, so the sender does not catch up.
             self.pacer = Pacer::new(now);
         }
         acked
     }
 
-    /// True if congestion window and pacing already allow a packet, so that the host polls late.
+    /// True if the host polls late: congestion window and pacing already allow a packet.
     fn is_late(&self, rules: &Rules<'_, P>, now: Time) -> bool {
         self.may_send() && self.departure(rules.limits) <= now
     }

@@ -1,10 +1,11 @@
 //! ACK-starvation backoff: a sender that receives no ACKs slows down, under any law.
 //!
-//! Some laws keep their rate until an ACK changes it, and would never slow down on a path that delivers nothing.
+//! Some laws keep their rate until an ACK changes it. Such a law would never slow down on a path that delivers nothing.
 //! Backoff begins when no ACK has arrived for [`MIN_STARVATION`], or for [`ROUND_TRIPS`] round-trip times if that is
-//! longer. The inter-packet time then doubles with each further second, up to [`MAX_GAP`], and is never shorter than
-//! that of the law. The first ACK ends the backoff. Idle time before a packet does not count. Laws with their own timer
-//! back off by themselves. Laws without ACKs and laws with a constant rate never back off.
+//! longer. The inter-packet time then doubles with each further second, up to [`MAX_GAP`]. It is never shorter than the
+//! inter-packet time of the law. The first ACK ends the backoff. Idle time before a packet does not count.
+//!
+//! Laws with their own timer back off by themselves. Laws without ACKs and laws with a constant rate never back off.
 //!
 //! The simulator runs the same code. There, too, a flow whose round-trip time exceeds [`FIRST_PATIENCE`] slows down
 //! until its first ACK arrives.
@@ -13,7 +14,8 @@ use levelflow_units::{Duration, Time};
 
 /// Minimum time without ACKs before backoff begins.
 pub const MIN_STARVATION: Duration = Duration::from_secs(1);
-/// Time without ACKs before backoff begins, if no ACK has arrived yet and the round-trip time is unknown: the first RTO
+/// Time before backoff begins if no ACK has arrived yet. The round-trip time is unknown then. The value is the first
+/// RTO
 /// of RFC 1122.
 pub const FIRST_PATIENCE: Duration = Duration::from_secs(3);
 /// Minimum time without ACKs before backoff begins, in round-trip times.
@@ -21,8 +23,8 @@ pub const ROUND_TRIPS: u64 = 4;
 /// Maximum inter-packet time that the backoff causes.
 pub const MAX_GAP: Duration = Duration::from_secs(1);
 
-/// Returns the inter-packet time after a packet sent at `now`, for which the law requests `gap`. The result grows with
-/// the time since the latest ACK; `rtt` is the latest round-trip time, zero before the first ACK.
+/// Returns the inter-packet time after a packet sent at `now`. The law requests an inter-packet time of `gap`. The
+/// result grows with the time since the latest ACK. `rtt` is the latest round-trip time, zero before the first ACK.
 #[inline]
 pub(crate) fn backed_off(gap: Duration, now: Time, last_ack_at: Time, rtt: Duration) -> Duration {
     let starved = now.since(last_ack_at);

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Chunk {
     /// First byte.
     pub offset: u64,
-    /// Length, bytes. It is the size of the packet that carries the chunk.
+    /// Length, bytes. This is also the size of the packet that carries the chunk.
     pub length: u16,
 }
 
@@ -27,13 +27,13 @@ impl Chunk {
 #[derive(Debug, Clone, Default)]
 pub struct Assembly {
     in_order: u64,
-    /// Out-of-order data, as a map from start to end of each block. Retransmitted chunks keep their bounds, so chunks
-    /// never overlap in part.
+    /// Out-of-order data, as a map from start to end of each block. Retransmitted chunks keep their bounds, so two
+    /// chunks are equal or disjoint.
     out_of_order: BTreeMap<u64, u64>,
 }
 
 impl Assembly {
-    /// Adds a chunk; returns the number of its bytes that are new.
+    /// Adds a chunk. Returns the number of new bytes.
     #[inline]
     pub fn on_arrival(&mut self, chunk: Chunk) -> u64 {
         if chunk.offset == self.in_order && self.out_of_order.is_empty() {

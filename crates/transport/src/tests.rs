@@ -32,7 +32,7 @@ fn params(law: &str) -> AnyParams {
     with(law, &[])
 }
 
-/// Returns the parameters of a law: `changes`, and defaults for the rest.
+/// Returns the parameters of a law: `changes`, and the defaults of all other parameters.
 pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
     let table = LAWS.iter().find(|info| info.name == law).unwrap().params;
     assert!(
@@ -78,8 +78,8 @@ impl Datagram for Packet {
     }
 }
 
-/// Treatment of an ACK by the reverse path. Returns the delays after which copies of the ACK arrive; none if it is
-/// lost.
+/// Treatment of an ACK by the reverse path. Returns the delay of each copy of the ACK that arrives. If the ACK is lost,
+/// the list is empty.
 type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 struct World {
@@ -372,7 +372,7 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 
 #[test]
 fn without_a_router_a_flow_keeps_its_first_rate_and_reports_it() {
-    // Without its router, ABC is CUBIC, which grows while no packet is lost.
+    // Without its router, ABC behaves like CUBIC, whose rate grows while no packet is lost.
     for law in explicit_laws().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
@@ -550,7 +550,7 @@ fn the_sent_rate_is_that_of_the_law() {
     );
 }
 
-/// QUIC opens its connections itself: a law that needs a handshake paces from its first packet on.
+/// QUIC has a handshake of its own. Under QUIC, a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
     for law in explicit_laws() {
@@ -574,7 +574,7 @@ fn the_first_packet_leaves_alone() {
     }
 }
 
-/// Four packets leave in 1.5 s without an ACK; the first timeout is 1 s.
+/// The sender sends four packets in 1.5 s and receives no ACK. The first timeout is 1 s after the last packet.
 #[test]
 fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
     let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 1)

@@ -35,7 +35,7 @@ pub struct FlowCounters {
 pub struct AckReport {
     /// Round-trip time, without the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// True if a router of the law wrote into the header; none if the header cannot show it.
+    /// True if a router of the law wrote into the header. None if the header cannot show this.
     pub routed: Option<bool>,
 }
 
@@ -48,8 +48,8 @@ pub struct Encoded {
     pub prefix: usize,
 }
 
-/// Sender of one flow on the wire, under a law. It has no clock and no socket; `now` never decreases, and timestamps
-/// are nanoseconds of any clock of the host.
+/// Sender of one flow on the wire, under a law. A sender has no clock and no socket. The argument `now` never
+/// decreases. Timestamps are nanoseconds of any clock of the host.
 #[derive(Debug)]
 pub struct WireSender<S: Sink> {
     params: AnyParams,
@@ -65,7 +65,7 @@ pub struct WireSender<S: Sink> {
 }
 
 impl<S: Sink> WireSender<S> {
-    /// Creates an unlimited flow; `flow` is the random number that its ACKs carry.
+    /// Creates a flow of unlimited size. `flow` is the random number that ACKs of the flow carry.
     #[must_use]
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
@@ -104,7 +104,8 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// Sets size on the wire and stop time of the transfer. If `retransmits`, lost data is retransmitted.
+    /// Sets the size on the wire and the stop time of the transfer. If `retransmits` is true, lost data is
+    /// retransmitted.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
         let mut sender = self.sender.with_recovery(&self.transport, retransmits, MAX_PACKETS);
@@ -133,14 +134,15 @@ impl<S: Sink> WireSender<S> {
         self.sender.is_delivered()
     }
 
-    /// Opens the flow at once: its owner has already completed a handshake.
+    /// Opens the flow at once, for an owner that has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.sender = self.sender.without_handshake();
         self
     }
 
-    /// Logs the inputs of the law; call it before the first packet. The log must have the same parameters and flow.
+    /// Logs the inputs of the law. Call this method before the first packet. The log must have the same parameters and
+    /// flow.
     #[must_use]
     pub fn with_log(mut self, log: Log<S>) -> Self {
         self.sender
@@ -190,7 +192,7 @@ impl<S: Sink> WireSender<S> {
         self.sender.outstanding()
     }
 
-    /// True if there is something to send at `now`.
+    /// True if the flow has data to send at `now`.
     #[must_use]
     pub fn has_data(&self, now: Time) -> bool {
         self.sender.has_data(now)
@@ -257,7 +259,7 @@ impl<S: Sink> WireSender<S> {
         self.sender.restart_pacing(now);
     }
 
-    /// Returns the time of the next action if no ACK arrives before; it may be in the past.
+    /// Returns the time of the next action if no ACK arrives earlier. This time may be in the past.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
@@ -273,15 +275,15 @@ impl<S: Sink> WireSender<S> {
     /// Writes shim and header of the packet to send now, if one is due.
     ///
     /// # Panics
-    /// When `out` is shorter than [`shim::MAX_PREFIX_BYTES`](levelflow_wire::shim::MAX_PREFIX_BYTES).
+    /// If `out` is shorter than [`shim::MAX_PREFIX_BYTES`](levelflow_wire::shim::MAX_PREFIX_BYTES).
     pub fn poll_transmit(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Option<Encoded> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.poll_transmit(&rules, now, stamp_ns)?;
         Some(self.encode(&packet, stamp_ns, false, out))
     }
 
-    /// Writes shim and header of a data packet of this size, which leaves regardless of pacing and congestion window.
-    /// If `more`, another shim follows.
+    /// Writes shim and header of a data packet of this size. The packet leaves regardless of pacing and congestion
+    /// window. If `more` is true, another shim follows in the datagram.
     ///
     /// # Panics
     /// If `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
@@ -323,11 +325,11 @@ impl<S: Sink> WireSender<S> {
         }
     }
 
-    /// Handles an ACK received at `now`; `stamp_ns` is the same time on the timestamp clock. `rest` begins with the
-    /// ACK's history, if it has one. With a history, the loss of an ACK is not mistaken for the loss of its packet.
+    /// Handles an ACK received at `now`. `stamp_ns` is the same time on the timestamp clock. `rest` begins with the
+    /// history of the ACK, if the ACK has one.
     ///
     /// # Errors
-    /// When the ACK is rejected; only the counters change then.
+    /// When the ACK is rejected. Only the counters change then.
     pub fn handle_ack(
         &mut self,
         now: Time,

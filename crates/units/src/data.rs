@@ -48,7 +48,7 @@ macro_rules! counter {
                 self.0
             }
 
-            /// Returns the sum, or `None` if it is 2^64 or more.
+            /// Returns the sum, or `None` if the sum is 2^64 or more.
             #[inline]
             pub fn checked_add(self, other: $type) -> Option<$type> {
                 self.0.checked_add(other.0).map($type)
@@ -126,7 +126,8 @@ impl Bytes {
 }
 
 impl Packets {
-    /// Returns the size of this many packets of `size` bytes each, or `None` if it is 2^64 bytes or more.
+    /// Returns the size of this number of packets with `size` bytes each, or `None` if the result is 2^64 bytes or
+    /// more.
     #[inline]
     #[must_use]
     pub fn times(self, size: Bytes) -> Option<Bytes> {
@@ -134,7 +135,7 @@ impl Packets {
     }
 }
 
-/// Units of bits, rejected as data sizes.
+/// Units of bits. They are rejected as data sizes.
 const BIT_PITFALLS: &[(&str, &str)] = &[
     ("b", "counts bits, and an amount of data counts bytes: 8 b is 1 B"),
     ("kb", "counts bits, and an amount of data counts bytes: 8 kb is 1 kB"),
@@ -171,7 +172,8 @@ impl Quantity for Packets {
 }
 
 impl fmt::Display for Bytes {
-    /// Writes a whole number of KiB, MiB or GiB if that is shorter, and otherwise a decimal unit.
+    /// Writes a whole number of KiB, MiB or GiB if that is exact and the size is not a multiple of 1 kB. Otherwise
+    /// writes a decimal number of B, kB, MB, GB or TB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decimal, binary) = BYTE_UNITS.split_at(DECIMAL);
         let fits = |unit: &&Unit| self.0.is_multiple_of(unit.factor);

@@ -14,8 +14,8 @@
 //! # Ok::<(), levelflow_units::ParseError>(())
 //! ```
 //!
-//! The crate is `no_std`. Feature `serde` serialises these types as text; feature `schemars` describes this text in a
-//! JSON Schema.
+//! The crate is `no_std`. The feature `serde` serialises these types as text. The feature `schemars` describes this
+//! text in a JSON Schema.
 
 #![no_std]
 

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::print::Buffer;
 
-/// Limit on significant digits. Any such number in the largest unit fits into `u128`.
+/// Limit on significant digits. A number with so few digits fits into `u128`, even in the largest unit.
 const MAX_DIGITS: u32 = 22;
 
 /// A unit and its size in multiples of the base unit.
@@ -39,7 +39,7 @@ pub(crate) trait Quantity {
     const KIND: Kind;
 }
 
-/// Implements `FromStr` for each type, with the named reader method of its [`Kind`].
+/// Implements `FromStr` for each type. `$reader` is the method of [`Kind`] that parses the text.
 macro_rules! parsed {
     ($($type:ident $reader:ident),+) => {
         $(impl core::str::FromStr for $type {
@@ -56,9 +56,9 @@ pub(crate) use parsed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
     Malformed,
-    /// The unit is a misspelling of this symbol.
+    /// The unit is spelled differently from this symbol.
     Spelling(&'static str),
-    /// The unit belongs to another quantity; contains the advice in the error message.
+    /// The unit belongs to another quantity. Contains the advice for the error message.
     Pitfall(&'static str),
     NoUnit,
     Signed,
@@ -161,14 +161,14 @@ impl Kind {
     }
 }
 
-/// Meaning of a unit of data or data rate, independent of its spelling: `MBps` and `mbyte/s` are equal.
+/// Meaning of a unit of data or data rate, independent of its spelling. For example, `MBps` and `mbyte/s` are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DataUnit {
     /// Decimal or binary prefix: `k`, `m`, `g` or `t`.
     prefix: Option<char>,
     /// True for powers of 1024, false for powers of 1000.
     binary: bool,
-    /// True for bytes, false for bits. A single letter means bytes only if it is a capital.
+    /// True for bytes, false for bits. A single letter `B` means bytes, and `b` means bits.
     bytes: bool,
     per_second: bool,
 }
@@ -283,7 +283,8 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Parses an exponent at the start of `text`. Returns the exponent, or zero without one, and the remaining text.
+/// Parses an exponent at the start of `text`. Returns the exponent and the remaining text. Without an exponent, returns
+/// zero.
 fn split_exponent(text: &str) -> (i64, &str) {
     let Some(signed) = text.strip_prefix(['e', 'E']) else {
         return (0, text);

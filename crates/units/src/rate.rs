@@ -10,7 +10,7 @@ parsed!(Rate real, Frequency positive);
 
 const PS_PER_S: f64 = 1e12;
 
-/// Data rate in bits per second; finite and at least zero.
+/// Data rate in bits per second. It is finite and at least zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
@@ -27,7 +27,8 @@ impl Rate {
     }
 
     /// Returns the valid rate nearest to `bps` bits per second: zero for a negative number or NaN, and `f64::MAX` for
-    /// infinity. Intended for control laws, whose results may be out of range. User input is checked by [`Rate::new`].
+    /// infinity. Control laws use this function because their results may be out of range. User input is checked by
+    /// [`Rate::new`].
     #[inline]
     #[must_use]
     pub fn clamped(bps: f64) -> Rate {
@@ -41,8 +42,9 @@ impl Rate {
         self.0
     }
 
-    /// Returns the transmission time of `amount` at this rate, rounded to the nearest picosecond. Above 2^53 ps (two
-    /// and a half hours), it is rounded to the nearest `f64`. Returns `None` at rate zero or above [`Duration::MAX`].
+    /// Returns the transmission time of `amount` at this rate, rounded to the nearest picosecond. A time above 2^53 ps
+    /// (two and a half hours) is rounded to the nearest `f64`. Returns `None` if the rate is zero or the time exceeds
+    /// [`Duration::MAX`].
     #[inline]
     #[must_use]
     pub fn time_to_send(self, amount: Bytes) -> Option<Duration> {
@@ -67,12 +69,13 @@ impl Rate {
     }
 }
 
-/// Frequency in events per second; finite and above zero.
+/// Frequency in events per second. It is finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Frequency(f64);
 
 impl Frequency {
-    /// Returns a frequency of `per_second` events per second, or `None` unless it is finite and above zero.
+    /// Returns a frequency of `per_second` events per second. Returns `None` if `per_second` is infinite, NaN or not
+    /// above zero.
     #[inline]
     #[must_use]
     pub fn new(per_second: f64) -> Option<Frequency> {
@@ -87,7 +90,7 @@ impl Frequency {
     }
 }
 
-/// Alternative spellings of rate units; `kbit` to `Tbit` are those of `tc`.
+/// Alternative spellings of rate units. The spellings `kbit` to `Tbit` are those of `tc`.
 const RATE_ALIASES: &[(&str, &str)] = &[
     ("bit/s", "b/s"),
     ("kbit/s", "kb/s"),
@@ -108,7 +111,7 @@ const RATE_ALIASES: &[(&str, &str)] = &[
     ("Tbit", "Tb/s"),
 ];
 
-/// Rejected units of bytes or powers of 1024; lower-case `mbps`, `gbps` and `tbps` mean bytes in `tc`.
+/// Rejected units of bytes or powers of 1024. In `tc`, lower-case `mbps`, `gbps` and `tbps` mean bytes.
 const RATE_PITFALLS: &[(&str, &str)] = &[
     ("B/s", "counts bytes, and a rate counts bits: 1 B/s is 8 b/s"),
     ("kB/s", "counts bytes, and a rate counts bits: 1 kB/s is 8 kb/s"),

@@ -1,4 +1,4 @@
-//! Properties that hold for every value, and worked examples of texts.
+//! Properties that hold for every value, and examples of texts.
 
 use std::format;
 use std::string::{String, ToString};
@@ -340,7 +340,7 @@ mod json_schema {
     }
 }
 
-/// Spellings of data units, or of data rate units if `per_second`, with their sizes in bits.
+/// Spellings of data units with their sizes in bits. If `per_second` is true, the units are those of data rates.
 fn data_units(per_second: bool) -> impl Iterator<Item = (String, f64)> {
     let prefixes = [
         ("", 0),

@@ -28,7 +28,7 @@ const UNITS: &[Unit] = &[
 /// Spellings of microseconds, with the micro sign and with the Greek letter mu.
 const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 
-/// A point in time: picoseconds since the start of a run, up to about 213 days.
+/// A point in time, in picoseconds since the start of a run. The largest time is about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
@@ -36,7 +36,7 @@ impl Time {
     /// Start of a run.
     pub const ZERO: Time = Time(0);
 
-    /// Last representable time. Also used for an event that never happens.
+    /// Last representable time. It is also used for an event that never happens.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Returns the time `ps` picoseconds after the start of the run.
@@ -53,23 +53,23 @@ impl Time {
         self.0
     }
 
-    /// Returns the time since the start of the run, in seconds rounded to the nearest `f64`. Only for output, since it
-    /// is rounded.
+    /// Returns the time since the start of the run in seconds, rounded to the nearest `f64`. Use the result only for
+    /// output, because it is rounded.
     #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// Returns the time `after` later than this one, or `None` past the last representable time.
+    /// Returns the time that is `after` later than this time, or `None` past the last representable time.
     #[inline]
     #[must_use]
     pub fn checked_add(self, after: Duration) -> Option<Time> {
         self.0.checked_add(after.0).map(Time)
     }
 
-    /// Returns the time `after` later than this one, or [`NEVER`](Self::NEVER) past the last representable time. The
-    /// departure times of a slow link's queue can exceed that limit.
+    /// Returns the time that is `after` later than this time, or [`NEVER`](Self::NEVER) past the last representable
+    /// time. The departure times of a slow link's queue can exceed this limit.
     #[inline]
     #[must_use]
     pub const fn saturating_add(self, after: Duration) -> Time {
@@ -175,7 +175,7 @@ impl Duration {
         const SIGNED: f64 = (1_u64 << 63) as f64;
         const BEYOND: f64 = 2.0 * SIGNED;
         if (0.0..SIGNED).contains(&ps) {
-            let floor = ps as i64; // signed, since CPUs convert floats to signed integers in one instruction
+            let floor = ps as i64; // signed, because CPUs convert floats to signed integers in one instruction
             let half_up = u64::from(ps - floor as f64 >= 0.5);
             return Some(Duration(floor.unsigned_abs() + half_up));
         }
@@ -280,7 +280,8 @@ impl Quantity for Time {
 }
 
 impl fmt::Display for Duration {
-    /// Writes whole hours or minutes, and otherwise seconds or a smaller unit as a decimal number.
+    /// Writes a whole number of hours or minutes if possible. Otherwise writes a decimal number of seconds or a smaller
+    /// unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => f.write_str("0 s"),

@@ -1,8 +1,9 @@
 //! Journal of all inputs of a law, as bytes. A log of a real run can be replayed elsewhere with bit-identical results.
 //!
-//! A log begins with [`MAGIC`], followed by records, each with the number of its instance. Numbers are little-endian;
-//! times are in picoseconds. A log that ends within a record, as after a crash, is valid up to the start of that
-//! record. [`LoggedSender`], [`LoggedRouter`] and [`LoggedReceiver`] write logs; `levelflow replay` reads them.
+//! A log begins with [`MAGIC`]. Then follow records, each with the number of its instance (a sender, router or
+//! receiver). Numbers are little-endian, and times are in picoseconds. A log may end within a record, for example after
+//! a crash. Such a log is valid up to the start of that record. [`LoggedSender`], [`LoggedRouter`] and
+//! [`LoggedReceiver`] write logs; `levelflow replay` reads them.
 
 mod codec;
 mod logged;
@@ -126,7 +127,7 @@ pub struct Stamped<'a> {
     pub after: &'a [u8],
 }
 
-/// A method call on a law: its arguments, and the headers that it returned.
+/// A method call on a law: its arguments, and the headers that the law returned.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Record<'a> {
     /// Call of `new`.
@@ -151,14 +152,14 @@ pub enum Record<'a> {
     Flight {
         /// Time of the call.
         now: Time,
-        /// Flight data of the packet.
+        /// State of the flow when the packet left.
         flight: Flight,
     },
     /// Call of [`SenderLaw::on_restart`](levelflow_laws::SenderLaw::on_restart).
     Restart {
         /// Time of the call.
         now: Time,
-        /// Idle time and limits before the restart from idle.
+        /// State of the flow before the restart from idle.
         restart: Restart,
     },
     /// Call of [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
@@ -232,9 +233,9 @@ impl Record<'_> {
     }
 }
 
-/// Returns a 64-bit FNV-1a hash of the values in the debug output of a state. States with different values have
-/// different hashes, with near certainty: floats are printed with all digits. Names of fields and structs are ignored,
-/// so they may change between versions.
+/// Returns a 64-bit FNV-1a hash of the values in the debug output of a state. Floats are printed with all digits, so
+/// states with different values almost certainly have different hashes. Names of fields and structs are ignored, so
+/// they may change between versions.
 #[must_use]
 pub fn digest(state: &impl Debug) -> u64 {
     let mut sum = Values {
@@ -249,9 +250,9 @@ pub fn digest(state: &impl Debug) -> u64 {
 /// Hash of debug output without names. A name is a word before `:` or ` {`.
 struct Values {
     sum: u64,
-    /// Hash before the current or last word, which may be a name.
+    /// Hash before the latest word. This word may be a name.
     name: Option<u64>,
-    /// True if a space has followed that word.
+    /// True if a space has followed the latest word.
     spaced: bool,
 }
 

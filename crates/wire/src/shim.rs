@@ -1,9 +1,11 @@
-//! Headers at the start of a UDP payload: 24 bytes of shim, then the header of the signalling.
+//! Shim: the first 24 bytes of a UDP payload. The header of the signalling follows the shim.
 //!
-//! The byte diagram is in `docs/reference/wire-format.md`. The shim contains the packet kind and the number of the
-//! signalling whose header follows, so a router finds this header at a fixed offset. An ACK returns the packet's header
-//! as processed by the receiver. An ACK may share a datagram with another packet: that packet's shim comes first, with
-//! the `more` flag, and the ACK's shim second.
+//! `docs/reference/wire-format.md` shows the byte diagram. The shim contains the packet kind and the number of the
+//! signalling whose header follows. A router therefore finds this header at a fixed offset. An ACK returns the packet's
+//! header after processing by the receiver.
+//!
+//! An ACK may share a datagram with another packet. The shim of the other packet then comes first and has the `more`
+//! flag. The shim of the ACK comes second.
 
 use levelflow_laws::Kind;
 use levelflow_laws::SIGNALLINGS;
@@ -53,13 +55,13 @@ pub struct Shim {
     /// True if the receiver must not acknowledge the packet.
     pub unacknowledged: bool,
     /// Number of the signalling whose header follows
-    /// ([`SignallingInfo::number`](levelflow_laws::SignallingInfo::number)); 0 if none follows.
+    /// ([`SignallingInfo::number`](levelflow_laws::SignallingInfo::number)); 0 if no header follows.
     pub signalling: u8,
-    /// Length of that header, bytes.
+    /// Length of the header that follows, bytes.
     pub header: u8,
     /// Flow identifier. The sender chooses it at random, so that an off-path host cannot forge ACKs.
     pub flow: u32,
-    /// Packet number; in an ACK, the number of the acknowledged packet.
+    /// Packet number. In an ACK, this is the number of the acknowledged packet.
     pub number: u32,
     /// Send time by the sender's clock, ns. An ACK returns the acknowledged packet's send time plus the ACK delay.
     pub time: u64,

@@ -42,7 +42,7 @@ fn word(value: u32) -> Vec<u8> {
     value.to_be_bytes().to_vec()
 }
 
-/// Verifies that rows are contiguous and cover the header, and that each field is at the offset given by its row.
+/// Verifies that rows are contiguous and cover the header. Each field must be at the offset given by its row.
 fn assert_layout(title: &str, wire: &[u8], fields: &[Field]) {
     let rows = table(title);
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! The two queues of `DualPI2`, L (low latency) and C (classic), and weighted round robin between them by credit (RFC
-//! 9332, section 2.5.2.1; Linux).
+//! The two queues of `DualPI2`: L (low latency) and C (classic). Weighted round robin by credit selects the next queue
+//! (RFC 9332, section 2.5.2.1; Linux).
 
 use levelflow_laws::aqm::Verdict;
 use levelflow_laws::aqm::dualpi2::{DualPi2, DualPi2Params, Leaving};
@@ -9,7 +9,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use super::Store;
 use super::pool::{List, Pool, Queued};
 
-/// Packet size from which the initial credit is computed, so that L is served first, bytes.
+/// Packet size from which the initial credit is computed, bytes.
 const MAX_PACKET_BYTES: f64 = 1514.0;
 
 /// The queues L and C with their controller.
@@ -19,7 +19,7 @@ pub struct Dual {
     pi: DualPi2,
     low_latency: List,
     classic: List,
-    /// Bytes that C may send before L continues, if positive.
+    /// Credit of C, bytes. If both queues have packets, C is served while its credit is positive.
     credit: f64,
 }
 
@@ -89,7 +89,7 @@ impl Dual {
         }
     }
 
-    /// Updates the controller with the queueing delays of the head packets.
+    /// Updates the controller with the queueing delays of the first packets of L and C.
     pub fn update<T>(&mut self, pool: &Pool<T>, now: Time) {
         let waits = |list| pool.head(list).map_or(Duration::ZERO, |head| now.since(head.came));
         self.pi

@@ -1,4 +1,4 @@
-//! One queue per flow, each under CoDel, served by deficit round robin with a list of new queues (DRR++, RFC 8290).
+//! One queue per flow, under CoDel. Deficit round robin with a list of new queues serves the queues (DRR++, RFC 8290).
 
 use levelflow_laws::aqm::cake::{CakeParams, Isolation, SET_ASSOCIATIVITY};
 use levelflow_laws::aqm::codel::{Codel, CodelParams};
@@ -13,7 +13,7 @@ use super::{FlowKey, Store};
 /// Index that denotes no queue.
 const NONE: u32 = u32::MAX;
 
-/// Deficit units per byte. Fractions of a byte allow a quantum to be divided.
+/// Deficit units per byte. A deficit has fractions of a byte because the quantum is divided by a number of flows.
 const FRACTION: i64 = 1 << 16;
 
 /// Number of entries in each host table.
@@ -32,7 +32,7 @@ enum Place {
 struct FlowQueue {
     packets: List,
     codel: Codel,
-    /// Remaining deficit of the queue's turn, in units of 1/[`FRACTION`] byte.
+    /// Number of bytes that the queue may still send in its turn, in units of 1/[`FRACTION`] byte.
     deficit: i64,
     place: Place,
     /// Index of the next queue in the list.
@@ -85,7 +85,7 @@ pub struct Flows {
     batch: u32,
     /// Associativity: number of queues in a flow's set.
     ways: u32,
-    /// Active queues per source host and per destination host; empty without fairness between hosts.
+    /// Number of active queues of each source host and of each destination host; empty without fairness between hosts.
     hosts: [Vec<u16>; 2],
 }
 
@@ -95,8 +95,8 @@ impl Flows {
         Self::new(params.queues, params.quantum, params.codel, params.batch, salt)
     }
 
-    /// Creates the queues of the CAKE-like shaper. Its quantum is that of `sch_cake`: the bytes sent in one second at
-    /// the shaper's rate, divided by 4096.
+    /// Creates the queues of the CAKE-like shaper. As in `sch_cake`, the quantum is the number of bytes sent in one
+    /// second at the shaper's rate, divided by 4096.
     pub fn cake(params: &CakeParams, salt: u64) -> Self {
         let at_rate = if params.rate > Rate::ZERO {
             (params.rate.bps() / 8.0 / 4096.0).clamp(300.0, 1514.0)
@@ -173,8 +173,12 @@ impl Flows {
         }
     }
 
-    /// Returns the queue of a flow. With one way, the hash selects it. Otherwise it is the flow's active queue in its
-    /// set, or else an idle queue of the set, or else a queue of the set selected by the hash.
+    /// Returns the queue of a flow. If a set has one queue (`ways` is 1), the hash selects the queue. If a set has
+    /// several queues, the search has three steps:
+    ///
+    /// 1. The active queue of the flow in its set.
+    /// 2. An idle queue of the set.
+    /// 3. A queue of the set selected by the hash.
     fn find(&self, class: &FlowKey) -> u32 {
         let sets = self.queues.len() as u32 / self.ways;
         let hash = mix(self.salt, class.flow);
@@ -195,8 +199,9 @@ impl Flows {
         }
     }
 
-    /// Returns the quantum of a queue. It is divided by the number of active queues of the queue's source or
-    /// destination host, whichever is larger.
+    /// Returns the quantum of a queue. The quantum is divided by the number of active queues of the source host or of
+    /// the
+    /// destination host. The larger of these two numbers applies.
     fn quantum_of(&self, index: u32) -> i64 {
         let places = self.queues[index as usize].hosts;
         let busy = self
@@ -295,7 +300,7 @@ impl Flows {
     }
 }
 
-/// Mixes salt and number so that every input bit affects every output bit (finaliser of `SplitMix64`).
+/// Mixes salt and number so that every input bit affects every output bit. This is the finaliser of `SplitMix64`.
 fn mix(salt: u64, number: u32) -> u64 {
     let mut z = salt.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -17,9 +17,9 @@ struct Service<T> {
     stalled: Option<f64>,
 }
 
-/// A scheduler and its transmitter. The next packet is selected when the previous one departs.
+/// A scheduler and its transmitter. When a packet departs, the scheduler selects the next packet.
 ///
-/// Callers poll all output up to now before they add a packet. A rate of zero means that the link is down: packets stay
+/// Callers poll all output up to now before they add a packet. At a rate of zero, the link is down and packets stay
 /// queued.
 #[derive(Debug)]
 pub struct Scheduled<T> {
@@ -47,7 +47,8 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// Queues a packet. The scheduler may drop this packet or evict others; see [`poll_dropped`](Self::poll_dropped).
+    /// Queues a packet. The scheduler may drop this packet or evict other packets; see
+    /// [`poll_dropped`](Self::poll_dropped).
     ///
     /// # Errors
     /// Returns the packet if it does not fit into the queue.
@@ -176,7 +177,7 @@ impl<T> Scheduled<T> {
         if let Some(service) = &mut self.service {
             let size = f64::from(service.queued.size);
             let left = match before {
-                // Bit-identical to the computation of the simulator.
+                // This computation is bit-identical to that of the simulator.
                 Some(line) if line > Rate::ZERO => (service.done.since(now).as_ps() as f64 / pace(before)).min(size),
                 _ => service.stalled.unwrap_or(0.0),
             };

@@ -1,6 +1,6 @@
 //! Packet schedulers: FQ-CoDel, DualPI2 and the CAKE-like shaper. Each serves several queues with one transmitter.
 //!
-//! A [`Scheduler`] is pure: time is an argument, and random numbers are drawn from the stream passed to its
+//! A [`Scheduler`] has no clock: time is an argument, and random numbers are drawn from the stream passed to its
 //! constructor. The constructor allocates all memory. The simulator's links and [`Hop`](crate::Hop) use schedulers.
 //! Packets of type `T` carry a [`FlowKey`], the header fields that queues read.
 
@@ -38,7 +38,7 @@ pub enum Ecn {
 
 impl Ecn {
     /// Returns the `DualPI2` queue of a packet (RFC 9332, section 2.3): 0 (low latency) for ECT(1) and CE, 1 (classic)
-    /// otherwise.
+    /// for other packets.
     #[must_use]
     pub fn latency_class(self) -> usize {
         match self {
@@ -67,8 +67,8 @@ pub enum Classes {
 }
 
 impl Classes {
-    /// Returns the name of the service class `index`; `entry` returns the name of a flow entry. With flow queues, the
-    /// data of entry `i` has index `2 i`, and its ACKs have index `2 i + 1`.
+    /// Returns the name of the service class `index`. `entry` returns the name of a flow entry of the scenario. With
+    /// flow queues, the data of entry `i` has index `2 i`, and the ACKs of the entry have index `2 i + 1`.
     pub fn name<'a>(self, index: usize, entry: impl Fn(usize) -> &'a str) -> String {
         match (self, index % 2) {
             (Self::Flows, 0) => entry(index / 2).to_owned(),
@@ -95,7 +95,7 @@ pub struct FlowKey {
 /// Next action of an idle transmitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next<T> {
-    /// Send this packet; the flag is true if the packet must be marked.
+    /// Send this packet. The flag is true if the packet must be marked.
     Packet(Queued<T>, bool),
     /// Wait until this time: the shaper delays all packets.
     Shut(Time),
@@ -103,7 +103,7 @@ pub enum Next<T> {
     Nothing,
 }
 
-/// Number and bytes of queued packets, without dropped packets that have not been collected.
+/// Number and bytes of queued packets. Dropped packets that the caller has not yet collected are not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Waiting {
     packets: u32,
@@ -122,7 +122,7 @@ impl Waiting {
     }
 }
 
-/// Queued and dropped packets: the data of all disciplines.
+/// Queued and dropped packets, used by all disciplines.
 #[derive(Debug)]
 struct Store<T> {
     pool: Pool<T>,
@@ -184,13 +184,13 @@ pub struct Scheduler<T> {
     stream: Stream,
 }
 
-/// Limit on packets in a single queue, for which a [`Hop`](crate::Hop) allocates memory.
+/// Limit on packets in a single queue. A [`Hop`](crate::Hop) allocates memory for this number of packets.
 const MAX_QUEUED_PACKETS: u32 = 100_000;
 /// Smallest packet on a real link, bytes.
 const MIN_PACKET_BYTES: u64 = 60;
 
 impl<T> Scheduler<T> {
-    /// Creates an empty scheduler; returns `None` for a discipline with a single queue.
+    /// Creates an empty scheduler. Returns `None` for a discipline with a single queue.
     #[must_use]
     pub fn new(params: &AnyQueueParams, mut stream: Stream) -> Option<Self> {
         let mut salt = || (stream.unit() * (1_u64 << 53) as f64) as u64;
@@ -238,7 +238,7 @@ impl<T> Scheduler<T> {
     ) -> Self {
         Self {
             store: Store {
-                // One additional slot: a packet is enqueued before another one is evicted.
+                // The additional slot is for an arriving packet, which is enqueued before another packet is evicted.
                 pool: Pool::new(limit + 1),
                 waiting: Waiting::default(),
                 dropped: List::EMPTY,
@@ -258,8 +258,8 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Enqueues a packet. The scheduler may drop this packet or evict others. Callers collect every dropped packet with
-    /// [`poll_dropped`](Self::poll_dropped) before the next call.
+    /// Enqueues a packet. The scheduler may drop this packet or evict other packets. Callers collect every dropped
+    /// packet with [`poll_dropped`](Self::poll_dropped) before the next call.
     pub fn enqueue(&mut self, queued: Queued<T>) {
         if let Some(gate) = self.gate.as_mut().filter(|_| self.store.waiting.packets == 0) {
             gate.opens = gate.opens.max(queued.came);
@@ -297,7 +297,7 @@ impl<T> Scheduler<T> {
         self.store.pool.pop(&mut self.store.dropped)
     }
 
-    /// Removes and returns the next packet for an idle transmitter. Packets in front of it may be dropped.
+    /// Removes and returns the next packet for an idle transmitter. The discipline may drop earlier packets.
     pub fn dequeue(&mut self, now: Time) -> Next<T> {
         if self.store.waiting.packets == 0 {
             if let Discipline::Dual(dual) = &mut self.discipline {
@@ -323,7 +323,7 @@ impl<T> Scheduler<T> {
         Next::Packet(queued, marked)
     }
 
-    /// Returns the time between calls of [`handle_interval`](Self::handle_interval); `None` if it need not be called.
+    /// Returns the time between calls of [`handle_interval`](Self::handle_interval); `None` if no calls are needed.
     #[must_use]
     pub fn interval(&self) -> Option<Duration> {
         self.interval

@@ -1,4 +1,4 @@
-//! Memory shared by the packets of several queues, allocated once.
+//! Memory for the packets of several queues, allocated once.
 
 use levelflow_units::Time;
 

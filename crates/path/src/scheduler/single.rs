@@ -15,7 +15,7 @@ pub struct Single {
     law: AnyQueue,
     params: AnyQueueParams,
     packets: List,
-    /// Start of the current control interval; `dropped` counts the bytes dropped in it.
+    /// Start of the current control interval. `dropped` is the number of bytes dropped in this interval.
     since: Time,
     dropped: u64,
 }

@@ -1,4 +1,4 @@
-//! Attachment of the program, by TCX or by the older clsact.
+//! Attachment of the program, by TCX or by the older hook clsact.
 
 use aya::programs::tc::{self, NlOptions, TcAttachOptions, TcHandle};
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
@@ -10,14 +10,14 @@ use levelflow_host::Error;
 /// Kernel hook for packets that leave a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hook {
-    /// TCX link, which the kernel removes when the process ends for any reason. Requires Linux 6.6.
+    /// TCX link. The kernel removes the link when the process ends for any reason. Requires Linux 6.6.
     Tcx,
-    /// Filter of clsact, which remains if the process is killed. [`detach`] removes it.
+    /// Filter of clsact. If the process is killed, the filter remains until [`detach`] removes it.
     Clsact,
 }
 
-/// Filter of the router. The kernel rejects a second filter with the same priority and handle, so a device has at most
-/// one.
+/// Filter of the router. The kernel rejects a second filter with the same priority and handle. A device therefore has
+/// at most one router.
 const FILTER: NlOptions = NlOptions {
     priority: 4300,
     handle: TcHandle::new(0, 1),
@@ -26,7 +26,7 @@ const FILTER: NlOptions = NlOptions {
 /// Hardware types whose packets begin with an Ethernet header: Ethernet and loopback.
 const ETHERNET: [u16; 2] = [1, 772];
 
-/// Returns an error unless the device exists and uses Ethernet headers.
+/// Checks that the device exists and uses Ethernet headers.
 pub(super) fn check(device: &str) -> Result<(), Error> {
     if nix::net::if_::if_nametoindex(device).is_err() {
         return Err(Error::input(format!("device {device}: no such device (see ip link)")));
@@ -47,7 +47,7 @@ pub(super) fn check(device: &str) -> Result<(), Error> {
     )))
 }
 
-/// Attaches the program. If no hook is given, uses TCX where the kernel supports it.
+/// Attaches the program to `hook`. Without a given hook, uses TCX if the kernel supports it, otherwise clsact.
 pub(super) fn attach(program: &mut SchedClassifier, device: &str, hook: Option<Hook>) -> Result<Hook, Error> {
     if attached(device)? {
         return Err(Error::failed(format!("device {device}: a router is attached already")));
@@ -57,7 +57,7 @@ pub(super) fn attach(program: &mut SchedClassifier, device: &str, hook: Option<H
     let options = match hook {
         Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::default()),
         Hook::Clsact => {
-            // An existing clsact is no error; after any other problem, attaching fails with a message.
+            // An existing clsact is not an error. After any other problem, the attachment fails with a message.
             let _ = tc::qdisc_add_clsact(device);
             TcAttachOptions::Netlink(FILTER)
         }
@@ -87,8 +87,8 @@ pub fn attached(device: &str) -> Result<bool, Error> {
     Ok(programs.iter().any(|p| p.name_as_str() == Some(PROGRAM)))
 }
 
-/// Removes the filter that a killed router may have left on a device; returns true if there was one. Must not be called
-/// for a device with a running router.
+/// Removes the filter that a killed router may have left on a device. Returns true if there was a filter. Do not call
+/// this function for a device with a running router.
 ///
 /// # Errors
 /// When the kernel rejects the removal.

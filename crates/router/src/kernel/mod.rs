@@ -1,10 +1,12 @@
-//! Router in the kernel. `bpf/router.bpf.c` stamps and counts packets that leave a device; the law closes control
-//! intervals in user space.
+//! Router in the kernel. The program `bpf/router.bpf.c` stamps and counts packets that leave a device. The law closes
+//! control intervals in user space.
 //!
-//! The program uses the words of [`Offload`](levelflow_laws::offload::Offload). There are two sets of words, and a byte
-//! selects the active set, so a packet never sees a set in part. Sums of floats cannot be read as differences, so there
-//! are two banks of sums, and another byte selects the active bank. The program switches the bank under its lock, when
-//! the next packet arrives.
+//! User space and the program exchange the words of [`Offload`](levelflow_laws::offload::Offload). Two sets of words
+//! exist, and one byte selects the active set. A packet therefore never sees a set that is only partly written.
+//!
+//! Sums of integers are read as differences between two readings. With floats, this would lose precision, so two banks
+//! of sums exist. Another byte selects the active bank. The program switches the bank under its lock when the next
+//! packet arrives.
 
 mod hook;
 mod names;
@@ -32,16 +34,16 @@ const OBJECT: Option<&[u8]> = Some(aya::include_bytes_aligned!(concat!(env!("OUT
 #[cfg(not(kernel_router))]
 const OBJECT: Option<&[u8]> = None;
 
-/// True if this build contains the BPF program, which needs clang.
+/// True if this build contains the BPF program. The build needs clang for it.
 pub const COMPILED: bool = OBJECT.is_some();
 
-/// Flag of map reads: the kernel copies the value under its lock.
+/// Flag of map reads. With this flag, the kernel copies the value under its lock.
 const F_LOCK: u64 = 4;
-/// Layout of `struct count`: counters for display, of which this is the number, then the law's words.
+/// Number of counters for display at the start of `struct count`. The law's words follow these counters.
 const COUNTERS: usize = 5;
 type Counted = [u64; COUNTERS + 8];
 
-/// BPF program attached to a device. Dropping it detaches the program.
+/// BPF program attached to a device. When this value is dropped, the program is detached.
 #[derive(Debug)]
 pub struct Program {
     program: Ebpf,
@@ -54,11 +56,15 @@ pub struct Program {
 }
 
 impl Program {
-    /// Attaches the program to the egress of a device. Its first words are those of a new router with these parameters.
+    /// Attaches the program to the egress of a device. The first words are those of a new router with these parameters.
     ///
     /// # Errors
-    /// When the law has no kernel form, the build lacks the program, privileges are missing, or the device is not
-    /// Ethernet or already has a router.
+    /// In any of these cases:
+    ///
+    /// - The law has no kernel form.
+    /// - The build lacks the program.
+    /// - Privileges are missing.
+    /// - The device is not Ethernet, or already has a router.
     pub fn attach(device: &str, params: &AnyRouterParams, info: &PortInfo, hook: Option<Hook>) -> Result<Self, Error> {
         hook::check(device)?;
         let mut path = Self::load(params, info)?;
@@ -124,8 +130,8 @@ impl Program {
     }
 
     /// Returns the sums since the last call, the kept words, and the number of intervals without a packet so far. If no
-    /// packet has arrived since the last call, the program has not switched banks. The current sums were then already
-    /// returned, so there are no new ones.
+    /// packet has arrived since the last call, the program has not switched banks. The last call has then already
+    /// returned the current sums, so the new sums are zero.
     fn banked(&mut self) -> Result<Counts, Error> {
         let mut state = self.state()?;
         let sums = if state.bank == self.bank {
@@ -161,7 +167,7 @@ impl Program {
         })
     }
 
-    /// Writes the selectors. Each selector is one byte, so the program never reads half of a change.
+    /// Writes the selectors. Each selector is one byte, so the program never reads an incomplete change.
     fn control(&mut self) -> Result<(), Error> {
         let value = [self.slot, self.bank, 0, 0, 0, 0, 0, 0];
         let mut map: Array<_, [u8; 8]> = self.map_mut("CONTROL")?;
@@ -234,7 +240,7 @@ impl DataPath for Program {
     }
 }
 
-/// State of the program, as `struct state` of the BPF code.
+/// State of the program, with the fields of `struct state` in the BPF code.
 #[derive(Debug)]
 struct State {
     bank: u8,

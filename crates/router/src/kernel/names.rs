@@ -2,10 +2,10 @@
 
 use levelflow_host::Error;
 
-/// Name of the BPF program, as `bpftool net` shows it.
+/// Name of the BPF program. `bpftool net` shows this name.
 pub const PROGRAM: &str = "levelflow";
 
-/// Formats the kernel's error as one line, with a hint if privileges are missing.
+/// Formats the kernel's error as one line. Adds a hint if privileges are missing.
 pub(super) fn failed(what: &str, error: &dyn std::error::Error) -> Error {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! Tests that the kernel program, which the kernel executes on generated packets, agrees with the laws.
+//! Tests that the kernel program agrees with the laws. The kernel executes the program on generated packets.
 
 mod frames;
 
@@ -19,8 +19,9 @@ use super::*;
 use frames::*;
 use levelflow_path::port::{self, PacketClass};
 
-/// Length of `struct __sk_buff`, and offsets of the fields that tests set.
+/// Length of `struct __sk_buff`, bytes.
 const CONTEXT: usize = 192;
+/// Offsets of the fields of `struct __sk_buff` that tests set, bytes.
 const WIRE_LENGTH: usize = 160;
 const SEGMENTS: usize = 164;
 const SEGMENT: usize = 176;
@@ -142,7 +143,7 @@ fn port(bps: f64) -> PortInfo {
     }
 }
 
-/// Verifies that the program and the law agree for a number of intervals; returns false if the program cannot be
+/// Verifies that the program and the law agree for a number of intervals. Returns false if the program cannot be
 /// loaded.
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
     let params = levelflow_scenario::signalling_params(law, changes).unwrap();
@@ -207,8 +208,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
 // truncated, malformed or foreign), it writes the same values, changes no other byte and drops no packet. After each
 // interval, the state equals that of one call per packet, bit by bit. With
 // `floats_in_integers_are_those_of_the_processor`.
-/// Verifies agreement for each value of every enumerated parameter, and for the non-default value of every Boolean
-/// parameter.
+/// Verifies agreement for each value of every enumerated parameter, and for both values of every Boolean parameter.
 #[test]
 fn a_law_in_the_kernel_is_the_law() {
     for own in SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()) {
@@ -234,7 +234,8 @@ fn a_law_in_the_kernel_is_the_law() {
 
 // **Invariant** (The router in the kernel): packets that arrive while user space closes an interval of Level count in
 // the previous interval.
-/// Packets that arrive while the law computes still belong to the previous interval, and use its threshold.
+/// Packets that arrive while the law computes still belong to the previous interval, and are compared with its
+/// threshold.
 #[test]
 fn between_two_updates_packets_count_in_the_earlier_interval() {
     let params = levelflow_scenario::signalling_params("level", &BTreeMap::new()).unwrap();
@@ -269,7 +270,7 @@ fn between_two_updates_packets_count_in_the_earlier_interval() {
     }
 }
 
-/// Returns the shim and the header of a new sender, which has no feedback, without a payload.
+/// Returns the shim and the header of a new sender without feedback. No payload follows.
 fn bare(law: &str) -> Vec<u8> {
     let params = levelflow_scenario::law_params(law, &BTreeMap::new()).unwrap();
     let signalling = params.law().signalling;
@@ -297,8 +298,8 @@ fn bare(law: &str) -> Vec<u8> {
     bytes
 }
 
-/// Datagrams, or segments of a datagram, that end with their header. If the header's length is odd, every second
-/// segment begins at an odd byte.
+/// Sends datagrams, or segments of a datagram, without a payload after the header. If the header's length is odd, every
+/// second segment begins at an odd byte.
 #[test]
 fn a_header_with_nothing_behind_it_is_stamped() {
     for own in SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()) {
@@ -330,7 +331,7 @@ fn a_header_with_nothing_behind_it_is_stamped() {
     }
 }
 
-/// Sends packets of both laws through one program. Both senders receive the same offer, and follow it by their weights.
+/// Sends packets of two laws through one program. Both senders receive the same rate, and multiply it by their weights.
 #[test]
 fn two_laws_share_a_router_in_the_kernel() {
     let rows = |weight: f64| BTreeMap::from([("weight".to_owned(), weight.into())]);

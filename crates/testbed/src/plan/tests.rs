@@ -31,7 +31,7 @@ fn flow(name: &str, law: &str, from: &str, to: &str) -> Value {
     json!({ "name": name, "law": law, "from": from, "to": to })
 }
 
-/// Follows the routes to an address from a namespace; returns the last namespace, the veth pairs and the total delay.
+/// Follows the routes to an address from a namespace. Returns the last namespace, the veth pairs and the total delay.
 fn walk(plan: &Plan, from: usize, to: IpAddr) -> (usize, Vec<usize>, Duration) {
     let (mut at, mut pairs, mut delay) = (from, Vec::new(), Duration::ZERO);
     while !plan.namespaces[at].addresses.contains(&to) {
@@ -56,7 +56,7 @@ fn packets_and_acks_take_the_paths_of_the_scenario_in_its_time() {
     let mut around = json!({ "name": "around", "law": "rcp", "path": ["A", "B", "C"], "rtt": "100 ms" });
     around["reverse_path"] = json!(["C", "A"]);
     let resolved = network(&links, &json!([flow("straight", "jetmax", "A", "C"), around]));
-    // Two laws on one link are rejected, so each flow is planned separately.
+    // A link cannot have routers of two signallings, so each flow is planned separately.
     for keep in 0..2 {
         let mut one = resolved.clone();
         for link in &mut one.network.links {
@@ -73,7 +73,7 @@ fn packets_and_acks_take_the_paths_of_the_scenario_in_its_time() {
         let (to, there, delay_there) = walk(&plan, ends[0], addresses[1]);
         let (from, back, delay_back) = walk(&plan, ends[1], addresses[0]);
         assert_eq!([from, to], ends);
-        // The path also crosses the veth pair of the host at each end.
+        // The path also crosses the veth pairs of the two hosts.
         assert_eq!((there.len(), back.len()), if keep == 0 { (3, 3) } else { (4, 3) });
         assert_eq!(delay_there, forward);
         assert_eq!(delay_there + delay_back, rtt);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 
-/// Builds the source of a flow entry on a network whose hosts add no delay.
+/// Builds the source of a flow entry on a network. The hosts add no delay.
 fn source(network: &Network<Any>, number: usize) -> Source<'_> {
     let spec = &network.flows[number];
     let route = spec.routes.first();

@@ -61,8 +61,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         acked
     }
 
-    /// Recovers losses like `recover`, but without SACK. The law is notified of a loss at each fast retransmit. An ACK
-    /// counts as progress if the cumulative ACK advances.
+    /// Recovers losses without SACK. The law is notified of a loss at each fast retransmit. An ACK counts as progress
+    /// if the cumulative ACK advances.
     #[inline(never)]
     pub(super) fn recover_in_order(
         recovery: &mut Recovery<T>,
@@ -125,8 +125,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         }
     }
 
-    /// Handles an expired timer: everything in flight is declared lost, and retransmitted at once. If the law has its
-    /// own timer and the flow has more to send, only the pace changes. ACKs of the packets sent from then on will show
+    /// Handles an expired timer: all packets in flight are declared lost, and are retransmitted at once. If the law has
+    /// its own timer and the flow has more data to send, only the pace changes. ACKs of later packets will then show
     /// the losses.
     pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
         if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {

@@ -1,5 +1,5 @@
-//! Loss recovery. A sender without a congestion window lets tests choose the order of events. Reno and NewReno run
-//! without SACK.
+//! Tests of loss recovery. The sender has no congestion window, so that tests can choose the order of events. Reno and
+//! NewReno run without SACK.
 
 use std::collections::VecDeque;
 
@@ -50,7 +50,7 @@ impl Transfer {
         }
     }
 
-    /// Sends the next packet; returns its number and its place in the transfer.
+    /// Sends the next packet. Returns the packet number, and the position of its data in the transfer, in packets.
     fn send(&mut self) -> Option<(u32, u64)> {
         let rules = Rules {
             params: &self.params,
@@ -62,7 +62,7 @@ impl Transfer {
         Some((packet.number, packet.offset / 100))
     }
 
-    /// Delivers a packet; returns the history of its ACK.
+    /// Delivers a packet. Returns the history of its ACK.
     fn arrive(&mut self, (number, place): (u32, u64)) -> u128 {
         self.history.on_arrival(number);
         self.assembly.on_arrival(Chunk {
@@ -105,8 +105,9 @@ impl Transfer {
     }
 }
 
-// **Invariant** (The transport): a packet is declared lost after three later ACKs. A lost ACK causes no loss. A
-// transfer completes over any lossy channel. With `a_lost_ack_is_not_a_loss`, `a_lossy_channel_delivers_everything`.
+// **Invariant** (The transport): a packet is declared lost when a packet sent at least three later has arrived. A lost
+// ACK causes no loss. A transfer completes over any lossy channel. With `a_lost_ack_is_not_a_loss`,
+// `a_lossy_channel_delivers_everything`.
 #[test]
 fn three_later_acks_make_a_loss() {
     let mut t = Transfer::new(5);
@@ -193,8 +194,8 @@ proptest! {
     }
 }
 
-/// On a real network the scoreboard is bounded: a full scoreboard makes the sender wait for ACKs, and evicts no packet
-/// in flight.
+/// On a real network the scoreboard is bounded. If the scoreboard is full, the sender waits for ACKs and evicts no
+/// packet in flight.
 #[test]
 fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
     let mut transfer = Transfer::new(1000);
@@ -217,12 +218,12 @@ fn without_sack(law: &str) -> AnyParams {
     )
 }
 
-/// Effect of an ACK, or of the timer: place of the acknowledged packet (`None` for the timer), congestion window in
-/// thousandths of a packet, and places of the packets sent.
+/// Effect of an ACK or of the timer. The first field is the position of the acknowledged packet, `None` for the timer.
+/// Then follow the congestion window in thousandths of a packet, and the positions of the packets sent.
 type Reaction = (Option<u64>, u32, Vec<u64>);
 
 /// Runs a flow without SACK over a path that keeps order. The congestion window is 8 packets from the start, above the
-/// slow-start threshold. The path loses one packet for each place in `lost`.
+/// slow-start threshold. The path loses one packet for each position in `lost`.
 fn reactions(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Reaction> {
     let (mut t, mut path) = (Transfer::under(without_sack(law), 1000), VecDeque::new());
     let mut send = |t: &mut Transfer, path: &mut VecDeque<(u32, u64)>| {
@@ -254,9 +255,10 @@ fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Reaction> {
     list.iter().map(step).collect()
 }
 
-/// Computed by hand from RFC 5681, section 3.2. The first two duplicate ACKs let new packets out; the third halves the
-/// congestion window of 8.248. The window is 4 + n packets after n duplicate ACKs, so 10 packets in flight leave room
-/// from the seventh duplicate ACK on. The new ACK ends recovery and adds 1/4.124 to the window.
+/// Computed by hand from RFC 5681, section 3.2. Each of the first two duplicate ACKs lets a new packet out. The third
+/// duplicate ACK halves the congestion window of 8.248. After n duplicate ACKs, the window is 4 + n packets. With 10
+/// packets in flight, the window has room from the seventh duplicate ACK on. The new ACK ends recovery and adds 1/4.124
+/// to the window.
 #[test]
 fn one_loss_without_selective_acks_is_a_fast_retransmit() {
     let by_hand = steps(&[
@@ -291,8 +293,8 @@ const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
 ];
 
 /// Computed by hand: the ACK of the first retransmission ends Reno's recovery. The data in flight at the loss allows no
-/// second fast retransmit, so the timer expires. Everything is then retransmitted from one packet on, except data that
-/// has arrived.
+/// second fast retransmit, so the timer expires. The sender then retransmits missing data, with a window of one packet
+/// at first.
 #[test]
 fn a_second_hole_is_left_to_the_timer_by_reno() {
     let mut by_hand = steps(&TWO_LOSSES);
@@ -307,8 +309,9 @@ fn a_second_hole_is_left_to_the_timer_by_reno() {
     assert_eq!(reactions("reno", vec![2, 4], by_hand.len()), by_hand);
 }
 
-/// Computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial one. It acknowledges
-/// two packets, so the inflation shrinks by one, and the next hole is retransmitted at once. Its ACK ends recovery.
+/// Computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial ACK. It acknowledges
+/// two packets, so the inflation shrinks by one. The next missing packet is retransmitted at once. The ACK of this
+/// second retransmission ends recovery.
 #[test]
 fn a_partial_ack_has_newreno_send_the_next_hole() {
     let mut by_hand = steps(&TWO_LOSSES);

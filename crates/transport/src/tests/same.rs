@@ -1,5 +1,5 @@
-//! Flows with the same losses, one with trusted ACKs and one with ACKs from the wire. The law receives the same events
-//! from both forms of ACK.
+//! Comparison of two flows with the same losses: the first has trusted ACKs, the second has ACKs from the wire. The law
+//! must receive the same events in both flows.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,15 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// Both forms of an ACK, and their arrival time.
+/// Trusted form and wire form of an ACK, and their arrival time.
 struct Pending {
     at: Time,
     trusted: Ack<AnyHeader>,
     wire: Vec<u8>,
 }
 
-/// Sends 300 packets over a 20 ms path with the losses `lost`; compares the laws after each step.
+/// Sends 300 packets over a path with a round-trip time of 20 ms and the losses `lost`. Compares the laws of the two
+/// flows after each step.
 #[expect(clippy::too_many_lines, reason = "one connection, step by step")]
 fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
     let transport = Any::transport(params);

@@ -1,4 +1,4 @@
-//! Retransmission timeouts and idle times of every law that has them, over a path with a delay set by the test.
+//! Retransmission timeouts and idle times of each law with a timer, over a path with a delay set by the test.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Laws with a handshake and an RTO, which need no router.
+/// Laws that have a handshake and an RTO, and need no router.
 fn timed() -> Vec<&'static str> {
     let waits = |law: &LawInfo| {
         let (transport, sender) = (Any::transport(&params(law.name)), sender(params(law.name)));
@@ -41,7 +41,7 @@ fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
 }
 
 impl World {
-    /// Delivers a response; its last packet was sent a round trip ago.
+    /// Delivers a response. On return, the last packet was sent one round trip ago.
     fn deliver(&mut self, packets: u64) {
         self.respond(packets, ms(1));
         while !self.senders[0].is_delivered() {
@@ -78,7 +78,7 @@ fn laws_with_a_timer_are_those_of_tcp_and_bbr() {
     );
 }
 
-/// Idle time is not starvation: the second packet after it follows at the pace of the law.
+/// Idle time is not starvation: the second packet after an idle time follows the first packet at the pace of the law.
 #[test]
 fn an_idle_time_slows_no_law_down() {
     let paced = LAWS.iter().filter(|law| Any::transport(&params(law.name)).acknowledged);
@@ -163,7 +163,7 @@ proptest! {
         prop_assert!(burst <= window && burst as f64 >= least, "{} of {}", burst, window);
     }
 
-    /// Linux: the congestion window is halved once per RTO, down to the initial window.
+    /// The congestion window is halved once per RTO of idle time, down to the initial window, as in Linux.
     #[test]
     fn a_window_is_halved_once_per_rto_where_asked(
         law in prop::sample::select(family()), back_ms in 10_u64..300, first in 1_u64..20, timeouts in 0_i32..12,

@@ -1,4 +1,4 @@
-//! Encoding of log records. Decoding accepts only records that an encoder can have written.
+//! Encoding of log records. The decoder accepts only records that an encoder can have written.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -10,9 +10,9 @@ use levelflow_laws::{
     PortView, Restart, SIGNALLINGS, SignallingInfo,
 };
 
-/// Largest accepted time or duration, 53 days. Laws can add several of them without overflow.
+/// Largest accepted time or duration, 53 days. Laws can add several such times without overflow.
 const LONGEST_PS: u64 = 1 << 62;
-/// Largest accepted size or backlog. Laws can add many of them without overflow.
+/// Largest accepted size or backlog. Laws can add many such sizes without overflow.
 const MOST_BYTES: u64 = 1 << 48;
 /// Length byte that denotes a missing header.
 const NO_HEADER: u8 = 0xff;
@@ -261,7 +261,8 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 }
 
-/// Decoding assigns defaults to parameters that the log lacks because an older version of the law did not have them.
+/// The decoder assigns defaults to parameters that are missing in the log. An older version of the law did not have
+/// them.
 impl Coded<'_> for Start {
     fn put(&self, out: &mut Out<'_>) {
         self.role.put(out);

@@ -1,4 +1,4 @@
-//! Halves of laws that log their inputs.
+//! Senders, routers and receivers that log their inputs.
 
 use core::fmt::{self, Debug};
 use core::ops::Deref;
@@ -28,8 +28,8 @@ pub struct Log<S: Sink> {
 
 impl<S: Sink> Log<S> {
     /// Writes the start record of an instance. `instance` must be unique in the log. The log contains a digest of the
-    /// state after every `every` control intervals or ACKs, and at the end; 0 selects only the end. A digest takes a
-    /// few microseconds.
+    /// state at the end. If `every` is not 0, the log also contains a digest after every `every` control intervals or
+    /// ACKs. A digest takes a few microseconds.
     #[must_use]
     pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
         let due = every;
@@ -84,7 +84,7 @@ impl Wire {
     }
 }
 
-/// Half of a law with an optional log of its inputs. Dereferences to the law.
+/// Sender, router or receiver with an optional log of its inputs. Dereferences to the law `L`.
 pub struct Logged<L: Debug, S: Sink> {
     law: L,
     log: Option<Log<S>>,

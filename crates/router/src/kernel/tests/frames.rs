@@ -1,16 +1,17 @@
-//! Frames of the tests: valid, segmented, malformed and foreign ones.
+//! Frames for the tests: valid, segmented, malformed and foreign frames.
 
 use super::*;
 
 pub(super) const ETHERNET: usize = 14;
-/// Shortest packet on which the kernel executes programs; it has a complete IP header.
+/// Shortest packet on which the kernel executes programs. Such a packet has a complete IP header.
 pub(super) const SHORTEST: usize = ETHERNET + 40;
 
 pub(super) fn be16(bytes: &[u8], at: usize) -> usize {
     usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1])
 }
 
-/// Returns the offset of the UDP header and the range of the payload, for frames that the program processes.
+/// Returns the offset of the UDP header and the range of the payload. Returns `None` for frames that the program does
+/// not process.
 pub(super) fn datagram(frame: &[u8]) -> Option<(usize, std::ops::Range<usize>)> {
     let ip = frame.get(ETHERNET..)?;
     let (udp, end) = match (be16(frame, 12), ip.first()? >> 4) {
@@ -30,7 +31,8 @@ pub(super) fn datagram(frame: &[u8]) -> Option<(usize, std::ops::Range<usize>)> 
     fits.then_some((ETHERNET + udp, ETHERNET + udp + 8..ETHERNET + udp + length))
 }
 
-/// Returns the ones' complement sum of a datagram and its pseudo header, in 16-bit words; 0xffff for a valid checksum.
+/// Returns the ones' complement sum of a datagram and its pseudo header, in 16-bit words. The sum is 0xffff if the
+/// checksum is valid.
 pub(super) fn sum(frame: &[u8], udp: usize, end: usize) -> u32 {
     let addresses = if frame[12] == 8 { 26..34 } else { 22..54 };
     let words = |bytes: &[u8]| -> u64 {
@@ -53,7 +55,7 @@ pub(super) struct Frame {
     pub(super) segment: usize,
 }
 
-/// Builds a frame with a datagram, with or without a checksum.
+/// Builds a frame that contains a datagram, with or without a checksum.
 pub(super) fn frame(six: bool, extra: usize, checksum: bool, payload: &[u8]) -> Vec<u8> {
     let udp_length = 8 + payload.len();
     let mut bytes = vec![2; 12];
@@ -110,7 +112,7 @@ pub(super) fn floats() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Returns a header of the law with plausible values, from four numbers between 0 and 1.
+/// Returns a header of the law with plausible values, computed from four numbers between 0 and 1.
 pub(super) fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
     match law {
         1 => [0.0, 0.0, 0.0, a - b, 1e7 * c, 1500.0 * d, 0.1 * b, 0.0],
