@@ -1,4 +1,4 @@
-"""Writes the program's own descriptions into `docs` and `levelflow.keywords`: `python -m tools.reference`.
+"""Writes the program's own descriptions into `docs` and `python/levelflow`: `python -m tools.reference`.
 
 Most pages of `docs/reference` are written in full; those of `docs/laws`, the wire format and the dissector between two
 marks.
@@ -20,7 +20,7 @@ from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
 from levelflow.measure.definitions import LABELS, MEASURES
-from tools import CHECKOUT, errata, keywords
+from tools import CHECKOUT, errata, keywords, records
 from tools.check_words import LONGEST_LINE
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def pages() -> dict[Path, str]:
     whole["invariants.md"] = _invariants()
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
     made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
-    made[keywords.PAGE] = keywords.text()
+    made |= {keywords.PAGE: keywords.text(), records.PAGE: records.text()}
     partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
     partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}
     return made | {page: _filled(page, lines) for page, lines in partly.items()}

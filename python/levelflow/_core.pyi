@@ -31,6 +31,9 @@ def resolve(json: str, /) -> str:
 def schema() -> str:
     """Returns the JSON Schema of scenarios."""
 
+def records() -> str:
+    """Returns the JSON Schemas of the records that this module returns, by name."""
+
 def laws() -> str:
     """Returns the JSON list of control laws and their parameters."""
 

@@ -36,7 +36,7 @@ impl LabRun {
         let value = serde_json::from_str(json).map_err(|e| e.to_string())?;
         let scenario = Scenario::from_value(&value).map_err(|e| e.to_string())?;
         let mut resolved = scenario.resolve().map_err(|e| e.to_string())?;
-        let described = resolved.describe(&scenario).to_string();
+        let described = serde_json::json!(resolved.describe(&scenario)).to_string();
         limits::apply(&mut resolved.network)?;
         check_memory(&resolved.network).map_err(|e| e.to_string())?;
         let end = Time::ZERO + resolved.network.duration;

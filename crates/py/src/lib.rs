@@ -7,11 +7,13 @@ mod stepping;
 
 use std::path::PathBuf;
 
-use levelflow_results::reason;
-use levelflow_scenario::{self as scenario, Scenario, Step};
+use levelflow_results::{Summary, reason};
+use levelflow_scenario::{self as scenario, BufferRecord, LawRecord, QueueRecord, Scenario, ScenarioRecord, Step};
+use levelflow_sim::replay::{Replay, replay as replay_log};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use serde_json::Value;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
 
 use error::{ScenarioError, refuse};
 use simulation::{Simulation, read};
@@ -68,7 +70,7 @@ fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
 #[pyfunction]
 fn resolve(json: &str) -> PyResult<String> {
     let (scenario, resolved) = read(json)?;
-    Ok(resolved.describe(&scenario).to_string())
+    Ok(json!(resolved.describe(&scenario)).to_string())
 }
 
 /// Returns the JSON Schema of scenario files.
@@ -77,28 +79,41 @@ fn schema() -> String {
     scenario::schema().to_string()
 }
 
+/// Returns the JSON Schemas of the records that this module returns, by name.
+#[pyfunction]
+fn records() -> String {
+    let mut schemas = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    schemas.subschema_for::<ScenarioRecord>();
+    schemas.subschema_for::<LawRecord>();
+    schemas.subschema_for::<QueueRecord>();
+    schemas.subschema_for::<BufferRecord>();
+    schemas.subschema_for::<Summary>();
+    schemas.subschema_for::<Replay>();
+    json!(schemas.take_definitions(true)).to_string()
+}
+
 /// Returns every law with its parameter table, in JSON.
 #[pyfunction]
 fn laws() -> String {
-    scenario::describe_laws().to_string()
+    json!(scenario::describe_laws()).to_string()
 }
 
 /// Returns every queue discipline with its parameter table, in JSON.
 #[pyfunction]
 fn queues() -> String {
-    scenario::describe_queues().to_string()
+    json!(scenario::describe_queues()).to_string()
 }
 
 /// Returns every buffer rule and every buffer-sizing algorithm with its parameter table, in JSON.
 #[pyfunction]
 fn buffer_algorithms() -> String {
-    scenario::describe_buffer_algorithms().to_string()
+    json!(scenario::describe_buffer_algorithms()).to_string()
 }
 
 /// Replays a log of laws. Returns the outcome in JSON. Raises ValueError if the log is invalid.
 #[pyfunction]
 fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
-    let replayed = py.detach(|| levelflow_sim::replay::replay(log));
+    let replayed = py.detach(|| replay_log(log));
     let replayed = replayed.map_err(|e| PyValueError::new_err(e.to_string()))?;
     serde_json::to_string(&replayed).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }
@@ -128,6 +143,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(scale_arrivals, module)?,
         wrap_pyfunction!(resolve, module)?,
         wrap_pyfunction!(schema, module)?,
+        wrap_pyfunction!(records, module)?,
         wrap_pyfunction!(laws, module)?,
         wrap_pyfunction!(queues, module)?,
         wrap_pyfunction!(buffer_algorithms, module)?,

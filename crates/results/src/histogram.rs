@@ -1,5 +1,6 @@
 //! Quantiles of many values in constant memory.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Significant digits of percentiles.
@@ -119,14 +120,19 @@ impl Buckets {
 }
 
 /// Count, mean, quantiles and maximum of a set of values.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "names of keys, which docs/guides/results.md explains")]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Quantiles {
+    /// Number of values.
     pub count: u64,
+    /// Mean.
     pub mean: f64,
+    /// Median, to two digits.
     pub p50: f64,
+    /// 90th percentile, to two digits.
     pub p90: f64,
+    /// 99th percentile, to two digits.
     pub p99: f64,
+    /// Maximum.
     pub max: f64,
 }
 

@@ -14,5 +14,5 @@ pub use delays::{DelaySample, Delays};
 pub use directory::{FORMAT, Recording};
 pub use error::{Error, reason};
 pub use histogram::{Buckets, Histogram, Quantiles};
-pub use summary::{Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, Summary};
+pub use summary::{Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, Summary, TestbedSummary};
 pub use table::{Column, FlowRow, LinkRow, MemberRow, Outcome, Recorder, Table, TransferRow};

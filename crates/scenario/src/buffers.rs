@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use levelflow_laws::buffers::{AnyBufferParams, BUFFER_ALGORITHMS, algorithm_params};
 use levelflow_laws::{Any, ParamSpec};
 use levelflow_units::{Buffer, Bytes, Duration};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::choice::BufferChoice;
 use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propagation};
@@ -15,6 +15,7 @@ use crate::laws::{read_table, shown};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::profile::Profile;
 use crate::quantity::{BufferSize, Size};
+use crate::record::ParameterTables;
 use crate::rules::{RULES, Rule, by_rule};
 
 /// Flow entry that crosses a link, and its longest base round-trip time in seconds; `None` if this time is unbounded.
@@ -140,7 +141,7 @@ pub fn buffer_algorithm_named(name: &str, table: &BTreeMap<String, Value>) -> Fa
     }
 }
 
-type Named<'a> = (&'a str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
+type Named<'a> = (&'static str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
 
 fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {
     let Some((name, table)) = tables.first_key_value().filter(|_| tables.len() == 1) else {
@@ -153,7 +154,7 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
         .chain(RULES.iter().map(|rule| (rule.name, rule.params)))
         .collect();
     match all.iter().find(|(known, _)| known == name) {
-        Some((_, rows)) => Ok((name, table, rows)),
+        Some((name, rows)) => Ok((name, table, rows)),
         None => {
             let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             Err(ScenarioError::at(
@@ -165,13 +166,13 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
 }
 
 /// Returns a buffer table with every default filled in, as scenarios write it.
-pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
+pub fn sized_in_force(choice: &BufferChoice) -> Option<ParameterTables> {
     let BufferChoice::Tables(tables) = choice else {
         return None;
     };
     let (name, table, rows) = named("", tables).ok()?;
     let values = read_table(Profile::default(), "", rows, &[table]).ok()?;
-    Some(json!({ name: shown(rows, &values) }))
+    Some(BTreeMap::from([(name, shown(rows, &values))]))
 }
 
 /// Returns the longest base round-trip time of an entry's flows, in seconds; `None` if this time is unbounded.

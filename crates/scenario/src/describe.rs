@@ -1,8 +1,8 @@
-//! Descriptions as JSON: resolved scenarios, laws, queues, buffer algorithms, and the schema of scenario files.
+//! Descriptions: resolved scenarios, laws, queues, buffer algorithms, and the schema of scenario files.
 
 use levelflow_laws::aqm::{QUEUES, QueueInfo};
 use levelflow_laws::buffers::BUFFER_ALGORITHMS;
-use levelflow_laws::header::{Field, Values, Writer};
+use levelflow_laws::header::{Bits, Field, Values, Writer};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use levelflow_units::{Buffer, Rate, Time};
@@ -12,9 +12,13 @@ use crate::buffers::sized_in_force;
 use crate::context::target;
 use crate::format::Scenario;
 use crate::laws::{InForce, rows_of};
-use crate::network::{FlowSpec, LinkSpec, LinkState};
+use crate::network::{FlowSpec, LinkSpec, LinkState, RouteSpec};
 use crate::profile::Profile;
 use crate::queues::queue_in_force;
+use crate::record::{
+    BitsRecord, BufferRecord, FieldRecord, FlowRecord, LawRecord, LinkRecord, LinkStateRecord, ParameterRecord,
+    Parameters, PathRecord, PlanRecord, QueueRecord, ScenarioRecord,
+};
 use crate::resolve::Resolved;
 use crate::rules::RULES;
 use crate::traffic::Arrivals;
@@ -22,59 +26,61 @@ use crate::traffic::Arrivals;
 impl Resolved {
     /// Describes the network with every default filled in, for manifests and for tools that need the topology.
     #[must_use]
-    pub fn describe(&self, scenario: &Scenario) -> Value {
+    pub fn describe(&self, scenario: &Scenario) -> ScenarioRecord {
         let network = &self.network;
         let in_force = InForce::new(scenario, network);
         let links = network
             .links
             .iter()
             .zip(&self.ends)
-            .zip(&in_force.links)
+            .zip(in_force.links)
             .zip(scenario.queue_choices())
             .zip(scenario.buffer_choices())
             .zip(network.offered_loads())
-            .map(|(((((link, (from, to)), laws), queue), (_, _, buffer)), offered)| {
-                json!({
-                    "name": link.name, "from": from, "to": to,
-                    "capacity_bps": link.capacity.bps(),
-                    "service_bps": link.service_rate(link.capacity).bps(),
-                    "delay_s": link.wire.delay.as_secs_f64(),
-                    "buffer": match link.buffer {
-                        Buffer::Unlimited => json!("unlimited"),
-                        Buffer::Bytes(b) => json!(b.to_string()),
-                        Buffer::Packets(n) => json!(format!("{n} packets")),
+            .map(
+                |(((((link, (from, to)), laws), queue), (_, _, buffer)), offered)| LinkRecord {
+                    name: link.name.clone(),
+                    from: from.clone(),
+                    to: to.clone(),
+                    capacity_bps: link.capacity.bps(),
+                    service_bps: link.service_rate(link.capacity).bps(),
+                    delay_s: link.wire.delay.as_secs_f64(),
+                    buffer: match link.buffer {
+                        Buffer::Unlimited => "unlimited".to_owned(),
+                        Buffer::Bytes(b) => b.to_string(),
+                        Buffer::Packets(n) => format!("{n} packets"),
                     },
-                    "sizing": sized_in_force(buffer),
-                    "queue": queue_in_force(queue),
-                    "loss": link.wire.loss.mean(),
-                    "laws": laws,
-                    "target_bps": target(link, link.capacity).bps(),
-                    "offered_bps": offered.bps,
-                    "offered_load": offered.load,
-                    "changes": link.changes.iter().map(|state| describe_state(link, state)).collect::<Value>(),
-                    "measured": link.measured,
-                })
-            });
+                    sizing: sized_in_force(buffer),
+                    queue: queue_in_force(queue),
+                    loss: link.wire.loss.mean(),
+                    laws,
+                    target_bps: target(link, link.capacity).bps(),
+                    offered_bps: offered.bps,
+                    offered_load: Some(offered.load).filter(|load| load.is_finite()),
+                    changes: link.changes.iter().map(|state| describe_state(link, state)).collect(),
+                    measured: link.measured,
+                },
+            );
         let flows = network
             .flows
             .iter()
-            .zip(&in_force.flows)
+            .zip(in_force.flows)
             .map(|(f, params)| self.describe_flow(f, params));
-        json!({
-            "name": scenario.name,
-            "duration_s": network.duration.as_secs_f64(),
-            "sample_s": network.sample.as_secs_f64(),
-            "seed": network.seed,
-            "profile": scenario.profile,
-            "links": links.collect::<Vec<_>>(),
-            "flows": flows.collect::<Vec<_>>(),
-            "memories": scenario.memory,
-            "random": self.is_random(),
-            "warnings": self.warnings(),
-        })
+        ScenarioRecord {
+            name: scenario.name.clone(),
+            duration_s: network.duration.as_secs_f64(),
+            sample_s: network.sample.as_secs_f64(),
+            seed: network.seed,
+            profile: scenario.profile,
+            links: links.collect(),
+            flows: flows.collect(),
+            memories: scenario.memory.clone(),
+            random: self.is_random(),
+            warnings: self.warnings(),
+        }
     }
 
-    fn describe_flow(&self, flow: &FlowSpec<Any>, params: &Value) -> Value {
+    fn describe_flow(&self, flow: &FlowSpec<Any>, params: Parameters) -> FlowRecord {
         let links = &self.network.links;
         let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
         let first = flow.routes.first();
@@ -82,134 +88,160 @@ impl Resolved {
         let on_links: f64 = there_and_back
             .map(|&l| links[l as usize].wire.delay.as_secs_f64())
             .sum();
-        let mut described = json!({
-            "name": flow.name,
-            "law": flow.params.law().name,
-            "signalling": flow.params.law().signalling.name,
-            "signal": signal(flow.params.law().signal),
-            "params": params,
-            "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
-            "path": names(&first.forward),
-            "reverse_path": names(&first.reverse),
-            "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), crate::traffic::Dist::constant),
-            "start_s": flow.start.constant(),
-            "stop_s": flow.stop.map(Time::as_secs_f64),
-            "last_arrival_s": flow.last_arrival.map(Time::as_secs_f64),
-            "count": match flow.arrivals { Arrivals::Once { count } => json!(count), _ => Value::Null },
-            "finite": flow.size.is_some() || flow.lifetime.is_some(),
-            "transfers": flow.size.is_some(),
-            "application": flow.application.is_some(),
-            "packet_bytes": flow.packet.get(),
-            "ack_bytes": flow.control.get(),
-        });
-        if !flow.routes.is_single() {
-            let paths = flow.routes.paths.iter();
-            let paths = paths.map(|path| json!({ "path": names(&path.forward), "reverse_path": names(&path.reverse) }));
-            described["paths"] = paths.collect();
-            let plans = flow.routes.plans.iter();
-            let plans = plans.map(|(from, plan)| json!({ "from_s": from.as_secs_f64(), "path_of": plan }));
-            described["plans"] = plans.collect();
+        let law = flow.params.law();
+        let path = |path: &RouteSpec| PathRecord {
+            path: names(&path.forward),
+            reverse_path: names(&path.reverse),
+        };
+        let plan = |(from, path_of): &(Time, Vec<u32>)| PlanRecord {
+            from_s: from.as_secs_f64(),
+            path_of: path_of.clone(),
+        };
+        let several = !flow.routes.is_single();
+        FlowRecord {
+            name: flow.name.clone(),
+            law: law.name,
+            signalling: law.signalling.name,
+            signal: signal(law.signal),
+            params,
+            handshake: Any::transport(&flow.params).opening == Opening::Handshake,
+            path: names(&first.forward),
+            reverse_path: names(&first.reverse),
+            base_rtt_s: flow.rtt.as_ref().map_or(Some(on_links), crate::traffic::Dist::constant),
+            start_s: flow.start.constant(),
+            stop_s: flow.stop.map(Time::as_secs_f64),
+            last_arrival_s: flow.last_arrival.map(Time::as_secs_f64),
+            count: match flow.arrivals {
+                Arrivals::Once { count } => Some(count),
+                _ => None,
+            },
+            finite: flow.size.is_some() || flow.lifetime.is_some(),
+            transfers: flow.size.is_some(),
+            application: flow.application.is_some(),
+            packet_bytes: flow.packet.get(),
+            ack_bytes: flow.control.get(),
+            paths: several.then(|| flow.routes.paths.iter().map(path).collect()),
+            plans: several.then(|| flow.routes.plans.iter().map(plan).collect()),
         }
-        described
     }
 }
 
-fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> Value {
+fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> LinkStateRecord {
     let none = state.capacity == Rate::ZERO;
-    json!({
-        "at_s": state.at.as_secs_f64(),
-        "capacity_bps": state.capacity.bps(),
-        "service_bps": link.service_rate(state.capacity).bps(),
-        "target_bps": if none { 0.0 } else { target(link, state.capacity).bps() },
-        "delay_s": state.wire.delay.as_secs_f64(),
-        "loss": state.wire.loss.mean(),
-    })
+    LinkStateRecord {
+        at_s: state.at.as_secs_f64(),
+        capacity_bps: state.capacity.bps(),
+        service_bps: link.service_rate(state.capacity).bps(),
+        target_bps: if none { 0.0 } else { target(link, state.capacity).bps() },
+        delay_s: state.wire.delay.as_secs_f64(),
+        loss: state.wire.loss.mean(),
+    }
 }
 
 /// Describes every law with its parameter table.
 #[must_use]
-pub fn describe_laws() -> Value {
-    LAWS.iter().map(describe_law).collect()
+pub fn describe_laws() -> Vec<LawRecord> {
+    LAWS.iter().map(|law| describe_law(law)).collect()
 }
 
-fn describe_law(law: &LawInfo) -> Value {
-    json!({
-        "name": law.name, "title": law.title, "source": law.source,
-        "signal": signal(law.signal),
-        "signalling": law.signalling.name,
-        "cost": law.signalling.cost,
-        "number": law.signalling.number,
-        "header_bytes": law.signalling.header_bytes(),
-        "header_doc": law.signalling.header.doc.trim(),
-        "header": law.signalling.header.fields.iter().map(describe_field).collect::<Value>(),
-        "zero_together": law.signalling.header.zero_together,
-        "kernel_router": law.signalling.routers.kernel.is_some(),
-        "scale_invariant": law.scale_invariant,
-        "params": law_rows(law),
-    })
+fn describe_law(law: &LawInfo) -> LawRecord {
+    let signalling = law.signalling;
+    LawRecord {
+        name: law.name,
+        title: law.title,
+        source: law.source,
+        signal: signal(law.signal),
+        signalling: signalling.name,
+        cost: signalling.cost,
+        number: signalling.number,
+        header_bytes: signalling.header_bytes(),
+        header_doc: signalling.header.doc.trim(),
+        header: signalling.header.fields.iter().map(describe_field).collect(),
+        zero_together: signalling.header.zero_together,
+        kernel_router: signalling.routers.kernel.is_some(),
+        scale_invariant: law.scale_invariant,
+        params: law_rows(law),
+    }
 }
 
 /// Describes the table of a law: the parameters of its senders, and of the routers of the signalling with its name.
-fn law_rows(law: &LawInfo) -> Value {
+fn law_rows(law: &LawInfo) -> Vec<ParameterRecord> {
     let mut rows = describe_params(&rows_of(law.name));
     let routers = if law.signalling.name == law.name {
         law.signalling.params
     } else {
         &[]
     };
-    let has = |table: &[ParamSpec], row: &Value| table.iter().any(|own| row["name"] == own.name);
-    for row in rows.as_array_mut().into_iter().flatten() {
-        row["read_by"] = match (has(law.params, row), has(routers, row)) {
-            (true, true) => "senders and routers".into(),
-            (true, false) => "senders".into(),
-            _ => "routers".into(),
-        };
+    for row in &mut rows {
+        let has = |table: &[ParamSpec]| table.iter().any(|own| row.name == own.name);
+        row.read_by = Some(match (has(law.params), has(routers)) {
+            (true, true) => "senders and routers",
+            (true, false) => "senders",
+            _ => "routers",
+        });
     }
     rows
 }
 
-fn describe_field(field: &Field) -> Value {
-    let mut row = json!({
-        "name": field.name, "doc": field.doc, "bytes": field.bytes,
-        "writer": match field.writer {
+fn describe_field(field: &Field) -> FieldRecord {
+    let row = FieldRecord {
+        name: field.name,
+        doc: field.doc,
+        bytes: field.bytes,
+        writer: match field.writer {
             Writer::Sender => "sender",
             Writer::Router => "router",
             Writer::Receiver => "receiver",
         },
-        "allowed": field.values.text(),
-    });
+        allowed: field.values.text(),
+        ..FieldRecord::default()
+    };
+    let bits = |group: &Bits| BitsRecord {
+        name: group.name,
+        mask: group.mask,
+        doc: group.doc,
+    };
+    let bound = |value: f32| Some(value).filter(|value| value.is_finite());
     match field.values {
-        Values::Number => {}
-        Values::Bits(groups) => {
-            row["bits"] = groups
-                .iter()
-                .map(|group| json!({ "name": group.name, "mask": group.mask, "doc": group.doc }))
-                .collect();
-        }
-        Values::Only { value, .. } => row["only"] = json!(value),
-        // JSON has no infinity: null means no bound.
-        Values::Float { low, high, .. } => row["range"] = json!([low, high]),
+        Values::Number => row,
+        Values::Bits(groups) => FieldRecord {
+            bits: Some(groups.iter().map(bits).collect()),
+            ..row
+        },
+        Values::Only { value, .. } => FieldRecord {
+            only: Some(value),
+            ..row
+        },
+        Values::Float { low, high, .. } => FieldRecord {
+            range: Some((bound(low), bound(high))),
+            ..row
+        },
     }
-    row
 }
 
 /// Describes every queue discipline with its parameter table.
 #[must_use]
-pub fn describe_queues() -> Value {
-    let describe = |queue: &QueueInfo| {
-        json!({
-            "name": queue.name, "title": queue.title, "source": queue.source,
-            "signal": queue.signal,
-            "params": describe_params(queue.params),
-        })
+pub fn describe_queues() -> Vec<QueueRecord> {
+    let describe = |queue: &QueueInfo| QueueRecord {
+        name: queue.name,
+        title: queue.title,
+        source: queue.source,
+        signal: queue.signal,
+        params: describe_params(queue.params),
     };
     QUEUES.iter().map(describe).collect()
 }
 
 /// Describes every buffer rule and every buffer-sizing algorithm with its parameter table.
 #[must_use]
-pub fn describe_buffer_algorithms() -> Value {
-    let describe = |name: &str, title: &str, source: &str, adapts: bool, params: &[ParamSpec]| json!({ "name": name, "title": title, "source": source, "adapts": adapts, "params": describe_params(params) });
+pub fn describe_buffer_algorithms() -> Vec<BufferRecord> {
+    let describe = |name, title, source, adapts, params| BufferRecord {
+        name,
+        title,
+        source,
+        adapts,
+        params: describe_params(params),
+    };
     let algorithms = BUFFER_ALGORITHMS
         .iter()
         .map(|s| describe(s.name, s.title, s.source, true, s.params));
@@ -219,17 +251,21 @@ pub fn describe_buffer_algorithms() -> Value {
     algorithms.chain(rules).collect()
 }
 
-fn describe_params(rows: &[ParamSpec]) -> Value {
-    let row = |p: &ParamSpec| {
-        json!({
-            "name": p.name, "doc": p.doc, "source": p.source,
-            "kind": kind(p.unit),
-            "default": Shown(p.unit, Profile::Linux.default_of(p)).to_string(),
-            "paper": p.linux.map(|_| Shown(p.unit, p.default).to_string()),
-            "low": Shown(p.unit, p.range.0).to_string(),
-            "high": Shown(p.unit, p.range.1).to_string(),
-            "choices": if let Unit::Choice(words) = p.unit { json!(words) } else { Value::Null },
-        })
+fn describe_params(rows: &[ParamSpec]) -> Vec<ParameterRecord> {
+    let row = |p: &ParamSpec| ParameterRecord {
+        name: p.name,
+        doc: p.doc,
+        source: p.source,
+        kind: kind(p.unit),
+        default: Shown(p.unit, Profile::Linux.default_of(p)).to_string(),
+        paper: p.linux.map(|_| Shown(p.unit, p.default).to_string()),
+        low: Shown(p.unit, p.range.0).to_string(),
+        high: Shown(p.unit, p.range.1).to_string(),
+        choices: match p.unit {
+            Unit::Choice(words) => Some(words),
+            _ => None,
+        },
+        read_by: None,
     };
     rows.iter().map(row).collect()
 }

@@ -16,6 +16,7 @@ use crate::error::{ScenarioError, unknown_key};
 use crate::format::Scenario;
 use crate::network::Network;
 use crate::profile::Profile;
+use crate::record::{ParameterTables, Parameters};
 
 /// Returns the parameters that a link sets, by signalling; `None` if the link has a plain queue.
 pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
@@ -181,8 +182,8 @@ pub fn read_table(
 }
 
 /// Formats parameter values as scenarios write them, by name of the parameter.
-pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Value {
-    let row = |(row, value): (&ParamSpec, &f64)| (row.name.to_owned(), Shown(row.unit, *value).to_string());
+pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Parameters {
+    let row = |(row, value): (&ParamSpec, &f64)| (row.name, Shown(row.unit, *value).to_string());
     rows.iter().zip(values).map(row).collect()
 }
 
@@ -232,8 +233,8 @@ fn refused(place: &str, name: &str, error: ParamError) -> ScenarioError {
 
 /// Parameters in force, as scenarios write them.
 pub struct InForce {
-    pub flows: Vec<Value>,
-    pub links: Vec<Value>,
+    pub flows: Vec<Parameters>,
+    pub links: Vec<ParameterTables>,
 }
 
 impl InForce {
@@ -246,13 +247,14 @@ impl InForce {
             };
             let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
             let rows = rows_of(name);
-            read_table(scenario.profile, "", &rows, &layers).map_or(Value::Null, |values| shown(&rows, &values))
+            read_table(scenario.profile, "", &rows, &layers)
+                .map_or_else(|_| Parameters::new(), |values| shown(&rows, &values))
         };
         let flows = scenario.flow.iter().zip(&network.flows);
         let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));
         let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
             let names = spec.routers.iter().map(|p| p.signalling().name);
-            names.map(|name| (name.to_owned(), text(name, choice))).collect()
+            names.map(|name| (name, text(name, choice))).collect()
         });
         Self {
             flows: flows.collect(),

@@ -26,6 +26,7 @@ mod one_law;
 mod profile;
 mod quantity;
 mod queues;
+mod record;
 mod resolve;
 mod routes;
 mod routing;
@@ -52,6 +53,10 @@ pub use offered::Offered;
 pub use profile::Profile;
 pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};
 pub use queues::queue_of;
+pub use record::{
+    BitsRecord, BufferRecord, FieldRecord, FlowRecord, LawRecord, LinkRecord, LinkStateRecord, ParameterRecord,
+    ParameterTables, Parameters, PathRecord, PlanRecord, QueueRecord, ScenarioRecord,
+};
 pub use resolve::Resolved;
 pub use scale::{scale, scale_arrivals};
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::aqm::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
-use serde_json::{Value, json};
 
 use crate::choice::QueueChoice;
 use crate::context::Fallible;
@@ -11,6 +10,7 @@ use crate::edit::value_of;
 use crate::error::{ScenarioError, unknown_key};
 use crate::laws::{read_table, shown};
 use crate::profile::Profile;
+use crate::record::ParameterTables;
 
 /// Returns the parameters of the queue discipline at a link; drop-tail if the scenario chooses none.
 pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
@@ -30,11 +30,11 @@ pub fn queue_of(text: &str) -> Result<AnyQueueParams, ScenarioError> {
 }
 
 /// Returns the queue discipline of a link with all parameters in force, as scenarios write it.
-pub fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
-    let Ok((info, values)) = read_values("", choice) else {
-        return Value::Null;
-    };
-    json!({ info.name: shown(info.params, &values) })
+pub fn queue_in_force(choice: Option<&QueueChoice>) -> ParameterTables {
+    let known = read_values("", choice).into_iter();
+    known
+        .map(|(info, values)| (info.name, shown(info.params, &values)))
+        .collect()
 }
 
 fn read_values(place: &str, choice: Option<&QueueChoice>) -> Fallible<(&'static QueueInfo, Vec<f64>)> {

@@ -199,6 +199,7 @@ impl EntryCounters {
             finished: self.finished,
             aborted: self.aborted,
             rtt_s: self.rtt.quantiles(1e-9),
+            testbed: None,
         }
     }
 }

@@ -16,10 +16,11 @@ use levelflow_laws::{
 };
 use levelflow_units::{Duration, Time};
 use levelflow_wire::journal::{Reader, Record, Role, Stamped, Start, digest};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Result of a replay.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Replay {
     /// Records replayed.
     pub records: u64,
@@ -32,7 +33,7 @@ pub struct Replay {
 }
 
 /// Header or state that differs from the logged one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Number of the record, from 1.
     pub record: u64,
@@ -47,7 +48,7 @@ pub struct Difference {
 }
 
 /// Result for one sender, router or receiver.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct InstanceReport {
     /// Number of the instance.
     pub instance: u32,

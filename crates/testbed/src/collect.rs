@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use levelflow_laws::Any;
 use levelflow_results::{
-    Backlog, ClassSummary, FlowRow, FlowSummary, LinkRow, LinkSummary, PacketCounts, Recorder, Summary, TransferRow,
+    Backlog, ClassSummary, FlowRow, FlowSummary, LinkRow, LinkSummary, PacketCounts, Recorder, Summary, TestbedSummary,
+    TransferRow,
 };
 use levelflow_scenario::{LinkSpec, Resolved};
 use serde_json::{Value, json};
@@ -196,13 +197,13 @@ impl Totals {
         rows.for_each(|row| recorder.transfer(row));
     }
 
-    /// Returns the simulator's counters, and additional counters of each flow entry. Packets are counted until the
-    /// network is empty. A packet that neither arrived nor was dropped at a queue counts as `lost`. `carried` is the
-    /// number of bytes that left each link's queue until `end_s`.
+    /// Returns the counters of the run. Packets that neither arrived nor were
+    /// dropped at a queue count as `lost`, on a wire or in the machine. Packets are counted until the network is empty.
+    /// `carried` is the number of bytes that left each link's queue until `end_s`.
     #[must_use]
     pub fn counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Value {
         let network = &resolved.network;
-        let (mut flows, mut more) = (Vec::new(), Vec::new());
+        let mut flows = Vec::new();
         let (nobody, nothing) = (SentTotal::default(), ReceivedTotal::default());
         for (i, spec) in network.flows.iter().enumerate() {
             let sent = self.sent.get(&i).unwrap_or(&nobody);
@@ -238,24 +239,21 @@ impl Totals {
                 finished: sent.finished,
                 aborted: sent.aborted,
                 rtt_s: sent.rtt.quantiles(1e-9),
+                testbed: Some(TestbedSummary {
+                    one_way_excess_s: received.excess.quantiles(1e-9),
+                    refused_acks: sent.refused,
+                }),
             });
-            more.push(json!({ "one_way_excess_s": received.excess.quantiles(1e-9), "refused_acks": sent.refused }));
         }
         let hops = self.links.values().map(|l| l.delivered).sum();
         let links = self.link_counters(resolved, end_s, carried);
-        let mut counters = json!(Summary {
+        json!(Summary {
             simulated_s: end_s,
             packet_hops: hops,
             events: 0,
             flows,
             links,
-        });
-        for (flow, more) in counters["flows"].as_array_mut().into_iter().flatten().zip(more) {
-            if let (Some(flow), Value::Object(more)) = (flow.as_object_mut(), more) {
-                flow.extend(more);
-            }
-        }
-        counters
+        })
     }
 
     fn link_counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Vec<LinkSummary> {

@@ -16,7 +16,7 @@ fn network(flows: Value) -> Value {
 
 fn described(raw: &Value) -> Value {
     let scenario = Scenario::from_value(raw).unwrap();
-    scenario.resolve().unwrap().describe(&scenario)
+    json!(scenario.resolve().unwrap().describe(&scenario))
 }
 
 /// Returns the load of a link by name.

@@ -91,7 +91,7 @@ fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
             "{queue}"
         );
         assert_eq!(link.service_bits(4.0), service + 1e6, "{queue}");
-        let described = resolved.describe(&scenario);
+        let described = json!(resolved.describe(&scenario));
         let number = |pointer: &str| described.pointer(pointer).unwrap().as_f64().unwrap();
         assert_eq!(
             [number("/links/0/capacity_bps"), number("/links/0/service_bps")],
@@ -254,7 +254,7 @@ fn large_transfers_fill_a_buffer_without_limit_too() {
 fn a_profile_is_a_set_of_defaults() {
     let params = |changes: &[(&str, Value)]| {
         let scenario = Scenario::from_value(&changed(changes)).unwrap();
-        scenario.resolve().unwrap().describe(&scenario)["flows"][0]["params"].clone()
+        json!(scenario.resolve().unwrap().describe(&scenario))["flows"][0]["params"].clone()
     };
     let cubic = ("/flow/0/law", json!("cubic"));
     let keys = [
