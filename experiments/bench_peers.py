@@ -28,12 +28,15 @@ from tools.bench import dumbbell
 from experiments.peers import ns2, tcp
 from levelflow import _core
 from levelflow.running import EVENTS_PER_STEP
-from levelflow.topology import graphs, links, traffic
+from levelflow.scenario import Scenario
+from levelflow.topology import graphs, traffic
+from tools import CHECKOUT
+from tools.bench import dumbbell
+from tools.peers import ns2, tcp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from levelflow.scenario import Scenario
 
 PEERS = CHECKOUT / "benches" / "peers"
 #: Relative difference of delivered packets above which two runs count as different work.
@@ -92,7 +95,7 @@ def scenario(words: Sequence[str]) -> Scenario:
         raise ValueError(f"no case {kind}")
     graph = graphs.generate(f"fat-tree:{size}")
     capacity, seconds = f"{more[0]} Mb/s", f"{more[1]} s"
-    found, _ = links.scenario(graph, "fat tree", seconds, capacity=capacity, delay="1 us")
+    found = Scenario.from_networkx(graph, "fat tree", seconds, capacity=capacity, delay="1 us")
     for link in found.raw["link"]:
         link.update(buffer="250 packets", queue=STEP)
     return traffic.add(found.set("routing", "ecmp"), traffic.pairs(graph, "permutation"), "dctcp")

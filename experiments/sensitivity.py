@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from levelflow.library import PAPERS
 from levelflow.reproduce import model, runner
 from levelflow.reproduce.verdict import FAILED
-from levelflow.scenario import value_of
+from levelflow.words import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

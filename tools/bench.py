@@ -19,7 +19,7 @@ from levelflow.cli.show import show_table
 from levelflow.library import laws
 from levelflow.running import EVENTS_PER_STEP
 from levelflow.scenario import Scenario
-from levelflow.topology import links, traffic
+from levelflow.topology import traffic
 from levelflow.topology.bottleneck import identical_flows, single_bottleneck
 from levelflow.topology.graphs import generate
 from tools import CHECKOUT
@@ -96,7 +96,7 @@ def poisson(seconds: float) -> Scenario:
 def wide(seconds: float) -> Scenario:
     """Returns 1000 JetMax flows between routers with four links each: 1,000 links, 50 Mb/s, 2 ms, mean route 4.4."""
     graph = generate("random-regular:250x4")
-    scenario, _ = links.scenario(graph, "wide", f"{seconds} s", capacity="50 Mb/s", delay="2 ms")
+    scenario = Scenario.from_networkx(graph, "wide", f"{seconds} s", capacity="50 Mb/s", delay="2 ms")
     return traffic.add(scenario, traffic.pairs(graph, "random", 1000), "jetmax")
 
 

@@ -46,12 +46,18 @@ def _class(name: str, record: dict[str, Any], kinds: dict[str, Any]) -> Iterator
         keys = ", ".join(f'"{key}": {kind}' for key, kind in reserved.items())
         yield f'{base} = TypedDict("{base}", {{{keys}}})\n\n'
     yield f"class {name}({base}):"
-    yield textwrap.indent(textwrap.fill(f'"""{record["description"]}"""', 112), "    ") + "\n"
+    yield textwrap.indent(_docstring(record["description"]), "    ") + "\n"
     for key, (kind, value) in fields.items():
         if key not in reserved:
             yield f"    {key}: {kind if key in record['required'] else f'NotRequired[{kind}]'}"
             if "description" in value:
                 yield textwrap.indent(textwrap.fill(f'"""{value["description"]}"""', 112), "    ")
+
+
+def _docstring(text: str) -> str:
+    """Returns a docstring, with its first sentence in the first line."""
+    summary, _, rest = " ".join(text.split()).partition(". ")
+    return f'"""{summary}.\n\n{textwrap.fill(rest, 112)}\n"""' if rest else f'"""{summary}"""'
 
 
 def _type(value: dict[str, Any], kinds: dict[str, Any]) -> str:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from levelflow._core import ScenarioError
-from levelflow.scenario import nearest
+from levelflow.words import nearest
+
+if TYPE_CHECKING:
+    from levelflow.keywords import Table
 
 #: Folders of named files: in the working directory, and in the package.
 FOLDERS = (Path("scenarios/traffic"), Path(__file__).parent / "traffic")
@@ -21,7 +24,7 @@ UNITS = {"bytes": "B", "packets": "packets"}
 Point = tuple[str, float]
 
 
-def expand(raw: dict[str, Any], folder: Path) -> dict[str, Any]:
+def expand(raw: Table, folder: Path) -> Table:
     """Returns the scenario with the points of the file in place of each `size = { cdf = ... }`.
 
     Args:

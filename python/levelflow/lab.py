@@ -13,12 +13,16 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from levelflow._core import ScenarioError
 from levelflow.results import Result
-from levelflow.scenario import Scenario, ScenarioError
+from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PAGE = Path(__file__).with_name("page")
 #: Compiled engine of the page, and the hint that names the build command.
@@ -180,7 +184,7 @@ class Handler(BaseHTTPRequestHandler):
         """Disables logging, because a log would contain the token."""
 
 
-def predict(body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+def predict(body: bytes) -> tuple[HTTPStatus, Mapping[str, object]]:
     """Returns the predictions of theory for a scenario in JSON, or the error."""
     from levelflow.theory.check import as_plain, check
     from levelflow.theory.errors import TheoryError
@@ -198,7 +202,7 @@ def predict(body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
         return HTTPStatus.BAD_REQUEST, {"wrong": "the request is not JSON"}
 
 
-def read(path: Path) -> dict[str, Any]:
+def read(path: Path) -> dict[str, object]:
     """Reads a result directory, of a simulation or of a testbed, in the format of the page.
 
     Raises:
@@ -206,7 +210,8 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         result = Result.load(path)
-        tables = {name: _columns(getattr(result, f"{name}s"), name, result.scenario) for name in ("flow", "link")}
+        flows = _columns(result.flows, "flow", len(result.scenario["flows"]))
+        links = _columns(result.links, "link", len(result.scenario["links"]))
     except ScenarioError as error:
         raise LabError(f"--open {error}") from None
     except (OSError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
@@ -221,16 +226,15 @@ def read(path: Path) -> dict[str, Any]:
         "network": manifest.get("network"),
         "status": manifest.get("status"),
         "scenario": manifest["raw"],
-        "resolved": result.scenario | {"warnings": result.summary.get("warnings", [])},
+        "resolved": {**result.scenario, "warnings": result.summary.get("warnings", [])},
         "now": manifest.get("simulated_s"),
         "summary": result.summary or None,
-        "tables": {f"{name}s": columns for name, columns in tables.items()},
+        "tables": {"flows": flows, "links": links},
     }
 
 
-def _columns(table: pl.DataFrame, kind: str, resolved: dict[str, Any]) -> dict[str, list[Any]]:
+def _columns(table: pl.DataFrame, kind: str, entries: int) -> dict[str, list[Any]]:
     """Returns the columns of a table, sorted by sample and by order in the scenario; names become indices."""
-    entries = len(resolved[f"{kind}s"])
     if table.height > MOST_STORED_ROWS:
         raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds {MOST_STORED_ROWS}")
     if table.height % entries:

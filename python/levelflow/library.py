@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 from levelflow import _core, cdf
 from levelflow._core import ScenarioError
-from levelflow.scenario import nearest
+from levelflow.words import nearest
+
+if TYPE_CHECKING:
+    from levelflow.records import BufferRecord, LawRecord, ParameterRecord, QueueRecord
 
 #: Folder of this package. In a checkout, its scenarios and papers are symbolic links to those of the repository root.
 PACKAGE = Path(__file__).parent
@@ -83,31 +86,31 @@ def names() -> list[str]:
     return list(_scenario_files())
 
 
-def laws() -> list[dict[str, Any]]:
+def laws() -> list[LawRecord]:
     """Returns the control laws with their parameter tables."""
-    tables: list[dict[str, Any]] = json.loads(_core.laws())
+    tables: list[LawRecord] = json.loads(_core.laws())
     return tables
 
 
-def queues() -> list[dict[str, Any]]:
+def queues() -> list[QueueRecord]:
     """Returns the queue disciplines with their parameter tables."""
-    tables: list[dict[str, Any]] = json.loads(_core.queues())
+    tables: list[QueueRecord] = json.loads(_core.queues())
     return tables
 
 
-def algorithms() -> list[dict[str, Any]]:
+def algorithms() -> list[BufferRecord]:
     """Returns buffer rules and buffer-sizing algorithms with their parameter tables."""
-    tables: list[dict[str, Any]] = json.loads(_core.buffer_algorithms())
+    tables: list[BufferRecord] = json.loads(_core.buffer_algorithms())
     return tables
 
 
-def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:
+def of_algorithm(algorithm: str, name: str) -> ParameterRecord:
     """Returns the parameter-table row of a buffer rule or buffer-sizing algorithm."""
     params = next(entry["params"] for entry in algorithms() if entry["name"] == algorithm)
     return next(row for row in params if row["name"] == name)
 
 
-def number(parameter: dict[str, Any], key: str) -> float:
+def number(parameter: ParameterRecord, key: Literal["default", "low", "high"]) -> float:
     """Returns the `default`, `low` or `high` of a parameter: seconds, packets, or a number without a unit.
 
     >>> number(of_algorithm("abs_log", "rtt"), "low"), number(of_algorithm("abs_log", "initial"), "default")
@@ -115,11 +118,11 @@ def number(parameter: dict[str, Any], key: str) -> float:
     """
     from levelflow.theory.units import time  # imports numpy, which `levelflow list` does not need
 
-    text: str = parameter[key]
+    text = parameter[key]
     return time(text) if parameter["kind"] == "time" else float(text.removesuffix("s").removesuffix(" packet"))
 
 
-def allowed(parameter: dict[str, Any]) -> str:
+def allowed(parameter: ParameterRecord) -> str:
     """Returns the allowed values of a parameter of `laws` or `queues` as text."""
     words = ["true", "false"] if parameter["kind"] == "switch" else parameter["choices"]
     return ", ".join(words) if words else f"{parameter['low']} to {parameter['high']}"

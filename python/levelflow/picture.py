@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from levelflow.style import LOG_STYLE
+from levelflow.style import LOG_STYLE, STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
+
+    from matplotlib.figure import FigureBase
 
 SVG = "image/svg+xml"
 #: Limit on an SVG that a notebook embeds, in characters. Longer pictures are embedded as PNG.
@@ -47,3 +49,10 @@ def any_sign() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         yield
+
+
+@contextmanager
+def drawn_on(canvas: FigureBase | None, width: float, height: float, style: dict[Any, Any] = STYLE) -> Iterator[Any]:
+    """Yields the canvas, or a new `Picture` of this size in inches if it is None, with the style active."""
+    with mpl.rc_context(style):
+        yield Picture(figsize=(width, height), layout="constrained") if canvas is None else canvas

@@ -104,7 +104,10 @@ class FieldRecord(TypedDict):
 
 
 class FlowCounters(TypedDict):
-    """Counters of a flow entry. Packets include those that open or close flows."""
+    """Counters of a flow entry.
+
+    Packets include those that open or close flows.
+    """
 
     aborted: int
     """Flows that gave up."""
@@ -141,7 +144,10 @@ class FlowCounters(TypedDict):
 
 
 class FlowRecord(TypedDict):
-    """Flow entry. Times that are drawn at random are null."""
+    """Flow entry.
+
+    Times that are drawn at random are null.
+    """
 
     ack_bytes: int
     """Size of ACKs and of packets that open and close flows, bytes."""
@@ -355,8 +361,9 @@ class PacketCounts(TypedDict):
 
 
 class ParameterRecord(TypedDict):
-    """Parameter of a law, queue discipline, buffer rule or buffer-sizing algorithm. Values are as scenarios write
-    them.
+    """Parameter of a law, queue discipline, buffer rule or buffer-sizing algorithm.
+
+    Values are as scenarios write them.
     """
 
     choices: list[str] | None

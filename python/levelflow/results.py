@@ -7,9 +7,8 @@ import hashlib
 import html
 import json
 import os
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import polars as pl
@@ -18,17 +17,20 @@ from levelflow import _core
 from levelflow._core import ScenarioError
 from levelflow.measure.transfers import OUTCOMES, finished
 from levelflow.report.summary import summarise
+from levelflow.rundata import RunData, Tables
 
 if TYPE_CHECKING:
     from levelflow.picture import Picture
-    from levelflow.scenario import Scenario
+    from levelflow.records import Counters, ScenarioRecord
+    from levelflow.summary import Manifest, Summary
 
 TABLES = ("flows", "links", "transfers", "members")
 LEADING = ("t", "flow", "member", "link")
+#: Summary of a run that was killed.
+NO_SUMMARY = cast("Summary", {})
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(RunData):
     """Result of a run.
 
     Attributes:
@@ -39,20 +41,12 @@ class Result:
         summary: See `levelflow.report.summary`; empty if the run was killed.
         manifest: Version, build, seed, status, the scenario as written with the contents of files (`raw`), and the
             resolved scenario (`scenario`).
+        scenario: Resolved scenario: links and flows with numbers in base units.
         path: Result directory, or None for a result in memory.
         members: One row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
             `throughput_bps`, `law_rate_bps`.
         division: Division of the run among threads, or the reason for a single thread; empty for a loaded result.
     """
-
-    flows: pl.DataFrame
-    links: pl.DataFrame
-    transfers: pl.DataFrame
-    summary: dict[str, Any]
-    manifest: dict[str, Any]
-    path: Path | None = None
-    members: pl.DataFrame = field(default_factory=pl.DataFrame)
-    division: str = field(default="", compare=False)
 
     @property
     def completions(self) -> pl.DataFrame:
@@ -61,17 +55,18 @@ class Result:
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)
-        seconds, status = (self.manifest.get(key) for key in ("simulated_s", "status"))
         where = "in memory" if self.path is None else f"in {self.path}"
-        return f"<Result of {self.scenario['name']!r}: {seconds:g} s, {status}; rows: {rows}; {where}>"
+        ended = f"{self.manifest['simulated_s']:g} s, {self.manifest['status']}"
+        return f"<Result of {self.scenario['name']!r}: {ended}; rows: {rows}; {where}>"
 
     def _repr_html_(self) -> str:
         """Returns the tables of `levelflow run` as HTML, in the colours of the notebook."""
         from levelflow.report.tables import html_table, tables, verdict
 
-        shown = "".join(html_table(*table) for _, table in tables(self.summary)) if self.summary else ""
-        said = [verdict(self.summary)] if self.summary else ["No summary: the run did not end."]
-        said += [f"Warning: {line}" for line in self.summary.get("warnings", ())]
+        shown, said = "", ["No summary: the run did not end."]
+        if self.summary:
+            shown = "".join(html_table(*table) for _, table in tables(self.summary))
+            said = [verdict(self.summary), *(f"Warning: {line}" for line in self.summary["warnings"])]
         lines = "".join(f"<p>{html.escape(line)}</p>" for line in said)
         head = f"<p>{html.escape(repr(self)[1:-1])}</p>"
         return f'<div style="overflow: auto; max-height: 40em">{head}{shown}{lines}</div>'
@@ -97,8 +92,8 @@ class Result:
             ScenarioError: If the picture or the width does not exist, or no transfer finished.
         """
         from levelflow.report import plots
-        from levelflow.scenario import nearest
         from levelflow.style import WIDTHS
+        from levelflow.words import nearest
 
         if what not in plots.NAMES:
             raise ScenarioError(f"plot: no picture {what!r}; {nearest(str(what), list(plots.NAMES))}")
@@ -114,41 +109,42 @@ class Result:
             ScenarioError: If it is not a result directory.
         """
         path = Path(path)
-        manifest = _read_json(path / "manifest.json")
+        manifest: Manifest = _read_json(path / "manifest.json")
         if manifest.get("format") != _core.RESULT_FORMAT:
             raise ScenarioError(f"{path}: not a result directory; needs a manifest.json of {_core.RESULT_FORMAT!r}")
         tables = _read_tables(path, manifest["scenario"])
-        summary = _read_json(path / "summary.json")
-        counters = {} if summary else _read_json(path / "counters.json")
+        summary: Summary = _read_json(path / "summary.json")
+        counters: Counters | None = None if summary else _read_json(path / "counters.json")
         if counters:
             summary = _summary_of_network(tables, manifest, counters, path)
-        return cls(**tables, summary=summary, manifest=manifest, path=path, division="")
-
-    @property
-    def scenario(self) -> dict[str, Any]:
-        """Resolved scenario: links and flows with numbers in base units."""
-        resolved: dict[str, Any] = self.manifest["scenario"]
-        return resolved
+        return cls(**tables, summary=summary, manifest=manifest, path=path)
 
 
 class Recording:
     """Result of a run in progress. Files on disk are valid at any time; a result in memory stays in the engine."""
 
     def __init__(
-        self, scenario: Scenario, resolved: dict[str, Any], out: Path | str | None, simulation: _core.Simulation
+        self,
+        text: str,
+        resolved: ScenarioRecord,
+        origin: str | None,
+        out: Path | str | None,
+        simulation: _core.Simulation,
     ) -> None:
-        self.manifest = {
+        self.manifest: Manifest = {
             "format": _core.RESULT_FORMAT,
             "version": _core.build().split()[0],
             "build": _core.build(),
-            "raw": json.loads(scenario.to_json()),
+            "raw": json.loads(text),
             "scenario": resolved,
-            "scenario_hash": hashlib.sha256(scenario.to_json().encode()).hexdigest(),
+            "scenario_hash": hashlib.sha256(text.encode()).hexdigest(),
             "seed": resolved["seed"],
+            "status": "partial",
+            "simulated_s": 0.0,
         }
         self.simulation = simulation
         self.path = None if out is None else Path(out)
-        self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), scenario.origin)
+        self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), origin)
 
     def flush(self) -> None:
         """Writes the rows since the last call as one part per table, then the simulated time."""
@@ -158,15 +154,21 @@ class Recording:
     def close(self, status: str, counters: str | None) -> Result:
         """Merges the parts of each table into one file, records the status, and returns the result."""
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
+        tables: Tables
         if self.files and self.path:
             self.files.close(self.simulation, status == "complete")
             tables = _read_tables(self.path, resolved)
         else:
             self.simulation.record_end()
             taken = self.simulation.take()
-            tables = {name: _frame(taken[name], resolved) for name in TABLES}
-        self.manifest |= {"status": status, "simulated_s": now_s}
-        summary = {}
+            tables = {
+                "flows": _frame(taken["flows"], resolved),
+                "links": _frame(taken["links"], resolved),
+                "transfers": _frame(taken["transfers"], resolved),
+                "members": _frame(taken["members"], resolved),
+            }
+        self.manifest["status"], self.manifest["simulated_s"] = status, now_s
+        summary = NO_SUMMARY
         if counters:
             summary = summarise(tables, resolved, now_s, json.loads(counters))
             if self.path:
@@ -175,17 +177,21 @@ class Recording:
         return Result(**tables, summary=summary, manifest=self.manifest, path=self.path, division=division)
 
 
-def _read_tables(path: Path, resolved: dict[str, Any]) -> dict[str, pl.DataFrame]:
-    """Reads the tables; older results have no `members`."""
-    files = {name: path / f"{name}.parquet" for name in TABLES}
-    present = {name: file for name, file in files.items() if name != "members" or file.exists()}
-    return {name: _by_name(pl.read_parquet(file, glob=False), resolved) for name, file in present.items()}
+def _read_tables(path: Path, resolved: ScenarioRecord) -> Tables:
+    def table(name: str) -> pl.DataFrame:
+        return _by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved)
+
+    return {
+        "flows": table("flows"),
+        "links": table("links"),
+        "transfers": table("transfers"),
+        "members": table("members"),
+    }
 
 
-def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> pl.DataFrame:
+def _frame(columns: dict[str, tuple[str, bytes]], resolved: ScenarioRecord) -> pl.DataFrame:
     """Converts the engine's columns to a frame with names of flows, links and outcomes."""
-    names = {kind: [item["name"] for item in resolved[f"{kind}s"]] for kind in ("flow", "link")}
-    kinds = {"flow": names["flow"], "link": names["link"], "bottleneck": names["link"], "outcome": list(OUTCOMES)}
+    kinds = _kinds(resolved)
     series = []
     for column in sorted(columns, key=lambda name: (name not in LEADING, name)):
         kind, data = columns[column]
@@ -195,17 +201,20 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
     return pl.DataFrame(series)
 
 
-def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
+def _by_name(table: pl.DataFrame, resolved: ScenarioRecord) -> pl.DataFrame:
     """Converts names of flows, links and outcomes to enumerations, as in a result in memory."""
-    flows, links = ([item["name"] for item in resolved[kind]] for kind in ("flows", "links"))
-    kinds = {"flow": flows, "link": links, "bottleneck": links, "outcome": list(OUTCOMES)}
+    kinds = _kinds(resolved)
     texts = [name for name in kinds if name in table.columns and table.schema[name] == pl.String]
     return table.with_columns(pl.col(name).cast(pl.Enum(kinds[name])) for name in texts)
 
 
-def _summary_of_network(
-    tables: dict[str, pl.DataFrame], manifest: dict[str, Any], counters: dict[str, Any], path: Path
-) -> dict[str, Any]:
+def _kinds(resolved: ScenarioRecord) -> dict[str, list[str]]:
+    """Returns the values of each column of names."""
+    flows, links = ([item["name"] for item in items] for items in (resolved["flows"], resolved["links"]))
+    return {"flow": flows, "link": links, "bottleneck": links, "outcome": list(OUTCOMES)}
+
+
+def _summary_of_network(tables: Tables, manifest: Manifest, counters: Counters, path: Path) -> Summary:
     """Returns the summary of a run of `levelflow-net testbed` from its counters, and stores it if possible."""
     summary = summarise(tables, manifest["scenario"], manifest["simulated_s"], counters)
     with contextlib.suppress(OSError):
@@ -218,13 +227,14 @@ def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
 
 
-def _write_json(value: dict[str, Any], target: Path) -> None:
+def _write_json(value: Summary, target: Path) -> None:
     temporary = target.parent / f".{target.name}.tmp"
     temporary.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     os.replace(temporary, target)
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def _read_json(path: Path) -> Any:
+    """Returns the contents of a JSON file; an empty table if there is none."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from levelflow.capture import Capture
-    from levelflow.scenario import Scenario
+    from levelflow.records import ScenarioRecord
 
 EVENTS_PER_STEP = 250_000  # about 20 ms: latency of Ctrl-C and of the progress bar
 FLUSH_EVERY_S = 1.0  # longest part of a run that is lost if the process is killed
@@ -39,20 +39,21 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run(
-    scenario: Scenario,
+    text: str,
+    resolved: ScenarioRecord,
+    origin: str | None,
     out: Path | str | None,
     progress: bool | Callable[[float], None],
-    capture: Capture | None = None,
-    threads: int | None = 1,
+    capture: Capture | None,
+    threads: int | None,
 ) -> Result:
-    """Simulates a scenario; see `Scenario.run`."""
-    resolved = scenario.resolve()
+    """Simulates a scenario in JSON that was read from the file `origin`; see `Scenario.run`."""
     links = capture.check().links if capture else None
     try:
-        simulation = _core.Simulation(scenario.to_json(), links, threads)
+        simulation = _core.Simulation(text, links, threads)
     except ScenarioError as error:
-        raise ScenarioError(f"{scenario.origin}: {error}" if scenario.origin else str(error)) from None
-    recording = Recording(scenario, resolved, out, simulation)
+        raise ScenarioError(f"{origin}: {error}" if origin else str(error)) from None
+    recording = Recording(text, resolved, origin, out, simulation)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
             _advance(simulation, recording, capture, caught, tell)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import difflib
 import inspect
 import json
 import os
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from levelflow.capture import Capture
     from levelflow.keywords import Law, Table
+    from levelflow.records import ScenarioRecord
     from levelflow.results import Result
 
 __all__ = ["Scenario", "ScenarioError"]
@@ -54,7 +54,7 @@ class Scenario:
     @_spelled(ScenarioKeys)
     def __init__(self, name: str, duration: str, **options: Unpack[ScenarioKeys]) -> None:
         """Creates an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
-        self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
+        self.raw: Table = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
         self._file = ""  # text of the file
 
@@ -106,17 +106,28 @@ class Scenario:
         return cls.load(named(name))
 
     @classmethod
-    def from_networkx(cls, graph: Any, name: str, duration: str = "10 s", **options: Any) -> Scenario:
-        """Returns a scenario with the links of a networkx graph; see `levelflow.topology.links.scenario`.
+    def from_networkx(
+        cls,
+        graph: Any,
+        name: str,
+        duration: str = "10 s",
+        *,
+        capacity: str = "1 Gb/s",
+        delay: str = "1 ms",
+        attributes: tuple[str, str, str] = ("capacity", "delay", "weight"),
+        **options: Unpack[ScenarioKeys],
+    ) -> Self:
+        """Returns a scenario with the links of a networkx graph; see `levelflow.topology.links.entries`.
 
-        Implausible values issue a `UserWarning`.
+        Implausible values issue a `UserWarning`. `options` are the other top-level keys, such as `routing`.
 
         Raises:
             ScenarioError: If an edge has an invalid value, or the graph has no edges.
         """
-        from levelflow.topology.links import scenario
+        from levelflow.topology.links import entries
 
-        made, notes = scenario(graph, name, duration, **options)
+        made = cls(name, duration, **options)
+        made.raw["link"], notes = entries(graph, name, capacity=capacity, delay=delay, attributes=attributes)
         for note in notes:
             kind, _, text = note.partition(": ")
             if kind == "warning":
@@ -174,13 +185,13 @@ class Scenario:
         place[last] = value
         return self
 
-    def resolve(self) -> dict[str, Any]:
+    def resolve(self) -> ScenarioRecord:
         """Validates the scenario and returns it with numbers in base units, routes and all parameters.
 
         Raises:
             ScenarioError: If the scenario is invalid; one line per mistake, with its place and the allowed values.
         """
-        resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
+        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, self.to_json()))
         return resolved
 
     def run(
@@ -206,9 +217,10 @@ class Scenario:
         """
         from levelflow.running import run
 
-        return run(self, out, progress, capture, threads)
+        resolved = self.resolve()
+        return run(self.to_json(), resolved, self.origin, out, progress, capture, threads)
 
-    def complete(self) -> dict[str, Any]:
+    def complete(self) -> Table:
         """Returns the scenario as written, with the contents of files in place of `cdf` sizes and link traces.
 
         Raises:
@@ -217,7 +229,7 @@ class Scenario:
         from levelflow.cdf import expand
 
         beside = Path(self.origin or "").parent
-        raw: dict[str, Any] = self._allowed(expand, self.raw, beside)
+        raw: Table = self._allowed(expand, self.raw, beside)
         links = raw.get("link")
         if isinstance(links, list) and any(map(_names_a_trace, links)):
             raw = json.loads(self._allowed(_core.read_traces, self._text(raw), str(beside)))
@@ -243,11 +255,11 @@ class Scenario:
 
         return tomli_w.dumps(json.loads(self._text(self.raw, sort_keys=False)))
 
-    def _add(self, kind: str, entry: dict[str, Any]) -> Self:
+    def _add(self, kind: str, entry: Table) -> Self:
         self.raw.setdefault(kind, []).append(entry)
         return self
 
-    def _text(self, raw: dict[str, Any], sort_keys: bool = True) -> str:
+    def _text(self, raw: Table, sort_keys: bool = True) -> str:
         try:
             return json.dumps(raw, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, default=_plain)
         except TypeError as error:
@@ -286,24 +298,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(f"{value!r} is none of these")
-
-
-def nearest(word: str, allowed: list[str]) -> str:
-    """Returns a hint with the closest allowed word, or all allowed words.
-
-    >>> nearest("capcity", ["capacity", "delay"])
-    "did you mean 'capacity'?"
-    >>> nearest("zzz", ["capacity", "delay"])
-    'allowed: capacity, delay'
-    """
-    close = difflib.get_close_matches(word, allowed, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(allowed) or 'none'}"
-
-
-def value_of(text: str) -> Any:
-    """Parses a value of the command line as TOML; returns the text itself if it is not TOML.
-
-    >>> value_of("0.5"), value_of("3 s"), value_of("{ uniform = ['1 s', '2 s'] }")
-    (0.5, '3 s', {'uniform': ['1 s', '2 s']})
-    """
-    return json.loads(_core.value_of(text))

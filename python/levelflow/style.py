@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cycler import cycler
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from matplotlib.figure import FigureBase
+#: Keyword arguments of matplotlib for the look of a line, a text or a legend.
+Look = dict[str, Any]
 
 # Colours of Okabe and Ito, "Color Universal Design" (2008), darkened to 4.5:1 on white; also used by the lab.
 COLOURS = ("#0072B2", "#C24E00", "#007F5C", "#A6467F", "#5D4FC4", "#846000", "#333333")
@@ -53,14 +50,3 @@ PAPER: dict[Any, Any] = STYLE | {
 def style(width: str) -> dict[Any, Any]:
     """Returns the style for one of `WIDTHS`."""
     return STYLE if width == "screen" else PAPER
-
-
-@contextmanager
-def drawn_on(canvas: FigureBase | None, width: float, height: float, style: dict[Any, Any] = STYLE) -> Iterator[Any]:
-    """Yields the canvas, or a new `Picture` of this size in inches if it is None, with the style active."""
-    import matplotlib as mpl
-
-    from levelflow.picture import Picture
-
-    with mpl.rc_context(style):
-        yield Picture(figsize=(width, height), layout="constrained") if canvas is None else canvas

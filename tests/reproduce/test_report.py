@@ -18,7 +18,8 @@ from matplotlib.figure import Figure as Canvas
 from levelflow.reproduce import drawing, images, report, strip, wording
 from levelflow.reproduce.images import Picture
 from levelflow.reproduce.model import Check, Claim, Entry
-from levelflow.reproduce.runner import FigureOutcome, Outcome
+from levelflow.reproduce.outcome import Outcome
+from levelflow.reproduce.runner import FigureOutcome
 from levelflow.reproduce.verdict import Seeds, meets, spread
 from levelflow.results import Result
 

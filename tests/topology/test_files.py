@@ -40,6 +40,13 @@ DIRECTED = """graph [ directed 1
   edge [ source 0 target 1 LinkLabel "5 Mbps" ] {more} ]"""
 
 
+def scenario_of(graph, name, duration="10 s", **options):
+    """Returns the scenario of a graph, and the lines about its values."""
+    made = Scenario(name, duration)
+    made.raw["link"], notes = links.entries(graph, name, **options)
+    return made, notes
+
+
 def resolved(made):
     nodes = made.raw["link"][0]
     return made.copy().flow("x", "level", nodes["from"], nodes["to"]).resolve()["links"]
@@ -51,7 +58,7 @@ def capacities(made):
 
 def test_labels_of_yed_are_read(tmp_path):
     (tmp_path / "yed.graphml").write_text(YED, encoding="utf-8")
-    made, notes = links.scenario(links.read(tmp_path / "yed.graphml", duplex=True), "yed", capacity="3 Gb/s")
+    made, notes = scenario_of(links.read(tmp_path / "yed.graphml", duplex=True), "yed", capacity="3 Gb/s")
     named = {"n0->n1": 20e3, "n1->n0": 20e3, "n1->n2": 1e3, "n2->n1": 1e3}
     assert capacities(made) == named | {"n2->n0": 3e3, "n0->n2": 3e3}
     assert notes[:2] == [
@@ -62,7 +69,7 @@ def test_labels_of_yed_are_read(tmp_path):
 
 def test_a_directed_file_keeps_its_directions_and_their_names(tmp_path):
     (tmp_path / "net.gml").write_text(DIRECTED.format(more=""), encoding="utf-8")
-    made, _ = links.scenario(links.read(tmp_path / "net.gml"), "net")
+    made, _ = scenario_of(links.read(tmp_path / "net.gml"), "net")
     assert capacities(made) == {"a->b": 10, "b->a": 2.4, "b->c": 7, "c->b": 7, "a->b #2": 5}
     assert not any(link.get("duplex") for link in made.raw["link"])
     made.set("link.b->a.delay", "9 ms").set("link.b:a.jitter", "1 ms")
@@ -71,7 +78,7 @@ def test_a_directed_file_keeps_its_directions_and_their_names(tmp_path):
 def test_duplex_adds_the_direction_that_is_missing_and_no_other(tmp_path):
     more = 'edge [ source 2 target 0 LinkLabel "1 Mbps" ]'
     (tmp_path / "net.gml").write_text(DIRECTED.format(more=more), encoding="utf-8")
-    made, notes = links.scenario(links.read(tmp_path / "net.gml", duplex=True), "net")
+    made, notes = scenario_of(links.read(tmp_path / "net.gml", duplex=True), "net")
     listed = {"a->b": 10, "b->a": 2.4, "b->c": 7, "c->b": 7, "a->b #2": 5, "c->a": 1}
     assert capacities(made) == listed | {"b->a #2": 5, "a->c": 1}
     kept = "2 lines are listed in both directions, and keep them"
@@ -203,7 +210,7 @@ def test_attributes_have_names_and_units(attributes, values, capacity, delay):
 )
 def test_wrong_attributes_get_one_line(attributes, values, why):
     with pytest.raises(ScenarioError, match=why) as raised:
-        links.scenario(graph_of(**values), "bad", attributes=attributes)
+        scenario_of(graph_of(**values), "bad", attributes=attributes)
     assert "\n" not in str(raised.value)
 
 
@@ -232,17 +239,17 @@ def test_unused_attributes_are_named():
         ),
         ({"latency": 3}, "edges also have latency (3 to 3); --delay-attribute latency:UNIT reads it"),
     ]:
-        _, notes = links.scenario(graph_of(**values), "net")
+        _, notes = scenario_of(graph_of(**values), "net")
         assert any(note.startswith(said) for note in notes), notes
-    _, notes = links.scenario(graph_of(capacity=1e9, delay=0.001, bandwidth=3, latency=3, colour="1G"), "net")
+    _, notes = scenario_of(graph_of(capacity=1e9, delay=0.001, bandwidth=3, latency=3, colour="1G"), "net")
     assert not any("also" in note for note in notes)
 
 
-def test_a_raw_speed_that_contradicts_its_label_is_used_with_a_warning():
-    made, notes = links.scenario(graph_of(LinkSpeedRaw=10e9, LinkLabel="10GEx12"), "net")
+def test_a_raw_speed_that_differs_from_its_label_is_said_and_taken():
+    made, notes = scenario_of(graph_of(LinkSpeedRaw=10e9, LinkLabel="10GEx12"), "net")
     assert capacities(made)["a->b"] == 10e3
     assert 'LinkSpeedRaw and label differ 1 times, as at a->b: 10 Gb/s and "10GEx12"; LinkSpeedRaw is taken' in notes
-    _, notes = links.scenario(graph_of(LinkSpeedRaw=10e9, LinkLabel="OC-192"), "net")
+    _, notes = scenario_of(graph_of(LinkSpeedRaw=10e9, LinkLabel="OC-192"), "net")
     assert not any("differ" in note for note in notes)
 
 

@@ -27,6 +27,13 @@ ZOO = """<?xml version="1.0" encoding="utf-8"?>
 </graph></graphml>"""
 
 
+def scenario_of(graph, name, duration="10 s", **options):
+    """Returns the scenario of a graph, and the lines about its values."""
+    made = Scenario(name, duration)
+    made.raw["link"], notes = links.entries(graph, name, **options)
+    return made, notes
+
+
 def test_a_fat_tree_has_the_published_counts_and_distances():
     """There are k^3/4 hosts, 5 k^2/4 switches, 3 k^3/4 links; 2, 4 or 6 links between hosts, by their distance."""
     for k in (2, 4, 6):
@@ -58,7 +65,7 @@ def test_each_kind_has_its_links():
 
 def test_equal_paths_of_a_fat_tree_are_shared():
     """Between pods there are k^2/4 paths; with many flows, each is taken."""
-    made, _ = links.scenario(graphs.fat_tree(4), "tree", "1 s")
+    made, _ = scenario_of(graphs.fat_tree(4), "tree", "1 s")
     flow = made.set("routing", "ecmp").flow("x", "level", "h0-0-0", "h3-1-1", count=200).resolve()["flows"][0]
     assert len({tuple(path["path"]) for path in flow["paths"]}) == 4
 
@@ -86,7 +93,7 @@ def test_a_file_of_the_zoo_is_read_with_its_quirks(tmp_path):
     (tmp_path / "zoo.graphml").write_text(ZOO, encoding="utf-8")
     graph, notes = links.largest_part(links.read(tmp_path / "zoo.graphml"))
     assert notes == ["1 of 4 nodes are not reached from the others and are left out"]
-    made, assumed = links.scenario(graph, "zoo", capacity="2 Gb/s", delay="3 ms")
+    made, assumed = scenario_of(graph, "zoo", capacity="2 Gb/s", delay="3 ms")
     assert assumed == [
         "capacity: 1 Gb/s (Paris->London #2) to 2.49 Gb/s (Paris->London); of 3 links, 1 from LinkLabel, "
         "1 from LinkSpeedRaw",
@@ -107,7 +114,7 @@ def test_what_a_graph_says_is_what_the_scenario_says():
     graph = nx.DiGraph()
     graph.add_edge("a", "b", capacity="5 Mb/s", delay=0.002, weight=3)
     graph.add_edge("b", "a", capacity=7e6, delay="4 ms")
-    resolved = links.scenario(graph, "two")[0].flow("x", "level", "a", "b").resolve()
+    resolved = scenario_of(graph, "two")[0].flow("x", "level", "a", "b").resolve()
     assert [(link["capacity_bps"], link["delay_s"]) for link in resolved["links"]] == [(5e6, 0.002), (7e6, 0.004)]
     made = Scenario.from_networkx(graph, "two")
     assert made.raw["link"][0]["weight"] == 3
@@ -186,17 +193,17 @@ def test_bad_attributes_are_refused():
         graph = nx.Graph()
         graph.add_edge("a", "b", **values)
         with pytest.raises(ScenarioError, match=why):
-            links.scenario(graph, "bad")
+            scenario_of(graph, "bad")
     graph = nx.path_graph(2)
     nx.set_edge_attributes(graph, 1, "latency")
     with pytest.raises(ScenarioError, match="did you mean 'latency'"):
-        links.scenario(graph, "bad", attributes=("capacity", "latncy", "weight"))
+        scenario_of(graph, "bad", attributes=("capacity", "latncy", "weight"))
     with pytest.raises(ScenarioError, match="did you mean 'gravity'"):
         traffic.pairs(graph, "gravty")
 
 
 def test_a_hundred_thousand_links_are_made():
-    made, _ = links.scenario(graphs.generate("star:100000"), "star", capacity="1 Gb/s")
+    made, _ = scenario_of(graphs.generate("star:100000"), "star", capacity="1 Gb/s")
     assert len(made.raw["link"]) == 100_000
 
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.style import LOG_STYLE, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import LOG_STYLE
 from levelflow.theory.validate import explained
 from zhang_models.adaptive_buffer import Damping, Plant, Settings, run
 from zhang_models.windows import READINGS, Windows, simulate

@@ -15,7 +15,7 @@ from zhang_models.linux import LINUX_2_6_16, marking
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from levelflow.buffers.candidates import Runs
+    from levelflow.buffers.candidates import Buffer, Runs
     from levelflow.measure.utilisation import Use
     from levelflow.scenario import Scenario
 
@@ -66,17 +66,17 @@ def third() -> list[Row]:
     return [Row(FLOWS, c, *(FAST_SECONDS if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
 
 
-def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
+def ways(gain: float | None = None) -> tuple[dict[str, Buffer], dict[str, Buffer]]:
     """Returns buffer rules and algorithms by name, as values of a link's `buffer`; `gain` is the gain of `abs_log`."""
     bscl = {"loss": TARGETS.loss}
-    parts = {
+    parts: dict[str, Buffer] = {
         "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},
         "BSCL, loss (eq 10)": {"bscl": {"part": "loss", **bscl}},
     }
     common = candidates(TARGETS)
     algorithms = {name: common.pop(name) for name in BUFFER_ALGORITHMS}
-    if gain is not None:
-        algorithms[OURS]["abs_log"]["gain"] = gain
+    if gain is not None and isinstance(ours := algorithms[OURS], dict):
+        ours["abs_log"]["gain"] = gain
     return common | parts, algorithms
 
 

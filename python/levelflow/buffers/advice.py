@@ -48,7 +48,7 @@ def command(row: Row, targets: Targets) -> str:
     >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
-    if row.name not in BUFFER_ALGORITHMS:
+    if row.name not in BUFFER_ALGORITHMS or isinstance(row.buffer, str):
         # The simulator counts the packet in transmission; a device that sends at line rate has already dequeued it.
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
     ((algorithm, words),) = row.buffer.items()
@@ -213,7 +213,9 @@ def _boxes(asked: Question, rows: Sequence[Row]) -> list[Command]:
     return commands(asked.capacity, asked.back, packets)
 
 
-def data(asked: Question, rows: Sequence[Row], found: Sequence[Discipline] = (), *, complete: bool) -> dict[str, Any]:
+def data(
+    asked: Question, rows: Sequence[Row], found: Sequence[Discipline] = (), *, complete: bool
+) -> dict[str, object]:
     """Returns the contents of the tables as plain data for programs; times are in seconds, and rates in bit/s."""
     choice = chosen(rows, asked.targets) if complete else None
     return {
@@ -231,8 +233,8 @@ def data(asked: Question, rows: Sequence[Row], found: Sequence[Discipline] = (),
     }
 
 
-def _plain(row: Row, targets: Targets) -> dict[str, Any]:
-    plain: dict[str, Any] = {"name": row.name, "buffer": row.buffer}
+def _plain(row: Row, targets: Targets) -> dict[str, object]:
+    plain: dict[str, object] = {"name": row.name, "buffer": row.buffer}
     if row.line is None:
         return plain | {"why": row.why}
     names = [KEYS.get(key, key) for key in Use._fields]
@@ -241,8 +243,8 @@ def _plain(row: Row, targets: Targets) -> dict[str, Any]:
     return plain | means | halves | {"miss": row.line.miss, "missed": targets.missed(row.line.used)}
 
 
-def _plain_queue(one: Discipline, targets: Targets) -> dict[str, Any]:
-    plain: dict[str, Any] = {"name": one.name, "queue": one.queue, "buffer": one.buffer}
+def _plain_queue(one: Discipline, targets: Targets) -> dict[str, object]:
+    plain: dict[str, object] = {"name": one.name, "queue": one.queue, "buffer": one.buffer}
     if one.line is None or one.felt is None:
         return plain | {"why": one.why}
     measured = _plain(Row(one.name, one.buffer, one.line), targets)

@@ -6,13 +6,15 @@ import copy
 import functools
 import json
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import library
+from levelflow._core import ScenarioError
+from levelflow.keywords import Table
 from levelflow.measure.intervals import interval
 from levelflow.measure.utilisation import Use, batches, use
-from levelflow.scenario import ScenarioError, nearest
 from levelflow.theory.queues import buffers
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
     Runs = Callable[[Sequence[Scenario]], Sequence[Result]]
+
+#: Value of a link's `buffer`.
+Buffer = str | Table
 
 #: Limit on buffers of algorithms and of the search, in packets. 1024 flows need more than 10 000.
 LARGEST = 20_000
@@ -113,7 +118,7 @@ class Line(NamedTuple):
 
 def candidates(
     targets: Targets, largest: int = LARGEST, known: Mapping[str, object] | None = None, rtt: str | None = None
-) -> dict[str, Any]:
+) -> dict[str, Buffer]:
     """Returns all rules and algorithms as values of a link's `buffer`.
 
     A scenario rejects candidates that need a missing target, or a number of flows that it does not define.
@@ -125,7 +130,7 @@ def candidates(
         rtt: Round trip for `abs_log`, such as "50 ms"; None for the default of `abs_log`.
     """
     facts = dict(known or {})
-    rules: dict[str, object] = {
+    rules: dict[str, Buffer] = {
         BDP: {"thumb": facts},
         STANFORD: {"stanford": facts},
         AVRACHENKOV: {"avrachenkov": facts},
@@ -158,18 +163,19 @@ def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None 
     return other if seed is None else other.set("seed", seed)
 
 
-def buffer_of(scenario: Scenario, link: str) -> Any:
+def buffer_of(scenario: Scenario, link: str) -> Buffer:
     """Returns the buffer of a link as written in the scenario.
 
     Raises:
         ScenarioError: If the link does not exist.
     """
     entry, forward = entry_of(scenario, link)
-    both = entry.get("buffer", "unlimited")
-    return both if forward else (entry.get("reverse") or {}).get("buffer") or both
+    both: Buffer = entry.get("buffer", "unlimited")
+    back: Buffer | None = (entry.get("reverse") or {}).get("buffer")
+    return both if forward else back or both
 
 
-def entry_of(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
+def entry_of(scenario: Scenario, link: str) -> tuple[Table, bool]:
     """Returns the entry of a link as written, and True if the link is its forward direction."""
     names = {}
     for entry in scenario.raw.get("link", []):

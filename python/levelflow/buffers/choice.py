@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow import library
+from levelflow._core import ScenarioError
 from levelflow.buffers.candidates import (
     ADT,
     BEST,
@@ -17,6 +18,7 @@ from levelflow.buffers.candidates import (
     SEARCH,
     TENTH,
     USUAL,
+    Buffer,
     Line,
     Targets,
     best_fixed,
@@ -25,11 +27,12 @@ from levelflow.buffers.candidates import (
     compare,
     with_buffer,
 )
-from levelflow.scenario import ScenarioError, nearest
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from levelflow.records import LinkRecord, ScenarioRecord
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
 
@@ -78,7 +81,7 @@ class Question:
         end = float(self.scenario.resolve()["duration_s"])
         return end / 2, end
 
-    def candidates(self) -> dict[str, Any]:
+    def candidates(self) -> dict[str, Buffer]:
         """Returns all candidate values of the link's `buffer`, by name of the rule or algorithm."""
         rtt = self.known.get("rtt") or _round_trip(self.scenario.resolve(), self.link)
         rules = candidates(self.targets, self.largest, self.known, None if rtt is None else str(rtt))
@@ -96,7 +99,7 @@ class Row(NamedTuple):
     """
 
     name: str
-    buffer: Any
+    buffer: Buffer
     line: Line | None
     why: str = ""
 
@@ -170,7 +173,7 @@ def compared(asked: Question, runs: Workers) -> Iterator[Row]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _row(asked: Question, runs: Workers, name: str, buffer: Any) -> Row:
+def _row(asked: Question, runs: Workers, name: str, buffer: Buffer) -> Row:
     (found,) = compare(asked.scenario, asked.link, asked.targets, {name: buffer}, runs, asked.seeds)
     return Row(name, buffer, found)
 
@@ -214,13 +217,13 @@ def _lacks(name: str, targets: Targets) -> str:
     return "" if value else f"needs a target of {target}"
 
 
-def _reason(error: str, buffer: Any) -> str:
+def _reason(error: str, buffer: Buffer) -> str:
     """Returns the scenario's error for a rule or algorithm, without its location."""
     name: str = next(iter(buffer)) if isinstance(buffer, dict) else "buffer"
     return error.rpartition(f", {name}")[2].lstrip(",: ")
 
 
-def _chosen(resolved: dict[str, Any], link: str | None) -> str:
+def _chosen(resolved: ScenarioRecord, link: str | None) -> str:
     """Returns the name of the given link, or of the only link that carries data."""
     names = [item["name"] for item in resolved["links"]]
     if link is not None:
@@ -234,15 +237,15 @@ def _chosen(resolved: dict[str, Any], link: str | None) -> str:
     return busy[0]
 
 
-def _link(resolved: dict[str, Any], name: str) -> dict[str, Any]:
+def _link(resolved: ScenarioRecord, name: str) -> LinkRecord:
     return next(item for item in resolved["links"] if item["name"] == name)
 
 
-def _round_trip(resolved: dict[str, Any], link: str) -> str | None:
+def _round_trip(resolved: ScenarioRecord, link: str) -> str | None:
     """Returns the harmonic mean of the round trips of the flows on a link; None if one is unknown."""
-    crossing = [flow for flow in resolved["flows"] if link in flow["path"]]
-    if not crossing or any(not flow["base_rtt_s"] for flow in crossing):
+    crossing = [(flow["count"] or 1, flow["base_rtt_s"]) for flow in resolved["flows"] if link in flow["path"]]
+    known = [(count, rtt) for count, rtt in crossing if rtt]
+    if not known or len(known) < len(crossing):
         return None
-    counts = [flow["count"] or 1 for flow in crossing]
-    inverse = sum(count / flow["base_rtt_s"] for count, flow in zip(counts, crossing, strict=True))
-    return f"{1e3 * sum(counts) / inverse:.4g} ms"
+    inverse = sum(count / rtt for count, rtt in known)
+    return f"{1e3 * sum(count for count, _ in known) / inverse:.4g} ms"

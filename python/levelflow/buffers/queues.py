@@ -5,10 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import library
-from levelflow.buffers.candidates import Line, buffer_of, distinct, entry_of, line, with_buffer
+from levelflow.buffers.candidates import Buffer, Line, buffer_of, distinct, entry_of, line, with_buffer
 from levelflow.buffers.choice import WRITTEN, Question, Row
 from levelflow.measure.intervals import interval
 from levelflow.scenario import ScenarioError
@@ -16,6 +16,7 @@ from levelflow.scenario import ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from levelflow.keywords import Table
     from levelflow.results import Result
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
@@ -61,21 +62,21 @@ class Discipline(NamedTuple):
     """
 
     name: str
-    queue: Any
-    buffer: Any
+    queue: str | Table
+    buffer: Buffer
     line: Line | None = None
     felt: Felt | None = None
     half: Felt | None = None
     why: str = ""
 
 
-def disciplines(capacity: float) -> dict[str, Any]:
+def disciplines(capacity: float) -> dict[str, str | Table]:
     """Returns all disciplines except drop-tail with their defaults; rates are set to 95 % of the capacity.
 
     >>> list(disciplines(10e6))[:2], disciplines(10e6)["policer"]
     (['drop_front', 'red'], {'policer': {'rate': '9500000 b/s'}})
     """
-    queues: dict[str, Any] = {}
+    queues: dict[str, str | Table] = {}
     for table in library.queues():
         rated = any(item["name"] == "rate" for item in table["params"])
         words = {"rate": f"{SHAPED * capacity:.0f} b/s"} if rated else {}
@@ -140,9 +141,9 @@ def _known(value: float | None) -> float:
 
 def felt(result: Result, link: str, small: Sequence[str]) -> Felt:
     """Returns the queueing delay at a link, and the largest 99th percentile of the round trips of the small flows."""
-    found = next(item["queueing_delay_s"] for item in result.summary["links"] if item["name"] == link) or {}
+    found = next(item["queueing_delay_s"] for item in result.summary["links"] if item["name"] == link)
     trips = [flow["rtt_s"]["p99"] for flow in result.summary["flows"] if flow["name"] in small and flow["rtt_s"]]
-    return Felt(found.get("p50"), found.get("p99"), max(trips, default=None))
+    return Felt(found and found["p50"], found and found["p99"], max(trips, default=None))
 
 
 def small_flows(scenario: Scenario, link: str, result: Result) -> list[str]:
@@ -159,7 +160,7 @@ def small_flows(scenario: Scenario, link: str, result: Result) -> list[str]:
     return [name for name, total in sent.items() if name in crossing & rated and total <= most]
 
 
-def _rated(flow: dict[str, Any]) -> bool:
+def _rated(flow: Table) -> bool:
     law = flow.get("law")
     constant = law == "cbr" or (isinstance(law, dict) and "cbr" in law)
     return constant or "rate" in (flow.get("application") or {})

@@ -101,7 +101,7 @@ def read_changes(changes: Sequence[str]) -> list[tuple[str, Any]]:
         ScenarioError: If a change has no value.
     """
     from levelflow import ScenarioError
-    from levelflow.scenario import value_of
+    from levelflow.words import value_of
 
     read = []
     for change in changes:

@@ -145,7 +145,7 @@ def _laws() -> list[str]:
 
 def _known(kind: str, asked: Sequence[str], known: list[str]) -> list[str]:
     from levelflow import ScenarioError
-    from levelflow.scenario import nearest
+    from levelflow.words import nearest
 
     for name in asked:
         if name not in known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -45,7 +45,7 @@ def _row(law: str, result: Result) -> list[str]:
     from levelflow.report.tables import delays, percent, rate, settling
 
     x1, x2 = result.summary["flows"]
-    link: dict[str, Any] = result.summary["links"][0]
+    link = result.summary["links"][0]
     return [
         law,
         rate(x1["throughput_bps"]),

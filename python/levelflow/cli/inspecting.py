@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from levelflow.cli.choosing import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from levelflow.records import LawRecord, ParameterRecord
 
 #: Kinds of `levelflow list`.
 KINDS = ("laws", "queues", "buffers", "traffic", "scenarios", "claims", "studies")
@@ -58,12 +63,17 @@ def list_(kind: str, as_json: bool) -> None:
     show_table(title, head, rows, numbers=False)
 
 
-def _plain(kind: str) -> list[dict[str, Any]]:
+def _plain(kind: str) -> Sequence[Mapping[str, object]]:
     """Returns a list as plain data: laws, queues and buffers with parameters, other kinds as in the table."""
     from levelflow import library
 
-    if kind in {"laws", "queues", "buffers"}:
-        return {"laws": library.laws, "queues": library.queues, "buffers": library.algorithms}[kind]()
+    records: dict[str, Callable[[], Sequence[Mapping[str, object]]]] = {
+        "laws": library.laws,
+        "queues": library.queues,
+        "buffers": library.algorithms,
+    }
+    if kind in records:
+        return records[kind]()
     _, head, rows = {
         "traffic": library.traffic,
         "scenarios": library.scenarios,
@@ -73,7 +83,7 @@ def _plain(kind: str) -> list[dict[str, Any]]:
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
-def _facts(law: dict[str, Any]) -> str:
+def _facts(law: LawRecord) -> str:
     from levelflow.theory.references import model
 
     header = f"{law['header_bytes']} bytes" if law["header_bytes"] else "none"
@@ -85,7 +95,7 @@ def _facts(law: dict[str, Any]) -> str:
     )
 
 
-def _show_parameters(title: str, table: list[dict[str, Any]]) -> None:
+def _show_parameters(title: str, table: list[ParameterRecord]) -> None:
     from levelflow.cli.show import show_table
     from levelflow.library import allowed
 

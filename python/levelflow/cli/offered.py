@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from levelflow.records import ScenarioRecord
 
 
-def offered(resolved: dict[str, Any]) -> str | None:
+def offered(resolved: ScenarioRecord) -> str | None:
     """Returns a line on the link with the largest offered load; None if no link has an offered load.
 
     >>> links = [{"name": "A->B", "offered_load": 0.8, "offered_bps": 8e6}, {"name": "B->A", "offered_bps": 0.0}]

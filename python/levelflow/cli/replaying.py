@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,8 @@ from levelflow.cli.choosing import PATH
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from levelflow.records import Replay
 
 
 @click.command()
@@ -33,7 +35,7 @@ def replay(log: Path, as_json: bool) -> None:
         text = _core.replay(logged)
     except ValueError as error:
         raise ScenarioError(f"{log}: {error}") from None
-    done = json.loads(text)
+    done: Replay = json.loads(text)
     if as_json:
         click.echo(json.dumps(done, indent=2))
     else:
@@ -42,7 +44,7 @@ def replay(log: Path, as_json: bool) -> None:
         sys.exit(1)
 
 
-def _show(done: dict[str, Any]) -> None:
+def _show(done: Replay) -> None:
     from levelflow.cli.show import show_table
 
     laws = {(one["law"], tuple(one["params"].items())) for one in done["instances"]}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-    from levelflow.reproduce.runner import FigureOutcome, Outcome
+    from levelflow.reproduce.outcome import Outcome
+    from levelflow.reproduce.runner import FigureOutcome
 
 
 #: Minimum width of the table of verdicts, in columns, so that narrow terminals do not truncate it.
@@ -62,6 +63,7 @@ def reproduce(
     from levelflow.reproduce import model, report, runner
     from levelflow.reproduce import testbed as testbed_runs
     from levelflow.reproduce.kept import Figures
+    from levelflow.reproduce.outcome import FULL, QUICK
     from levelflow.reproduce.verdict import FAILED
     from levelflow.status import BAD_INPUT, INTERRUPTED
     from levelflow.study.task import engine
@@ -77,7 +79,7 @@ def reproduce(
             _writable(target)
         _hold(out)
         made = f"{_core.build()} {other}"
-        kept, runs = Figures(out / "figures", made, full), out / f".runs-{runner.FULL if full else runner.QUICK}"
+        kept, runs = Figures(out / "figures", made, full), out / f".runs-{FULL if full else QUICK}"
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)

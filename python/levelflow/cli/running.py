@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +18,7 @@ from levelflow.cli.choosing import PATH, Whole, choose, format_option, scenario_
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from levelflow.records import ScenarioRecord
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
@@ -102,7 +103,7 @@ def directory(name: str, changes: Sequence[str], seed: int) -> str:
     return "-".join([name, *([safe] if safe else []), f"seed{seed}"])
 
 
-def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str | None:
+def _replaced(target: Path, chosen: Scenario, resolved: ScenarioRecord) -> str | None:
     """Returns the description of another run's result in a directory; None if there is none."""
     try:
         manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))

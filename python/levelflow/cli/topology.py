@@ -71,7 +71,7 @@ def topology(
     replace: bool,
 ) -> None:
     """Write a scenario of a topology from a file, such as those of the Topology Zoo, or of a generated one."""
-    from levelflow import ScenarioError
+    from levelflow import Scenario, ScenarioError
     from levelflow.theory.units import ratio
     from levelflow.topology import graphs, links
     from levelflow.topology import traffic as matrices
@@ -84,8 +84,9 @@ def topology(
     name = path.stem if is_file else what.replace(":", "-")
     usual = "1 ms" if is_file else "10 us"
     attributes = (capacity_attribute, delay_attribute, weight_attribute)
-    scenario, read = links.scenario(
-        graph, name, duration, capacity=capacity, delay=delay or usual, attributes=attributes
+    scenario = Scenario(name, duration)
+    scenario.raw["link"], read = links.entries(
+        graph, name, capacity=capacity, delay=delay or usual, attributes=attributes
     )
     if ecmp:
         scenario.set("routing", "ecmp")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from levelflow.measure.windows import always_sends
 
 if TYPE_CHECKING:
     from levelflow.measure.samples import Window
+    from levelflow.records import ScenarioRecord
 
 Rates = npt.NDArray[np.float64]
 
@@ -43,7 +44,7 @@ def distance(rates: npt.ArrayLike, shares: npt.ArrayLike) -> float:
     return float(np.abs(np.asarray(rates, dtype=np.float64) / np.asarray(shares, dtype=np.float64) - 1).max())
 
 
-def settling(flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, window: Window) -> float | None:
+def settling(flows: pl.DataFrame, scenario: ScenarioRecord, event_s: float, window: Window) -> float | None:
     """Returns the time from an event until every listed flow keeps its steady throughput, in seconds.
 
     A flow keeps its steady throughput once each moving average is within 5 % of the mean in the steady window. A moving

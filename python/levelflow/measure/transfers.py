@@ -7,34 +7,72 @@ time is reported with the numbers of unfinished transfers and of their bytes.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-OUTCOMES = ("finished", "aborted", "unfinished")
+Outcome = Literal["finished", "aborted", "unfinished"]
+OUTCOMES: tuple[Outcome, ...] = ("finished", "aborted", "unfinished")
 #: Quantiles of completion times and slowdowns, by name.
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
-def summary(transfers: pl.DataFrame) -> dict[str, Any] | None:
+class Spread(TypedDict):
+    """Mean and quantiles of a set of values."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+
+
+class TransferCounts(TypedDict):
+    """Counts of a set of transfers by outcome, and spreads over the finished ones."""
+
+    started: int
+    finished: int
+    aborted: int
+    unfinished: int
+    missing_share: float
+    """Fraction of the bytes that belong to transfers that did not finish."""
+    fct_s: Spread | None
+    """Completion times, s."""
+    slowdown: Spread | None
+
+
+class SizeSummary(TransferCounts):
+    """Transfers of `low` bytes to less than `high` bytes."""
+
+    low: int
+    high: int
+
+
+class TransferSummary(TransferCounts):
+    """Transfers of a flow entry or of a run, also by size."""
+
+    sizes: list[SizeSummary]
+
+
+def summary(transfers: pl.DataFrame) -> TransferSummary | None:
     """Returns counts by outcome, the unfinished fraction of bytes, and spreads of `fct_s` and `slowdown`, also by size.
 
     None without transfers.
     """
     if transfers.is_empty():
         return None
-    return {**_part(transfers), "sizes": by_size(transfers)}
+    return {**_counts(transfers), "sizes": by_size(transfers)}
 
 
-def by_size(transfers: pl.DataFrame) -> list[dict[str, Any]]:
+def by_size(transfers: pl.DataFrame) -> list[SizeSummary]:
     """Returns a summary for each decade of sizes that has transfers: sizes from `low` bytes to less than `high`."""
     decade = transfers.select(decades(pl.col("bytes"))).to_series()
-    bins = []
+    bins: list[SizeSummary] = []
     for place in sorted(set(decade)):
         own = transfers.filter(decade == place)
-        bins.append({"low": 10**place, "high": 10 ** (place + 1), **_part(own)})
+        bins.append({"low": 10**place, "high": 10 ** (place + 1), **_counts(own)})
     return bins
 
 
@@ -48,7 +86,7 @@ def finished(transfers: pl.DataFrame) -> pl.DataFrame:
     return transfers.filter(pl.col("outcome").cast(pl.String) == "finished")
 
 
-def spread(values: npt.ArrayLike) -> dict[str, float] | None:
+def spread(values: npt.ArrayLike) -> Spread | None:
     """Returns the mean and quantiles of the values; None without values. Quantiles are values (nearest rank).
 
     >>> spread([1.0, 2.0, 3.0, 10.0])
@@ -57,17 +95,28 @@ def spread(values: npt.ArrayLike) -> dict[str, float] | None:
     each = np.sort(np.asarray(values, dtype=np.float64))
     if not each.size:
         return None
-    ranks = {name: max(math.ceil(share * each.size - 1e-9), 1) for name, share in QUANTILES.items()}
-    return {"mean": math.fsum(each) / each.size, **{name: float(each[rank - 1]) for name, rank in ranks.items()}}
+
+    def quantile(name: str) -> float:
+        return float(each[max(math.ceil(QUANTILES[name] * each.size - 1e-9), 1) - 1])
+
+    return {
+        "mean": math.fsum(each) / each.size,
+        "p50": quantile("p50"),
+        "p95": quantile("p95"),
+        "p99": quantile("p99"),
+        "p999": quantile("p999"),
+    }
 
 
-def _part(transfers: pl.DataFrame) -> dict[str, Any]:
+def _counts(transfers: pl.DataFrame) -> TransferCounts:
     outcome = transfers["outcome"].cast(pl.String)
     done = finished(transfers)
     started, carried = int(transfers["bytes"].sum()), int(done["bytes"].sum())
     return {
         "started": transfers.height,
-        **{name: int((outcome == name).sum()) for name in OUTCOMES},
+        "finished": int((outcome == "finished").sum()),
+        "aborted": int((outcome == "aborted").sum()),
+        "unfinished": int((outcome == "unfinished").sum()),
         "missing_share": (started - carried) / started if started else 0.0,
         "fct_s": spread(done["fct_s"].to_numpy()),
         "slowdown": spread(done["slowdown"].to_numpy()),

@@ -8,23 +8,26 @@ the end.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from levelflow.measure.series import steady
 
+if TYPE_CHECKING:
+    from levelflow.records import FlowRecord, ScenarioRecord
+
 #: Fraction of a run after which a link change is ignored, since no time remains to reach an equilibrium.
 MOST_OF_A_RUN = 0.9
 
 
-def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> tuple[str, float]:
+def last_event(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> tuple[str, float]:
     """Returns the last event of a run and its time in seconds; time 0 without events."""
     joined, changed = last_arrival(flows, scenario, end_s), last_change(scenario, end_s)
     return ("change of a link", changed) if changed > joined else ("arrival or departure", joined)
 
 
-def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
+def last_arrival(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> float:
     """Returns the time of the last arrival or departure of a listed flow before the end, in seconds; 0 without one."""
     listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
@@ -39,9 +42,9 @@ def last_arrival(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) ->
     return max(exact, default=last)
 
 
-def last_change(scenario: dict[str, Any], end_s: float) -> float:
+def last_change(scenario: ScenarioRecord, end_s: float) -> float:
     """Returns the time of the last link or route change, in seconds; 0 without one, or if it is in the last tenth."""
-    changes = [change["at_s"] for link in scenario["links"] for change in link.get("changes", ())]
+    changes = [change["at_s"] for link in scenario["links"] for change in link["changes"]]
     changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
     last = max((at for at in changes if at < end_s), default=0.0)
     return last if last <= MOST_OF_A_RUN * end_s else 0.0
@@ -52,11 +55,11 @@ def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
     return steady(event_s, end_s)
 
 
-def is_listed(flow: dict[str, Any]) -> bool:
+def is_listed(flow: FlowRecord) -> bool:
     """Returns True for a listed flow: it has a `count`, so it does not arrive at random, and it is not finite."""
     return flow["count"] is not None and not flow["finite"]
 
 
-def always_sends(flow: dict[str, Any]) -> bool:
+def always_sends(flow: FlowRecord) -> bool:
     """Returns True for a listed flow whose rate is not limited by an application."""
-    return is_listed(flow) and not flow.get("application")
+    return is_listed(flow) and not flow["application"]

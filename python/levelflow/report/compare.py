@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -27,16 +27,28 @@ from levelflow.report.tables import (
     transfer_cells,
 )
 from levelflow.style import GREY, style
+from levelflow.summary import FlowSummary, LinkSummary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from levelflow.measure.transfers import SizeSummary
     from levelflow.picture import Picture
     from levelflow.report.series import Curve, Panel
-    from levelflow.results import Result
+    from levelflow.rundata import RunData
+    from levelflow.summary import Summary
 
 #: Keys of a flow in the JSON output.
-FACTS = ("law", "throughput_bps", "goodput_bps", "share_bps", "distance", "loss")
+FACTS: tuple[Literal["law", "throughput_bps", "goodput_bps", "share_bps", "distance", "loss"], ...] = (
+    "law",
+    "throughput_bps",
+    "goodput_bps",
+    "share_bps",
+    "distance",
+    "loss",
+)
+#: Quantiles of the round trip in excess of the base round trip.
+EXCESSES: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 #: Limits on flow panels and link panels in a picture.
 MOST_FLOWS, MOST_LINKS = 4, 2
 #: Limits on the parts and letters of a result's name. A longer name is replaced by the directory name.
@@ -58,17 +70,30 @@ class Comparison:
         names: Names of the results.
     """
 
-    results: tuple[Result, ...]
+    results: tuple[RunData, ...]
     names: tuple[str, ...]
 
-    def of(self, kind: str) -> dict[str, list[dict[str, Any] | None]]:
-        """Returns the summary of each flow entry or link in each result; None in results without it."""
-        tables = [{one["name"]: one for one in result.summary[kind]} for result in self.results]
-        every = dict.fromkeys(name for table in tables for name in table)
-        return {name: [table.get(name) for table in tables] for name in every}
+    @property
+    def flows(self) -> dict[str, list[FlowSummary | None]]:
+        """Summary of each flow entry in each result; None in results without it."""
+        return _by_name([result.summary["flows"] for result in self.results])
+
+    @property
+    def links(self) -> dict[str, list[LinkSummary | None]]:
+        """Summary of each link in each result; None in results without it."""
+        return _by_name([result.summary["links"] for result in self.results])
 
 
-def beside(results: Sequence[Result]) -> Comparison:
+Part = TypeVar("Part", FlowSummary, LinkSummary)
+
+
+def _by_name(parts: list[list[Part]]) -> dict[str, list[Part | None]]:
+    tables = [{one["name"]: one for one in own} for own in parts]
+    every = dict.fromkeys(name for table in tables for name in table)
+    return {name: [table.get(name) for table in tables] for name in every}
+
+
+def beside(results: Sequence[RunData]) -> Comparison:
     """Returns the comparison of several results.
 
     Raises:
@@ -87,7 +112,7 @@ def beside(results: Sequence[Result]) -> Comparison:
     return Comparison(tuple(results), names_of(results))
 
 
-def names_of(results: Sequence[Result]) -> tuple[str, ...]:
+def names_of(results: Sequence[RunData]) -> tuple[str, ...]:
     """Returns distinct names of the results, from environment and scenario differences or else from directories."""
     where = ["network" if "network" in result.manifest else "simulator" for result in results]
     descriptions = [_descriptions(result) for result in results]
@@ -121,7 +146,7 @@ def _differs(descriptions: list[dict[str, str]], key: str) -> bool:
     return len({one.get(key) for one in descriptions}) > 1
 
 
-def _descriptions(result: Result) -> dict[str, str]:
+def _descriptions(result: RunData) -> dict[str, str]:
     """Returns the values of a scenario by their `--set` paths; the law of a flow is reduced to its name."""
     raw, found = result.manifest["raw"], {}
 
@@ -149,7 +174,7 @@ def flow_table(both: Comparison) -> Table:
     """
     head = ["flow", "run", "law", "throughput", "of the first", "RTT excess p50", "p99", "loss"]
     rows = []
-    for name, flows in both.of("flows").items():
+    for name, flows in both.flows.items():
         first = flows[0]["throughput_bps"] if flows[0] else None
         shown = name
         for run, flow, result in zip(both.names, flows, both.results, strict=True):
@@ -157,13 +182,13 @@ def flow_table(both: Comparison) -> Table:
                 continue
             got = flow["throughput_bps"]
             ratio = "-" if got is None or not first else f"{got / first:.3f}"
-            excess = [time(_excess(flow, result, key)) for key in ("p50", "p99")]
+            excess = [time(_excess(flow, result, key)) for key in EXCESSES]
             rows.append([shown, run, flow["law"], rate(got), ratio, *excess, percent(flow["loss"])])
             shown = ""
     return head, rows
 
 
-def _excess(flow: dict[str, Any], result: Result, key: str) -> float | None:
+def _excess(flow: FlowSummary, result: RunData, key: Literal["p50", "p99"]) -> float | None:
     base = next(spec["base_rtt_s"] for spec in result.scenario["flows"] if spec["name"] == flow["name"])
     return None if flow["rtt_s"] is None or base is None else flow["rtt_s"][key] - base
 
@@ -172,7 +197,7 @@ def link_table(both: Comparison) -> Table:
     """Returns header and rows: utilisation, queues and drops of each link over the whole run."""
     head = ["link", "run", "utilisation", "queueing delay p50", "p99", "max", "max backlog", "drops"]
     rows = []
-    for name, links in both.of("links").items():
+    for name, links in both.links.items():
         shown = name
         for run, link in zip(both.names, links, strict=True):
             if link is None:
@@ -193,10 +218,10 @@ def transfer_table(both: Comparison) -> Table | None:
 def size_table(both: Comparison) -> Table | None:
     """Returns header and rows: transfers by decade of size and result; None with fewer than two decades."""
     found = [(name, result.summary["transfers"]) for name, result in zip(both.names, both.results, strict=True)]
-    by_size: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    by_size: dict[str, list[tuple[str, SizeSummary]]] = {}
     for low in sorted({one["low"] for _, each in found if each for one in each["sizes"]}):
         own = [(name, one) for name, each in found if each for one in each["sizes"] if one["low"] == low]
-        by_size[size_range(own[0][1])] = own
+        by_size[size_range(low, own[0][1]["high"])] = own
     if len(by_size) < 2:
         return None
     rows = [
@@ -235,27 +260,37 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _drops(summary: dict[str, Any]) -> int:
+def _drops(summary: Summary) -> int:
     return sum(link["dropped_packets"] for link in summary["links"])
 
 
-def data(both: Comparison) -> dict[str, Any]:
+def data(both: Comparison) -> dict[str, object]:
     """Returns the contents of the tables as plain data for programs; rates in bit/s, times in seconds."""
-    flows = []
-    for entry, summaries in both.of("flows").items():
-        row: dict[str, Any] = {"name": entry}
+    flows: list[dict[str, object]] = []
+    for entry, summaries in both.flows.items():
+        row: dict[str, object] = {"name": entry}
         for name, flow, result in zip(both.names, summaries, both.results, strict=True):
             if flow is not None:
-                row[name] = {key: flow[key] for key in FACTS}
-                row[name] |= {f"rtt_excess_{key}_s": _excess(flow, result, key) for key in ("p50", "p99")}
+                excess = {f"rtt_excess_{key}_s": _excess(flow, result, key) for key in EXCESSES}
+                row[name] = {key: flow[key] for key in FACTS} | excess
         flows.append(row)
-    keys = ("jain", "jain_of_shares", "distance_max", "settling_s", "settled", "reference")
-    whole = {
-        name: {key: result.summary[key] for key in keys}
-        | {"dropped_packets": _drops(result.summary), "transfers": result.summary["transfers"]}
-        for name, result in zip(both.names, both.results, strict=True)
+    return {
+        "flows": flows,
+        "whole": {name: _whole(own.summary) for name, own in zip(both.names, both.results, strict=True)},
     }
-    return {"flows": flows, "whole": whole}
+
+
+def _whole(summary: Summary) -> dict[str, object]:
+    return {
+        "jain": summary["jain"],
+        "jain_of_shares": summary["jain_of_shares"],
+        "distance_max": summary["distance_max"],
+        "settling_s": summary["settling_s"],
+        "settled": summary["settled"],
+        "reference": summary["reference"],
+        "dropped_packets": _drops(summary),
+        "transfers": summary["transfers"],
+    }
 
 
 def picture(both: Comparison, width: str = "screen") -> Picture:
@@ -312,7 +347,7 @@ def _same(name: str, panels: Sequence[Panel]) -> Curve | None:
 
 def _flows(both: Comparison) -> Iterator[tuple[str, str, Own]]:
     curves = [{curve.name: curve for curve in series.each_rate(result)} for result in both.results]
-    entries = both.of("flows")
+    entries = both.flows
     names = [name for name in entries if any(name in own for own in curves)]
     if len(names) > MOST_FLOWS:
         names = sorted(names, key=lambda name: -_apart_by(entries[name]))[:MOST_FLOWS]
@@ -322,9 +357,10 @@ def _flows(both: Comparison) -> Iterator[tuple[str, str, Own]]:
         yield name, name + of_many, own
 
 
-def _apart_by(flows: list[dict[str, Any] | None]) -> float:
-    got = [flow["throughput_bps"] for flow in flows if flow and flow["throughput_bps"] is not None]
-    return (max(got) - min(got)) / max(got) if got and max(got) else 0.0
+def _apart_by(flows: list[FlowSummary | None]) -> float:
+    got = [bps for flow in flows if flow and (bps := flow["throughput_bps"]) is not None]
+    most = max(got, default=0.0)
+    return (most - min(got)) / most if most else 0.0
 
 
 def _links(both: Comparison) -> Iterator[tuple[str, str, Own]]:

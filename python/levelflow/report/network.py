@@ -10,7 +10,8 @@ import numpy as np
 from levelflow.report.tables import delays, percent, rate
 
 if TYPE_CHECKING:
-    from levelflow.results import Result
+    from levelflow.records import FlowRecord
+    from levelflow.rundata import RunData
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -26,7 +27,7 @@ WIDE, TALLEST, FLATTEST, ROOM = 720.0, 460.0, 130.0, 60.0
 ROUNDS = 100
 
 
-def drawing(result: Result) -> str:
+def drawing(result: RunData) -> str:
     """Returns the figure, or a sentence if there are too many nodes."""
     links = {link["name"]: link for link in result.scenario["links"]}
     nodes = list(dict.fromkeys(node for link in links.values() for node in (link["from"], link["to"])))
@@ -85,12 +86,12 @@ def _unbroken(text: str) -> str:
     )
 
 
-def routes(flow: dict[str, Any]) -> list[list[str]]:
+def routes(flow: FlowRecord) -> list[list[str]]:
     """Returns all paths that the flows of an entry take during the run, as lists of link names."""
-    return [one["path"] for one in flow.get("paths", [flow])]
+    return [one["path"] for one in flow["paths"]] if "paths" in flow else [flow["path"]]
 
 
-def bottlenecks(result: Result) -> list[str]:
+def bottlenecks(result: RunData) -> list[str]:
     """Returns the links at or near the highest utilisation on the path of a flow, if it is at least `BUSY`."""
     load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
     tight = set()
@@ -134,7 +135,7 @@ def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str
     return f"<span class='{kind}' style='{at}'>{escape(text)}</span>"
 
 
-def placed(nodes: list[str], pairs: list[tuple[str, str]], result: Result) -> tuple[dict[str, Array], float]:
+def placed(nodes: list[str], pairs: list[tuple[str, str]], result: RunData) -> tuple[dict[str, Array], float]:
     """Returns node positions by stress majorization of hop distances, and the height of the drawing."""
     number = {node: place for place, node in enumerate(nodes)}
     hops = _hops(len(nodes), [(number[a], number[b]) for a, b in pairs])

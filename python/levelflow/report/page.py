@@ -6,7 +6,7 @@ import importlib.resources
 import shlex
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from levelflow.report.series import Array, Curve, Panel
     from levelflow.report.transfers import Transfers
-    from levelflow.results import Result
+    from levelflow.rundata import RunData
 
 #: Width and height of a plot in SVG units; the page stretches the plot.
 WIDE, HIGH_UNITS = 10_000, 1_000
@@ -30,7 +30,7 @@ OF_FLOWS = ("throughput", "round trip")
 TABLES = ("flows.parquet", "links.parquet", "transfers.parquet", "members.parquet", "summary.json", "manifest.json")
 
 
-def page(result: Result, command: str = "") -> str:
+def page(result: RunData, command: str = "") -> str:
     """Returns the page of a finished run; ``command`` is the command line of the run."""
     scenario, manifest = result.scenario, result.manifest
     about = manifest["raw"].get("description", "")
@@ -64,7 +64,7 @@ def _section(title: str, body: str) -> str:
     return f"\n<section><h2>{title}</h2>{body}</section>" if body else ""
 
 
-def _against_time(result: Result) -> str:
+def _against_time(result: RunData) -> str:
     shown = [draw(result) for draw in (series.rates, series.round_trips, series.queues, series.losses)]
     shown = [panel for panel in shown if panel.curves] or shown[:1]
     names = [flow["name"] for flow in result.scenario["flows"]]
@@ -264,7 +264,7 @@ def thinned(x: Array, y: Array, most: int = POINTS) -> tuple[Array, Array]:
     return x[kept], y[kept]
 
 
-def _transfers(result: Result) -> str:
+def _transfers(result: RunData) -> str:
     shown = transfers(result)
     if not shown:
         return ""
@@ -390,19 +390,18 @@ def _distribution(shown: Sequence[Transfers], unit: tuple[str, float]) -> str:
     ).html()
 
 
-def _warnings(result: Result) -> str:
+def _warnings(result: RunData) -> str:
     return "".join(f"<p>Warning: {escape(line)}</p>" for line in result.summary["warnings"])
 
 
-def _tables(result: Result) -> str:
+def _tables(result: RunData) -> str:
     return "".join(html_table(*table, caption) for caption, table in tables(result.summary))
 
 
-def _rerun_section(result: Result, command: str) -> str:
+def _rerun_section(result: RunData, command: str) -> str:
     import tomli_w
 
-    raw: dict[str, Any] = result.manifest["raw"]
-    text = tomli_w.dumps({"name": result.scenario["name"], **raw})
+    text = tomli_w.dumps({"name": result.scenario["name"], **result.manifest["raw"]})
     saved = shlex.join(["levelflow", "run", f"{result.scenario['name']}.toml", "--seed", str(result.manifest["seed"])])
     first = f"<pre><code>{escape(command)}</code></pre><p>or save the scenario below, and</p>" if command else ""
     here = [name for name in TABLES if result.path is None or (result.path / name).exists()]

@@ -11,10 +11,11 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter, LogLocator
 
 from levelflow._core import ScenarioError
+from levelflow.measure.transfers import finished
 from levelflow.picture import Picture, any_sign
 from levelflow.report import series
 from levelflow.report.transfers import HIGH, LOW, transfers
-from levelflow.style import COLOURS, DASHES, GREY, STYLE, WIDTHS, style
+from levelflow.style import COLOURS, DASHES, GREY, STYLE, WIDTHS, Look, style
 
 if TYPE_CHECKING:
     import io
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from levelflow.report.series import Curve, Panel, Unit
     from levelflow.report.transfers import Transfers
-    from levelflow.results import Result
+    from levelflow.rundata import RunData
 
 #: Metadata that omit the date and the library version, by file format.
 UNDATED: dict[str, dict[str, None]] = {
@@ -57,11 +58,11 @@ LEGEND_COLUMN = 2.4
 DOTTED = (0, (1, 1.5))
 
 
-def draw(result: Result, what: str, width: str = "screen", *, log: bool = False) -> Picture:
+def draw(result: RunData, what: str, width: str = "screen", *, log: bool = False) -> Picture:
     """Draws one of `NAMES`.
 
     Args:
-        result: Result of the run.
+        result: RunData of the run.
         what: Name of the picture.
         width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) in 8 pt type without a title.
         log: True for a logarithmic y axis; axes of completion times are always logarithmic.
@@ -77,12 +78,12 @@ def draw(result: Result, what: str, width: str = "screen", *, log: bool = False)
     return stacked(panels, width, log=log, name=result.scenario["name"])
 
 
-def rates(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
+def rates(result: RunData, unit: Unit | None = None, width: str = "screen") -> Picture:
     """Draws the throughput per flow of each entry, and its reference rate as a thin line."""
     return stacked([series.rates(result, unit)], width, name=result.scenario["name"])
 
 
-def queues(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
+def queues(result: RunData, unit: Unit | None = None, width: str = "screen") -> Picture:
     """Draws the longest queueing delay per sample of each link, and the delay of a full buffer as a thin line."""
     return stacked([series.queues(result, unit)], width, name=result.scenario["name"])
 
@@ -114,7 +115,7 @@ def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
     if panel.others:
         axes.plot([], [], color=GREY, linewidth=0.8, label=panel.others_label)
     colours = {curve.name: _colour(number) for number, curve in enumerate(panel.curves)}
-    thin: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
+    thin: Look = {"linewidth": 0.8, "zorder": 1.5}
     for curve in panel.steps:
         axes.plot(curve.t, curve.y, color=colours.get(curve.name, GREY), **thin)
     if any(np.isfinite(curve.y).any() for curve in panel.steps):
@@ -152,7 +153,7 @@ def _plain(value: float, _place: int) -> str:
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
-def look(number: int) -> dict[str, Any]:
+def look(number: int) -> Look:
     """Returns colour and dashes of a line; neighbouring lines differ in both, for black-and-white print."""
     return {"color": _colour(number), "linestyle": DASHES[number % len(DASHES)]}
 
@@ -224,7 +225,7 @@ def _legend(axes: Axes, room: float, figure: Picture) -> float:
     if not labels:
         return 0.0
     letter = mpl.rcParams["font.size"] / POINTS_PER_INCH
-    place: dict[str, Any] = {"loc": "lower left", "borderaxespad": 0, "borderpad": 0, "labelspacing": 0.3}
+    place: Look = {"loc": "lower left", "borderaxespad": 0, "borderpad": 0, "labelspacing": 0.3}
     with any_sign():
         extent = axes.legend(**place).get_window_extent()  # a constrained layout draws the figure twice
     columns = int((room + GAP * letter) / (extent.width / figure.dpi + GAP * letter))
@@ -234,7 +235,7 @@ def _legend(axes: Axes, room: float, figure: Picture) -> float:
     return float(extent.height / figure.dpi / len(labels) * lines + 0.5 * letter)
 
 
-def completion_times(result: Result, width: str = "screen") -> Picture:
+def completion_times(result: RunData, width: str = "screen") -> Picture:
     """Draws completion times and slowdowns against size, and the distribution of completion times.
 
     The panels are side by side, or above each other in a "column".
@@ -306,19 +307,24 @@ def _distribution(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
     axes.set_title("distribution", fontsize="small")
 
 
-def names_of(result: Result) -> list[str]:
+def names_of(result: RunData) -> list[str]:
     """Returns the names of a run's pictures; "losses" and "transfers" only if the run has losses or transfers."""
     lost = any(True for _ in series.of_links(result, "dropped"))
-    return ["rates", "queues", *(["losses"] if lost else []), *([] if result.completions.is_empty() else ["transfers"])]
+    return [
+        "rates",
+        "queues",
+        *(["losses"] if lost else []),
+        *([] if finished(result.transfers).is_empty() else ["transfers"]),
+    ]
 
 
 def write(
-    result: Result, kinds: Sequence[str] = ("png",), width: str = "screen", *, log: bool = False, command: str = ""
+    result: RunData, kinds: Sequence[str] = ("png",), width: str = "screen", *, log: bool = False, command: str = ""
 ) -> list[Path]:
     """Writes pictures in each file format and `report.html` into the result's directory, and removes older pictures.
 
     Args:
-        result: Result of the run.
+        result: RunData of the run.
         kinds: File formats: "png", "pdf" or "svg".
         width: See `draw`.
         log: See `draw`.

@@ -19,7 +19,8 @@ from levelflow.theory.references import reference
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from levelflow.results import Result
+    from levelflow.records import FlowRecord, LinkRecord
+    from levelflow.rundata import RunData
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Unit = tuple[str, float]
@@ -128,12 +129,12 @@ def unit_of(highest: float, units: Sequence[Unit]) -> Unit:
     return next((unit for unit in units if highest >= unit[1] * (1 - 1e-9)), units[-1])
 
 
-def each_rate(result: Result) -> list[Curve]:
+def each_rate(result: RunData) -> list[Curve]:
     """Returns the throughput of each flow entry, in bit/s: the mean per flow, or the total of the transfers."""
     return [_rate(result, flow, own) for flow, own in entries(result)]
 
 
-def each_queue(result: Result) -> list[Curve]:
+def each_queue(result: RunData) -> list[Curve]:
     """Returns the longest queueing delay per sample, in seconds, of each link with any queueing.
 
     The delay is 0 in samples without a backlog. Samples in which packets wait but none starts transmission are gaps.
@@ -144,12 +145,12 @@ def each_queue(result: Result) -> list[Curve]:
     return [_curve(name, name, own["t"], own["delay"]) for name, own in of_links(known, "delay")]
 
 
-def service(link: dict[str, Any], times: Array) -> Array:
+def service(link: LinkRecord, times: Array) -> Array:
     """Returns the mean service rate of a link in the samples that end at `times`, in bit/s; NaN instead of 0."""
-    if not link.get("changes", ()):
+    if not link["changes"]:
         return np.full(len(times), float(link["service_bps"]))
-    begins = np.array([0.0, *(change["at_s"] for change in link.get("changes", ()))])
-    rates = np.array([link["service_bps"], *(change["service_bps"] for change in link.get("changes", ()))])
+    begins = np.array([0.0, *(change["at_s"] for change in link["changes"])])
+    rates = np.array([link["service_bps"], *(change["service_bps"] for change in link["changes"])])
     sent = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(begins))])
 
     def until(t: Array) -> Array:
@@ -161,7 +162,7 @@ def service(link: dict[str, Any], times: Array) -> Array:
     return np.where(mean > 0, mean, np.nan)
 
 
-def rates(result: Result, unit: Unit | None = None) -> Panel:
+def rates(result: RunData, unit: Unit | None = None) -> Panel:
     """Returns the throughput of each entry (per flow, or total of its transfers), and its reference rate if any."""
     curves = each_rate(result)
     listed = {flow["name"] for flow in result.scenario["flows"] if is_listed(flow)}
@@ -178,7 +179,7 @@ def rates(result: Result, unit: Unit | None = None) -> Panel:
     return panel
 
 
-def round_trips(result: Result) -> Panel:
+def round_trips(result: RunData) -> Panel:
     """Returns the mean round-trip time of each entry in each sample, as measured by ACKs."""
     curves = [_curve(flow["name"], _label(flow), own["t"], own["rtt_s"]) for flow, own in entries(result)]
     curves = [curve for curve in curves if peak(curve.y)]
@@ -190,7 +191,7 @@ def round_trips(result: Result) -> Panel:
     return panel
 
 
-def queues(result: Result, unit: Unit | None = None) -> Panel:
+def queues(result: RunData, unit: Unit | None = None) -> Panel:
     """Returns the longest queueing delay per sample of each link with any queueing.
 
     If there are many links, only those with the largest mean delays are named: they are the bottlenecks.
@@ -224,13 +225,13 @@ def queues(result: Result, unit: Unit | None = None) -> Panel:
     )
 
 
-def keeps_order(link: dict[str, Any]) -> bool:
+def keeps_order(link: LinkRecord) -> bool:
     """Returns True if delay is proportional to backlog: a single FIFO, constant capacity, no shaper."""
     (discipline,) = link["queue"]
-    return not link.get("changes", ()) and discipline not in SEVERAL_OR_SHAPED
+    return not link["changes"] and discipline not in SEVERAL_OR_SHAPED
 
 
-def utilisation(result: Result) -> Panel:
+def utilisation(result: RunData) -> Panel:
     """Returns the utilisation of each link in each sample."""
     links = {link["name"]: link for link in result.scenario["links"]}
     curves = [
@@ -246,7 +247,7 @@ def utilisation(result: Result) -> Panel:
     )
 
 
-def losses(result: Result) -> Panel:
+def losses(result: RunData) -> Panel:
     """Returns the fraction of arriving bytes that each queue dropped, in equal time bins; omits bins without drops.
 
     The time of a bin is its middle.
@@ -270,7 +271,7 @@ def losses(result: Result) -> Panel:
     return Panel(title, "loss", ("%", 0.01), named, others, label, nothing="no queue dropped a packet")
 
 
-def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+def entries(result: RunData) -> Iterator[tuple[FlowRecord, pl.DataFrame]]:
     """Yields each flow entry with the samples during which it had active flows."""
     active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
     for flow in result.scenario["flows"]:
@@ -279,14 +280,14 @@ def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
             yield flow, own
 
 
-def of_links(result: Result, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
+def of_links(result: RunData, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yields the name and the samples of each link with a nonzero value in the column."""
     for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items():
         if own[column].max():
             yield str(name), own
 
 
-def _rate(result: Result, flow: dict[str, Any], own: pl.DataFrame) -> Curve:
+def _rate(result: RunData, flow: FlowRecord, own: pl.DataFrame) -> Curve:
     if not is_listed(flow):
         return _curve(flow["name"], f"{_label(flow)}, all", own["t"], own["throughput_bps"])
     label = _label(flow) if flow["count"] == 1 else f"{_label(flow)}, mean of {flow['count']}"
@@ -301,7 +302,7 @@ def _rate(result: Result, flow: dict[str, Any], own: pl.DataFrame) -> Curve:
     return replace(curve, band=(span["t"].to_numpy(), span["low"].to_numpy(), span["high"].to_numpy()))
 
 
-def _label(flow: dict[str, Any]) -> str:
+def _label(flow: FlowRecord) -> str:
     return f"{flow['name']} ({flow['law']})"
 
 
@@ -336,7 +337,7 @@ def _median(curves: list[Curve]) -> Curve:
     return Curve("", "their median", *gaps(times[some], np.nanmedian(table[:, some], axis=0)))
 
 
-def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
+def _buffer(result: RunData, link: LinkRecord) -> Curve | None:
     """Returns the queueing delay of a full buffer; None without a limit, with mixed packet sizes or several queues."""
     (discipline,) = link["queue"]
     if discipline in SEVERAL_OR_SHAPED:
@@ -365,7 +366,7 @@ def _steps(name: str, t: Array, y: Array) -> Curve:
     return Curve(name, "", corners, np.repeat(y[first], 2))
 
 
-def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
+def _ideal(result: RunData, names: set[str]) -> tuple[str, list[Curve]]:
     """Returns the name of a run's reference, and the reference rates of the entries `names`, in bit/s.
 
     Reference rates change with the set of active flows and with links. The name is that of the last reference.
@@ -374,7 +375,7 @@ def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
     table = result.flows.pivot(on="flow", on_columns=every, index="t", values="active", aggregate_function="first")
     table = table.sort("t").fill_null(0)
     times = table["t"].to_numpy()
-    changes = {change["at_s"] for link in result.scenario["links"] for change in link.get("changes", ())}
+    changes = {change["at_s"] for link in result.scenario["links"] for change in link["changes"]}
     changes |= {plan["from_s"] for flow in result.scenario["flows"] for plan in flow.get("plans", ())}
     begins = np.array([0.0, *sorted(changes - {0.0})])
     phase = np.searchsorted(begins, times, side="left") - 1

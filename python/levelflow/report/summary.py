@@ -25,6 +25,9 @@ from levelflow.theory.references import Reference, reference
 
 if TYPE_CHECKING:
     from levelflow.measure.samples import Window
+    from levelflow.records import Counters, FlowRecord, ScenarioRecord
+    from levelflow.rundata import Tables
+    from levelflow.summary import FlowSummary, LinkSummary, Summary
 
 DIGITS = 12
 #: Rates of a flow entry, which the summary contains as means per flow.
@@ -32,33 +35,34 @@ RATES = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
 
 
 def summarise(
-    tables: dict[str, pl.DataFrame],
-    scenario: dict[str, Any],
+    tables: Tables,
+    scenario: ScenarioRecord,
     end_s: float,
-    counters: dict[str, Any],
-) -> dict[str, Any]:
+    counters: Counters,
+) -> Summary:
     """Returns the summary of a run as plain data; units are part of the keys.
 
     Args:
-        tables: `flows`, `links`, `transfers` and, if there are any, `members`, as in `levelflow.Result`.
+        tables: Tables of the run, as in `levelflow.Result`.
         scenario: Resolved scenario.
         end_s: Simulated time at the end of the run, s.
         counters: Exact counters of the engine.
     """
-    flows, links, ended = (tables[name] for name in ("flows", "links", "transfers"))
+    flows, links, ended = tables["flows"], tables["links"], tables["transfers"]
     event, event_s = last_event(flows, scenario, end_s)
     window = steady_window(event_s, end_s)
-    members = _members(tables.get("members", pl.DataFrame()), window)
+    members = _members(tables["members"], window)
     per_flow, compared_with, shares = _flows(flows, ended, scenario, window, counters, members)
     per_link = _links(links, scenario, counters)
     compared = [row for row in per_flow if row["distance"] is not None]
+    distances = [row["distance"] for row in per_flow if row["distance"] is not None]
     rates = {
         row["name"]: members.get(row["name"], np.full(round(row["active"]), row["throughput_bps"])) for row in compared
     }
     parts = [rates[row["name"]] / shares[row["name"]] for row in compared]
-    distance = max((row["distance"] for row in compared), default=None)
+    distance = max(distances, default=None)
     steady = fairness.settling(flows, scenario, event_s, window)
-    summary = {
+    summary: Summary = {
         "window_s": list(window),
         "last_event": event,
         "last_event_s": event_s,
@@ -71,21 +75,21 @@ def summarise(
         "flows": per_flow,
         "links": per_link,
         "transfers": transfers.summary(ended),
-        "random": scenario.get("random", True),
-        "warnings": [*scenario.get("warnings", []), *warned.of_run(per_flow, per_link)],
+        "random": scenario["random"],
+        "warnings": [*scenario["warnings"], *warned.of_run(per_flow, per_link)],
     }
-    rounded: dict[str, Any] = _rounded(summary)
+    rounded: Summary = _rounded(summary)
     return rounded
 
 
 def _flows(
     flows: pl.DataFrame,
     ended: pl.DataFrame,
-    scenario: dict[str, Any],
+    scenario: ScenarioRecord,
     window: Window,
-    counters: dict[str, Any],
+    counters: Counters,
     members: dict[str, Rates],
-) -> tuple[list[dict[str, Any]], str, dict[str, Rates | float]]:
+) -> tuple[list[FlowSummary], str, dict[str, Rates | float]]:
     """Returns one row per entry, the name of the reference, and the reference rates of each compared entry."""
     steady = {row["flow"]: row for row in means(flows, ["flow"], ["active", *RATES], window).to_dicts()}
     active = [steady[flow["name"]]["active"] if flow["name"] in steady else 0.0 for flow in scenario["flows"]]
@@ -93,18 +97,17 @@ def _flows(
     sending = {
         number: steady[flow["name"]]["throughput_bps"]
         for number, flow in enumerate(scenario["flows"])
-        if flow.get("application") and active[number]
+        if flow["application"] and active[number]
     }
     found = reference(at_rest, active, sending)
     ended_of, none_ended = ended.partition_by("flow", as_dict=True), ended.clear()
-    rows: list[dict[str, Any]] = []
+    rows: list[FlowSummary] = []
     shares: dict[str, Rates | float] = {}
     for number, (flow, count, share, exact) in enumerate(
         zip(scenario["flows"], active, found.rates, counters["flows"], strict=True)
     ):
         name = flow["name"]
-        rates = {key: steady[name][key] / count if count else None for key in RATES}
-        throughput = rates["throughput_bps"]
+        throughput, goodput, sending_rate, law_rate = (steady[name][key] / count if count else None for key in RATES)
         compared = throughput is not None and share and always_sends(flow)
         each = members.get(name, np.array([throughput]))
         if compared and share:
@@ -115,19 +118,22 @@ def _flows(
                 "name": name,
                 "law": flow["law"],
                 "active": count,
-                **rates,
+                "throughput_bps": throughput,
+                "goodput_bps": goodput,
+                "sending_rate_bps": sending_rate,
+                "law_rate_bps": law_rate,
                 "share_bps": share,
                 "distance": fairness.distance(each, shares[name]) if compared else None,
                 "has_members": name in members,
                 "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
                 "transfers": transfers.summary(ended_of.get((name,), none_ended)),
-                **{key: value for key, value in exact.items() if key != "name"},
+                **exact,
             }
         )
     return rows, found.name, shares
 
 
-def _shares(found: Reference, flow: dict[str, Any], number: int, count: int) -> Rates:
+def _shares(found: Reference, flow: FlowRecord, number: int, count: int) -> Rates:
     """Returns the reference rate of each flow of an entry, which depends on the path of the flow."""
     taken = flow["plans"][0]["path_of"] if "plans" in flow else [0]
     return np.array([found.on_path[number, taken[member % len(taken)]] for member in range(count)])
@@ -142,7 +148,7 @@ def _members(members: pl.DataFrame, window: Window) -> dict[str, Rates]:
     return {str(name): own["throughput_bps"].to_numpy() for (name,), own in parts.items()}
 
 
-def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, Any]) -> list[dict[str, Any]]:
+def _links(links: pl.DataFrame, scenario: ScenarioRecord, counters: Counters) -> list[LinkSummary]:
     losses = dict(links.group_by("link").agg(pl.col("peak_loss").max()).iter_rows())
     return [
         {**exact, "loss_max": losses.get(link["name"])}

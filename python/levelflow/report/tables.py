@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import html
-from typing import Any
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from levelflow.measure.transfers import SizeSummary, Spread, TransferCounts
+    from levelflow.records import ClassCounters, LinkCounters, Quantiles
+    from levelflow.summary import Summary
 
 Table = tuple[list[str], list[list[str]]]
 
@@ -20,7 +27,16 @@ LINK_HEAD = [
     "drops",
     "lost on the link",
 ]
-COUNTS = ("started", "finished", "aborted", "unfinished")
+Quantile = Literal["p50", "p99", "max"]
+Level = Literal["mean", "p50", "p95", "p99", "p999"]
+#: Cells about the queueing delay of a link.
+DELAYS: tuple[Quantile, ...] = ("p50", "p99", "max")
+COUNTS: tuple[Literal["started", "finished", "aborted", "unfinished"], ...] = (
+    "started",
+    "finished",
+    "aborted",
+    "unfinished",
+)
 TRANSFER_COLUMNS = [
     *COUNTS,
     "bytes missing",
@@ -46,7 +62,7 @@ SIZE_COLUMNS = [
 ALL = "all transfers"
 
 
-def tables(summary: dict[str, Any]) -> list[tuple[str, Table]]:
+def tables(summary: Summary) -> list[tuple[str, Table]]:
     """Returns the tables of a run with their titles: flows, links, and transfers if there are any."""
     start, end = summary["window_s"]
     found = {
@@ -58,14 +74,13 @@ def tables(summary: dict[str, Any]) -> list[tuple[str, Table]]:
     return [(title, table) for title, table in found.items() if table]
 
 
-def flow_table(summary: dict[str, Any]) -> Table:
+def flow_table(summary: Summary) -> Table:
     """Returns header and rows: one row per flow entry; throughput is the mean per flow in the steady window.
 
     The column of reference rates has the name of the reference as its title.
     """
     rows = []
     for flow in summary["flows"]:
-        rtt = flow["rtt_s"] or {}
         rows.append(
             [
                 flow["name"],
@@ -74,15 +89,14 @@ def flow_table(summary: dict[str, Any]) -> Table:
                 rate(flow["throughput_bps"]),
                 rate(flow["share_bps"]),
                 percent(flow["distance"]),
-                time(rtt.get("p50")),
-                time(rtt.get("p99")),
+                *quantiles(flow["rtt_s"], ("p50", "p99")),
                 percent(flow["loss"]),
             ]
         )
     return ["flow", "law", "active", "throughput", summary["reference"], "distance", "RTT p50", "p99", "loss"], rows
 
 
-def link_table(summary: dict[str, Any]) -> Table:
+def link_table(summary: Summary) -> Table:
     """Returns header and rows over the whole run: one row per link, and one per class of service of a link."""
     rows = []
     for link in summary["links"]:
@@ -98,17 +112,21 @@ def link_table(summary: dict[str, Any]) -> Table:
                 f"{link['lost_packets']:,}",
             ]
         )
-        rows += [[f"  {one['name']}", "", *delays(one), "", "", "", ""] for one in link.get("classes", ())]
+        rows += [[f"  {one['name']}", "", *delays(one), "", "", "", ""] for one in link.get("classes", [])]
     return LINK_HEAD, rows
 
 
-def delays(link: dict[str, Any], which: tuple[str, ...] = ("p50", "p99", "max")) -> list[str]:
+def delays(link: LinkCounters | ClassCounters, which: tuple[Quantile, ...] = DELAYS) -> list[str]:
     """Returns quantiles of the queueing delay of a link or of a class of service, as cells."""
-    found = link["queueing_delay_s"] or {}
-    return [time(found.get(key)) for key in which]
+    return quantiles(link["queueing_delay_s"], which)
 
 
-def transfer_table(summary: dict[str, Any]) -> Table | None:
+def quantiles(found: Quantiles | None, which: tuple[Quantile, ...]) -> list[str]:
+    """Returns quantiles of times, as cells."""
+    return [time(found and found[key]) for key in which]
+
+
+def transfer_table(summary: Summary) -> Table | None:
     """Returns header and rows: counts and completion times by flow entry, then in total; None without transfers.
 
     Completion times are those of finished transfers; `bytes missing` is the fraction of bytes in unfinished ones.
@@ -121,44 +139,49 @@ def transfer_table(summary: dict[str, Any]) -> Table | None:
     return ["transfers", *TRANSFER_COLUMNS], [*rows, [name, *transfer_cells(summary["transfers"])]]
 
 
-def size_table(summary: dict[str, Any]) -> Table | None:
+def size_table(summary: Summary) -> Table | None:
     """Returns header and rows: counts, completion times and slowdowns by decade of size; None with fewer than two."""
     found = summary["transfers"]
     if not found or len(found["sizes"]) < 2:
         return None
-    return ["size", *SIZE_COLUMNS], [[size_range(one), *size_cells(one)] for one in found["sizes"]]
+    return ["size", *SIZE_COLUMNS], [[size_range(one["low"], one["high"]), *size_cells(one)] for one in found["sizes"]]
 
 
-def size_range(one: dict[str, Any]) -> str:
+def size_range(low: int, high: int) -> str:
     """Returns the range of a decade of sizes.
 
-    >>> size_range({"low": 10_000, "high": 100_000})
+    >>> size_range(10_000, 100_000)
     '10 kB to 100 kB'
     """
-    return f"{size(one['low'])} to {size(one['high'])}"
+    return f"{size(low)} to {size(high)}"
 
 
-def transfer_cells(found: dict[str, Any]) -> list[str]:
+def transfer_cells(found: TransferCounts) -> list[str]:
     """Returns the cells of `TRANSFER_COLUMNS` for a set of transfers."""
-    fct, slowdown = found["fct_s"] or {}, found["slowdown"] or {}
-    counts = [f"{found[key]:,}" for key in COUNTS]
-    times = [time(fct.get(key)) for key in ("mean", "p50", "p95", "p99", "p999")]
-    return [*counts, percent(found["missing_share"]), *times, *(_times(slowdown.get(key)) for key in ("p50", "p99"))]
+    cells = [*(f"{found[key]:,}" for key in COUNTS), percent(found["missing_share"])]
+    return [*cells, *_levels(found["fct_s"], time), *_levels(found["slowdown"], _times, ("p50", "p99"))]
 
 
-def size_cells(found: dict[str, Any]) -> list[str]:
+def size_cells(found: SizeSummary) -> list[str]:
     """Returns the cells of `SIZE_COLUMNS` for the transfers of one decade of sizes."""
-    fct, slowdown = found["fct_s"] or {}, found["slowdown"] or {}
     cells = [f"{found['started']:,}", f"{found['finished']:,}", percent(found["missing_share"])]
-    cells += [time(fct.get(key)) for key in ("p50", "p99")]
-    return cells + [_times(slowdown.get(key)) for key in ("p50", "p95", "p99", "p999")]
+    cells += _levels(found["fct_s"], time, ("p50", "p99"))
+    return cells + _levels(found["slowdown"], _times, ("p50", "p95", "p99", "p999"))
+
+
+def _levels(
+    found: Spread | None,
+    shown: Callable[[float | None], str],
+    which: tuple[Level, ...] = ("mean", "p50", "p95", "p99", "p999"),
+) -> list[str]:
+    return [shown(found and found[key]) for key in which]
 
 
 def _times(ratio: float | None) -> str:
     return "-" if ratio is None else f"{ratio:.3g}"
 
 
-def verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: Summary) -> str:
     """Returns a sentence about fairness and settling, and one about transfers excluded from completion times."""
     sentences = []
     if (fairness := summary["jain_of_shares"]) is not None:
@@ -176,27 +199,28 @@ def verdict(summary: dict[str, Any]) -> str:
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 
-def missing(transfers: dict[str, Any] | None) -> str:
+def missing(transfers: TransferCounts | None) -> str:
     """Returns a text on the transfers and bytes that completion times exclude; empty if there are none.
 
-    >>> missing({"started": 563, "finished": 397, "aborted": 0, "unfinished": 166, "missing_share": 0.7})
+    >>> none = {"fct_s": None, "slowdown": None}
+    >>> missing({"started": 563, "finished": 397, "aborted": 0, "unfinished": 166, "missing_share": 0.7, **none})
     '166 of 563 transfers (166 unfinished) with 70 % of the bytes'
     """
     if not transfers or transfers["finished"] == transfers["started"]:
         return ""
-    ways = [f"{transfers[key]:,} {key}" for key in ("aborted", "unfinished") if transfers[key]]
+    ways = [f"{transfers[key]:,} {key}" for key in COUNTS[2:] if transfers[key]]
     count = f"{transfers['started'] - transfers['finished']:,} of {transfers['started']:,} transfers"
     return f"{count} ({', '.join(ways)}) with {percent(transfers['missing_share'])} of the bytes"
 
 
-def fairness_of(summary: dict[str, Any]) -> str:
+def fairness_of(summary: Summary) -> str:
     """Returns the name of the fairness index `jain_of_shares`."""
     groups = [flow for flow in summary["flows"] if flow["distance"] is not None and flow["active"] > 1]
-    by_mean = any(not flow.get("has_members") for flow in groups)
+    by_mean = any(not flow["has_members"] for flow in groups)
     return f"Jain's index of throughput / fair share{' (groups count as their mean)' if by_mean else ''}"
 
 
-def settling(summary: dict[str, Any]) -> str:
+def settling(summary: Summary) -> str:
     """Returns the settling time of a run as a table cell."""
     took = time(summary["settling_s"])
     if summary["settled"] or summary["jain_of_shares"] is None:

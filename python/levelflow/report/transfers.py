@@ -15,7 +15,8 @@ from levelflow.theory.queues.sharing import completion_times
 if TYPE_CHECKING:
     import polars as pl
 
-    from levelflow.results import Result
+    from levelflow.records import ScenarioRecord
+    from levelflow.rundata import RunData
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -67,7 +68,7 @@ class Transfers:
     shares: Array
 
 
-def transfers(result: Result) -> list[Transfers]:
+def transfers(result: RunData) -> list[Transfers]:
     """Returns the completion times of each entry with finished transfers; one total if there are many entries."""
     done = finished(result.transfers)
     if done.is_empty():
@@ -112,7 +113,7 @@ def _of(name: str, label: str, own: pl.DataFrame, started: int) -> Transfers:
     )
 
 
-def _sharing(done: pl.DataFrame, scenario: dict[str, Any]) -> Array:
+def _sharing(done: pl.DataFrame, scenario: ScenarioRecord) -> Array:
     """Returns the completion time of each transfer under processor sharing of its narrowest link, s.
 
     It is NaN if unlimited flows use that link.

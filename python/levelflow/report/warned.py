@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from levelflow.summary import FlowSummary, LinkSummary
 
 #: Warning threshold for the fraction of a link's packets that are still queued at the end of a run.
 WAITING_WARNING_SHARE = 0.01
 
 
-def of_run(flows: list[dict[str, Any]], links: list[dict[str, Any]]) -> list[str]:
+def of_run(flows: Iterable[FlowSummary], links: Iterable[LinkSummary]) -> list[str]:
     """Returns warnings about unfinished transfers and queued packets that the numbers exclude.
 
     >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
@@ -23,13 +25,11 @@ def of_run(flows: list[dict[str, Any]], links: list[dict[str, Any]]) -> list[str
     for flow in flows:
         counts = flow["transfers"]
         if counts and counts["finished"] < counts["started"]:
-            ways = " or ".join(
-                word for key, word in (("aborted", "were aborted"), ("unfinished", "did not finish")) if counts[key]
-            )
-            text = f"transfers {ways}; completion times and slowdowns leave them out"
+            ways = {"were aborted": counts["aborted"], "did not finish": counts["unfinished"]}
+            text = f"transfers {' or '.join(filter(ways.get, ways))}; completion times and slowdowns leave them out"
             found.setdefault(text, []).append(f"flow {flow['name']}")
     for link in links:
-        known = (link["queueing_delay_s"] or {"count": 0})["count"]
+        known = link["queueing_delay_s"]["count"] if link["queueing_delay_s"] else 0
         if link["waiting_packets"] > WAITING_WARNING_SHARE * (known + link["waiting_packets"]):
             text = "packets wait at the end of the run; queueing delays leave them out"
             found.setdefault(text, []).append(f"link {link['name']}")

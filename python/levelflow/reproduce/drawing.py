@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.figure import Figure
     from levelflow.reproduce.verdict import Value
     from levelflow.results import Result
+    from levelflow.style import Look
 
 #: Colour of expected values, which no curve uses, and id of the labels of expected values.
 EXPECTED, EXPECTED_ID = "#B0126E", "expected"
@@ -86,8 +87,8 @@ def draw_expected(
 def _mark(
     axes: Any, lines: Sequence[float], band: tuple[float, float], window: Window | None, along: str, *, solid: bool
 ) -> None:
-    style: dict[str, Any] = {"color": EXPECTED, "linewidth": 1, "linestyle": "-" if solid else (0, (4, 2))}
-    shade: dict[str, Any] = {"color": EXPECTED, "alpha": 0.12, "linewidth": 0}
+    style: Look = {"color": EXPECTED, "linewidth": 1, "linestyle": "-" if solid else (0, (4, 2))}
+    shade: Look = {"color": EXPECTED, "alpha": 0.12, "linewidth": 0}
     upright = along == "x"
     if window is None:
         (axes.axvspan if upright else axes.axhspan)(*band, **shade)

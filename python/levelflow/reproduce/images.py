@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
+    from levelflow.keywords import Table
     from levelflow.reproduce.figure import Figure
     from levelflow.results import Result
 
@@ -83,7 +84,7 @@ def _seeds(results: Sequence[Result]) -> list[Result]:
     return list(by_seed.values())
 
 
-def _without_seed(result: Result) -> dict[str, Any]:
+def _without_seed(result: Result) -> Table:
     return {key: value for key, value in result.manifest["raw"].items() if key != "seed"}
 
 

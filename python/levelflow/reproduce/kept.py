@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from levelflow.report import files
 from levelflow.reproduce.images import Picture
-from levelflow.reproduce.runner import FigureOutcome, Outcome
+from levelflow.reproduce.outcome import Outcome
+from levelflow.reproduce.runner import FigureOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +79,8 @@ class Figures:
         return digest.hexdigest()
 
 
-def _made(outcome: Outcome) -> dict[str, Any]:
-    made = {"id": outcome.entry.id} | {name: getattr(outcome, name) for name in MADE}
+def _made(outcome: Outcome) -> dict[str, object]:
+    made: dict[str, object] = {"id": outcome.entry.id} | {name: getattr(outcome, name) for name in MADE}
     others = {name: getattr(outcome, name) for name in OTHERS}
     return made | {name: _made(other) for name, other in others.items() if other}
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from levelflow.reproduce.model import Check
-    from levelflow.reproduce.runner import FigureOutcome, Outcome
+    from levelflow.reproduce.outcome import Outcome
+    from levelflow.reproduce.runner import FigureOutcome
     from levelflow.reproduce.wording import Unit
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)

@@ -19,65 +19,22 @@ from levelflow import _core, dataplane
 from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import Picture, draw
-from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
+from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Claim, ClaimError, Entry
+from levelflow.reproduce.outcome import FULL, QUICK, Outcome
 from levelflow.reproduce.verdict import (
     Against,
     Measured,
     Noted,
     Scalar,
     Seeds,
-    Spread,
     Value,
     Verdict,
     listed,
     meets,
-    spread,
 )
 
 #: Measured values of an entry, by check key.
 Values = Mapping[str, Measured | Noted]
-
-
-QUICK, FULL = "quick", "full"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Outcome of one check."""
-
-    entry: Entry
-    index: int
-    verdict: Verdict
-    measured: Any = None
-    target: Any = None
-    note: str = ""
-    #: Number of seeds with a value in `measured`; 0 if it is not a list of seeds.
-    seeds: int = 0
-    #: Outcome of this check in the simulator at the same scale, if a network was measured.
-    beside: Outcome | None = None
-    #: Measured tier; if both were measured, the one with the worse verdict.
-    tier: str = QUICK
-    #: Outcome of this check in the tier that is not `tier`, if both were measured.
-    other: Outcome | None = None
-
-    @property
-    def check(self) -> Check:
-        """Evaluated check."""
-        return self.entry.check[self.index]
-
-    @property
-    def spread(self) -> Spread | None:
-        """Median and range over the seeds; None without seeds."""
-        if not self.seeds:
-            return None
-        check = self.check
-        slack = check.tol_rel or 0.0, check.tol_abs or 0.0
-        return spread(Seeds(self.measured), lambda value: meets(check.op, check.value, value, *slack))
-
-    @property
-    def ground(self) -> str:
-        """Ground of the verdict."""
-        return "a real network" if self.beside else self.entry.ground
 
 
 @dataclass(frozen=True)
@@ -380,7 +337,7 @@ def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, Any]]:
+def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, object]]:
     """Returns one record per measured check, in the order of the claims."""
     return [
         _record(figure, outcome)
@@ -390,8 +347,8 @@ def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, Any]]:
     ]
 
 
-def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
-    record = {
+def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, object]:
+    record: dict[str, object] = {
         "id": outcome.entry.id,
         "check": outcome.index,
         "metric": outcome.check.metric,

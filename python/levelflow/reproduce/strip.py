@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from levelflow.reproduce.model import Check
-    from levelflow.reproduce.runner import Outcome
+    from levelflow.reproduce.outcome import Outcome
 
 #: Size of a strip, and margin at each end as a fraction of the range.
 WIDTH, HEIGHT = 180, 16

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from levelflow.reproduce.model import Check
-    from levelflow.reproduce.runner import Outcome
+    from levelflow.reproduce.outcome import Outcome
 
 SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
 #: Unit and conversion factor, by the suffix of a metric's name.

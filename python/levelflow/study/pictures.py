@@ -17,10 +17,10 @@ from levelflow._core import ScenarioError
 from levelflow.measure.intervals import Interval, interval
 from levelflow.picture import Picture
 from levelflow.report import plots
-from levelflow.scenario import nearest
 from levelflow.study.table import axis_label, metrics, unit
 from levelflow.study.task import METRICS
 from levelflow.style import WIDTHS, style
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

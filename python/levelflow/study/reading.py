@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario, nearest
+from levelflow.scenario import Scenario
 from levelflow.study.design import KINDS, Axis, Design, check
 from levelflow.study.plan import Mistakes, Plan, Replications
 from levelflow.study.task import METRICS
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.units import base
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

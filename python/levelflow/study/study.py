@@ -21,11 +21,11 @@ from levelflow._core import ScenarioError
 from levelflow.measure.intervals import Interval, interval
 from levelflow.report import files
 from levelflow.report.warned import tally
-from levelflow.scenario import nearest
 from levelflow.study import reading
 from levelflow.study.pools import Pool, pool
 from levelflow.study.store import Cache, Store, cache_file
 from levelflow.study.task import DIGEST, METRICS, Row, Task, engine
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

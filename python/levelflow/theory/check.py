@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from levelflow.theory.arrays import Floats, Ints
-from levelflow.theory.competition import Competition, CompetitionError, Link, competition, in_force, listed
+from levelflow.theory.competition import Competition, CompetitionError, competition, in_force, listed
 from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
@@ -19,6 +19,9 @@ from levelflow.theory.record import MAX_MIN, NotSupported
 from levelflow.theory.references import equilibrium_of
 from levelflow.theory.units import room
 from levelflow.theory.verdict import Port, Verdict
+
+if TYPE_CHECKING:
+    from levelflow.records import LinkRecord, ScenarioRecord
 
 #: Relative difference between load and service rate within which a link counts as full.
 FULL = 1e-6
@@ -119,7 +122,7 @@ class Prediction:
         return f"<Prediction of {flows} {what}: stable={self.stable}, time={self.time}>"
 
 
-def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
+def check(scenario: ScenarioRecord, at: float | None = None) -> Prediction:
     """Predicts the equilibrium of a scenario and its stability.
 
     Args:
@@ -140,7 +143,47 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
     return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
 
 
-def as_plain(found: Prediction) -> dict[str, Any]:
+class FlowPrediction(TypedDict):
+    """Predicted rate of one flow of an entry."""
+
+    name: str
+    law: str
+    rate_bps: float
+    bottleneck: str
+
+
+class LinkPrediction(TypedDict):
+    """Predicted load and queueing delay of a link."""
+
+    name: str
+    load_bps: float
+    queue_s: float | Literal["full"] | None
+
+
+class BottleneckPrediction(TypedDict):
+    """Predicted stability of the flows of one law that a link limits."""
+
+    link: str
+    law: str
+    flows: list[str]
+    stable: bool | None
+    margin: float | None
+    time_s: float | None
+    why: str
+    breaks: str
+
+
+class PlainPrediction(TypedDict):
+    """Prediction as JSON values."""
+
+    stable: bool | None
+    time_s: float | None
+    flows: list[FlowPrediction]
+    links: list[LinkPrediction]
+    bottlenecks: list[BottleneckPrediction]
+
+
+def as_plain(found: Prediction) -> PlainPrediction:
     """Returns a prediction as JSON values: names, numbers and texts."""
     links = found.competition.links
     names = [flow["name"] for flow in found.competition.entries]
@@ -227,7 +270,7 @@ def _hops(over: NDArray[np.bool_]) -> float:
     return float(np.argmax(over) + 1 if over.any() else over.size)
 
 
-def _full_wait(link: Link, load: float, packet: int) -> float:
+def _full_wait(link: LinkRecord, load: float, packet: int) -> float:
     """Returns the queueing delay at an overloaded link, s; 0 unless the link is overloaded and its buffer limited."""
     if "policer" in link["queue"] or link["buffer"] == "unlimited":
         return 0.0

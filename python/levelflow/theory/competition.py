@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from levelflow.theory.errors import TheoryError
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
 
-Flow = dict[str, Any]
-Link = dict[str, Any]
+if TYPE_CHECKING:
+    from levelflow.records import FlowRecord, LinkRecord, ScenarioRecord
 
 
 class CompetitionError(TheoryError):
@@ -35,18 +35,18 @@ class Competition:
         available: per link, the target of its routers or its service rate, minus unresponsive traffic, bit/s.
     """
 
-    entries: list[Flow]
+    entries: list[FlowRecord]
     numbers: list[int]
     paths: list[int]
     counts: Floats
     routes: list[list[int]]
-    links: list[Link]
+    links: list[LinkRecord]
     available: Floats
 
 
 @explained
 def competition(
-    scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
+    scenario: ScenarioRecord, active: Sequence[float], sending: Mapping[int, float] | None = None
 ) -> Competition:
     """Returns the competing flows, and the capacity available to them.
 
@@ -82,7 +82,7 @@ def competition(
     )
 
 
-def paths_of(flow: Flow) -> list[tuple[list[str], float]]:
+def paths_of(flow: FlowRecord) -> list[tuple[list[str], float]]:
     """Returns the initial paths of an entry, as link names, with the fraction of its flows on each path."""
     if "plans" not in flow:
         return [(flow["path"], 1.0)]
@@ -90,7 +90,7 @@ def paths_of(flow: Flow) -> list[tuple[list[str], float]]:
     return [(path["path"], taken.count(number) / len(taken)) for number, path in enumerate(flow["paths"])]
 
 
-def in_force(scenario: dict[str, Any], start: float, end: float | None = None) -> dict[str, Any]:
+def in_force(scenario: ScenarioRecord, start: float, end: float | None = None) -> ScenarioRecord:
     """Returns a scenario without changes, with the links at one time or with time-averaged links.
 
     Routes are those at time `start`.
@@ -100,34 +100,43 @@ def in_force(scenario: dict[str, Any], start: float, end: float | None = None) -
         start: time, or start of the averaging window, s.
         end: end of the averaging window, s; by default nothing is averaged.
     """
-    if any(link.get("changes", ()) for link in scenario["links"]):
-        scenario = scenario | {"links": [_in_force(link, start, end) for link in scenario["links"]]}
+    if any(link["changes"] for link in scenario["links"]):
+        scenario = {**scenario, "links": [_in_force(link, start, end) for link in scenario["links"]]}
     if any("plans" in flow for flow in scenario["flows"]):
-        scenario = scenario | {"flows": [_on_its_way(flow, start) for flow in scenario["flows"]]}
+        scenario = {**scenario, "flows": [_on_its_way(flow, start) for flow in scenario["flows"]]}
     return scenario
 
 
-def _on_its_way(flow: Flow, now: float) -> Flow:
+def _on_its_way(flow: FlowRecord, now: float) -> FlowRecord:
     if "plans" not in flow:
         return flow
     plan = [plan for plan in flow["plans"] if plan["from_s"] <= now][-1]
-    return flow | flow["paths"][plan["path_of"][0]] | {"plans": [plan]}
+    return {**flow, **flow["paths"][plan["path_of"][0]], "plans": [plan]}
 
 
-def _in_force(link: Link, start: float, end: float | None) -> Link:
-    keys = ("capacity_bps", "service_bps", "target_bps", "delay_s", "loss")
-    states = [{key: link[key] for key in keys}, *link.get("changes", ())]
-    times = np.array([-np.inf, *(state["at_s"] for state in link.get("changes", ())), np.inf])
+def _in_force(link: LinkRecord, start: float, end: float | None) -> LinkRecord:
+    times = np.array([-np.inf, *(state["at_s"] for state in link["changes"]), np.inf])
     if end is None or end <= start:
         weights = (times[:-1] <= start) & (start < times[1:])
     else:
         weights = np.diff(np.clip(times, start, end)) / (end - start)
-    mean = {key: float(np.dot([state[key] for state in states], weights)) for key in states[0] if key != "at_s"}
-    return link | mean | {"changes": []}
+
+    def mean(key: Literal["capacity_bps", "service_bps", "target_bps", "delay_s", "loss"]) -> float:
+        return float(np.dot([link[key], *(state[key] for state in link["changes"])], weights))
+
+    return {
+        **link,
+        "capacity_bps": mean("capacity_bps"),
+        "service_bps": mean("service_bps"),
+        "target_bps": mean("target_bps"),
+        "delay_s": mean("delay_s"),
+        "loss": mean("loss"),
+        "changes": [],
+    }
 
 
 @explained
-def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
+def listed(scenario: ScenarioRecord, at: float | None = None) -> list[float]:
     """Returns the number of active flows of each entry.
 
     Flows that arrive at random count as 0, since their number depends on the law. Flows with random start times count
@@ -143,8 +152,8 @@ def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
     active = []
     for flow in scenario["flows"]:
         start, stop = flow["start_s"] or 0.0, np.inf if flow["stop_s"] is None else flow["stop_s"]
-        there = flow["count"] is not None and (at is None or start <= at < stop)
-        active.append(float(flow["count"]) if there else 0.0)
+        there = at is None or start <= at < stop
+        active.append(float(flow["count"] or 0) if there else 0.0)
     if not any(active):
         when = "" if at is None else f" at {at:g} s"
         raise CompetitionError(f"{scenario['name']}: no flow is active{when}; needs flows that do not arrive at random")
@@ -158,8 +167,8 @@ def of_flows(found: Competition, name: str) -> list[float]:
 
 def round_trips(found: Competition) -> list[float] | None:
     """Returns the base round-trip time of each entry; None if one is random."""
-    rtts = [flow["base_rtt_s"] for flow in found.entries]
-    return rtts if all(rtts) else None
+    rtts = [rtt for flow in found.entries if (rtt := flow["base_rtt_s"])]
+    return rtts if len(rtts) == len(found.entries) else None
 
 
 def packet_sizes(found: Competition) -> Floats:

@@ -9,7 +9,7 @@ applies to laws whose equilibrium is unknown, and to several laws in one scenari
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from levelflow.theory.networks.equilibrium import Equilibrium
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.record import MAX_MIN, UTILITY, NotSupported
 from levelflow.theory.validate import explained
+
+if TYPE_CHECKING:
+    from levelflow.records import ScenarioRecord
 
 
 class Reference(NamedTuple):
@@ -38,7 +41,7 @@ class Reference(NamedTuple):
 
 @explained
 def reference(
-    scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
+    scenario: ScenarioRecord, active: Sequence[float], sending: Mapping[int, float] | None = None
 ) -> Reference:
     """Returns the equilibrium rates of the competing flows.
 

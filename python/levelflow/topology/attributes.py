@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.units import time
 from levelflow.topology import labels
@@ -117,10 +118,11 @@ def _scale(key: Key, unit: str, place: str) -> float:
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     capacity, delay = (text, "0 s") if key == "capacity" else ("1 b/s", text)
     try:
-        link = Scenario("unit", "1 s").link("a", "b", capacity, delay).resolve()["links"][0]
+        entry = {"from": "a", "to": "b", "capacity": capacity, "delay": delay}
+        resolved = json.loads(_core.resolve(json.dumps({"name": "unit", "duration": "1 s", "link": [entry]})))
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {str(error).partition(f'{key}: ')[2]}") from None
-    scale = float(link["capacity_bps" if key == "capacity" else "delay_s"])
+    scale = float(resolved["links"][0]["capacity_bps" if key == "capacity" else "delay_s"])
     if not scale:
         raise ScenarioError(f"{place}: the unit is zero; write e.g. {key}:ms")
     return scale

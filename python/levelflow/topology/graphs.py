@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from levelflow._core import ScenarioError
-from levelflow.scenario import nearest
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

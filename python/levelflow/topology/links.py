@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.etree.ElementTree import ParseError
 
 import networkx as nx
 
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario, nearest
 from levelflow.topology.attributes import Attribute, Value, capacity_of, delay_of, weight_of
 from levelflow.topology.labels import speed
 from levelflow.topology.survey import Survey
 from levelflow.topology.weights import whole
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from fractions import Fraction
     from pathlib import Path
 
+    from levelflow.keywords import Table
     from levelflow.topology.attributes import Key
     from levelflow.topology.graphs import Graph
 
-__all__ = ["largest_part", "read", "scenario", "speed"]
+__all__ = ["entries", "largest_part", "read", "speed"]
 
 #: Attribute of a directed graph whose edges are duplex links. It holds, per edge, the attributes of the reverse edge.
 OPPOSITES = "levelflow opposites"
+#: Attributes of a node or an edge, as in the file.
+Attributes = Mapping[str, Any]
 KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
@@ -74,9 +78,9 @@ def _gml(path: Path) -> Graph:
     return nx.parse_gml(text, label="id")
 
 
-def _add_lines(graph: Graph, edges: list[tuple[str, str, dict[str, Any]]]) -> None:
+def _add_lines(graph: Graph, edges: list[tuple[str, str, Attributes]]) -> None:
     """Adds one edge for each pair of opposite edges, and for each edge without an opposite, in file order."""
-    opposites: dict[tuple[str, str, int], dict[str, Any]] = {}
+    opposites: dict[tuple[str, str, int], Attributes] = {}
     single: dict[tuple[str, str], list[int]] = {}
     for a, b, values in edges:
         waiting = single.get((b, a), []) if a != b else []
@@ -98,9 +102,9 @@ class _Line(NamedTuple):
     """
 
     ends: tuple[str, str]
-    nodes: tuple[dict[str, Any], dict[str, Any]]
+    nodes: tuple[Attributes, Attributes]
     number: int
-    directions: list[dict[str, Any]]
+    directions: list[Attributes]
 
     @property
     def names(self) -> list[str]:
@@ -123,29 +127,25 @@ class _Edge(NamedTuple):
     weight: Fraction | None
 
 
-def scenario(
+def entries(
     graph: Graph,
     name: str,
-    duration: str = "10 s",
     *,
     capacity: str = "1 Gb/s",
     delay: str = "1 ms",
     attributes: tuple[str, str, str] = KEYS,
-    **options: Any,
-) -> tuple[Scenario, list[str]]:
-    """Returns a scenario with the links of a graph, and lines that list the values read and the values assumed.
+) -> tuple[list[Table], list[str]]:
+    """Returns the `[[link]]` entries of a graph, and lines that list the values read and the values assumed.
 
     Args:
         graph: networkx graph of any kind. An edge of an undirected graph is a duplex link.
-        name: name of the scenario.
-        duration: duration of the scenario.
+        name: name of the graph, for errors.
         capacity: capacity of edges that have none.
         delay: delay of edges that have none and whose nodes have no coordinates (`lat` and `lon`, or `Latitude` and
-        `Longitude`, in degrees). With coordinates, the delay is that of fibre along a great circle.
+            `Longitude`, in degrees). With coordinates, the delay is that of fibre along a great circle.
         attributes: edge attributes for capacity, delay and weight, as in `("bandwidth:Mb/s", "latency:ms", "cost")`.
             A unit is needed for numbers that are not in bit/s or s. Texts contain their units. Weights are numbers
             above 0. Next to the default attribute of capacity, `LinkSpeedRaw`, `LinkLabel` and `label` are read.
-        options: other scenario keys, such as `routing`.
 
     Raises:
         ScenarioError: if an edge has an invalid value, or the graph has no edge.
@@ -158,9 +158,11 @@ def scenario(
     lines = list(_lines(graph))
     read = [_read(line, asked, surveys) for line in lines]
     weights, changed = whole([edge.weight for edges in read for edge in edges])
-    made, rest = Scenario(name, duration, **options), iter(weights)
-    for line, edges in zip(lines, read, strict=True):
-        _link(made, line, [_keys(edge, next(rest), (capacity, delay)) for edge in edges], _is_one_way(graph))
+    rest = iter(weights)
+    made = [
+        _entry(line, [_keys(edge, next(rest), (capacity, delay)) for edge in edges], _is_one_way(graph))
+        for line, edges in zip(lines, read, strict=True)
+    ]
     loops = graph.number_of_edges() - len(lines)
     notes = [*surveys[0].lines(), *surveys[1].lines(), *changed, *_of_duplex(graph)]
     notes += [f"{loops} links from a node to itself are left out"] if loops else []
@@ -212,23 +214,25 @@ def _read(line: _Line, asked: list[Attribute], surveys: tuple[Survey, Survey]) -
     return found
 
 
-def _keys(edge: _Edge, weight: int | None, defaults: tuple[str, str]) -> dict[str, Any]:
+def _keys(edge: _Edge, weight: int | None, defaults: tuple[str, str]) -> Table:
     rate, wait = (
         value.text if value else default for value, default in zip((edge.capacity, edge.delay), defaults, strict=True)
     )
     return {"capacity": rate, "delay": wait} | ({} if weight is None else {"weight": weight})
 
 
-def _link(made: Scenario, line: _Line, directions: list[dict[str, Any]], one_way: bool) -> None:
+def _entry(line: _Line, directions: list[Table], one_way: bool) -> Table:
     first, *other = directions
-    keys: dict[str, Any] = {key: value for key, value in first.items() if key == "weight"}
-    least = {"weight": 1}
-    reverse = {key: value for back in other for key, value in (least | back).items() if value != (least | first)[key]}
+    there = {"weight": 1} | first
+    reverse: Table = {
+        key: value for back in other for key, value in ({"weight": 1} | back).items() if value != there[key]
+    }
+    entry: Table = {"from": line.ends[0], "to": line.ends[1], **first}
     if line.number > 1:
-        keys["name"], reverse["name"] = line.names
+        entry["name"], reverse["name"] = line.names
     if not one_way:
-        keys |= {"duplex": True} | ({"reverse": reverse} if reverse else {})
-    made.link(*line.ends, first["capacity"], first["delay"], **keys)
+        entry |= {"duplex": True} | ({"reverse": reverse} if reverse else {})
+    return entry
 
 
 def _of_duplex(graph: Graph) -> list[str]:

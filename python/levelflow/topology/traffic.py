@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import nearest
+from levelflow.words import nearest
 
 if TYPE_CHECKING:
     from levelflow.scenario import Scenario

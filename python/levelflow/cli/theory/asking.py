@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
 from levelflow.cli.choosing import PATH, choose
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.figure import Figure, SubFigure
@@ -27,6 +27,26 @@ at_option = click.option(
 )
 out_option = click.option("--out", type=PATH, metavar="FILE.png", help="Draw it into this file.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+class FlowRate(TypedDict):
+    """Equilibrium rate of one flow of an entry."""
+
+    name: str
+    flows: float
+    rate_bps: float
+    price: NotRequired[float]
+    bottlenecks: NotRequired[list[str]]
+
+
+class LinkRate(TypedDict):
+    """Available rate and load of a link with flows."""
+
+    link: int
+    name: str
+    available_bps: float
+    load_bps: float
+    price: NotRequired[float]
 
 
 def ask(name: str, changes: Sequence[str], at: str | None) -> Competition:
@@ -45,7 +65,7 @@ def ask(name: str, changes: Sequence[str], at: str | None) -> Competition:
 
 def reply(
     as_json: bool,
-    data: dict[str, Any],
+    data: Mapping[str, object],
     show: Callable[[], None],
     out: Path | None = None,
     draw: Callable[[], Figure] | None = None,
@@ -68,7 +88,7 @@ def finite(value: float) -> float | None:
 
 def paper(width: float, height: float) -> Figure:
     """Returns an empty figure in the style of Levelflow; size in inches."""
-    from levelflow.style import drawn_on
+    from levelflow.picture import drawn_on
 
     with drawn_on(None, width, height) as figure:
         empty: Figure = figure
@@ -99,13 +119,13 @@ def save(figure: Figure, target: Path) -> None:
         raise TheoryError(f"{target}: no picture has the ending {target.suffix!r}; allowed: {allowed}") from None
 
 
-def flow_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
+def flow_rows(found: Competition, totals: Floats) -> list[FlowRate]:
     """Returns name, number of flows and rate of one flow, bit/s, for each entry."""
     each = zip(found.entries, found.counts.tolist(), totals.tolist(), strict=True)
     return [{"name": flow["name"], "flows": count, "rate_bps": total / count} for flow, count, total in each]
 
 
-def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
+def link_rows(found: Competition, totals: Floats) -> list[LinkRate]:
     """Returns name, available rate and load, bit/s, for each link with flows, and its number."""
     import numpy as np
 
@@ -123,7 +143,7 @@ def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def show_rates(flows: list[dict[str, Any]], links: list[dict[str, Any]], last: str, values: list[str]) -> None:
+def show_rates(flows: list[FlowRate], links: list[LinkRate], last: str, values: list[str]) -> None:
     """Prints a table of entries with another column, and a table of links, with prices if there are any."""
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate

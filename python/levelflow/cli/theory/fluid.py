@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import click
 
@@ -13,8 +13,10 @@ from levelflow.cli.theory.asking import json_option, out_option
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import polars as pl
     from matplotlib.figure import Figure
 
+    from levelflow.records import ScenarioRecord
     from levelflow.results import Result
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
@@ -22,6 +24,38 @@ if TYPE_CHECKING:
 
 #: Smallest number of samples of a run; more if the scenario sets a shorter sample.
 SAMPLES = 500
+
+
+class FluidFlow(TypedDict):
+    """Mean rate of an entry."""
+
+    name: str
+    law: str
+    flows: int | None
+    throughput_bps: float
+    packets_throughput_bps: NotRequired[float | None]
+    """Rate of packets in a result."""
+
+
+class FluidLink(TypedDict):
+    """Mean load, losses and queue of a link."""
+
+    name: str
+    load_bps: float
+    utilisation: float
+    backlog_bytes: float
+    loss: float
+    signalled: float
+    packets_backlog_bytes: NotRequired[float | None]
+    """Backlog of packets in a result."""
+
+
+class FluidFacts(TypedDict):
+    """Means over a window."""
+
+    window_s: list[float]
+    flows: list[FluidFlow]
+    links: list[FluidLink]
 
 
 @click.command(epilog='Example: levelflow theory fluid two-flows --until "5 s" --out fluid.png')
@@ -69,7 +103,7 @@ def fluid(
     reply(as_json, data, lambda: _show(data), out, draw)
 
 
-def _load(path: Path, resolved: dict[str, Any]) -> Result:
+def _load(path: Path, resolved: ScenarioRecord) -> Result:
     from levelflow.results import Result
     from levelflow.theory.fluid import FluidError
 
@@ -77,17 +111,22 @@ def _load(path: Path, resolved: dict[str, Any]) -> Result:
         result = Result.load(path)
     except (ValueError, OSError):
         raise FluidError(f"{path}: not a result directory") from None
-    for kind in ("flows", "links"):
-        if [own["name"] for own in result.scenario[kind]] != [own["name"] for own in resolved[kind]]:
+    for kind, known, own in (
+        ("flows", result.scenario["flows"], resolved["flows"]),
+        ("links", result.scenario["links"], resolved["links"]),
+    ):
+        if [one["name"] for one in known] != [one["name"] for one in own]:
             raise FluidError(f"{path}: a result of other {kind}; needs one of this scenario")
     return result
 
 
-def _by_entry(resolved: dict[str, Any], run: FluidRun) -> FluidRun:
+def _by_entry(resolved: ScenarioRecord, run: FluidRun) -> FluidRun:
     """Returns the run with the flows of each entry, as delivered, added up, like results of packets."""
     import numpy as np
 
-    counts = [entry["count"] for entry in resolved["flows"]]
+    from levelflow.theory.fluid.conversion import count_of
+
+    counts = [count_of(entry) for entry in resolved["flows"]]
     starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
     names = [entry["name"] for entry in resolved["flows"]]
     return dataclasses.replace(run, flows=names, delivered=np.add.reduceat(run.delivered, starts, axis=1))
@@ -104,25 +143,23 @@ def _packets(result: Result) -> Packets:
     return Packets(times, rates, columns(result.links, "link", "backlog_bytes"))
 
 
-def _window(resolved: dict[str, Any], duration: float) -> tuple[float, float]:
+def _window(resolved: ScenarioRecord, duration: float) -> tuple[float, float]:
     from levelflow.measure.windows import steady_window
 
     changes = [time for flow in resolved["flows"] for time in (flow["start_s"], flow["stop_s"]) if time is not None]
     return steady_window(max((time for time in changes if time < duration), default=0.0), duration)
 
 
-def _data(
-    resolved: dict[str, Any], run: FluidRun, window: tuple[float, float], result: Result | None
-) -> dict[str, Any]:
+def _data(resolved: ScenarioRecord, run: FluidRun, window: tuple[float, float], result: Result | None) -> FluidFacts:
     rates, loads = run.mean(run.delivered, *window), run.mean(run.loads, *window)
     queues, losses = run.mean(run.queues, *window), run.mean(run.losses, *window)
     signalled = run.mean(run.signalled, *window)
     crossed = {name for flow in resolved["flows"] for name in flow["path"]}
-    flows = [
+    flows: list[FluidFlow] = [
         {"name": flow["name"], "law": flow["law"], "flows": flow["count"], "throughput_bps": float(rate)}
         for flow, rate in zip(resolved["flows"], rates, strict=True)
     ]
-    links = [
+    links: list[FluidLink] = [
         {
             "name": link["name"],
             "load_bps": float(load),
@@ -135,26 +172,23 @@ def _data(
         if link["name"] in crossed
     ]
     if result is not None:
-        _compare(flows, links, result, window)
+        rate_of = _means(result.flows, "flow", "throughput_bps", window)
+        backlog_of = _means(result.links, "link", "backlog_bytes", window)
+        for flow in flows:
+            flow["packets_throughput_bps"] = rate_of.get(flow["name"])
+        for link in links:
+            link["packets_backlog_bytes"] = backlog_of.get(link["name"])
     return {"window_s": list(window), "flows": flows, "links": links}
 
 
-def _compare(
-    flows: list[dict[str, Any]], links: list[dict[str, Any]], result: Result, window: tuple[float, float]
-) -> None:
-    """Adds the results of packets in the window."""
+def _means(table: pl.DataFrame, key: str, column: str, window: tuple[float, float]) -> dict[str, float]:
+    """Returns the means of packets in the window, by name of the flow or link."""
     from levelflow.measure.samples import means
 
-    for rows, table, key, column in (
-        (flows, result.flows, "flow", "throughput_bps"),
-        (links, result.links, "link", "backlog_bytes"),
-    ):
-        found = {str(name): value for name, value in means(table, [key], [column], window).iter_rows()}
-        for row in rows:
-            row[f"packets_{column}"] = found.get(row["name"])
+    return {str(name): value for name, value in means(table, [key], [column], window).iter_rows()}
 
 
-def _show(data: dict[str, Any]) -> None:
+def _show(data: FluidFacts) -> None:
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate, size
 
@@ -163,11 +197,11 @@ def _show(data: dict[str, Any]) -> None:
     head, rows = ["flow", "law", "flows", "arrives", "of packets"], []
     for row in data["flows"]:
         cells = [row["name"], row["law"], str(row["flows"]), rate(row["throughput_bps"])]
-        rows.append([*cells, rate(row["packets_throughput_bps"])] if beside else cells)
+        rows.append([*cells, rate(row["packets_throughput_bps"])] if "packets_throughput_bps" in row else cells)
     show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
     head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
-    for row in data["links"]:
-        shares = [percent(row[key]) for key in ("utilisation", "loss", "signalled")]
-        cells = [row["name"], rate(row["load_bps"]), *shares, size(row["backlog_bytes"])]
-        rows.append([*cells, size(row["packets_backlog_bytes"])] if beside else cells)
+    for one in data["links"]:
+        shares = [percent(one["utilisation"]), percent(one["loss"]), percent(one["signalled"])]
+        cells = [one["name"], rate(one["load_bps"]), *shares, size(one["backlog_bytes"])]
+        rows.append([*cells, size(one["packets_backlog_bytes"])] if "packets_backlog_bytes" in one else cells)
     show_table(f"Links, {start:.4g} to {end:.4g} s", head[: 7 if beside else 6], rows)

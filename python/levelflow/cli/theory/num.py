@@ -47,8 +47,8 @@ def num(
     flows, links = flow_rows(found, totals), link_rows(found, totals)
     for row, route in zip(flows, found.routes, strict=True):
         row["price"] = float(prices[route].sum())
-    for row in links:
-        row["price"] = float(prices[row["link"]])
+    for link in links:
+        link["price"] = float(prices[link["link"]])
     data = {"flows": flows, "links": links, "residual": residual}
     reply(as_json, data, lambda: show_rates(flows, links, "pays", [f"{row['price']:.4g}" for row in flows]))
 

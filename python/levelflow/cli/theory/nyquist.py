@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -68,8 +68,8 @@ def nyquist(
         name, loop = _loop(law, {key: value for key, value in given.items() if value is not None}, rtt, averaged)
     else:
         name, loop = _fraction(law, num, den, delay)
-    data = {"loop": name, **_plain(loop)}
-    reply(as_json, data, lambda: _show(name, data), out, lambda: _picture(loop))
+    facts = _facts(loop)
+    reply(as_json, {"loop": name, **facts}, lambda: _show(name, facts), out, lambda: _picture(loop))
 
 
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
@@ -104,7 +104,30 @@ def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -
     return f"({num}) / ({den}), delay {delay:g} s", loop
 
 
-def _plain(loop: Loop) -> dict[str, Any]:
+class Root(TypedDict):
+    """Root of the characteristic equation, 1/s, and its residual."""
+
+    re: float
+    im: float
+    residual: float
+
+
+class LoopFacts(TypedDict):
+    """Stability and margins of a loop; None for an unlimited margin."""
+
+    stable: bool
+    encirclements: int | None
+    unstable_poles: int
+    gain_margin: float | None
+    gain_margin_down: float | None
+    phase_margin_degrees: float | None
+    delay_margin_s: float | None
+    gain_crossings_rad_s: list[float]
+    phase_crossings: list[dict[str, float]]
+    roots: list[Root]
+
+
+def _facts(loop: Loop) -> LoopFacts:
     from levelflow.cli.theory.asking import finite
     from levelflow.theory.stability.quasi import AxisError
 
@@ -113,6 +136,11 @@ def _plain(loop: Loop) -> dict[str, Any]:
         around: int | None = loop.encirclements
     except AxisError:
         around = None
+    above: list[Root] = [
+        {"re": root.value.real, "im": root.value.imag, "residual": root.residual}
+        for root in loop.roots
+        if root.value.imag >= 0
+    ]
     return {
         "stable": loop.stable,
         "encirclements": around,
@@ -125,15 +153,11 @@ def _plain(loop: Loop) -> dict[str, Any]:
         "phase_crossings": [
             {"rad_s": each.frequency, "value": float(each.value.real)} for each in margins.phase_crossings
         ],
-        "roots": [
-            {"re": root.value.real, "im": root.value.imag, "residual": root.residual}
-            for root in loop.roots
-            if root.value.imag >= 0
-        ][:MOST_ROOTS],
+        "roots": above[:MOST_ROOTS],
     }
 
 
-def _show(name: str, data: dict[str, Any]) -> None:
+def _show(name: str, data: LoopFacts) -> None:
     from levelflow.cli.show import show_table
 
     click.echo(f"Loop: {name}.")
@@ -143,10 +167,12 @@ def _show(name: str, data: dict[str, Any]) -> None:
     )
     word = "Stable" if data["stable"] else "On the boundary" if times is None else "Unstable"
     click.echo(f"{word}: its Nyquist curve {around}, and the open loop has {data['unstable_poles']} unstable poles.\n")
-    units = {"gain_margin": "times", "phase_margin_degrees": "degrees", "delay_margin_s": "s more"}
-    rows = [
-        [key.split("_")[0], "any" if data[key] is None else f"{data[key]:.6g}", unit] for key, unit in units.items()
-    ]
+    margins = (
+        ("gain", data["gain_margin"], "times"),
+        ("phase", data["phase_margin_degrees"], "degrees"),
+        ("delay", data["delay_margin_s"], "s more"),
+    )
+    rows = [[name, "any" if value is None else f"{value:.6g}", unit] for name, value, unit in margins]
     if data["gain_margin_down"]:
         rows.insert(1, ["gain, downwards", f"{data['gain_margin_down']:.6g}", "times"])
     show_table("What brings a root to the axis", ["margin", "value", ""], rows, numbers=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.record import Pairs, Portrait
 
-    Drawn = tuple[dict[str, Any], Callable[[], Figure]]
-
 #: Capacity, starts and number of steps for two flows without delay.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
 #: Axes of a portrait in words.
@@ -27,6 +25,24 @@ IN_WORDS = {"R N / C": "rate over fair share", "q / (C d0)": "queue in round tri
 FAIR = 0.01
 #: Largest number of round trips.
 LONGEST = 10_000.0
+
+
+class Trajectory(TypedDict):
+    """Start and end of a trajectory, and whether it settles."""
+
+    start: list[float]
+    end: list[float]
+    word: str
+
+
+class PhaseFacts(TypedDict):
+    """Trajectories in the plane of two variables."""
+
+    axes: tuple[str, str]
+    linear: NotRequired[str]
+    settles: NotRequired[bool]
+    verdict: str
+    starts: list[Trajectory]
 
 
 @click.command(epilog="Example: levelflow theory phase rcp --alpha 0.1 --beta 1 --out phase.png")
@@ -73,13 +89,13 @@ def phase(
     reply(as_json, {"law": law, "gains": gains, **data}, show, out, draw)
 
 
-def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Drawn:
+def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> tuple[PhaseFacts, Callable[[], Figure]]:
     from levelflow.theory.validate import read_number
 
     read_number("duration", duration, high=LONGEST)
     found = known.run(gains, duration)
     linear = "stable" if found.linear else "unstable"
-    data = {
+    data: PhaseFacts = {
         "axes": found.axes,
         "linear": linear,
         "settles": all(found.settles),
@@ -108,7 +124,7 @@ def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Draw
     return data, draw
 
 
-def _pairs(known: Pairs, gains: dict[str, float]) -> Drawn:
+def _pairs(known: Pairs, gains: dict[str, float]) -> tuple[PhaseFacts, Callable[[], Figure]]:
     import numpy as np
 
     from levelflow.theory.networks.fairness import fairness
@@ -120,14 +136,14 @@ def _pairs(known: Pairs, gains: dict[str, float]) -> Drawn:
     def step(rates: Floats) -> Floats:
         return known.step(rates, CAPACITY, gains)
 
-    starts = []
+    starts: list[Trajectory] = []
     for pair in PAIRS:
         rates = np.array(pair)
         for _ in range(STEPS):
             rates = step(rates)
         fair = fairness(rates) > 1 - FAIR
         starts.append({"start": list(pair), "end": rates.tolist(), "word": "fair" if fair else "unfair"})
-    data = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
+    data: PhaseFacts = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
 
     def draw() -> Figure:
         from levelflow.theory.pictures.convergence import phase_plane

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -75,7 +75,7 @@ def _region(law: str, rtt: str | None, delays: str | None) -> Region:
     from levelflow.theory.units import time
 
     plane: Plane = need(law, "region")
-    options: dict[str, Any] = {}
+    options: dict[str, float | list[float]] = {}
     for name, option, given in (("delay", "--rtt", rtt), ("delays", "--delays", delays)):
         if given is None:
             continue

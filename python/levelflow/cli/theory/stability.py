@@ -149,7 +149,7 @@ def _plain(
     classes: dict[str, Membership],
     found: Stability | None,
     margins: list[Margin],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from levelflow.cli.theory.asking import finite
     from levelflow.theory.stability.matrices import spectral_radius
 

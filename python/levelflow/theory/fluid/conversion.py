@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +12,11 @@ from levelflow.theory.fluid.registry import model
 from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network, Parameters, Value
 from levelflow.theory.units import base, room
 
+if TYPE_CHECKING:
+    from levelflow.records import FlowRecord, LinkRecord, ScenarioRecord
 
-def from_scenario(scenario: dict[str, Any]) -> Network:
+
+def from_scenario(scenario: ScenarioRecord) -> Network:
     """Returns the network of a resolved scenario: its links and flows, with parameters in force.
 
     The time to send a packet and its ACK counts as part of the round trip. An entry with a `count` becomes that
@@ -29,39 +32,44 @@ def from_scenario(scenario: dict[str, Any]) -> Network:
     numbers = {name: number for number, name in enumerate(links)}
     flows: list[Flow] = []
     for entry in scenario["flows"]:
-        count = _count(entry)
+        count = count_of(entry)
         flow = _flow(entry, links, numbers)
         names = [flow.name] if count == 1 else [f"{flow.name}#{n + 1}" for n in range(count)]
         flows += [dataclasses.replace(flow, name=name) for name in names]
     return Network([_link(link, scenario["flows"]) for link in scenario["links"]], flows)
 
 
-def _count(entry: dict[str, Any]) -> int:
+def count_of(entry: FlowRecord) -> int:
     """Returns the number of flows that an entry represents."""
     name = f"flow {entry['name']}"
     if entry["count"] is None:
         raise FluidError(f"{name}: flows that arrive at random have no fluid model; needs a count")
     if entry["finite"]:
         raise FluidError(f"{name}: transfers and lifetimes have no fluid model; needs a flow without size and lifetime")
-    for key, what in (("start_s", "start"), ("base_rtt_s", "rtt")):
-        if entry[key] is None:
-            raise FluidError(f"{name}: a {what} that is drawn has no fluid model; needs a number")
-    return int(entry["count"])
+    return entry["count"]
 
 
-def _flow(entry: dict[str, Any], links: dict[str, Any], numbers: dict[str, int]) -> Flow:
+def _known(entry: FlowRecord, what: str, value: float | None) -> float:
+    """Returns a start time or a round-trip time, unless it is random."""
+    if value is None:
+        raise FluidError(f"flow {entry['name']}: a {what} that is drawn has no fluid model; needs a number")
+    return value
+
+
+def _flow(entry: FlowRecord, links: dict[str, LinkRecord], numbers: dict[str, int]) -> Flow:
+    start, rtt = _known(entry, "start", entry["start_s"]), _known(entry, "rtt", entry["base_rtt_s"])
     there = sum(links[name]["delay_s"] for name in entry["path"])
     back = sum(links[name]["delay_s"] for name in entry["reverse_path"])
     sending = sum(8 * entry["packet_bytes"] / links[name]["capacity_bps"] for name in entry["path"])
     sending += sum(8 * entry["ack_bytes"] / links[name]["capacity_bps"] for name in entry["reverse_path"])
-    rtt = max(entry["base_rtt_s"], there + back)
+    rtt = max(rtt, there + back)
     return Flow(
         law=entry["law"],
         route=[numbers[name] for name in entry["path"]],
         rtt=rtt + sending,
         parameters=_of_law(entry["law"], entry["params"]),
         packet=entry["packet_bytes"],
-        start=entry["start_s"],
+        start=start,
         stop=np.inf if entry["stop_s"] is None else entry["stop_s"],
         access=min(max(rtt / 2 - there, 0.0), rtt - there - back),
         handshake=entry["handshake"],
@@ -69,8 +77,8 @@ def _flow(entry: dict[str, Any], links: dict[str, Any], numbers: dict[str, int])
     )
 
 
-def _link(link: dict[str, Any], flows: list[dict[str, Any]]) -> Link:
-    if link.get("changes", ()):
+def _link(link: LinkRecord, flows: list[FlowRecord]) -> Link:
+    if link["changes"]:
         raise FluidError(f"link {link['name']}: links that change have no fluid model; needs one without changes")
     ((queue, given),) = link["queue"].items()
     if queue not in DISCIPLINES:

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from levelflow.theory.arrays import Floats, Numbers
-from levelflow.theory.competition import Competition, Link, delivered_shares, of_flows, packet_sizes
+from levelflow.theory.competition import Competition, delivered_shares, of_flows, packet_sizes
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.routes import Routes, read_capacities
@@ -33,6 +33,9 @@ from levelflow.theory.networks.utility import Optimum, optimum
 from levelflow.theory.record import UTILITY, Theory
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number, share
+
+if TYPE_CHECKING:
+    from levelflow.records import LinkRecord
 
 #: Price of a loss for TCP: 0.5 if it halves once per round trip, `ln 2` if it halves once per loss (eq 14, 16).
 TCP_BETA = 0.5
@@ -369,7 +372,7 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
     )
 
 
-def _marking_level(link: Link) -> float:
+def _marking_level(link: LinkRecord) -> float:
     """Returns the load at which a link begins to mark, relative to its capacity; 0 if this load varies."""
     own = link["queue"].get("virtual_queue")
     if own is None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.style import GREY, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import GREY
 from levelflow.theory.laws import kelly
 from levelflow.theory.validate import explained, finite, positive
 

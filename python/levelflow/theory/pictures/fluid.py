@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.style import COLOURS, GREY, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import COLOURS, GREY, Look
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 #: Limit on coloured curves. With more curves, all are grey and their mean is black.
 MOST_LINES = len(COLOURS)
 #: Style of curves of the packet simulation, which are behind those of the fluid.
-PALE: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.45, "zorder": 1}
+PALE: Look = {"linewidth": 0.8, "alpha": 0.45, "zorder": 1}
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _draw(
         if packets is not None and name in pale:
             axes.plot(packets.times, pale[name], color=colour, **PALE)
         if name in curves:
-            thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.5} if many else {}
+            thin: Look = {"linewidth": 0.6, "alpha": 0.5} if many else {}
             axes.plot(times, curves[name], color=colour, label=None if many else name, **thin)
     if many:
         axes.plot(times, np.mean(list(curves.values()), axis=0), color="black", label=f"mean of {len(curves)}")

@@ -11,7 +11,7 @@ import networkx as nx
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from levelflow.picture import Picture
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import COLOURS, GREY, STYLE, Look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ def _draw_box(axes: Axes, box: _Box, name: str, flows: Sequence[str] | None) -> 
             zorder=2,
         )
     )
-    style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 3}
+    style: Look = {"ha": "center", "va": "center", "zorder": 3}
     axes.text(box.x, box.top - 0.55 * ROW, name, weight="bold", size=_size(name), **style)
     for flow, row in box.rows.items():
         if row < MOST_ROWS:

@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from levelflow.style import COLOURS, DASHES, GREY, LOG_STYLE, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import COLOURS, DASHES, GREY, LOG_STYLE
 from levelflow.theory.stability.delay_batches import are_stable
 from levelflow.theory.stability.delays import critical_gain, roots
 from levelflow.theory.stability.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius

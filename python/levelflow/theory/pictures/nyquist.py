@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.style import COLOURS, GREY, LOG_STYLE, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import COLOURS, GREY, LOG_STYLE
 from levelflow.theory.stability.quasi import AxisError
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.style import GREY, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import GREY
 from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.style import COLOURS, GREY, drawn_on
+from levelflow.picture import drawn_on
+from levelflow.style import COLOURS, GREY
 from levelflow.theory.laws import rcp
 
 if TYPE_CHECKING:
