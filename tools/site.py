@@ -20,6 +20,8 @@ LINK = re.compile(r"\]\(([^)#:\s]+)")
 API = {
     "levelflow.scenario": ["Scenario"],
     "levelflow.keywords": [],
+    "levelflow.records": [],
+    "levelflow.summary": [],
     "levelflow.results": ["Result"],
     "levelflow.running": ["Interrupted"],
     "levelflow.laws": ["Router", "Sender", "BufferAlgorithm"],

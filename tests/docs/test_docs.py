@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from test_imports import imported
 from tools import CHECKOUT, reference
 
 from levelflow import Scenario, library
@@ -243,27 +244,16 @@ def test_theory_depends_one_way():
 
 
 LAYERS = (
-    {"_core", "keywords", "picture", "status", "style"},
+    {"_core", "keywords", "picture", "records", "status", "style", "words"},
     {"theory"},
     {"measure"},
+    {"rundata", "summary"},
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "topology", "workers"},
     {"buffers", "convergence", "study"},
     {"reproduce", "lab"},
     {"cli"},
 )
-
-
-def imports(tree):
-    """Yields the modules that a module imports at run time; omits imports under TYPE_CHECKING."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        yield from imports(node)
 
 
 # **Invariant** (Dependencies): Python packages import only packages to their left: `theory` <- `measure` <- `report` <-
@@ -276,7 +266,7 @@ def test_packages_depend_one_way():
         part = path.relative_to(package).parts[0].removesuffix(".py")
         if part == "__init__":  # the public names, each imported from its home on first use
             continue
-        needed = set(imports(ast.parse(path.read_text("utf-8"))))
+        needed = set(imported(path))
         ours = {name.split(".")[1] for name in needed if name.startswith("levelflow.")}
         outside = {"tools", "experiments", "papers"}
         assert not {name for name in needed if name.split(".")[0] in outside or "_models" in name}, path
