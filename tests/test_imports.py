@@ -5,7 +5,6 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-
 from tools import CHECKOUT
 
 #: Circles that are left: the pictures and tables of a study take its result, whose class draws and prints them.

@@ -13,16 +13,13 @@ from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from levelflow._core import ScenarioError
 from levelflow.results import Result
 from levelflow.scenario import Scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PAGE = Path(__file__).with_name("page")
 #: Compiled engine of the page, and the hint that names the build command.
@@ -184,7 +181,7 @@ class Handler(BaseHTTPRequestHandler):
         """Disables logging, because a log would contain the token."""
 
 
-def predict(body: bytes) -> tuple[HTTPStatus, Mapping[str, object]]:
+def predict(body: bytes) -> tuple[HTTPStatus, dict[str, object]]:
     """Returns the predictions of theory for a scenario in JSON, or the error."""
     from levelflow.theory.check import as_plain, check
     from levelflow.theory.errors import TheoryError

@@ -20,6 +20,8 @@ from levelflow.report.summary import summarise
 from levelflow.rundata import RunData, Tables
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from levelflow.picture import Picture
     from levelflow.records import Counters, ScenarioRecord
     from levelflow.summary import Manifest, Summary
@@ -154,19 +156,13 @@ class Recording:
     def close(self, status: str, counters: str | None) -> Result:
         """Merges the parts of each table into one file, records the status, and returns the result."""
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
-        tables: Tables
         if self.files and self.path:
             self.files.close(self.simulation, status == "complete")
             tables = _read_tables(self.path, resolved)
         else:
             self.simulation.record_end()
             taken = self.simulation.take()
-            tables = {
-                "flows": _frame(taken["flows"], resolved),
-                "links": _frame(taken["links"], resolved),
-                "transfers": _frame(taken["transfers"], resolved),
-                "members": _frame(taken["members"], resolved),
-            }
+            tables = _tables(lambda name: _frame(taken[name], resolved))
         self.manifest["status"], self.manifest["simulated_s"] = status, now_s
         summary = NO_SUMMARY
         if counters:
@@ -178,15 +174,11 @@ class Recording:
 
 
 def _read_tables(path: Path, resolved: ScenarioRecord) -> Tables:
-    def table(name: str) -> pl.DataFrame:
-        return _by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved)
+    return _tables(lambda name: _by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved))
 
-    return {
-        "flows": table("flows"),
-        "links": table("links"),
-        "transfers": table("transfers"),
-        "members": table("members"),
-    }
+
+def _tables(read: Callable[[str], pl.DataFrame]) -> Tables:
+    return {"flows": read("flows"), "links": read("links"), "transfers": read("transfers"), "members": read("members")}
 
 
 def _frame(columns: dict[str, tuple[str, bytes]], resolved: ScenarioRecord) -> pl.DataFrame:

@@ -141,7 +141,7 @@ fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> LinkStateRecord {
 /// Describes every law with its parameter table.
 #[must_use]
 pub fn describe_laws() -> Vec<LawRecord> {
-    LAWS.iter().map(|law| describe_law(law)).collect()
+    LAWS.iter().map(describe_law).collect()
 }
 
 fn describe_law(law: &LawInfo) -> LawRecord {

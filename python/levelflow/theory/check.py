@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,47 +143,7 @@ def check(scenario: ScenarioRecord, at: float | None = None) -> Prediction:
     return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
 
 
-class FlowPrediction(TypedDict):
-    """Predicted rate of one flow of an entry."""
-
-    name: str
-    law: str
-    rate_bps: float
-    bottleneck: str
-
-
-class LinkPrediction(TypedDict):
-    """Predicted load and queueing delay of a link."""
-
-    name: str
-    load_bps: float
-    queue_s: float | Literal["full"] | None
-
-
-class BottleneckPrediction(TypedDict):
-    """Predicted stability of the flows of one law that a link limits."""
-
-    link: str
-    law: str
-    flows: list[str]
-    stable: bool | None
-    margin: float | None
-    time_s: float | None
-    why: str
-    breaks: str
-
-
-class PlainPrediction(TypedDict):
-    """Prediction as JSON values."""
-
-    stable: bool | None
-    time_s: float | None
-    flows: list[FlowPrediction]
-    links: list[LinkPrediction]
-    bottlenecks: list[BottleneckPrediction]
-
-
-def as_plain(found: Prediction) -> PlainPrediction:
+def as_plain(found: Prediction) -> dict[str, object]:
     """Returns a prediction as JSON values: names, numbers and texts."""
     links = found.competition.links
     names = [flow["name"] for flow in found.competition.entries]
