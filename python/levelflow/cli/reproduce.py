@@ -60,10 +60,9 @@ def reproduce(
     Measures the claims of the papers and reports which are reproduced.
     """
     from levelflow import ScenarioError, _core, dataplane, library
-    from levelflow.reproduce import model, report, runner
+    from levelflow.reproduce import model, outcome, report, runner
     from levelflow.reproduce import testbed as testbed_runs
     from levelflow.reproduce.kept import Figures
-    from levelflow.reproduce.outcome import FULL, QUICK
     from levelflow.reproduce.verdict import FAILED
     from levelflow.status import BAD_INPUT, INTERRUPTED
     from levelflow.study.task import engine
@@ -79,7 +78,7 @@ def reproduce(
             _writable(target)
         _hold(out)
         made = f"{_core.build()} {other}"
-        kept, runs = Figures(out / "figures", made, full), out / f".runs-{FULL if full else QUICK}"
+        kept, runs = Figures(out / "figures", made, full), out / f".runs-{outcome.FULL if full else outcome.QUICK}"
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)
@@ -102,7 +101,7 @@ def reproduce(
         sys.exit(INTERRUPTED)
     if not (resume and (ids or paper)):  # other figures may resume with their runs
         shutil.rmtree(runs, ignore_errors=True)
-    sys.exit(int(any(outcome.verdict in FAILED for figure in figures for outcome in figure.outcomes)))
+    sys.exit(int(any(one.verdict in FAILED for figure in figures for one in figure.outcomes)))
 
 
 def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOutcome, None, None]:
