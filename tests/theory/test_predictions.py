@@ -208,3 +208,12 @@ def test_reasons_say_of_which_link_they_are(levelflow):
     reasons = [line for line in lines if line.startswith(("Why", "Would make"))]
     assert len(reasons) >= 2
     assert all("->" in line.partition(":")[0] for line in reasons), reasons
+
+
+def test_stability_under_random_round_trips_is_unknown():
+    scenario = Scenario.named("two-flows").set("flow.*.law", "rcp")
+    assert check(scenario.resolve()).stable is not None
+    found = check(scenario.set("flow.x2.rtt", {"uniform": ["100 ms", "200 ms"]}).resolve())
+    assert found.stable is None
+    assert [judgement.verdict.why for judgement in found.judgements] == ["rcp: round-trip times are random"]
+    assert found.rates.tolist() == [5e6, 5e6]

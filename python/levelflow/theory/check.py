@@ -192,15 +192,19 @@ def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
 def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) -> Iterator[Judgement]:
     packet = max(flow["packet_bytes"] for flow in found.entries)
     full = np.array([_full_wait(link, load, packet) for link, load in zip(found.links, loads, strict=True)])
-    delays = np.array(
-        [flow["base_rtt_s"] + full[route].sum() for flow, route in zip(found.entries, found.routes, strict=True)]
-    )
+    rtts = np.array([flow["base_rtt_s"] for flow in found.entries], dtype=np.float64)  # NaN if random
+    delays = rtts + np.array([full[route].sum() for route in found.routes])
     over = loads > np.array([link["service_bps"] for link in found.links]) * (1 + FULL)
     groups: dict[tuple[int, str], list[int]] = {}
     for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
         groups.setdefault((link, flow["law"]), []).append(number)
     for law in sorted({law for _, law in groups}):
         own = {link: members for (link, other), members in sorted(groups.items()) if other == law}
+        for link in [link for link, members in own.items() if np.isnan(rtts[members]).any()]:
+            random = Verdict(None, why=f"{law}: round-trip times are random")
+            yield Judgement(link, law, tuple(own.pop(link)), random)
+        if not own:
+            continue
         signalling = next(flow["signalling"] for flow in found.entries if flow["law"] == law)
         ports = [
             Port(
