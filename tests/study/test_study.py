@@ -1,6 +1,7 @@
 """`levelflow study`: designs, intervals, resuming, schedulers, bad input."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -88,9 +89,8 @@ def test_dask_with_a_worker_killed_gives_the_same_rows(tmp_path):
 
             def kill(done, _of):
                 if done > 5 and not killed:
-                    nanny = next(iter(cluster.workers.values()))
-                    killed.append(nanny.pid)
-                    nanny.process.process._process.kill()
+                    killed.append(next(iter(cluster.workers.values())).pid)
+                    os.kill(killed[0], signal.SIGKILL)
 
             found = study(20).run(tmp_path / "b", scheduler=cluster.scheduler_address, cache=False, progress=kill)
     assert killed
@@ -290,8 +290,37 @@ def test_the_command_prints_means_with_intervals(tmp_path, levelflow):
     assert isinstance(pl.read_parquet(tmp_path / "results/one/runs", hive_partitioning=True), pl.DataFrame)
 
 
-def test_a_study_killed_at_any_moment_goes_on_without_doing_anything_again(tmp_path):
-    """Parts of the data set that exist after SIGKILL are kept, and the end is that of an undisturbed study."""
+def counted(monkeypatch):
+    """Returns a list to which each later run in a thread is appended."""
+    executed = []
+    submit = pools.Threads.submit
+    monkeypatch.setattr(pools.Threads, "submit", lambda pool, task: (executed.append(task.run), submit(pool, task)))
+    return executed
+
+
+def test_ctrl_c_stores_the_finished_runs(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        study(20).run(
+            tmp_path / "a",
+            scheduler="threads",
+            workers=1,
+            cache=False,
+            progress=lambda done, _of: signal.raise_signal(signal.SIGINT) if done == 5 else None,
+        )
+    assert signal.getsignal(signal.SIGINT) is before
+    assert json.loads((tmp_path / "a" / "failures.json").read_text()) == []
+    kept = pl.read_parquet(tmp_path / "a/runs", hive_partitioning=True).select("point", "replication").unique()
+    assert kept.height == 5
+    executed = counted(monkeypatch)
+    again = study(20).run(tmp_path / "a", scheduler="threads", cache=False)
+    assert len(executed) == 35
+    assert set(executed).isdisjoint(kept.rows())
+    assert again.table.height == 40
+
+
+def test_a_killed_study_continues_with_the_missing_runs(tmp_path, monkeypatch):
+    """Runs that are stored before SIGKILL are not repeated, and all rows equal those of an undisturbed study."""
     tables = {"study": {"scenario": "web-search", "replications": 40}, "axis": [LAWS, SHORT]}
     (tmp_path / "study.json").write_text(json.dumps(tables))
     program = (
@@ -305,11 +334,13 @@ def test_a_study_killed_at_any_moment_goes_on_without_doing_anything_again(tmp_p
     process.wait()
     kept = pl.read_parquet(tmp_path / "a/runs", hive_partitioning=True).select("point", "replication").n_unique()
     assert 0 < kept <= 80
-    made = []
+    executed = counted(monkeypatch)
+    progress = []
     found = Study(tables).run(
-        tmp_path / "a", scheduler="threads", cache=False, progress=lambda done, of: made.append(of)
+        tmp_path / "a", scheduler="threads", cache=False, progress=lambda done, of: progress.append((done, of))
     )
-    assert len(made) == 80
+    assert len(executed) == 80 - kept
+    assert progress[-1] == (80, 80)
     assert found.rows.equals(Study(tables).run(tmp_path / "b", cache=False).rows)
 
 

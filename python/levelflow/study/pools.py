@@ -18,15 +18,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 from levelflow import _core
 from levelflow._core import ScenarioError
 from levelflow.library import PACKAGE
+from levelflow.study.schedule import Failed
 from levelflow.study.task import Row, Task, measure, prepare
 from levelflow.workers import StoppedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Rows of a run. If the run failed: the reason, and True if a retry may succeed.
-Outcome = list[Row] | tuple[str, bool]
-WAIT_S = 20
+#: Rows of a run, or the reason why it failed.
+Outcome = list[Row] | Failed
+#: Time limit on the connection to a Dask scheduler, s.
+CONNECT_TIMEOUT_S = 20
 #: Limit on worker processes that start in advance.
 READY = 8
 #: Program of a worker process: imports this package from its own path, with rare garbage collections.
@@ -54,14 +56,14 @@ class Pool(Protocol):
         """Cancels unfinished runs and releases the workers."""
 
 
-def attempt(call: Callable[[], list[Row]]) -> Outcome:
-    """Calls `call` and returns its outcome; a `ScenarioError` is final, any other exception may be retried."""
+def attempt(call: Callable[[], Outcome]) -> Outcome:
+    """Calls `call` and returns its outcome. A run may be retried after any exception except `ScenarioError`."""
     try:
         return call()
     except ScenarioError as error:
-        return str(error), False
+        return Failed(str(error), may_retry=False)
     except BaseException as error:  # any failure of a run is listed
-        return f"{type(error).__name__}: {error}", True
+        return Failed(f"{type(error).__name__}: {error}", may_retry=True)
 
 
 class Threads:
@@ -83,10 +85,10 @@ class Threads:
         self._stopped = True
         self._pool.shutdown(cancel_futures=True)
 
-    def _run(self, task: Task) -> list[Row]:
-        return measure(task.text, task.warm_up, _core.build(), self._tell)
+    def _run(self, task: Task) -> Outcome:
+        return measure(task.text, task.warm_up, _core.build(), self._check)
 
-    def _tell(self, _share: float) -> None:
+    def _check(self, _progress: float) -> None:
         if self._stopped:
             raise StoppedError
 
@@ -109,12 +111,14 @@ class Processes(Threads):
         for process in self._all:
             process.communicate()
 
-    def _run(self, task: Task) -> list[Row]:
-        process: Any = getattr(self._own, "process", None)
+    def _run(self, task: Task) -> Outcome:
+        process: subprocess.Popen[str] | None = getattr(self._own, "process", None)
         if process is None or process.poll() is not None:
             if self._stopped:
                 raise StoppedError
             process = self._own.process = self._ready.pop() if self._ready else self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
         line = ""
         with contextlib.suppress(OSError):
             process.stdin.write(json.dumps([task.text, task.warm_up, _core.build()]) + "\n")
@@ -122,10 +126,8 @@ class Processes(Threads):
             line = process.stdout.readline()
         if not line.endswith("\n"):
             raise RuntimeError(f"its process ended with status {process.wait()}")
-        kind, found = json.loads(line)
-        if kind == "rows":
-            return [(of, name, at, metric, value) for of, name, at, metric, value in found]
-        raise RuntimeError(found[0]) if found[1] else ScenarioError(found[0])
+        kind, outcome = json.loads(line)
+        return [Row(*row) for row in outcome] if kind == "rows" else Failed(*outcome)
 
     def _start(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(
@@ -156,27 +158,20 @@ class Dask:
         except ImportError:
             raise ScenarioError(f"--scheduler {address}: needs Dask; pip install 'levelflow[cluster]'") from None
         try:
-            self._client: Any = distributed.Client(address, timeout=WAIT_S, set_as_default=False)
+            self._client: Any = distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ScenarioError(f"--scheduler {address}: no scheduler of Dask answers there ({error})") from None
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()
         self.room = 4 * max(1, sum(self._client.nthreads().values()))
-        self._futures: set[Any] = set()
 
     def submit(self, task: Task) -> None:
         """Starts a run."""
         future = self._client.submit(measure, task.text, task.warm_up, _core.build(), pure=False)
-        self._futures.add(future)
-        future.add_done_callback(lambda ended: self._take(task, ended))
+        future.add_done_callback(lambda finished: self.done.put((task, attempt(finished.result))))
 
     def close(self) -> None:
         """Cancels unfinished runs and releases the workers."""
-        self._client.cancel(list(self._futures))
         self._client.close()
-
-    def _take(self, task: Task, future: Any) -> None:
-        self._futures.discard(future)
-        self.done.put((task, attempt(lambda: [tuple(row) for row in future.result()])))
 
 
 def pool(scheduler: str, workers: int | None) -> Pool:

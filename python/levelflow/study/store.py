@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import sqlite3
+import time
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
 
 from levelflow._core import ScenarioError
 from levelflow.report import files
+from levelflow.study.schedule import Measured, Run
+from levelflow.study.task import DIGEST, Row, Task
 
 if TYPE_CHECKING:
-    from levelflow.study.task import Row, Task
+    from collections.abc import Mapping
+
+#: Finished run: its task and its rows.
+Finished = tuple[Task, list[Row]]
 
 FORMAT = "levelflow-study-1"
 #: Points per partition.
 BLOCK = 1000
-SCHEMA: dict[str, Any] = {
+#: Limits on the time between two writes, s, and on unsaved runs. A killed process loses at most the unsaved runs.
+FLUSH_EVERY_S = 2.0
+FLUSH_RUNS = 2000
+SCHEMA: dict[str, type[pl.DataType]] = {
     "point": pl.UInt32,
     "replication": pl.UInt32,
     "seed": pl.UInt64,
@@ -32,6 +42,15 @@ SCHEMA: dict[str, Any] = {
     "metric": pl.String,
     "value": pl.Float64,
 }
+
+
+class Failure(TypedDict):
+    """Failed run, with the first line of the reason."""
+
+    point: int
+    replication: int
+    seed: int
+    why: str
 
 
 class Store:
@@ -46,17 +65,17 @@ class Store:
         ScenarioError: If the directory is rejected, or another process writes to it.
     """
 
-    def __init__(self, path: Path, about: dict[str, Any], replace: bool) -> None:
+    def __init__(self, path: Path, about: Mapping[str, object], replace: bool) -> None:
         self.path = path
         try:
             self._claim(about, replace)
         except OSError as error:
             raise ScenarioError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
 
-    def _claim(self, about: dict[str, Any], replace: bool) -> None:
+    def _claim(self, about: Mapping[str, object], replace: bool) -> None:
         manifest = self.path / "study.json"
         about = {"format": FORMAT, **about}
-        found: Any = None
+        found: object = None
         if self.path.exists() and any(self.path.iterdir()):
             with contextlib.suppress(OSError, ValueError):
                 found = json.loads(manifest.read_text(encoding="utf-8"))
@@ -77,34 +96,46 @@ class Store:
             shutil.rmtree(self.path / "runs", ignore_errors=True)
         files.replace(manifest, json.dumps(about, indent=1))
 
-    def write(self, made: list[tuple[Task, int, list[Row]]]) -> None:
+    def write(self, finished: list[Finished]) -> None:
         """Adds complete runs, as one new file per partition. A file gets its final name once it is complete."""
-        blocks: dict[int, list[tuple[Any, ...]]] = {}
-        for task, seed, rows in made:
-            own = blocks.setdefault(task.point // BLOCK, [])
-            own += [(task.point, task.replication, seed, *row) for row in rows]
-        for block, rows in blocks.items():
-            folder = self.path / "runs" / f"block={block}"
+        blocks: dict[int, list[tuple[object, ...]]] = {}
+        for task, of_run in finished:
+            block = blocks.setdefault(task.run.point // BLOCK, [])
+            block += [(*task.run, task.seed, *row) for row in of_run]
+        for number, rows in blocks.items():
+            folder = self.path / "runs" / f"block={number}"
             folder.mkdir(parents=True, exist_ok=True)
-            task = made[0][0]
+            task = finished[0][0]
             target = folder / f"{rows[0][0]}-{rows[0][1]}-{task.key[:12]}.parquet"
             pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(files.part(target))
             files.part(target).replace(target)
 
-    def runs(self) -> set[tuple[int, int]]:
-        """Returns the stored runs as pairs of point and replication."""
-        found = list((self.path / "runs").glob("block=*/*.parquet"))
+    def write_failures(self, failures: list[Failure]) -> None:
+        """Writes the list of failed runs."""
+        files.replace(self.path / "failures.json", json.dumps(failures, indent=1))
+
+    def runs(self, metric: str) -> dict[Run, Measured]:
+        """Returns the stored runs with their digests and their values of a metric."""
+        found = self._files()
         if not found:
-            return set()
-        pairs = pl.scan_parquet(found).select("point", "replication").unique().collect()
-        return set(pairs.iter_rows())
+            return {}
+        rows = pl.scan_parquet(found).filter(of="run").select("point", "replication", "metric", "value")
+        digests, values = (rows.filter(metric=name).drop("metric") for name in (DIGEST, metric))
+        joined = digests.join(values, on=["point", "replication"], how="left", suffix="_of_metric").collect()
+        return {
+            Run(point, replication): Measured(math.nan if value is None else value, digest)
+            for point, replication, digest, value in joined.iter_rows()
+        }
 
     def rows(self) -> pl.DataFrame:
         """Returns all rows, sorted by point and replication; the rows of one run keep their order."""
-        found = sorted((self.path / "runs").glob("block=*/*.parquet"))
+        found = self._files()
         if not found:
             return pl.DataFrame(schema=SCHEMA, orient="row")
         return pl.read_parquet(found).sort("point", "replication", maintain_order=True)
+
+    def _files(self) -> list[Path]:
+        return sorted((self.path / "runs").glob("block=*/*.parquet"))
 
     def close(self) -> None:
         """Releases the lock on the directory."""
@@ -129,12 +160,12 @@ class Cache:
         """Returns the rows of a run; None if it is not cached."""
         query = "SELECT rows FROM runs WHERE key = ?"
         found = self._base.execute(query, (key,)).fetchone() if self._base else None
-        return None if found is None else [tuple(row) for row in json.loads(zlib.decompress(found[0]))]
+        return None if found is None else [Row(*row) for row in json.loads(zlib.decompress(found[0]))]
 
-    def put(self, made: list[tuple[Task, int, list[Row]]]) -> None:
+    def put(self, finished: list[Finished]) -> None:
         """Adds runs."""
         if self._base:
-            packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, _, rows in made]
+            packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, rows in finished]
             with self._base:
                 self._base.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?)", packed)
 
@@ -142,6 +173,32 @@ class Cache:
         """Closes the file."""
         if self._base:
             self._base.close()
+
+
+class Writer:
+    """Buffer of finished runs that writes them to the store and the cache in batches."""
+
+    def __init__(self, store: Store, cache: Cache) -> None:
+        self._store, self._cache = store, cache
+        self._unsaved: list[Finished] = []
+        self._uncached: list[Finished] = []
+        self._flushed_s = time.monotonic()
+
+    def add(self, task: Task, rows: list[Row], is_cached: bool) -> None:
+        """Adds a finished run; `is_cached` is True if its rows came from the cache."""
+        self._unsaved.append((task, rows))
+        if not is_cached:
+            self._uncached.append((task, rows))
+        if len(self._unsaved) >= FLUSH_RUNS or time.monotonic() - self._flushed_s > FLUSH_EVERY_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the buffered runs."""
+        if self._unsaved:
+            self._store.write(self._unsaved)
+            self._cache.put(self._uncached)
+            self._unsaved, self._uncached = [], []
+        self._flushed_s = time.monotonic()
 
 
 def cache_file() -> Path:

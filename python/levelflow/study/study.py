@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import queue
-import signal
-import threading
-import time
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,23 +14,19 @@ import polars as pl
 
 from levelflow._core import ScenarioError
 from levelflow.measure.intervals import Interval, interval
-from levelflow.report import files
 from levelflow.report.warned import tally
 from levelflow.study import reading
+from levelflow.study.driver import Driver
 from levelflow.study.pools import Pool, pool
-from levelflow.study.store import Cache, Store, cache_file
-from levelflow.study.task import DIGEST, METRICS, Row, Task, engine
-from levelflow.words import nearest
+from levelflow.study.store import Cache, Failure, Store, cache_file
+from levelflow.study.task import DIGEST, METRICS, engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from levelflow.picture import Picture
     from levelflow.study.plan import Plan
 
-#: Limits on the time between two writes, s, and on unsaved runs. A killed process loses at most the unsaved runs.
-FLUSH_EVERY_S = 2.0
-FLUSH_RUNS = 2000
 #: Metrics that are quantiles of a histogram, and the relative width of its bins.
 QUANTISED = ("queue_p50_ms", "queue_p99_ms")
 QUANTILE_RESOLUTION = 1 / 64
@@ -93,156 +84,15 @@ class Study:
         """
         path = Path(out or Path("results") / self.plan.name)
         store = Store(path, {**self.plan.about(), "engine": engine()}, replace)
-        kept = Cache(cache_file() if cache else None)
+        runs = Cache(cache_file() if cache else None)
         try:
-            with (
-                nullcontext(scheduler) if not isinstance(scheduler, str) else closing(pool(scheduler, workers)) as side
-            ):
-                failures = _Work(self.plan, store, kept, side, progress or (lambda _done, _of: None)).execute()
+            own = closing(pool(scheduler, workers)) if isinstance(scheduler, str) else nullcontext(scheduler)
+            with own as executor:
+                failures = Driver(self.plan, executor, store, runs).execute(progress or (lambda _done, _of: None))
             return StudyResult(self.plan, store.rows(), tuple(failures), path)
         finally:
-            kept.close()
+            runs.close()
             store.close()
-
-
-class _Work:
-    """Execution of the missing runs on a pool."""
-
-    def __init__(
-        self, plan: Plan, store: Store, kept: Cache, side: Pool, progress: Callable[[float, float], None]
-    ) -> None:
-        self.plan, self.store, self.kept, self.side, self.progress = plan, store, kept, side, progress
-        self.have = store.runs()
-        self.values: dict[int, dict[int, tuple[float, float]]] = {}
-        self.unsaved: list[tuple[Task, int, list[Row]]] = []
-        self.uncached: list[tuple[Task, int, list[Row]]] = []
-        self.failures: list[dict[str, Any]] = []
-        self.extra: list[tuple[int, int]] = []
-        self.pending: dict[int, int] = {}
-        self.target: dict[int, int] = {}
-        self.retried: set[tuple[int, int]] = set()
-        self.flushed = time.monotonic()
-        self.done, self.of = 0, len(plan.design) * plan.replications.least
-        self.stopped = False
-
-    def execute(self) -> list[dict[str, Any]]:
-        """Executes all runs and returns the failed ones."""
-        if (metric := self.plan.replications.metric) and self.have:
-            known = self.store.rows().filter(pl.col("metric").is_in([metric, DIGEST]), of="run")
-            for (point, replication), own in known.group_by("point", "replication", maintain_order=True):
-                found = dict(own.select("metric", "value").iter_rows())
-                self._note(int(point), int(replication), found.get(metric), found[DIGEST])
-        before = signal.getsignal(signal.SIGINT)
-        handles_interrupt = (
-            before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-        )
-        if handles_interrupt:
-            signal.signal(signal.SIGINT, self._stop)
-        try:
-            self._feed()
-        finally:
-            self._flush()
-            listed = sorted(self.failures, key=lambda one: (one["point"], one["replication"]))
-            files.replace(self.store.path / "failures.json", json.dumps(listed, indent=1))
-            if handles_interrupt:
-                signal.signal(signal.SIGINT, before)
-        if self.stopped:
-            raise KeyboardInterrupt
-        return listed
-
-    def _stop(self, *_: Any) -> None:
-        self.stopped = True  # an exception raised inside Polars would make it panic
-
-    def _feed(self) -> None:
-        waiting, in_flight = self._planned(), 0
-        while not self.stopped:
-            while in_flight < self.side.room and (planned := next(waiting, None)):
-                in_flight += self._begin(*planned)
-            if not in_flight:
-                if not self.extra:
-                    return
-                waiting = iter(self.extra)
-                self.extra = []
-                continue
-            try:
-                task, outcome = self.side.done.get(timeout=0.2)
-            except queue.Empty:
-                continue
-            in_flight -= 1
-            if isinstance(outcome, list):
-                self.uncached.append((task, self.plan.seed + task.replication, outcome))
-                self._take(task, outcome)
-            elif outcome[1] and (task.point, task.replication) not in self.retried:
-                self.retried.add((task.point, task.replication))
-                self.side.submit(task)
-                in_flight += 1
-            else:
-                self._fail(task.point, task.replication, outcome[0])
-
-    def _planned(self) -> Iterator[tuple[int, int]]:
-        for point in range(len(self.plan.design)):
-            self.pending[point] = self.plan.replications.least
-            for replication in range(self.plan.replications.least):
-                yield point, replication
-
-    def _begin(self, point: int, replication: int) -> int:
-        """Starts a run unless it is stored, cached or invalid; returns the number of runs submitted, 0 or 1."""
-        if (point, replication) in self.have:
-            self._ended(point)
-            return 0
-        try:
-            scenario = self.plan.scenario(point).set("seed", self.plan.seed + replication)
-            task = Task(point, replication, scenario.to_json(), self.plan.warm_up)
-        except ScenarioError as error:
-            self._fail(point, replication, str(error))
-            return 0
-        if (rows := self.kept.get(task.key)) is not None:
-            self._take(task, rows)
-            return 0
-        self.side.submit(task)
-        return 1
-
-    def _take(self, task: Task, rows: list[Row]) -> None:
-        self.unsaved.append((task, self.plan.seed + task.replication, rows))
-        if metric := self.plan.replications.metric:
-            found = {row[3]: row[4] for row in rows if row[0] == "run"}
-            self._note(task.point, task.replication, found.get(metric), found[DIGEST])
-        if len(self.unsaved) >= FLUSH_RUNS or time.monotonic() - self.flushed > FLUSH_EVERY_S:
-            self._flush()
-        self._ended(task.point)
-
-    def _note(self, point: int, replication: int, value: float | None, digest: float | None) -> None:
-        known = np.nan if value is None else value
-        self.values.setdefault(point, {})[replication] = (known, np.nan if digest is None else digest)
-
-    def _fail(self, point: int, replication: int, why: str) -> None:
-        seed = self.plan.seed + replication
-        self.failures.append({"point": point, "replication": replication, "seed": seed, "why": why.splitlines()[0]})
-        self._ended(point)
-
-    def _ended(self, point: int) -> None:
-        """Counts a finished run; after the last run of a point, adds runs if the confidence interval is too wide."""
-        self.done += 1
-        self.pending[point] -= 1
-        rule = self.plan.replications
-        if not self.pending[point] and rule.metric:
-            count = self.target.get(point, rule.least)
-            found = self.values.get(point, {})
-            distinct = {digest: value for _, (value, digest) in sorted(found.items(), reverse=True)}
-            same = len(found) > 1 and len(distinct) == 1  # the scenario is deterministic: more seeds add no information
-            enough = same or interval(list(distinct.values())).is_within(rule.width, rule.relative)
-            further = 0 if enough else min(max(1, count // 5), rule.most - count)
-            self.extra += [(point, count + number) for number in range(further)]
-            self.target[point], self.pending[point] = count + further, further
-            self.of += further
-        self.progress(self.done, self.of)
-
-    def _flush(self) -> None:
-        if self.unsaved:
-            self.store.write(self.unsaved)
-            self.kept.put(self.uncached)
-            self.unsaved, self.uncached = [], []
-        self.flushed = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -260,7 +110,7 @@ class StudyResult:
 
     plan: Plan
     rows: pl.DataFrame
-    failures: tuple[dict[str, Any], ...]
+    failures: tuple[Failure, ...]
     path: Path
 
     @cached_property

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from levelflow.results import Result
+    from levelflow.study.schedule import Run
 
 #: Version of the metrics below. Runs that were cached under another version are ignored.
 VERSION = 3
@@ -78,23 +79,37 @@ def engine() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
-#: Subject (run, flow, link, cdf, size or warning), name of the subject, size in bytes or quantile level, metric, value.
-Row = tuple[str, str, float | None, str, float | None]
+class Row(NamedTuple):
+    """Value of a metric of a run.
+
+    Attributes:
+        of: Subject of the metric: run, flow, link, cdf, size or warning.
+        name: Name of the flow or link, or text of the warning; "" for other subjects.
+        at: Quantile level of a cdf, or transfer size in bytes; None for other subjects.
+        metric: Name of the metric.
+        value: Value of the metric; None if the run has no value.
+    """
+
+    of: str
+    name: str
+    at: float | None
+    metric: str
+    value: float | None
 
 
 @dataclass(frozen=True)
 class Task:
-    """Run to execute.
+    """Input of a run.
 
     Attributes:
-        point: Number of the point, from 0.
-        replication: Number of the replication, from 0.
+        run: Point and replication.
+        seed: Seed of the run.
         text: Scenario as canonical JSON, including the seed and the contents of files.
         warm_up: "auto", or the fraction of the run that is excluded at its start.
     """
 
-    point: int
-    replication: int
+    run: Run
+    seed: int
     text: str
     warm_up: str | float
 
@@ -134,7 +149,7 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
     summary = result.summary
     whole = {name: summary[name] for name in ("jain", "jain_of_shares", "distance_max", "settling_s")}
     whole |= {
-        metric: math.fsum(row[4] or 0.0 for row in rows if row[0] == "flow" and row[3] == metric)
+        metric: math.fsum(row.value or 0.0 for row in rows if row.of == "flow" and row.metric == metric)
         for metric in ("throughput_bps", "goodput_bps")
     }
     whole |= {
@@ -143,15 +158,15 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
         "warm_up_s": window[0],
         **_times(transfers.summary(counted)),
     }
-    rows += per_link + [("run", "", None, metric, value) for metric, value in whole.items()]
-    rows += [("warning", text, None, "warning", 1.0) for text in summary["warnings"]]
+    rows += per_link + [Row("run", "", None, metric, value) for metric, value in whole.items()]
+    rows += [Row("warning", text, None, "warning", 1.0) for text in summary["warnings"]]
     plain = [_plain(row) for row in [*rows, *_distribution(counted)]]
-    return [*plain, ("run", "", None, DIGEST, _digest(plain))]
+    return [*plain, Row("run", "", None, DIGEST, _digest(plain))]
 
 
 def _plain(row: Row) -> Row:
-    *where, value = row
-    return (*where, None if value is None or not math.isfinite(value) else float(value))  # type: ignore[return-value] # a Row
+    """Returns the row with a plain float as its value, or None if the value is not finite."""
+    return row._replace(value=None if row.value is None or not math.isfinite(row.value) else float(row.value))
 
 
 def _digest(rows: list[Row]) -> float:
@@ -173,7 +188,7 @@ def _flow_rows(result: Result, window: tuple[float, float]) -> list[Row]:
             "loss": flow["loss"],
             **_times(transfers.summary(own.filter(own["start_s"] >= window[0]))),
         }
-        rows += [("flow", name, None, metric, value) for metric, value in values.items()]
+        rows += [Row("flow", name, None, metric, value) for metric, value in values.items()]
     return rows
 
 
@@ -198,7 +213,7 @@ def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], 
         shown["backlog_max_bytes"] = float(own["backlog_max_bytes"].max() or 0)  # type: ignore[arg-type] # a number
         worst |= {metric: max(value, worst.get(metric, value)) for metric, value in shown.items()}
         values = shown | {"dropped_packets": link["dropped_packets"]}
-        rows += [("link", name, None, metric, value) for metric, value in values.items()]
+        rows += [Row("link", name, None, metric, value) for metric, value in values.items()]
     return rows, worst
 
 
@@ -221,14 +236,13 @@ def _distribution(counted: pl.DataFrame) -> list[Row]:
     if ended.is_empty():
         return []
     times = ended["fct_s"].to_numpy()
-    rows: list[Row] = [
-        ("cdf", "", level, "fct_s", float(np.quantile(times, level, method="inverted_cdf"))) for level in LEVELS
-    ]
+    quantiles = {level: float(np.quantile(times, level, method="inverted_cdf")) for level in LEVELS}
+    rows = [Row("cdf", "", level, "fct_s", quantile) for level, quantile in quantiles.items()]
     place = np.floor(BINS * np.log10(counted["bytes"].to_numpy()) + 1e-9).astype(int)
     for kind in np.unique(place).tolist():
         found = _times(transfers.summary(counted.filter(place == kind)))
         at = 10 ** ((kind + 0.5) / BINS)
-        rows += [("size", "", at, metric, found[metric]) for metric in OF_SIZES]
+        rows += [Row("size", "", at, metric, found[metric]) for metric in OF_SIZES]
     return rows
 
 
