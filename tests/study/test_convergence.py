@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from levelflow import Scenario, ScenarioError, cli, library
-from levelflow.convergence import benchmark, families, pictures, search, shrink, table, trial
+from levelflow.convergence import benchmark, driver, families, pictures, search, shrink, table, trial
 from levelflow.convergence.network import Flow, Link, Network
 from levelflow.theory.networks.assignment import assign
 from levelflow.theory.networks.maxmin import bottlenecks, maxmin
@@ -161,9 +161,10 @@ def planted(found):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_search_finds_a_failure_and_shrinks_it_to_the_least(seed):
-    found = search.Search("rcp", planted, runs=4000, workers=1)
-    found.run(seed)
-    assert found.made <= 4000
+    found = search.Search("rcp")
+    runs = driver.Driver(planted, runs=4000, workers=1)
+    runs.execute(found.run(seed))
+    assert 3990 < len(runs.known) <= 4000
     assert found.failures > 0
     least, _ = found.smallest["rates"]
     assert (len(least.flows), len(least.links)) == (2, 2)
@@ -179,9 +180,9 @@ def search_fails(other):
 
 
 def test_a_search_is_the_same_for_a_seed():
-    both = [search.Search("rcp", planted, runs=500, workers=count) for count in (1, 2)]
+    both = [driver.Driver(planted, runs=500, workers=count) for count in (1, 2)]
     for one in both:
-        one.run(7)
+        one.execute(search.Search("rcp").run(7))
     assert both[0].known == both[1].known
 
 
@@ -215,10 +216,10 @@ def test_the_smallest_networks_still_fail_as_recorded(path):
 
 
 def test_a_network_of_the_benchmark_is_shrunk():
-    found = search.Search("rcp", planted, runs=3000, workers=1)
+    found = search.Search("rcp")
     mode, given = families.network("mesh", 5)
     slow = replace(given, links=tuple(replace(link, mbps=4.0) for link in given.links))
-    found.shrink(slow)
+    driver.Driver(planted, runs=3000, workers=1).execute(found.shrink(slow))
     least, _ = found.smallest["rates"]
     assert (mode, len(least.flows), len(least.links)) == ("come and go", 2, 2)
     assert all(flow.start_s == 0 and flow.stop_s is None for flow in least.flows)
@@ -272,7 +273,7 @@ def test_ctrl_c_keeps_the_results(tmp_path, monkeypatch):
 
         return run
 
-    monkeypatch.setattr(search, "trial", trial_of)
+    monkeypatch.setattr(driver, "trial", trial_of)
     done = convergence("search", "rcp", "--workers", 1, "--out", tmp_path)
     assert done.exit_code == 130
     assert done.stderr == "levelflow: interrupted\n"

@@ -101,7 +101,8 @@ def search(
 
     import numpy as np
 
-    from levelflow.convergence.search import Search, report, trial, write
+    from levelflow.convergence.driver import Driver, trial
+    from levelflow.convergence.search import Search, report, write
     from levelflow.workers import Bar
 
     _known("law", [law], _laws())
@@ -109,18 +110,16 @@ def search(
     _directory(out)
     until_s = np.inf if minutes is None else time.monotonic() + 60 * minutes
 
-    def made() -> None:
-        with Bar("runs at most") as bar:
-            found.progress = bar
-            if given is None:
-                found.run(seed)
-            else:
-                found.shrink(given)
+    found = Search(law)
+    driver = Driver(trial(law, run_seed), runs, until_s, workers)
 
-    found = Search(law, trial(law, run_seed), runs, run_seed, until_s, workers)
-    stopped = _stopped(made)
-    click.echo("\n".join(report(found)))
-    for path in write(found, out) if out else []:
+    def execute() -> None:
+        with Bar("runs at most") as driver.progress:
+            driver.execute(found.run(seed) if given is None else found.shrink(given))
+
+    stopped = _stopped(execute)
+    click.echo("\n".join(report(found, len(driver.known))))
+    for path in write(found, run_seed, out) if out else []:
         click.echo(path)
     _leave(stopped)
 

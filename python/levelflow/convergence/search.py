@@ -6,22 +6,24 @@ shrunk, as in property tests, since the smallest failing network shows the cause
 
 from __future__ import annotations
 
-import time
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from levelflow.convergence.families import Draw, neighbours, placed, shortest, spread, tied, whole
 from levelflow.convergence.network import Flow, Network
-from levelflow.convergence.pool import side_by_side
-from levelflow.convergence.shrink import shrunk, size
-from levelflow.convergence.trial import Outcome, attempt, failure
+from levelflow.convergence.shrink import size, smaller
+from levelflow.convergence.trial import Outcome, failure
 from levelflow.report.files import replace as replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+Found = TypeVar("Found")
+#: Step of a search that returns `Found`: yields networks to evaluate, and receives their outcomes in the same order.
+Evaluations = Generator[list[Network], list[Outcome], Found]
 
 #: Ranges of the number of links and the number of flows of an initial network.
 LINKS, FLOWS = (2, 6), (2, 24)
@@ -35,97 +37,61 @@ CHANGES, PATIENCE = 4, 4
 LATE, LATE_STEPS = 0.3, 20
 
 
-class SpentError(Exception):
-    """Signals that the limit on runs or on time is reached."""
-
-
 @dataclass
 class Search:
-    """Search for networks on which a law fails.
+    """State of a search: the smallest failing networks.
 
-    A progress callback receives the number of runs executed and the limit on runs.
+    The methods are generators. They yield networks and receive the outcome of the law on each of them.
 
     Attributes:
         law: Name of the law.
-        trial: Function that runs the law on a network; `levelflow.convergence.trial.attempt` except in tests.
-        runs: Limit on the number of runs.
-        run_seed: Simulation seed, the same for all runs.
-        until_s: Time limit on the clock of `time.monotonic`, s.
-        workers: Number of parallel runs.
         smallest: Smallest failing network and its outcome, for each kind of failure.
         failures: Number of failing networks that were shrunk.
-        made: Number of runs executed.
-        known: Outcomes of executed runs, by network.
     """
 
     law: str
-    trial: Callable[[Network], Outcome]
-    runs: int
-    run_seed: int = 1
-    until_s: float = np.inf
-    workers: int | None = None
-    progress: Callable[[float, float], None] = lambda _done, _of: None
     smallest: dict[str, tuple[Network, Outcome]] = field(default_factory=dict)
     failures: int = 0
-    made: int = 0
-    known: dict[Network, Outcome] = field(default_factory=dict)
 
-    def shrink(self, network: Network) -> None:
-        """Shrinks a network if the law fails on it."""
-        try:
-            self.shrink_failure(network)
-        except SpentError:
-            return
-
-    def run(self, seed: int) -> None:
-        """Searches until the limit on runs or on time is reached."""
+    def run(self, seed: int) -> Evaluations[None]:
+        """Searches without end: hill-climbs from random networks and shrinks failing networks."""
         draw = np.random.default_rng(seed)
-        try:
-            while True:
-                self.hill_climb(draw)
-        except SpentError:
-            return
+        while True:
+            yield from self.shrink((yield from self.hill_climb(draw)))
 
-    def hill_climb(self, draw: Draw) -> None:
+    def hill_climb(self, draw: Draw) -> Evaluations[Network]:
         """Hill-climbs from a random network until the law fails or `PATIENCE` iterations bring no progress.
 
-        A failing network is shrunk.
+        Returns the last network.
         """
         here, stale = start(draw), 0
-        worst = score(self.law, self.outcomes([here])[0])
+        worst = score(self.law, *(yield [here]))
         while worst < 1 and stale < PATIENCE:
             others = [changed(draw, here) for _ in range(CHANGES)]
-            values = [score(self.law, outcome) for outcome in self.outcomes(others)]
-            best = int(np.argmax(values))
-            stale = 0 if values[best] > worst else stale + 1
-            if values[best] >= worst:
-                here, worst = others[best], values[best]
-        self.shrink_failure(here)
+            scores = [score(self.law, outcome) for outcome in (yield others)]
+            best = int(np.argmax(scores))
+            stale = 0 if scores[best] > worst else stale + 1
+            if scores[best] >= worst:
+                here, worst = others[best], scores[best]
+        return here
 
-    def shrink_failure(self, network: Network) -> None:
-        """Shrinks a network as long as the law fails on it with the same kind of failure."""
-        if kind := self.failed(network):
-            self.failures += 1
-            shrunk(network, lambda other: self.failed(other) == kind)
+    def shrink(self, network: Network) -> Evaluations[None]:
+        """Shrinks a failing network until every single reduction step ends this kind of failure."""
+        if not (kind := (yield from self.failure(network))):
+            return
+        self.failures += 1
+        candidates = smaller(network)
+        while other := next(candidates, None):
+            if size(other) < size(network) and (yield from self.failure(other)) == kind:
+                network, candidates = other, smaller(other)
 
-    def failed(self, network: Network) -> str | None:
+    def failure(self, network: Network) -> Evaluations[str | None]:
         """Returns the kind of failure of the law on a network, or None. Records the smallest network of each kind."""
-        outcome = self.outcomes([network])[0]
+        (outcome,) = yield [network]
         kind = failure(self.law, outcome)
         if kind and (kind not in self.smallest or size(network) < size(self.smallest[kind][0])):
             self.smallest[kind] = network, outcome
         return kind
-
-    def outcomes(self, networks: list[Network]) -> list[Outcome]:
-        """Returns the outcome of each network. Networks without a known outcome are run in parallel."""
-        missing = [one for one in dict.fromkeys(networks) if one not in self.known]
-        if self.made + len(missing) > self.runs or time.monotonic() > self.until_s:
-            raise SpentError
-        found = side_by_side(self.workers, lambda one, _tell: (one, self.trial(one)), missing)
-        self.known.update(found)
-        self.made += len(missing)
-        self.progress(self.made, self.runs)
-        return [self.known[one] for one in networks]
 
 
 def score(law: str, outcome: Outcome) -> float:
@@ -133,11 +99,6 @@ def score(law: str, outcome: Outcome) -> float:
     if failure(law, outcome):
         return 1.0
     return (outcome.settling_s or 0.0) / (1e3 * outcome.step_s)
-
-
-def trial(law: str, seed: int) -> Callable[[Network], Outcome]:
-    """Returns a function that runs a law on a network, always with the same seed."""
-    return lambda network: attempt(network.scenario(law, law, seed), network.packet_hops)
 
 
 def start(draw: Draw) -> Network:
@@ -186,20 +147,20 @@ def changed(draw: Draw, network: Network) -> Network:
     return replace(network, flows=tuple(flows))
 
 
-def report(search: Search) -> list[str]:
-    """Returns the results of a search as lines of text."""
-    lines = [f"{search.law}: {search.made} runs, {search.failures} {_some('failure', search.failures)} shrunk"]
+def report(search: Search, runs: int) -> list[str]:
+    """Returns the results of a search with `runs` executed runs, as lines of text."""
+    lines = [f"{search.law}: {runs} runs, {search.failures} {_some('failure', search.failures)} shrunk"]
     for kind, (network, outcome) in sorted(search.smallest.items()):
         links, flows = len(network.links), len(network.flows)
         lines.append(f"{kind}: {links} {_some('link', links)}, {flows} {_some('flow', flows)}; {reason(outcome)}")
     return lines if search.smallest else [*lines, "no network failed"]
 
 
-def write(search: Search, folder: Path) -> list[Path]:
+def write(search: Search, run_seed: int, folder: Path) -> list[Path]:
     """Writes the smallest failing network of each kind as scenario `LAW-KIND.toml` and returns the paths."""
     paths = []
     for kind, (network, outcome) in sorted(search.smallest.items()):
-        scenario = network.scenario(f"{search.law}-{kind}", search.law, search.run_seed)
+        scenario = network.scenario(f"{search.law}-{kind}", search.law, run_seed)
         scenario.raw = {"name": scenario.raw["name"], "description": f"{search.law}: {reason(outcome)}", **scenario.raw}
         paths.append(folder / f"{search.law}-{kind}.toml")
         replace_file(paths[-1], scenario.to_toml())

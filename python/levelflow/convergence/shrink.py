@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 from levelflow.convergence.network import Flow, Link, Network
@@ -50,22 +50,6 @@ def rounder(mbps: float) -> list[float]:
     """
     near = [PLAIN_MBPS, *(float(f"{mbps:.{digits}g}") for digits in (1, 2, 3))]
     return [value for value in dict.fromkeys(near) if value != mbps]
-
-
-def shrunk(network: Network, fails: Callable[[Network], bool]) -> Network:
-    """Returns a failing network on which every single reduction step ends the failure.
-
-    Args:
-        network: Failing network.
-        fails: Function that returns True if the law fails on a network.
-    """
-    while True:
-        for other in smaller(network):
-            if size(other) < size(network) and fails(other):
-                network = other
-                break
-        else:
-            return network
 
 
 def _instead(network: Network, number: int, flow: Flow) -> Iterator[Network]:
