@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from levelflow.convergence.families import network
 from levelflow.convergence.pool import side_by_side
-from levelflow.convergence.records import Record, append, read
+from levelflow.convergence.records import Key, Record, append, read
 from levelflow.convergence.trial import attempt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-#: Run of a comparison: law, family, seed, and scenario changes as pairs of path and value.
-Key = tuple[str, str, int, tuple[tuple[str, Any], ...]]
 
 
 def compare(
@@ -46,7 +43,7 @@ def compare(
 
 
 def keys_of(
-    laws: Sequence[str], families: Sequence[str], seeds: Sequence[int], changes: Sequence[tuple[str, Any]] = ()
+    laws: Sequence[str], families: Sequence[str], seeds: Sequence[int], changes: Sequence[tuple[str, object]] = ()
 ) -> list[Key]:
     """Returns the runs ordered by seed, so that an interrupted comparison contains runs of every law."""
     return [(law, family, seed, tuple(changes)) for seed, family, law in product(seeds, families, laws)]

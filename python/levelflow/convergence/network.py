@@ -6,11 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from levelflow.keywords import FlowKeys
 
 #: Shortest step, s. Laws that update once per interval do not react faster.
 SHORTEST_STEP_S = 0.1
@@ -116,11 +119,15 @@ class Network:
             buffer = f"{1e6 * link.mbps * buffer_s / 8:.0f} B"
             scenario.link(here, there, f"{link.mbps:g} Mb/s", f"{link.ms:g} ms", buffer=buffer, duplex=True)
         for number, flow in enumerate(self.flows, 1):
-            ends: dict[str, Any] = {"start": f"{flow.start_s:.6f} s"} if flow.start_s else {}
-            ends |= {} if flow.stop_s is None else {"stop": f"{flow.stop_s:.6f} s"}
             nodes = [f"R{node}" for node in flow.route]
-            there_and_back: dict[str, Any] = {} if self.is_tree else {"path": nodes, "reverse_path": nodes[::-1]}
-            scenario.flow(f"x{number}", law, nodes[0], nodes[-1], ack="1 B", **there_and_back, **ends)
+            options: FlowKeys = {"ack": "1 B"}
+            if not self.is_tree:
+                options |= {"path": nodes, "reverse_path": nodes[::-1]}
+            if flow.start_s:
+                options["start"] = f"{flow.start_s:.6f} s"
+            if flow.stop_s is not None:
+                options["stop"] = f"{flow.stop_s:.6f} s"
+            scenario.flow(f"x{number}", law, nodes[0], nodes[-1], **options)
         return scenario
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -14,6 +14,8 @@ from levelflow.style import COLOURS, GREY, STYLE
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from matplotlib.axes import Axes
 
     from levelflow.convergence.records import Record
 
@@ -32,7 +34,7 @@ def settled(records: Sequence[Record]) -> Picture:
     laws = list(dict.fromkeys(record.law for record in records))
     families = ["all", *dict.fromkeys(record.family for record in records)]
     figure = Picture(figsize=(1.6 + 1.15 * len(families), 1.1 + 0.55 * len(laws)), layout="constrained")
-    axes: Any = figure.subplots()
+    axes: Axes = figure.subplots()
     shares = np.full((len(laws), len(families)), np.nan)
     for (row, law), (column, family) in ((x, y) for x in enumerate(laws) for y in enumerate(families)):
         own = [one for one in records if one.law == law and family in {"all", one.family}]
@@ -62,20 +64,20 @@ def steps(records: Sequence[Record]) -> Picture:
     laws = list(dict.fromkeys(record.law for record in records))
     rows = (len(laws) + 3) // 4
     figure = Picture(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
-    panels: Any = figure.subplots(rows, 4, sharex=True, sharey=True, squeeze=False)
+    panels: list[Axes] = list(np.ravel(figure.subplots(rows, 4, sharex=True, sharey=True, squeeze=False)))
     most = max((record.steps for record in records if record.steps), default=1.0)
     never = 2 * most
-    for axes, (number, law) in zip(panels.flat, enumerate(laws), strict=False):
+    for axes, (number, law) in zip(panels, enumerate(laws), strict=False):
         _steps(axes, [record for record in records if record.law == law], COLOURS[number % len(COLOURS)], never)
         axes.set_title(law)
-    for axes in list(panels.flat)[len(laws) :]:
+    for axes in panels[len(laws) :]:
         axes.set_visible(False)
     figure.supxlabel("levels of bottlenecks", fontsize=10)
     figure.supylabel("steps until all flows stay within 5 %", fontsize=10)
     return figure
 
 
-def _steps(axes: Any, records: Sequence[Record], colour: str, never: float) -> None:
+def _steps(axes: Axes, records: Sequence[Record], colour: str, never: float) -> None:
     """Draws a point per network, and the median with its interval where there are enough networks with equal levels."""
     by_levels: dict[int, list[float]] = {}
     for record in records:

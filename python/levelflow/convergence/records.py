@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from levelflow import ScenarioError
 from levelflow.convergence.trial import Outcome
+
+#: Scenario changes, as pairs of path and value.
+Changes = tuple[tuple[str, object], ...]
+#: Identity of a run: law, family, seed and scenario changes.
+Key = tuple[str, str, int, Changes]
 
 
 @dataclass(frozen=True)
@@ -24,10 +28,10 @@ class Record:
     levels: int
     round_trip_s: float
     outcome: Outcome
-    changes: tuple[tuple[str, Any], ...] = ()
+    changes: Changes = ()
 
     @property
-    def key(self) -> tuple[str, str, int, tuple[tuple[str, Any], ...]]:
+    def key(self) -> Key:
         """Key of the run."""
         return self.law, self.family, self.seed, self.changes
 

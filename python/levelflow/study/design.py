@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,9 @@ MOST_RUNS = 1_000_000
 KINDS = ("grid", "list", "random", "latin-hypercube")
 
 #: Scenario values that one axis value sets, by scenario path.
-Changes = dict[str, Any]
+Changes = dict[str, object]
+#: Label of an axis value: a number in base units, or text.
+Label = str | float
 
 
 @dataclass(frozen=True)
@@ -34,21 +35,22 @@ class Axis:
     """
 
     name: str
-    labels: tuple[Any, ...] = ()
+    labels: tuple[Label, ...] = ()
     changes: tuple[Changes, ...] = ()
     paths: tuple[str, ...] = ()
     ends: tuple[float, float, str] | None = None
     log: bool = False
 
-    def drawn(self, share: float) -> tuple[Any, Changes]:
+    def drawn(self, share: float) -> tuple[float, Changes]:
         """Returns the label and the changes of a drawn value. `share` is its relative position in the range, 0 to 1."""
         from levelflow.theory.units import UNITS
 
         assert self.ends is not None  # only ranges are drawn from
         low, high, unit = self.ends
         value = low * (high / low) ** share if self.log else low + share * (high - low)
-        text: Any = f"{value:.12g} {unit}" if unit else float(f"{value:.12g}")
-        label = float(f"{value:.12g}") * UNITS.get(unit, 1.0)
+        rounded = float(f"{value:.12g}")
+        text = f"{value:.12g} {unit}" if unit else rounded
+        label = rounded * UNITS.get(unit, 1.0)
         return label, dict.fromkeys(self.paths, text)
 
 
@@ -82,7 +84,7 @@ class Design:
         strata = np.array([random.permutation(self.points) for _ in range(ranges)]).reshape(ranges, self.points).T
         return np.asarray((strata + uniform) / self.points, dtype=np.float64)
 
-    def point(self, number: int) -> tuple[dict[str, Any], Changes]:
+    def point(self, number: int) -> tuple[dict[str, Label], Changes]:
         """Returns the labels of a point by axis, and its scenario changes in the order of the axes."""
         drawn, place = divmod(number, max(1, len(self) // self.points))
         if self.kind == "list":
@@ -91,7 +93,7 @@ class Design:
             chosen = {}
             for axis in reversed([axis for axis in self.axes if axis.ends is None]):
                 place, chosen[axis.name] = divmod(place, len(axis.changes))
-        labels: dict[str, Any] = {}
+        labels: dict[str, Label] = {}
         changes: Changes = {}
         column = 0
         for axis in self.axes:

@@ -7,7 +7,7 @@ combination of values. A band is the 95 % confidence interval over distinct runs
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import numpy.typing as npt
+    from matplotlib.axes import Axes
+
     from levelflow.study.study import StudyResult
 
 #: Limits on lines per panel, panels per picture, and panels per row.
@@ -39,7 +42,7 @@ MARKS = "osD^vP*"
 BY_SIZE = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
 
 
-class Axes(NamedTuple):
+class Roles(NamedTuple):
     """Roles of the axes of a study in a picture.
 
     Attributes:
@@ -106,14 +109,14 @@ def _several(found: StudyResult) -> tuple[list[str], list[str]]:
     return numeric, [name for name in several if name not in numeric]
 
 
-def _roles(found: StudyResult, along: str | None) -> Axes:
+def _roles(found: StudyResult, along: str | None) -> Roles:
     numeric, others = _several(found)
     left = [name for name in (*others, *numeric) if name != along]
     lines = next((name for name in left if found.table[name].n_unique() <= MOST_LINES), None)
-    return Axes(along, lines, tuple(name for name in left if name != lines))
+    return Roles(along, lines, tuple(name for name in left if name != lines))
 
 
-def _panels(found: StudyResult, kind: str, metric: str, roles: Axes, width: str) -> Picture:
+def _panels(found: StudyResult, kind: str, metric: str, roles: Roles, width: str) -> Picture:
     values = [found.table[name].unique(maintain_order=True).to_list() for name in roles.panels]
     every = list(itertools.product(*values))
     shown = every[:MOST_PANELS]
@@ -122,7 +125,7 @@ def _panels(found: StudyResult, kind: str, metric: str, roles: Axes, width: str)
     wide = WIDTHS[width]
     each = wide * (0.72 if width == "column" else 0.5 if beside == 1 else 0.62) / max(beside, 1)
     figure = Picture(figsize=(wide, rows * each + 0.5), layout="constrained")
-    grid: Any = np.ravel(figure.subplots(rows, beside, sharex=True, sharey=True, squeeze=False))
+    grid: list[Axes] = list(np.ravel(figure.subplots(rows, beside, sharex=True, sharey=True, squeeze=False)))
     for axes, panel in itertools.zip_longest(grid, shown):
         if panel is None:
             axes.set_visible(False)
@@ -143,7 +146,7 @@ def _panels(found: StudyResult, kind: str, metric: str, roles: Axes, width: str)
     return figure
 
 
-def _draw_panel(axes: Any, found: StudyResult, own: pl.DataFrame, kind: str, metric: str, roles: Axes) -> None:
+def _draw_panel(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, metric: str, roles: Roles) -> None:
     if kind == "response":
         _response(axes, own, metric, roles)
     elif kind == "completion times":
@@ -158,7 +161,7 @@ def _lines(own: pl.DataFrame, lines: str | None) -> Iterator[tuple[int, str | No
         yield number, None if lines is None else _label(lines, value), part
 
 
-def _response(axes: Any, own: pl.DataFrame, metric: str, roles: Axes) -> None:
+def _response(axes: Axes, own: pl.DataFrame, metric: str, roles: Roles) -> None:
     _, factor = unit(metric)
     axes.set_ylabel(axis_label(metric))
     parts = list(_lines(own, roles.lines))
@@ -166,7 +169,8 @@ def _response(axes: Any, own: pl.DataFrame, metric: str, roles: Axes) -> None:
         for number, _, part in parts:
             one = _estimate(part[metric])
             bar = 0.0 if np.isnan(one.half) else factor * one.half
-            axes.errorbar(number, factor * one.mean, bar, fmt=MARKS[number % len(MARKS)], capsize=4, **_colour(number))
+            marker = MARKS[number % len(MARKS)]
+            axes.errorbar(number, factor * one.mean, bar, fmt=marker, capsize=4, color=_colour(number))
         axes.set_xticks(range(len(parts)), [label or "" for _, label, _ in parts])
         axes.set_xlim(-0.7, len(parts) - 0.3)
         return
@@ -176,7 +180,7 @@ def _response(axes: Any, own: pl.DataFrame, metric: str, roles: Axes) -> None:
         mean, half = (factor * np.array([getattr(one, key) for _, one in points]) for key in ("mean", "half"))
         axes.plot(x, mean, marker=MARKS[number % len(MARKS)], markersize=4, label=label, **plots.look(number))
         low = np.maximum(mean - half, 0)  # no metric is negative
-        axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, **_colour(number))
+        axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, color=_colour(number))
     axes.set_xlabel(roles.along)
     if _is_wide(own[roles.along]):
         plots.logarithmic(axes, "x")
@@ -186,7 +190,7 @@ def _estimate(values: pl.Series) -> Interval:
     return interval(values.cast(pl.Float64).fill_null(np.nan).to_numpy())
 
 
-def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[Any, Any, Any, Any]:
+def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[npt.NDArray[np.float64], ...]:
     """Returns x positions, and at each one the mean of a metric over the runs and both ends of the 95 % interval."""
     runs = part.select("point", "replication")
     rows = found.rows.filter(of=of, metric=metric).join(runs, on=["point", "replication"], maintain_order="left")
@@ -197,25 +201,25 @@ def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tup
     return np.array(places), mean, np.maximum(mean - known, 0), mean + known
 
 
-def _distribution(axes: Any, found: StudyResult, own: pl.DataFrame, roles: Axes) -> None:
+def _distribution(axes: Axes, found: StudyResult, own: pl.DataFrame, roles: Roles) -> None:
     for number, label, part in _lines(own, roles.lines):
         shares, mean, low, high = _curves(found, part, "cdf", "fct_s")
-        shares = shares * part["transfers"].sum() / part["started"].sum()
+        shares = shares * float(part["transfers"].sum()) / float(part["started"].sum())
         axes.plot(mean, shares, label=label, **plots.look(number))
-        axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, **_colour(number))
+        axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, color=_colour(number))
     axes.set_xlabel("completion time (s)")
     axes.set_ylabel("finished, of all that started")
     plots.logarithmic(axes, "x")
 
 
-def _by_size(axes: Any, found: StudyResult, own: pl.DataFrame, kind: str, roles: Axes) -> None:
+def _by_size(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, roles: Roles) -> None:
     middle, late = BY_SIZE[kind]
     for number, label, part in _lines(own, roles.lines):
         sizes, mean, low, high = _curves(found, part, "size", middle)
         axes.plot(sizes / 1e3, mean, label=label, **plots.look(number))
-        axes.fill_between(sizes / 1e3, low, high, alpha=0.15, linewidth=0, **_colour(number))
+        axes.fill_between(sizes / 1e3, low, high, alpha=0.15, linewidth=0, color=_colour(number))
         sizes, mean, *_ = _curves(found, part, "size", late)
-        axes.plot(sizes / 1e3, mean, linewidth=0.8, **_colour(number))
+        axes.plot(sizes / 1e3, mean, linewidth=0.8, color=_colour(number))
     axes.plot([], [], color="none", label="thin: 99th percentile")
     axes.set_xlabel("size (kB)")
     axes.set_ylabel("slowdown, median" if kind.startswith("slowdown") else "completion time, median (s)")
@@ -256,7 +260,7 @@ def _maps(found: StudyResult, metric: str, width: str) -> Picture:
     return figure
 
 
-def _label(axis: str, value: Any) -> str:
+def _label(axis: str, value: object) -> str:
     """Returns the label of a line or a panel: a text value as it is, or a number as `axis = value`."""
     if isinstance(value, str):
         return value
@@ -268,5 +272,5 @@ def _is_wide(values: pl.Series) -> bool:
     return bool(found.min() > 0 and found.max() / found.min() >= WIDE)
 
 
-def _colour(number: int) -> dict[str, Any]:
-    return {"color": plots.look(number)["color"]}
+def _colour(number: int) -> str:
+    return str(plots.look(number)["color"])

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from levelflow._core import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from levelflow.scenario import Scenario
     from levelflow.study.design import Changes, Design
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Limit on the values per axis that are validated before the first run.
@@ -73,19 +74,19 @@ class Plan:
         return self._changed(self.design.point(point)[1])
 
     def _changed(self, changes: Changes) -> Scenario:
-        changed = self.scenarios[changes.get("scenario", next(iter(self.scenarios)))].copy()
+        changed = self.scenarios[str(changes.get("scenario", next(iter(self.scenarios))))].copy()
         for path, value in changes.items():
             if path != "scenario":
                 changed.set(path, value)
         return changed
 
-    def about(self) -> dict[str, Any]:
+    def about(self) -> Mapping[str, object]:
         """Returns the identity of the study: everything that determines its runs, except the replication count."""
         axes = [{**axis.__dict__} for axis in self.design.axes]
         scenarios = {name: scenario.complete() for name, scenario in self.scenarios.items()}
         design = {"kind": self.design.kind, "points": self.design.points, "seed": self.design.seed}
         said = {"name": self.name, "scenarios": scenarios, "axes": axes, "design": design, "seed": self.seed}
-        about: dict[str, Any] = json.loads(json.dumps(said | {"warm_up": self.warm_up}, default=str))
+        about: Mapping[str, object] = json.loads(json.dumps(said | {"warm_up": self.warm_up}, default=str))
         return about
 
     def tried(self) -> None:
@@ -121,10 +122,10 @@ class Plan:
 class Mistakes(list[str]):
     """Mistakes of a file, one line each, reported together."""
 
-    def of(self, read: Callable[..., T], *values: Any) -> T | None:
+    def of(self, read: Callable[P, T], *values: P.args, **options: P.kwargs) -> T | None:
         """Calls `read` and returns its result; records its mistakes and returns None if it raises."""
         try:
-            return read(*values)
+            return read(*values, **options)
         except ScenarioError as error:
             self.extend(line for line in str(error).splitlines() if line not in self)
             return None

@@ -6,12 +6,12 @@ import json
 import math
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario
-from levelflow.study.design import KINDS, Axis, Design, check
+from levelflow.scenario import Scenario, nearest
+from levelflow.study.design import KINDS, Axis, Design, Label, check
 from levelflow.study.plan import Mistakes, Plan, Replications
 from levelflow.study.task import METRICS
 from levelflow.theory.errors import TheoryError
@@ -19,7 +19,11 @@ from levelflow.theory.units import base
 from levelflow.words import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    Table = Mapping[str, object]
+
+T = TypeVar("T")
 
 TOP = "top level"
 KEYS = {
@@ -54,8 +58,8 @@ def read(path: Path) -> Plan:
         raise ScenarioError(f"{path}: is no TOML: {error}") from None
 
 
-def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
-    """Returns the plan that the tables of a STUDY.toml describe; file names are relative to the file's directory.
+def plan(raw: Table, folder: Path, name: str) -> Plan:
+    """Returns the plan that the tables of a STUDY.toml describe; file names are relative to `folder`.
 
     Raises:
         ScenarioError: If the tables are invalid; one line per mistake, but only the first one of each axis.
@@ -71,7 +75,7 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
     # A missing key is not reported if an unknown key may be its misspelling.
     unknown = study.keys() - KEYS["study"] if "study" in raw else raw.keys() - KEYS[TOP]
     scenarios = (
-        wrong.of(_scenarios, study, beside) if "scenario" in study or not (unknown or tables[0] is None) else None
+        wrong.of(_scenarios, study, folder) if "scenario" in study or not (unknown or tables[0] is None) else None
     )
     replications = wrong.of(_replications, study.get("replications", 1))
     seed = wrong.of(_whole, study, "study", "seed", 0, 2**53, 1)
@@ -100,7 +104,7 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
     return found
 
 
-def _kind(drawn: dict[str, Any]) -> str:
+def _kind(drawn: Table) -> str:
     kind = drawn.get("kind", "grid")
     if kind not in KINDS:
         raise ScenarioError(f"design, kind: no kind {kind!r}; {nearest(str(kind), list(KINDS))}")
@@ -116,26 +120,26 @@ def _distinct(axes: list[Axis | None]) -> None:
             raise ScenarioError(f"axis {number}: another axis is called {name!r}, too; give them a name each")
 
 
-def _scenarios(study: dict[str, Any], beside: Path) -> dict[str, Scenario]:
+def _scenarios(study: Table, folder: Path) -> dict[str, Scenario]:
     named = study.get("scenario")
-    listed: list[Any] = named if isinstance(named, list) else [named]
-    if not listed or not all(isinstance(one, str) for one in listed):
+    names = _instances(str, named)
+    if not names:
         raise ScenarioError(
             f"study, scenario: is {named!r}; needs the name or the path of a scenario, or a list of them"
         )
     found = {}
-    for one in listed:
-        path = beside / one
+    for name in names:
+        path = folder / name
         try:
-            found[Path(one).stem] = Scenario.load(path if path.is_file() else one)
+            found[Path(name).stem] = Scenario.load(path if path.is_file() else name)
         except OSError as error:
-            raise ScenarioError(f"study, scenario: {one!r}: {(error.strerror or str(error)).lower()}") from None
-    if len(found) < len(listed):
+            raise ScenarioError(f"study, scenario: {name!r}: {(error.strerror or str(error)).lower()}") from None
+    if len(found) < len(names):
         raise ScenarioError("study, scenario: two have the same name")
     return found
 
 
-def _axis(raw: Any, number: int) -> Axis:
+def _axis(raw: object, number: int) -> Axis:
     where = f"axis {number}"
     if not isinstance(raw, dict):
         raise ScenarioError(f"{where}: is {raw!r}; needs a table, as [[axis]]")
@@ -144,8 +148,8 @@ def _axis(raw: Any, number: int) -> Axis:
     if len(kinds) != 1:
         raise ScenarioError(f"{where}: needs one of values, set, or from and to; has {', '.join(kinds) or 'none'}")
     if kinds == ["set"]:
-        changes = _list(raw, "set", where)
-        if not changes or not all(isinstance(one, dict) for one in changes) or "name" not in raw:
+        changes = _instances(dict, _list(raw, "set", where))
+        if not changes or "name" not in raw:
             raise ScenarioError(
                 f'{where}, set: needs a name and tables of paths, as set = [{{ "flow.*.law" = "rcp" }}]'
             )
@@ -153,9 +157,8 @@ def _axis(raw: Any, number: int) -> Axis:
             _no_scenario(one, where)
         labels = tuple(", ".join(map(_label, one.values())) for one in changes)
         return Axis(str(raw["name"]), labels, tuple(changes))
-    paths = raw.get("path")
-    paths = tuple(paths if isinstance(paths, list) else [paths])
-    if not paths or not all(isinstance(path, str) for path in paths):
+    paths = tuple(_instances(str, raw.get("path")))
+    if not paths:
         raise ScenarioError(f'{where}: needs a path, as in path = "flow.*.law"')
     _no_scenario(paths, where)
     name = str(raw.get("name", paths[0].rpartition(".")[2]))
@@ -174,12 +177,19 @@ def _axis(raw: Any, number: int) -> Axis:
     return Axis(name, _labels(values), tuple(dict.fromkeys(paths, value) for value in values))
 
 
+def _instances(kind: type[T], raw: object) -> list[T]:
+    """Returns a value or a list of values as a list; an empty list if a value is not an instance of `kind`."""
+    values: list[object] = raw if isinstance(raw, list) else [raw]
+    found = [value for value in values if isinstance(value, kind)]
+    return found if len(found) == len(values) else []
+
+
 def _no_scenario(paths: Iterable[str], where: str) -> None:
     if "scenario" in paths:
         raise ScenarioError(f'{where}: scenario is no path; several are [study] scenario = ["a", "b"]')
 
 
-def _ends(raw: dict[str, Any], where: str) -> tuple[float, float, str]:
+def _ends(raw: Table, where: str) -> tuple[float, float, str]:
     ends = []
     for key in ("from", "to"):
         text = str(raw.get(key))
@@ -197,7 +207,7 @@ def _ends(raw: dict[str, Any], where: str) -> tuple[float, float, str]:
     return low, high, unit
 
 
-def _log(raw: dict[str, Any], where: str, ends: tuple[float, float, str] | None) -> bool:
+def _log(raw: Table, where: str, ends: tuple[float, float, str] | None) -> bool:
     scale = raw.get("scale", "linear")
     if scale not in ("linear", "log"):
         raise ScenarioError(f"{where}, scale: is {scale!r}; allowed: linear, log")
@@ -206,7 +216,7 @@ def _log(raw: dict[str, Any], where: str, ends: tuple[float, float, str] | None)
     return bool(scale == "log")
 
 
-def _labels(values: list[Any]) -> tuple[Any, ...]:
+def _labels(values: list[object]) -> tuple[Label, ...]:
     """Returns the labels of axis values: numbers in base units if all values are quantities, otherwise texts."""
     try:
         return tuple(base(str(value)) for value in values)
@@ -214,11 +224,11 @@ def _labels(values: list[Any]) -> tuple[Any, ...]:
         return tuple(map(_label, values))
 
 
-def _label(value: Any) -> str:
+def _label(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def _replications(raw: Any) -> Replications:
+def _replications(raw: object) -> Replications:
     where = "study, replications"
     if not isinstance(raw, dict):
         count = _whole({"replications": raw}, "study", "replications", 1, MOST_VALUES, 1)
@@ -241,7 +251,7 @@ def _replications(raw: Any) -> Replications:
     return Replications(least, most, metric, half, relative)
 
 
-def _warm_up(measure: dict[str, Any]) -> str | float:
+def _warm_up(measure: Table) -> str | float:
     value = measure.get("warm_up", "0 %")
     if value == "auto":
         return "auto"
@@ -254,13 +264,13 @@ def _warm_up(measure: dict[str, Any]) -> str | float:
     return share
 
 
-def _metric(where: str, name: Any) -> str:
+def _metric(where: str, name: object) -> str:
     if not isinstance(name, str) or name not in METRICS:
         raise ScenarioError(f"{where}: no metric {name!r}; {nearest(str(name), list(METRICS))}")
     return name
 
 
-def _keys(table: str, raw: dict[str, Any], where: str = "") -> None:
+def _keys(table: str, raw: Table, where: str = "") -> None:
     wrong = Mistakes(
         f"{where or table}: {json.dumps(key)} is not known here; {nearest(key, KEYS[table])}"
         for key in raw
@@ -269,21 +279,21 @@ def _keys(table: str, raw: dict[str, Any], where: str = "") -> None:
     wrong.raise_if_any()
 
 
-def _table(raw: dict[str, Any], key: str, where: str = "") -> dict[str, Any]:
+def _table(raw: Table, key: str, where: str = "") -> Table:
     table = raw.get(key, {})
     if not isinstance(table, dict):
         raise ScenarioError(f"{where}{key}: is {table!r}; needs a table")
     return table
 
 
-def _list(raw: dict[str, Any], key: str, where: str) -> list[Any]:
+def _list(raw: Table, key: str, where: str) -> list[object]:
     values = raw.get(key, [])
     if not isinstance(values, list):
         raise ScenarioError(f"{where}{', ' if where else ''}{key}: is {values!r}; needs a list")
     return values
 
 
-def _whole(raw: dict[str, Any], where: str, key: str, least: int, most: int, usual: int) -> int:
+def _whole(raw: Table, where: str, key: str, least: int, most: int, usual: int) -> int:
     value = raw.get(key, usual)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ScenarioError(f"{where}, {key}: is {value!r}; needs a whole number, {least} to {most}")

@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import polars as pl
@@ -22,9 +22,10 @@ from levelflow.study.store import Cache, Failure, Store, cache_file
 from levelflow.study.task import DIGEST, METRICS, engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from levelflow.picture import Picture
+    from levelflow.study.design import Label
     from levelflow.study.plan import Plan
 
 #: Metrics that are quantiles of a histogram, and the relative width of its bins.
@@ -43,7 +44,7 @@ class Study:
         ScenarioError: If the study is invalid; one line per mistake.
     """
 
-    def __init__(self, tables: dict[str, Any], name: str = "study") -> None:
+    def __init__(self, tables: Mapping[str, object], name: str = "study") -> None:
         self.plan = reading.plan(tables, Path(), name)
 
     @classmethod
@@ -174,7 +175,7 @@ class StudyResult:
 
         return pictures.draw(self, kind, metric or metrics(self)[0], width)
 
-    def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:
+    def compare(self, metric: str, axis: str, a: Label, b: Label) -> Interval:
         """Returns the paired difference of a metric between two values of an axis, `a` minus `b`.
 
         Two runs form a pair if they have the same seed and the same values of all other axes. Each seed contributes the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from levelflow.measure.intervals import Interval, interval
 from levelflow.report.tables import percent
@@ -108,5 +108,5 @@ def _interval(one: Interval, metric: str) -> str:
     return f"{known} ({one.runs} of {one.runs + one.missing} runs)" if one.missing else known
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -217,9 +217,15 @@ def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], 
     return rows, worst
 
 
-def _times(found: dict[str, Any] | None) -> dict[str, Any]:
+def _times(found: dict[str, Any] | None) -> dict[str, float | None]:
     """Returns the metrics of a set of transfers from their summary."""
-    counts = {"started": 0, "transfers": 0, "aborted": 0, "unfinished": 0, "missing_share": None}
+    counts: dict[str, float | None] = {
+        "started": 0,
+        "transfers": 0,
+        "aborted": 0,
+        "unfinished": 0,
+        "missing_share": None,
+    }
     if found:
         counts = {key: found["finished" if key == "transfers" else key] for key in counts}
     spreads = {"fct": ((found or {}).get("fct_s"), "_s"), "slowdown": ((found or {}).get("slowdown"), "")}
