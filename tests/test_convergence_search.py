@@ -116,6 +116,6 @@ def test_a_search_ends_at_the_time_limit(monkeypatch):
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     driver = Driver(lambda _one: SETTLED, runs=100, until_s=2)
     networks = [[network(seed)] for seed in range(9)]
-    monkeypatch.setattr("levelflow.convergence.driver.side_by_side", lambda _workers, work, jobs: [work(*jobs, None)])
+    monkeypatch.setattr("levelflow.convergence.driver.in_parallel", lambda _workers, work, jobs: [work(*jobs, None)])
     driver.execute(requests(*networks, received=[]))
     assert len(driver.known) == 3

@@ -34,7 +34,7 @@ def indexed(found):
 
 
 @pytest.mark.parametrize(("family", "seed"), DRAWN)
-def test_a_network_is_what_its_family_says(family, seed):
+def test_a_network_has_the_properties_of_its_family(family, seed):
     mode, found = families.network(family, seed)
     assert families.network(family, seed) == (mode, found)
     assert families.LINKS[0] <= len(found.links) <= families.LINKS[1]
@@ -50,7 +50,7 @@ def test_a_network_is_what_its_family_says(family, seed):
 
 
 @pytest.mark.parametrize(("family", "seed"), DRAWN)
-def test_rates_are_max_min_fair_and_a_link_waits_for_the_levels_below_it(family, seed):
+def test_rates_are_max_min_fair_and_levels_follow_the_order_of_bottlenecks(family, seed):
     _, found = families.network(family, seed)
     routes, capacities = indexed(found)
     rates, levels = found.rates_and_levels
@@ -61,7 +61,7 @@ def test_rates_are_max_min_fair_and_a_link_waits_for_the_levels_below_it(family,
         assert levels == len(found.links)
 
 
-def test_the_engine_sees_the_same_routes_and_round_trips():
+def test_the_engine_uses_the_same_routes_and_round_trip_times():
     for family in ("tree", "mesh"):
         _, found = families.network(family, 2)
         resolved = found.scenario("n", "level", 1).resolve()
@@ -70,12 +70,12 @@ def test_the_engine_sees_the_same_routes_and_round_trips():
         assert trial.step(resolved) == pytest.approx(found.step_s)
 
 
-def test_independent_links_have_one_level():
+def test_independent_links_are_one_level():
     links = tuple(Link((i, i + 1), 10.0 + i, 1.0) for i in range(5))
     apart = Network(links, tuple(Flow((i, i + 1)) for i in range(5)))
     assert apart.rates_and_levels == ([10.0, 11.0, 12.0, 13.0, 14.0], 1)
-    hung = replace(apart, flows=(*apart.flows, *(Flow((i, i + 1, i + 2)) for i in range(4))))
-    assert hung.levels > 1
+    dependent = replace(apart, flows=(*apart.flows, *(Flow((i, i + 1, i + 2)) for i in range(4))))
+    assert dependent.levels > 1
 
 
 def test_intervals_are_those_of_their_definitions():
@@ -92,7 +92,7 @@ def test_intervals_are_those_of_their_definitions():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_level_converges_with_dependent_bottlenecks(seed):
+def test_level_settles_if_bottlenecks_depend_on_each_other(seed):
     record = benchmark.run(("level", "chain", seed, ()), lambda _: None)
     assert record.outcome.settles
     assert record.outcome.worst < 0.02
@@ -100,7 +100,7 @@ def test_level_converges_with_dependent_bottlenecks(seed):
     assert record.steps / record.levels < 10
 
 
-def test_a_comparison_goes_on_where_it_was_stopped(tmp_path):
+def test_an_interrupted_comparison_continues(tmp_path):
     file = tmp_path / "runs.jsonl"
     words = ["run", "level", "rcp", "--family", "chain", "--networks", 2, "--workers", 1, "--json", file]
     done = convergence(*words)
@@ -125,14 +125,14 @@ def test_pictures_are_drawn(tmp_path):
     assert all(path.stat().st_size > 1000 for path in pictures.draw(found, tmp_path))
 
 
-def test_settling_is_judged_by_means_over_steps():
+def test_settling_is_evaluated_from_means_over_steps():
     _, found = families.network("chain", 0)
     result = found.scenario("n", "level", 1).run()
     flows, shares = result.flows, {row["name"]: row["share_bps"] for row in result.summary["flows"]}
     start, end = result.summary["window_s"]
     own = trial.judge(result)
     of_first = pl.col("flow").cast(pl.String) == "x1"
-    for length, away in ((1.0, 0.1), (0.06, 0.01)):  # 0.06 s is too short to show in means over 100 packets
+    for length, away in ((1.0, 0.1), (0.06, 0.01)):  # a change of 0.06 s has little effect on means over 100 packets
         late = of_first & pl.col("t").is_between(start + 1.21, start + 1.21 + length)
         swings = pl.when(late).then(shares["x1"] * 1.1).otherwise("throughput_bps")
         worse = trial.judge(replace(result, flows=flows.with_columns(throughput_bps=swings)))
@@ -160,7 +160,7 @@ def planted(found):
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_search_finds_a_failure_and_shrinks_it_to_the_least(seed):
+def test_the_search_finds_a_failure_and_shrinks_it_to_the_smallest_network(seed):
     found = search.Search("rcp")
     runs = driver.Driver(planted, runs=4000, workers=1)
     runs.execute(found.run(seed))
@@ -225,7 +225,7 @@ def test_a_network_of_the_benchmark_is_shrunk():
     assert all(flow.start_s == 0 and flow.stop_s is None for flow in least.flows)
 
 
-def test_a_run_that_sends_many_times_its_share_is_stopped():
+def test_a_run_with_far_more_events_than_expected_is_stopped():
     _, found = families.network("line", 0)
     outcome = trial.attempt(found.scenario("n", "kelly", 1), 0.0)
     assert outcome.runaway
@@ -241,17 +241,17 @@ def test_a_stopped_search_stops_its_runs():
         return job
 
     with pytest.raises(KeyboardInterrupt):
-        list(benchmark.side_by_side(2, work, [1, 2, 3]))
+        list(benchmark.in_parallel(2, work, [1, 2, 3]))
 
 
-def test_a_flow_may_leave_at_once():
+def test_a_flow_may_end_immediately():
     _, found = families.network("lot", 2067)
     brief = min((flow for flow in found.flows if flow.stop_s is not None), key=lambda flow: flow.stop_s - flow.start_s)
     assert brief.stop_s - brief.start_s < 1e-5
     found.scenario("brief", "level", 1).resolve()
 
 
-def test_a_change_is_a_run_of_its_own(tmp_path):
+def test_a_scenario_change_is_part_of_the_key_of_a_run(tmp_path):
     file = tmp_path / "runs.jsonl"
     words = ["run", "jetmax", "--family", "chain", "--networks", 1, "--workers", 1, "--json", file]
     for changes in ([], ["--set", "law.jetmax.tau=0.3"], []):
@@ -261,7 +261,7 @@ def test_a_change_is_a_run_of_its_own(tmp_path):
     assert first["outcome"] != second["outcome"]
 
 
-def test_ctrl_c_keeps_the_results(tmp_path, monkeypatch):
+def test_ctrl_c_keeps_the_smallest_networks(tmp_path, monkeypatch):
     made = []
 
     def trial_of(law, seed):
@@ -283,18 +283,18 @@ def test_ctrl_c_keeps_the_results(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["run", "jetmix"], "law 'jetmix': none of that name here; did you mean 'jetmax'?"),
-        (["run", "reno"], "law 'reno': none of that name here; "),
-        (["run", "--family", "lines"], "family 'lines': none of that name here; did you mean 'line'?"),
+        (["run", "jetmix"], "no law 'jetmix'; did you mean 'jetmax'?"),
+        (["run", "reno"], "no law 'reno'; "),
+        (["run", "--family", "lines"], "no family 'lines'; did you mean 'line'?"),
         (
             ["search", "level", "--start", "ties"],
             "--start 'ties': needs a family and a seed, as in ties-5; families: line",
         ),
         (["search", "level", "--start", "tie-5"], "--start 'tie-5': needs a family and a seed"),
-        (["search", "cubic"], "law 'cubic': none of that name here; "),
+        (["search", "cubic"], "no law 'cubic'; "),
         (["run", "rcp", "--json", "nowhere/runs.jsonl"], "--json nowhere/runs.jsonl: no such directory"),
         (["run", "rcp", "--out", __file__], f"--out {__file__}: file exists"),
-        (["run", "rcp", "--json", __file__], f"--json {__file__}: holds something other than runs"),
+        (["run", "rcp", "--json", __file__], f"--json {__file__}: contains lines that are not runs"),
     ],
 )
 def test_bad_input_is_one_line(words, line):

@@ -1,4 +1,4 @@
-"""`levelflow study`: designs, intervals, resuming, schedulers, bad input."""
+"""`levelflow study`: designs, intervals, continuation of studies, schedulers, invalid input."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def test_intervals_are_those_of_student(count):
     assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
 
 
-def test_intervals_cover_the_mean_as_often_as_they_say():
+def test_intervals_cover_the_mean_with_their_probability():
     draws = np.random.default_rng(2).normal(5, 2, (2000, 6))
     hits = sum(abs(one.mean - 5) <= one.half for one in map(interval, draws))
     assert stats.binomtest(hits, 2000, 0.95).pvalue > 1e-3
@@ -64,7 +64,7 @@ def test_a_warm_up_is_found():
     assert 20 <= mser5(noise + 10 * np.exp(-np.arange(500) / 10)) <= 80
 
 
-def test_the_same_again_makes_no_run_and_gives_the_same_rows(tmp_path, monkeypatch):
+def test_a_repeated_study_executes_no_run_and_gives_the_same_rows(tmp_path, monkeypatch):
     first = study().run(tmp_path / "a")
     assert first.rows.filter(of="run", metric="transfers").height == 6
     monkeypatch.setattr(pools.Processes, "submit", None)
@@ -114,7 +114,7 @@ def test_differences_on_common_random_numbers_are_narrower(tmp_path):
     assert difference.half < np.hypot(*halves)
 
 
-def test_an_impossible_run_is_listed(tmp_path):
+def test_an_invalid_run_is_listed(tmp_path):
     both = [{"path": "flow.1.start", "values": ["0 s"]}, {"path": "link.1.delay", "values": ["5 ms"]}]
     asked = study(1, axis=[SHORT, *both])
     asked.plan.design.axes[2].changes[0]["link.1.delay"] = "no delay"
@@ -123,18 +123,18 @@ def test_an_impossible_run_is_listed(tmp_path):
     assert json.loads((tmp_path / "a" / "failures.json").read_text()) == list(found.failures)
 
 
-def test_another_directory_is_left_alone(tmp_path):
+def test_another_directory_is_not_overwritten(tmp_path):
     study(1).run(tmp_path / "a")
-    with pytest.raises(ScenarioError, match="holds another study"):
+    with pytest.raises(ScenarioError, match="contains another study"):
         study(1, axis=[SHORT]).run(tmp_path / "a")
     assert study(1, axis=[SHORT]).run(tmp_path / "a", replace=True).table.height == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    with pytest.raises(ScenarioError, match="something else than a study"):
+    with pytest.raises(ScenarioError, match="files that are not a study"):
         study(1).run(tmp_path / "mine", replace=True)
 
 
-def test_equal_seeds_are_noticed(tmp_path):
+def test_seeds_with_equal_runs_are_reported(tmp_path):
     still = [{"path": path, "values": ["0 s"]} for path in ("overhead", "flow.*.start")]
     tables = {"study": {"scenario": "pair", "replications": 2}, "axis": still}
     equal = Study(tables).run(tmp_path / "a")
@@ -149,7 +149,7 @@ def test_equal_seeds_are_noticed(tmp_path):
 BAD = {
     "study = 3": "needs a table",
     "[studdy]": "did you mean 'study'",
-    'name = "mine"\n[[link]]\nfrom = "A"': "is a scenario, and no study",
+    'name = "mine"\n[[link]]\nfrom = "A"': "is a scenario, not a study",
     "[study]": "study, scenario: is None",
     '[study]\nscenario = "web-serch"': "did you mean 'web-search'",
     '[study]\nscenario = "web-search"\nreplications = 0': "needs a whole number",
@@ -157,15 +157,15 @@ BAD = {
     '[study]\nscenario = "web-search"\n[[axis]]\npath = "flow.*.lw"\nvalues = ["rcp"]': "law",
     '[study]\nscenario = "web-search"\n[[axis]]\npath = "flow.*.law"\nvalues = ["rpc"]': "rcp",
     '[study]\nscenario = "web-search"\n[[axis]]\npath = "seed"\nvalues = []': "empty",
-    '[study]\nscenario = "web-search"\n[[axis]]\npath = "duration"\nfrom = "2 s"\nto = "1 s"\nsteps = 3': "no range",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "duration"\nfrom = "2 s"\nto = "1 s"\nsteps = 3': "not a range",
     '[study]\nscenario = "web-search"\n[[axis]]\npath = "duration"\nfrom = "1 s"\nto = "2 s"': "needs steps",
     '[study]\nscenario = "web-search"\n[design]\nkind = "gird"': "did you mean 'grid'",
-    '[study]\nscenario = "web-search"\n[design]\nkind = "random"\npoints = 5': "nothing to draw",
+    '[study]\nscenario = "web-search"\n[design]\nkind = "random"\npoints = 5': "random needs an axis with from and to",
     '[study]\nscenario = "web-search"\n[measure]\nmetrics = ["throughput"]': "did you mean 'throughput_bps'",
-    '[study]\nscenario = "web-search"\n[measure]\nwarm_up = "120 %"': "share of the run",
+    '[study]\nscenario = "web-search"\n[measure]\nwarm_up = "120 %"': "percentage of the run",
     '[study]\nscenario = "web-search"\nreplications = 100\n[[axis]]\npath = "duration"\n'
     'from = "1 s"\nto = "2 s"\nsteps = 100000': "10,000,000 runs; at most 1,000,000",
-    "[study": "is no TOML",
+    "[study": "is not valid TOML",
 }
 
 
@@ -180,7 +180,7 @@ def test_bad_input_is_one_line_and_exit_2(text, tmp_path, levelflow):
     assert not (tmp_path / "results").exists()
 
 
-def test_all_mistakes_of_a_study_are_reported_each_with_its_line(tmp_path, levelflow):
+def test_all_mistakes_of_a_study_are_reported_with_their_lines(tmp_path, levelflow):
     mistakes = {
         "[study]": None,
         'scenario = "web-search"': None,
@@ -192,7 +192,7 @@ def test_all_mistakes_of_a_study_are_reported_each_with_its_line(tmp_path, level
         "values = []": "axis 1, values: is empty",
         "[[axis]] # 2": None,
         'path = "duration"': None,
-        'from = "2 s"': "axis 2, from: 2 s to 1 s is no range",
+        'from = "2 s"': "axis 2, from: 2 s to 1 s is not a range",
         'to = "1 s"': None,
         "[design]": None,
         'kind = "gird"': "design, kind: no kind 'gird'; did you mean 'grid'?",
@@ -228,7 +228,7 @@ def axis(path, values):
 STUDY = '[study]\nscenario = "pair"'
 
 
-def test_a_mistake_is_attributed_to_its_own_axis(tmp_path, levelflow):
+def test_each_axis_has_its_own_mistake(tmp_path, levelflow):
     axes = axis("flow.*.lw", ["rcp"]), axis("duration", ["1 kg"]), axis("seed", [1, 2])
     first, second = refusal(tmp_path, levelflow, STUDY, *axes)
     assert first.startswith("line 3, axis 1: ")
@@ -237,7 +237,7 @@ def test_a_mistake_is_attributed_to_its_own_axis(tmp_path, levelflow):
     assert "kg" in second
 
 
-def test_mistakes_of_the_scenario_name_no_axis(tmp_path, levelflow):
+def test_a_mistake_of_the_scenario_is_not_a_mistake_of_an_axis(tmp_path, levelflow):
     (tmp_path / "own.toml").write_text('duration = "1 kg"', encoding="utf-8")
     study = '[study]\nscenario = "own.toml"', axis("seed", [1, 2]), axis("sample", ["1 s"])
     [*told] = refusal(tmp_path, levelflow, *study)
@@ -253,16 +253,16 @@ def test_mistakes_of_the_scenario_name_no_axis(tmp_path, levelflow):
             ["line 6, axis 1, scale: is ['log']"],
         ),
         ([STUDY, '[measure]\nmetrics = [["x"]]'], ["line 4, measure, metrics: no metric ['x']"]),
-        ([STUDY, axis("scenario", ["two-flows"])], ["line 3, axis 1: scenario is no path"]),
-        ([STUDY, '[[axis]]\nname = "n"\nset = [{ scenario = [1] }]'], ["line 3, axis 1: scenario is no path"]),
-        ([STUDY, "seed = 0x" + "f" * 5000], ["is no TOML"]),
-        ([STUDY, "seed = " + "[" * 3000], ["is no TOML"]),
+        ([STUDY, axis("scenario", ["two-flows"])], ["line 3, axis 1: scenario is not a path"]),
+        ([STUDY, '[[axis]]\nname = "n"\nset = [{ scenario = [1] }]'], ["line 3, axis 1: scenario is not a path"]),
+        ([STUDY, "seed = 0x" + "f" * 5000], ["is not valid TOML"]),
+        ([STUDY, "seed = " + "[" * 3000], ["is not valid TOML"]),
         ([STUDY, "replications = { until = 3 }"], ["line 3, study, replications, until: is 3"]),
         ([STUDY, "[axis]", 'path = "seed"'], ["line 3, axis: is {'path': 'seed'}; needs a list"]),
         (["[study]", "seed = -1", "[desgin]"], ["line 3, top level", "line 1, study, scenario", "line 2, study, seed"]),
         ([STUDY, '[design]\nkind = "gird"\nseed = -1'], ["line 4, design, kind", "line 5, design, seed"]),
         (["[study]", f'scenario = "{"a" * 300}"', "seed = -1"], ["line 2, study, scenario: ", "line 3, study, seed"]),
-        ([STUDY, axis("seed", [1]), axis("seed", [2])], ["line 6, axis 2: another axis is called 'seed'"]),
+        ([STUDY, axis("seed", [1]), axis("seed", [2])], ["line 6, axis 2: the name 'seed' is not unique"]),
         ([STUDY, '"a\\nb" = 1'], ['line 1, study: "a\\nb" is not known here']),
         (
             [STUDY, '[[axis]]\npath = "duration"\nfrom = "1 s"\nto = "2 s"\nname = "1"'],
@@ -276,8 +276,8 @@ def test_mistakes_of_any_kind_are_reported_with_their_lines(lines, mistakes, tmp
     assert all(any(one.startswith(mistake) for one in told) for mistake in mistakes), told
 
 
-def test_an_invalid_scheduler_is_rejected(tmp_path):
-    with pytest.raises(ScenarioError, match="needs processes, threads, or"):
+def test_an_unknown_scheduler_is_rejected(tmp_path):
+    with pytest.raises(ScenarioError, match="needs processes, threads or"):
         study(1).run(tmp_path / "a", scheduler="slurm")
 
 
@@ -344,7 +344,7 @@ def test_a_killed_study_continues_with_the_missing_runs(tmp_path, monkeypatch):
     assert found.rows.equals(Study(tables).run(tmp_path / "b", cache=False).rows)
 
 
-def test_a_run_whose_process_dies_is_tried_again(tmp_path, monkeypatch):
+def test_a_run_is_repeated_if_its_process_dies(tmp_path, monkeypatch):
     start, left = pools.Processes._start, [1]
 
     def dying(self):
@@ -360,13 +360,15 @@ def test_a_run_whose_process_dies_is_tried_again(tmp_path, monkeypatch):
     assert found.table.height == 4
 
 
-def test_shares_and_times_use_the_capacity_at_that_time(tmp_path):
+def test_utilisation_uses_the_capacity_of_a_changing_link_after_the_warm_up(tmp_path):
     down = {"path": "link.1.changes", "values": [[{"at": "1 s", "capacity": "2 Mb/s"}]]}
     tables = {"study": {"scenario": "two-flows"}, "axis": [down, {"path": "duration", "values": ["10 s"]}]}
     found = Study(tables | {"measure": {"warm_up": "50 %"}}).run(tmp_path, cache=False).rows
     values = found.filter(pl.col("of") == "run").select("metric", "value").rows()
     metrics = dict(values)
-    assert 0.9 < metrics["utilisation"] <= 1.0001  # of 2 Mb/s; of the 10 Mb/s at the start it would be 0.2
+    assert (
+        0.9 < metrics["utilisation"] <= 1.0001
+    )  # relative to 2 Mb/s; relative to the initial 10 Mb/s, it would be 0.2
     assert metrics["queue_p50_ms"] <= metrics["queue_p99_ms"] <= metrics["queue_max_ms"]
 
 
@@ -379,7 +381,7 @@ def test_scenarios_and_set_options_are_axes(tmp_path):
     ]
 
 
-def test_pictures_show_what_was_measured(tmp_path):
+def test_pictures_show_the_means_of_the_summary(tmp_path):
     found = study(axis=[LAWS, {"path": "duration", "values": ["200 ms", "400 ms", "600 ms"]}]).run(tmp_path / "a")
     axes = found.plot("response", "throughput_bps").axes[0]
     means = found.summary("throughput_bps")
@@ -417,7 +419,7 @@ def test_a_map_has_a_cell_for_each_pair_of_values(tmp_path):
     assert cells[0, 0] == pytest.approx(first / 1e6)
 
 
-def test_included_studies_print_differences_and_draw(tmp_path, levelflow):
+def test_an_included_study_prints_differences_and_draws_pictures(tmp_path, levelflow):
     (tmp_path / "mine.toml").write_text(
         library.study("backbone").read_text(encoding="utf-8") + '[[axis]]\npath = "duration"\nvalues = ["2 s"]\n',
         encoding="utf-8",
@@ -431,11 +433,11 @@ def test_included_studies_print_differences_and_draw(tmp_path, levelflow):
     assert "did you mean 'backbone'" in levelflow("study", "backbon").stderr
 
 
-def test_another_build_of_the_engine_is_not_mixed_in(tmp_path):
+def test_results_of_another_build_of_the_engine_are_rejected(tmp_path):
     study(1).run(tmp_path / "a")
     manifest = tmp_path / "a" / "study.json"
     manifest.write_text(manifest.read_text().replace(task.engine(), "0" * 16))
-    with pytest.raises(ScenarioError, match="was made by another build"):
+    with pytest.raises(ScenarioError, match="was written by another build"):
         study(1).run(tmp_path / "a")
 
 

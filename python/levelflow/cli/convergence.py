@@ -23,16 +23,21 @@ def convergence() -> None:
 
 
 @convergence.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
-@click.argument("laws", nargs=-1, metavar="[LAW]...", help="All laws whose routers write headers by default.")
-@click.option("--networks", type=Whole(1, 1_000_000), default=10, help="Networks of each family.")
+@click.argument(
+    "laws", nargs=-1, metavar="[LAW]...", help="Laws to compare [default: all laws whose routers write headers]."
+)
+@click.option("--networks", type=Whole(1, 1_000_000), default=10, help="Number of networks of each family.")
 @click.option("--first", type=Whole(0, 2**31), default=0, help="Seed of the first network.")
-@click.option("--family", multiple=True, help="Only this family; may be repeated.")
+@click.option("--family", multiple=True, help="Family of networks; may be repeated [default: all families].")
 @set_option
 @workers_option
 @click.option(
-    "--json", type=PATH, metavar="FILE.jsonl", help="Append a line per run; runs in the file are not repeated."
+    "--json",
+    type=PATH,
+    metavar="FILE.jsonl",
+    help="Append a line per run to this file. Runs in the file are not repeated.",
 )
-@click.option("--out", type=PATH, metavar="DIR", help="Draw the pictures into this directory.")
+@click.option("--out", type=PATH, metavar="DIR", help="Directory of the pictures.")
 def run(
     laws: tuple[str, ...],
     networks: int,
@@ -45,8 +50,8 @@ def run(
 ) -> None:
     """Run laws on random networks and print settling shares, settling times and drops as Markdown.
 
-    A law settles if each flow reaches its reference within 5 % and stays there. Under even seeds all flows start at 0.
-    Under odd seeds they start at random times, and other flows arrive and leave before time is measured.
+    A law settles if the rate of each flow stays within 5 % of its reference. With even seeds, all flows start at time
+    0. With odd seeds, they start at random times, and other flows arrive and leave before settling is measured.
     """
     from levelflow.convergence.benchmark import compare, keys_of
     from levelflow.convergence.families import FAMILIES
@@ -61,12 +66,12 @@ def run(
     _writable(json)
     _directory(out)
 
-    def made() -> None:
+    def execute() -> None:
         with Bar("runs") as bar:
             records.extend(compare(keys, workers, json, bar))
 
     records: list[Record] = []
-    _leave(_stopped(made))
+    _leave(_stopped(execute))
     for line in tally(record.outcome.warnings for record in records):
         click.echo(f"levelflow: warning: {line}", err=True)
     click.echo("\n".join(table(records)))
@@ -79,23 +84,23 @@ def run(
 
 @convergence.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
 @click.argument("law", help="The law.")
-@click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Largest number of runs.")
+@click.option("--runs", type=Whole(1, 100_000_000), default=1000, help="Limit on the number of runs.")
 @click.option("--minutes", type=Whole(1, 1_000_000), help="Time limit, minutes.")
 @click.option("--seed", type=Whole(0, 2**31), default=1, help="Seed of the search.")
 @click.option(
     "--start",
     metavar="FAMILY-SEED",
-    help="Shrink this network of `run`, as in ties-5, instead of searching.",
+    help="Shrink only this network of `run`, as in ties-5.",
 )
 @workers_option
-@click.option("--out", type=PATH, metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
+@click.option("--out", type=PATH, metavar="DIR", help="Directory for the smallest networks as scenarios.")
 def search(
     law: str, runs: int, minutes: int | None, seed: int, start: str | None, workers: int | None, out: Path | None
 ) -> None:
     """Search for the smallest network on which a law fails.
 
-    Small random trees are changed as long as the law gets worse on them. A law fails if a flow is not within 5 % of its
-    reference, or if a lossless law drops a packet. A failing network is shrunk as long as the law still fails.
+    The search changes small random trees while the settling time increases. A law fails if a flow is not within 5 % of
+    its reference, or if a lossless law drops a packet. A failing network is shrunk while the law fails on it.
     """
     import time
 
@@ -148,7 +153,7 @@ def _known(kind: str, asked: Sequence[str], known: list[str]) -> list[str]:
 
     for name in asked:
         if name not in known:
-            raise ScenarioError(f"{kind} {name!r}: none of that name here; {nearest(name, known)}")
+            raise ScenarioError(f"no {kind} {name!r}; {nearest(name, known)}")
     return list(dict.fromkeys(asked or known))
 
 

@@ -15,21 +15,21 @@ from levelflow.cli.choosing import PATH, format_option, width_option, workers_op
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Limit on printed table rows.
+#: Limit on the number of printed table rows.
 MOST_ROWS = 60
 FAILED = 1
 
 
 @click.command()
-@click.argument("file", metavar="STUDY", help="A file, STUDY.toml, or an included study: levelflow list studies.")
-@click.option("--out", type=PATH, help="Directory of the study [default: results/NAME].")
+@click.argument("file", metavar="STUDY", help="STUDY.toml file, or an included study of levelflow list studies.")
+@click.option("--out", type=PATH, help="Results directory [default: results/NAME].")
 @click.option(
     "--scheduler",
     default="processes",
-    help="Executor of runs: processes, threads, or a Dask scheduler, as tcp://HOST:8786.",
+    help="Executor of runs: processes, threads, or a Dask scheduler as in tcp://HOST:8786.",
 )
 @workers_option
-@click.option("--replace", is_flag=True, help="Overwrite another study.")
+@click.option("--replace", is_flag=True, help="Overwrite another study in the directory.")
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of runs.")
 @click.option("--no-plots", is_flag=True, help="Write no pictures.")
 @format_option
@@ -45,24 +45,27 @@ def study(
     kinds: list[str],
     width: str,
 ) -> None:
-    """Run a scenario with many values and seeds; print means with intervals. The same command resumes a study."""
+    """Run a scenario with several values and seeds, and print means with 95 % intervals.
+
+    The same command resumes an interrupted study.
+    """
     from levelflow import library
     from levelflow.study.pools import pool
 
     try:
-        with closing(pool(scheduler, workers)) as side:  # its processes start during the imports
+        with closing(pool(scheduler, workers)) as executor:  # its processes start during the imports
             from levelflow.study.study import Study
             from levelflow.workers import Bar
 
-            asked = Study.load(library.study(file))
+            requested = Study.load(library.study(file))
             if not no_plots:
                 threading.Thread(target=_load_pictures).start()  # in parallel with runs
             with Bar("runs") as bar:
-                found = asked.run(out, scheduler=side, replace=replace, cache=not no_cache, progress=bar)
+                found = requested.run(out, scheduler=executor, replace=replace, cache=not no_cache, progress=bar)
     except KeyboardInterrupt:
         from levelflow.status import INTERRUPTED
 
-        click.echo("levelflow: interrupted; finished runs are stored, the same command resumes", err=True)
+        click.echo("levelflow: interrupted; finished runs are stored, and the same command resumes the study", err=True)
         sys.exit(INTERRUPTED)
     from levelflow.cli.show import show_table
     from levelflow.study.table import differences, table
@@ -70,7 +73,7 @@ def study(
     for line in found.warnings:
         click.echo(f"levelflow: warning: {line}", err=True)
     head, rows = table(found)
-    show_table(f"{asked.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
+    show_table(f"{requested.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
     if compared := differences(found):
         show_table(*compared)
     click.echo(str(found.path))

@@ -1,4 +1,4 @@
-"""Comparison of laws on networks of several families and seeds."""
+"""Comparison of laws on random networks of several families."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from levelflow.convergence.families import network
-from levelflow.convergence.pool import side_by_side
+from levelflow.convergence.pool import in_parallel
 from levelflow.convergence.records import Key, Record, append, read
 from levelflow.convergence.trial import attempt
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def compare(
     keys: Sequence[Key], workers: int | None, file: Path | None, progress: Callable[[float, float], None]
 ) -> list[Record]:
-    """Executes the runs whose records are not yet in `file`.
+    """Executes the runs that have no record in `file` yet.
 
     Args:
         keys: Keys of the runs.
@@ -33,7 +33,7 @@ def compare(
     missing = [key for key in keys if key not in done]
     finished = len(keys) - len(missing)
     progress(finished, len(keys))
-    for record in side_by_side(workers, run, missing):
+    for record in in_parallel(workers, run, missing):
         done[record.key] = record
         if file:
             append(file, record)
@@ -45,12 +45,12 @@ def compare(
 def keys_of(
     laws: Sequence[str], families: Sequence[str], seeds: Sequence[int], changes: Sequence[tuple[str, object]] = ()
 ) -> list[Key]:
-    """Returns the runs ordered by seed, so that an interrupted comparison contains runs of every law."""
+    """Returns the keys ordered by seed. Therefore an interrupted comparison contains runs of every law."""
     return [(law, family, seed, tuple(changes)) for seed, family, law in product(seeds, families, laws)]
 
 
 def run(key: Key, progress: Callable[[float], None]) -> Record:
-    """Runs a law on a network and returns the record."""
+    """Runs a law on a network and returns the record of the run."""
     law, family, seed, changes = key
     mode, found = network(family, seed)
     scenario = found.scenario(f"{family}-{seed}-{law}", law, seed + 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.convergence.pool import side_by_side
+from levelflow.convergence.pool import in_parallel
 from levelflow.convergence.trial import Outcome, attempt
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Driver:
                 missing = [one for one in dict.fromkeys(networks) if one not in self.known]
                 if len(self.known) + len(missing) > self.runs or time.monotonic() > self.until_s:
                     return
-                self.known.update(side_by_side(self.workers, lambda one, _progress: (one, self.trial(one)), missing))
+                self.known.update(in_parallel(self.workers, lambda one, _progress: (one, self.trial(one)), missing))
                 self.progress(len(self.known), self.runs)
                 networks = search.send([self.known[one] for one in networks])
 

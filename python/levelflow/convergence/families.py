@@ -1,9 +1,9 @@
 """Families of random networks, drawn from a seed and identical for every law.
 
-The capacity of a link is its number of flows in the busier direction, times a capacity per flow drawn from `SHARE`. So
-the fair share of a link does not depend on its number of flows. The smallest fair share is ten packets in 40 ms, more
-than the initial rate of any law. The longest round-trip time is drawn, and link delays are scaled to fit it. A network
-whose run would need more than `MOST_PACKET_HOPS` is redrawn.
+The capacity of a link is its number of flows in the busier direction, times a capacity per flow drawn from `SHARE`.
+Therefore the fair share of a link does not depend on its number of flows. The smallest fair share is ten packets in
+40 ms, which is more than the initial rate of any law. The longest round-trip time of a network is drawn, and determines
+the scale of its link delays. A network is redrawn if its run would need more than `MOST_PACKET_HOPS`.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from levelflow.convergence.network import Flow, Link, Network, crossings
 
 Draw = np.random.Generator
 Edge = tuple[int, int]
-#: Ends of links, routes of flows, and capacities in Mb/s; None to draw a capacity per flow for each link.
+#: Ends of links, routes of flows, and capacities in Mb/s. If capacities are None, `placed` draws them.
 Drawn = tuple[list[Edge], list[tuple[int, ...]], list[float] | None]
 
+#: Ranges of the number of links and the number of flows of a network.
 LINKS, FLOWS = (3, 100), (2, 1000)
 #: Range of a link's capacity per flow, Mb/s.
 SHARE = (2.0, 10.0)
+#: Range of the longest round-trip time of a network, s.
 ROUND_TRIP_S = (0.001, 2.0)
+#: Limit on the expected number of link crossings of packets in a run.
 MOST_PACKET_HOPS = 4e6
 #: Period in which flows arrive and leave, in steps.
-COMING_AND_GOING = 20
+ARRIVAL_STEPS = 20
 MODES = ("at once", "come and go")
 
 
@@ -43,20 +46,20 @@ def whole(draw: Draw, low: int, high: int) -> int:
 
 
 def line(draw: Draw) -> Drawn:
-    """Draws a line of links; each flow crosses up to 6 consecutive links."""
+    """Draws a line of links. Each flow crosses up to 6 consecutive links."""
     links = whole(draw, *LINKS)
     return [(i, i + 1) for i in range(links)], [stretch(draw, links, 6) for _ in range(whole(draw, *FLOWS))], None
 
 
 def tree(draw: Draw) -> Drawn:
-    """Draws a random tree; flows connect random pairs of nodes."""
+    """Draws a random tree. Flows connect random pairs of nodes."""
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(node)), node) for node in range(1, nodes)]
     return edges, routes(draw, edges, nodes), None
 
 
 def mesh(draw: Draw) -> Drawn:
-    """Draws a random tree and adds random links, half as many as the tree has; routes minimise the hop count."""
+    """Draws a random tree and adds half as many random links. Routes minimise the number of links."""
     links = whole(draw, *LINKS)
     nodes = max(3, 1 + 2 * links // 3)
     edges = [(int(draw.integers(node)), node) for node in range(1, nodes)]
@@ -69,8 +72,8 @@ def mesh(draw: Draw) -> Drawn:
 def chain(draw: Draw) -> Drawn:
     """Draws a line with as many bottleneck levels as links.
 
-    Fair rates increase from link to link. Flows that cross two adjacent links make each level depend on the previous
-    one.
+    Fair rates increase from link to link. Each level depends on the previous level, because flows cross pairs of
+    adjacent links.
     """
     links = whole(draw, *LINKS)
     alone = [int(draw.integers(1, 4)) for _ in range(links)]
@@ -84,7 +87,7 @@ def chain(draw: Draw) -> Drawn:
 
 
 def ties(draw: Draw) -> Drawn:
-    """Draws a line whose links have equal capacity per flow, within 1 %."""
+    """Draws a line of links with equal capacity per flow, within 1 %."""
     edges, flows, _ = line(draw)
     return edges, flows, tied(draw, edges, flows)
 
@@ -123,31 +126,31 @@ def stretch(draw: Draw, links: int, most: int) -> tuple[int, ...]:
 
 def routes(draw: Draw, edges: list[Edge], nodes: int) -> list[tuple[int, ...]]:
     """Draws random pairs of nodes and returns a shortest route between the nodes of each pair."""
-    beside = neighbours(edges)
+    adjacent = neighbours(edges)
     found: dict[int, dict[int, tuple[int, ...]]] = {}
     flows = []
     for _ in range(whole(draw, *FLOWS)):
         here, there = (int(node) for node in draw.choice(nodes, 2, replace=False))
         flows.append(
-            found.setdefault(here, {}).get(there) or found[here].setdefault(there, shortest(beside, here, there))
+            found.setdefault(here, {}).get(there) or found[here].setdefault(there, shortest(adjacent, here, there))
         )
     return flows
 
 
 def neighbours(edges: list[Edge]) -> dict[int, list[int]]:
     """Returns the adjacent nodes of each node."""
-    beside = defaultdict(list)
+    adjacent = defaultdict(list)
     for here, there in edges:
-        beside[here].append(there)
-        beside[there].append(here)
-    return beside
+        adjacent[here].append(there)
+        adjacent[there].append(here)
+    return adjacent
 
 
-def shortest(beside: dict[int, list[int]], here: int, there: int) -> tuple[int, ...]:
-    """Returns a route with the fewest links, from the node `here` to the node `there`."""
+def shortest(adjacent: dict[int, list[int]], here: int, there: int) -> tuple[int, ...]:
+    """Returns a route with the fewest links from the node `here` to the node `there`."""
     reached, ahead = {there: there}, [there]
     while here not in reached:
-        ahead = [near for node in ahead for near in beside[node] if reached.setdefault(near, node) == node]
+        ahead = [near for node in ahead for near in adjacent[node] if reached.setdefault(near, node) == node]
     route = [here]
     while route[-1] != there:
         route.append(reached[route[-1]])
@@ -155,7 +158,7 @@ def shortest(beside: dict[int, list[int]], here: int, there: int) -> tuple[int, 
 
 
 def placed(draw: Draw, drawn: Drawn, round_trip_s: tuple[float, float] = ROUND_TRIP_S) -> Network:
-    """Draws link delays, and link capacities if they are not drawn yet. All flows start at time 0.
+    """Returns a network with drawn link delays, and drawn capacities if they are None. All flows start at time 0.
 
     The longest round-trip time is drawn from `round_trip_s`.
     """
@@ -173,8 +176,8 @@ def placed(draw: Draw, drawn: Drawn, round_trip_s: tuple[float, float] = ROUND_T
 
 
 def busy(draw: Draw, network: Network) -> Network:
-    """Draws start times, and adds half as many temporary flows on the routes of existing flows."""
-    end = COMING_AND_GOING * network.step_s
+    """Draws start times of all flows. Adds half as many temporary flows on the routes of other flows."""
+    end = ARRIVAL_STEPS * network.step_s
     staying = [replace(flow, start_s=round(draw.uniform(0, end), 6)) for flow in network.flows]
     leaving = []
     for number in draw.choice(len(staying), (len(staying) + 1) // 2, replace=False):
@@ -186,7 +189,7 @@ def busy(draw: Draw, network: Network) -> Network:
 def network(family: str, seed: int) -> tuple[str, Network]:
     """Returns the mode and the network of a family and a seed.
 
-    With an even seed all flows start at time 0; with an odd seed flows arrive and leave.
+    With an even seed, all flows start at time 0. With an odd seed, flows arrive and leave.
     """
     draw = np.random.default_rng([list(FAMILIES).index(family), seed])
     while True:

@@ -1,4 +1,4 @@
-"""Networks and flows that are identical for every law, with the duration and size of their runs."""
+"""Networks and their flows, with the duration and the number of packets of a run. They are the same for every law."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from levelflow.scenario import Scenario
 if TYPE_CHECKING:
     from levelflow.keywords import FlowKeys
 
-#: Shortest step, s. Laws that update once per interval do not react faster.
+#: Minimum duration of a step, s. Laws with control intervals do not react faster.
 SHORTEST_STEP_S = 0.1
-#: Steps of a run after the last arrival or departure: constant part, and steps per bottleneck level.
+#: Number of steps after the last arrival or departure: a constant, and steps per bottleneck level.
 STEPS, STEPS_PER_LEVEL = 50, 20
-#: Largest packet in bits, and lowest packet rate in 1/s. Slow senders of some laws reduce the packet size to keep it.
+#: Maximum packet size, bits, and minimum packet rate, 1/s. Slow senders of some laws reduce their packet size.
 PACKET, PACKETS_PER_S = 8000, 100
-#: Smallest buffer, as transmission time in s. The usual buffer is one step, and finite as some laws fill any buffer.
+#: Minimum size of a buffer as transmission time, s. The size is otherwise one step.
 SHORTEST_BUFFER_S = 0.25
 
 
@@ -36,7 +36,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Flow:
-    """Flow along a route of nodes; permanent if `stop_s` is None."""
+    """Flow along a route of nodes. The flow is permanent if `stop_s` is None."""
 
     route: tuple[int, ...]
     start_s: float = 0.0
@@ -50,7 +50,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Network:
-    """Links, and flows routed along them."""
+    """Links and flows."""
 
     links: tuple[Link, ...]
     flows: tuple[Flow, ...]
@@ -63,12 +63,12 @@ class Network:
 
     @property
     def step_s(self) -> float:
-        """Duration of a step, s: the longest round-trip time, but at least `SHORTEST_STEP_S`."""
+        """Duration of a step: the maximum of the longest round-trip time and `SHORTEST_STEP_S`, s."""
         return max(self.round_trip_s, SHORTEST_STEP_S)
 
     @property
     def is_tree(self) -> bool:
-        """True if there is only one route between any two nodes."""
+        """True if any two nodes have only one route between them."""
         return len(self.links) < len({end for link in self.links for end in link.ends})
 
     @cached_property
@@ -78,7 +78,7 @@ class Network:
 
     @cached_property
     def staying(self) -> list[Flow]:
-        """Permanent flows; only these are evaluated."""
+        """Permanent flows. Only these are evaluated."""
         return [flow for flow in self.flows if flow.stop_s is None]
 
     @cached_property
@@ -106,10 +106,10 @@ class Network:
         return per_s * self.duration_s
 
     def scenario(self, name: str, law: str, seed: int) -> Scenario:
-        """Returns a scenario of this network, with the given law for all flows.
+        """Returns a scenario of this network with the same law for all flows.
 
-        ACKs have 1 B because the references ignore ACKs. Larger ACKs would use capacity of links that carry flows in
-        both directions.
+        ACKs have 1 B because the reference rates do not include ACKs. Larger ACKs would reduce the capacity of links
+        with flows in both directions.
         """
         duration, sample = (f"{seconds:.6f}".rstrip("0").rstrip(".") for seconds in (self.duration_s, self.step_s / 2))
         scenario = Scenario(name, f"{duration} s", sample=f"{sample} s", seed=seed)
@@ -144,8 +144,8 @@ def crossings(routes: list[list[tuple[int, int]]]) -> Counter[tuple[int, int]]:
 def filled(routes: list[list[tuple[int, int]]], capacities: dict[tuple[int, int], float]) -> tuple[list[float], int]:
     """Returns max-min fair rates, and the number of bottleneck levels: the rounds of parallel water filling.
 
-    In a round, a link fixes the rates of its flows if its share is the smallest on all their paths. Independent links
-    fix rates in the same round. A link that depends on another bottleneck fixes them in a later round.
+    In a round, a link fixes the rates of its flows if its share is the smallest share on all their paths. Independent
+    links fix rates in the same round. A link that depends on another bottleneck fixes rates in a later round.
     """
     index = {link: number for number, link in enumerate(capacities)}
     crosses = np.zeros((len(routes), len(capacities)), dtype=bool)
@@ -157,9 +157,11 @@ def filled(routes: list[list[tuple[int, int]]], capacities: dict[tuple[int, int]
         counts = crosses[rising].sum(axis=0)
         shares = np.full(left.size, np.inf)
         np.divide(left, counts, out=shares, where=counts > 0)
-        lowest = np.where(crosses, shares, np.inf).min(axis=1)  # of the links that a flow crosses
-        beside = np.where(crosses[rising], lowest[rising, None], np.inf).min(axis=0)  # of the flows that cross a link
-        tight = (counts > 0) & (shares <= beside * (1 + 1e-9))
+        lowest = np.where(crosses, shares, np.inf).min(axis=1)  # smallest share of the links of a flow
+        limit = np.where(crosses[rising], lowest[rising, None], np.inf).min(
+            axis=0
+        )  # smallest such share of the flows on a link
+        tight = (counts > 0) & (shares <= limit * (1 + 1e-9))
         stopped = rising & crosses[:, tight].any(axis=1)
         rates[stopped] = lowest[stopped]
         left = left - crosses[stopped].T @ rates[stopped]

@@ -60,7 +60,10 @@ def settled(records: Sequence[Record]) -> Picture:
 
 @mpl.rc_context(STYLE)
 def steps(records: Sequence[Record]) -> Picture:
-    """Draws settling times in steps against the number of bottleneck levels, per law; unsettled networks are on top."""
+    """Draws settling times in steps over the number of bottleneck levels, in a panel per law.
+
+    Networks on which the law does not settle are at the top.
+    """
     laws = list(dict.fromkeys(record.law for record in records))
     rows = (len(laws) + 3) // 4
     figure = Picture(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
@@ -78,7 +81,7 @@ def steps(records: Sequence[Record]) -> Picture:
 
 
 def _steps(axes: Axes, records: Sequence[Record], colour: str, never: float) -> None:
-    """Draws a point per network, and the median with its interval where there are enough networks with equal levels."""
+    """Draws a point per network, and for each number of levels with enough networks the median with its interval."""
     by_levels: dict[int, list[float]] = {}
     for record in records:
         if record.steps is not None:

@@ -1,4 +1,4 @@
-"""Parallel calls, whose results are returned in order of completion."""
+"""Parallel calls in threads."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Job = TypeVar("Job")
 Found = TypeVar("Found")
 
 
-def side_by_side(
+def in_parallel(
     workers: int | None, work: Callable[[Job, Callable[[float], None]], Found], jobs: Sequence[Job]
 ) -> Iterator[Found]:
-    """Yields the result of each job when the job completes.
+    """Yields the results of jobs in order of completion.
 
     Args:
-        workers: Limit on parallel calls.
-        work: Function of a job and a progress callback; the callback raises `StoppedError` to cancel the job.
+        workers: Number of parallel calls.
+        work: Function of a job and a progress callback. The callback raises `StoppedError` to cancel the job.
         jobs: Jobs to run.
     """
     stopped = threading.Event()

@@ -1,4 +1,4 @@
-"""Records of finished runs, appended to a file as lines of JSON, so that a comparison can be resumed."""
+"""Records of finished runs in a file with one line of JSON per run, from which a comparison is resumed."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Record:
 
 
 def read(path: Path) -> list[Record]:
-    """Reads the records of a file; an empty list if the file does not exist. Truncates an incomplete last line.
+    """Returns the records in a file, none if the file does not exist. Removes an incomplete last line from the file.
 
     Raises:
-        ScenarioError: If the file is unreadable or contains anything but records.
+        ScenarioError: If the file is unreadable or contains other lines.
     """
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -61,7 +61,7 @@ def read(path: Path) -> list[Record]:
     except OSError as error:
         raise ScenarioError(f"--json {path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, TypeError, KeyError):
-        raise ScenarioError(f"--json {path}: holds something other than runs of levelflow convergence") from None
+        raise ScenarioError(f"--json {path}: contains lines that are not runs of levelflow convergence") from None
     return records
 
 

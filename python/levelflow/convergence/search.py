@@ -1,7 +1,7 @@
 """Adversarial search for small networks on which a law fails to converge.
 
-The search changes small random trees as long as the law performs worse on them. A network on which the law fails is
-shrunk, as in property tests, since the smallest failing network shows the cause best.
+The search changes small random trees while the settling time of the law increases. It shrinks a failing network, as
+property-based testing shrinks failing inputs, because the smallest failing network shows the cause best.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Evaluations = Generator[list[Network], list[Outcome], Found]
 LINKS, FLOWS = (2, 6), (2, 24)
 #: Range of the longest round-trip time of an initial network, s.
 ROUND_TRIP_S = (0.002, 0.4)
-#: Fraction of initial networks with nearly equal capacity per flow on all links.
+#: Fraction of initial networks with the same capacity per flow on all links, within 1 %.
 TIED = 0.5
-#: Changed networks tried per iteration, and iterations without progress before a restart.
+#: Number of changed networks per iteration, and number of iterations without progress before a restart.
 CHANGES, PATIENCE = 4, 4
-#: Fraction of flows that start late, and latest start time in steps.
+#: Fraction of flows that start after time 0, and their latest start time, steps.
 LATE, LATE_STEPS = 0.3, 20
 
 
@@ -104,13 +104,14 @@ def score(law: str, outcome: Outcome) -> float:
 def start(draw: Draw) -> Network:
     """Draws a random tree with flows between random nodes.
 
-    A fraction `LATE` of the flows starts late. A fraction `TIED` of the networks has nearly equal capacity per flow.
+    A fraction `LATE` of the flows starts after time 0. In a fraction `TIED` of the networks, all links have the same
+    capacity per flow, within 1 %.
     """
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(max(0, node - 2), node)), node) for node in range(1, nodes)]
     ends = [draw.choice(nodes, 2, replace=False) for _ in range(whole(draw, *FLOWS))]
-    beside = neighbours(edges)
-    flows = [shortest(beside, int(here), int(there)) for here, there in ends]
+    adjacent = neighbours(edges)
+    flows = [shortest(adjacent, int(here), int(there)) for here, there in ends]
     capacities = tied(draw, edges, flows) if draw.uniform() < TIED else None
     network = placed(draw, (edges, flows, capacities), ROUND_TRIP_S)
     links = (replace(link, ms=rounded(link.ms, 2), mbps=rounded(link.mbps, 3)) for link in network.links)
@@ -126,7 +127,7 @@ def rounded(value: float, digits: int) -> float:
 
 
 def changed(draw: Draw, network: Network) -> Network:
-    """Returns the network with one random change: of a capacity, delay or start time, or a flow added or removed."""
+    """Returns the network with one random change: another capacity, delay or start time, or one flow more or less."""
     kind = int(draw.integers(5))
     link, flow = int(draw.integers(len(network.links))), int(draw.integers(len(network.flows)))
     flows = list(network.flows)
@@ -170,10 +171,10 @@ def write(search: Search, run_seed: int, folder: Path) -> list[Path]:
 def reason(outcome: Outcome) -> str:
     """Returns a description of a failure."""
     if outcome.runaway:
-        return "sends many times what links carry"
+        return "the run has far more packets than the reference rates need"
     worst, mean = (f"{100 * distance:.1f} %" for distance in (outcome.worst or 0.0, outcome.distance or 0.0))
     if not outcome.settles:
-        return f"in the last fifth a flow is {worst} from its reference, in the mean {mean}"
+        return f"largest error in the last fifth of the run: {worst} over a step, {mean} in the mean of a flow"
     return f"{outcome.drops} {_some('packet', outcome.drops or 0)} dropped"
 
 

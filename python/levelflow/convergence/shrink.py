@@ -1,4 +1,4 @@
-"""Reduction of failing networks: each step removes or simplifies a part, as long as the law still fails."""
+"""Reduction steps of failing networks. Each step removes or simplifies flows or links."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def size(network: Network) -> tuple[float, ...]:
 
 
 def smaller(network: Network) -> Iterator[Network]:
-    """Yields networks that are one reduction step smaller, largest reductions first."""
+    """Yields the networks after each possible reduction step, the largest reductions first."""
     part = len(network.flows)
     while part := part // 2:
         for first in range(0, len(network.flows), part):
@@ -58,16 +58,16 @@ def _instead(network: Network, number: int, flow: Flow) -> Iterator[Network]:
 
 
 def _with(network: Network, flows: tuple[Flow, ...]) -> Iterator[Network]:
-    """Yields the network with the given flows and without unused links, if at least one flow is permanent."""
+    """Yields the network with these flows and without unused links. Yields nothing if no flow is permanent."""
     if any(flow.stop_s is None for flow in flows):
         crossed = {frozenset(hop) for flow in flows for hop in flow.hops}
         yield Network(tuple(link for link in network.links if frozenset(link.ends) in crossed), flows)
 
 
 def _contracted(network: Network, gone: Link) -> Iterator[Network]:
-    """Yields the network with the ends of a link merged into one node. Flows that crossed only this link are removed.
+    """Yields the network with the ends of a link merged into one node, without flows that crossed only this link.
 
-    Parallel links are merged into one. Yields nothing if a flow would cross a node twice.
+    Parallel links become one link. Yields nothing if a flow would cross a node twice.
     """
     kept, merged = gone.ends
 

@@ -29,7 +29,7 @@ HEAD = (
     "most, ms",
     "stopped",
 )
-#: Limits of the longest round-trip time that separate groups of networks, s.
+#: Boundaries between groups of networks by longest round-trip time, s.
 ROUND_TRIPS_S = (0.0, 0.02, 0.2, np.inf)
 
 
@@ -47,10 +47,10 @@ def share(count: int, of: int) -> tuple[float, float]:
 
 
 def median(values: Sequence[float]) -> tuple[float, float, float] | None:
-    """Returns the median and its 95 % confidence interval; None for too few values. Interval ends are values.
+    """Returns the median and its 95 % confidence interval; None for too few values.
 
-    The interval from the k-th smallest to the k-th largest of n values misses the true median if fewer than k values
-    are on one side of the median. The number of values on one side is binomial with probability 1/2.
+    The interval is from the k-th smallest to the k-th largest of n values. It misses the true median if fewer than k
+    values are below the median, or fewer than k values are above it. Both numbers are binomial with probability 1/2.
 
     >>> median(range(1, 11))
     (5.5, 2.0, 9.0)
@@ -63,7 +63,7 @@ def median(values: Sequence[float]) -> tuple[float, float, float] | None:
 
 
 def table(records: Sequence[Record]) -> list[str]:
-    """Returns a Markdown table with a row per law, for all networks and for groups by round-trip time, mode, family."""
+    """Returns a Markdown table: a row per law for all networks, and for each round-trip range, mode and family."""
     lines = [f"Reference: {'; '.join(references(records))}.", ""]
     lines += [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
     for name, own in groups(records).items():
@@ -73,7 +73,7 @@ def table(records: Sequence[Record]) -> list[str]:
 
 
 def groups(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Returns the groups of networks that have rows in the table, by name."""
+    """Returns the records of each group of networks in the table, by name."""
     found = {"all": list(records)}
     for record in sorted(records, key=lambda record: record.round_trip_s):
         found.setdefault(_round_trips(record.round_trip_s), []).append(record)
@@ -96,7 +96,7 @@ def _round_trips(round_trip_s: float) -> str:
 
 
 def references(records: Sequence[Record]) -> list[str]:
-    """Returns a text per reference, with the laws that are compared with it."""
+    """Returns a text per reference: its name and the laws that are compared with it."""
     by_name: dict[str, list[str]] = {}
     for law, name in dict.fromkeys((record.law, record.outcome.reference) for record in records):
         by_name.setdefault(name, []).append(law)
@@ -135,7 +135,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _own(outcomes: Sequence[Outcome]) -> str:
-    """Returns the number of runs whose mean rates are within 5 % of the law's own equilibrium, where that is known."""
+    """Returns the number of runs with mean rates within 5 % of the equilibrium of the law, if that is known."""
     known = [one.distance_own for one in outcomes if one.distance_own is not None]
     return f"{sum(distance <= SETTLED_WITHIN for distance in known)} of {len(known)}" if known else "-"
 

@@ -2,9 +2,9 @@
 
 A law *settles* if the throughput of each permanent flow stays within 5 % of its reference in the last fifth of the run.
 References are those of `levelflow.theory.references`. A *step* is the longest round-trip time of the network, at least
-100 ms. Throughput is averaged over a step. For slow flows it is averaged over the time of 100 packets if that is
-longer, so that single packets have no effect. The settling time is the start of the last average that is more than 5 %
-off, with the resolution of a sample. It is measured from the last arrival or departure.
+100 ms. Throughput is averaged over a step. For slow flows, it is averaged over the time of 100 packets if that is
+longer, so that single packets have no effect. The settling time ends when the last average that differs by more than
+5 % starts, with the resolution of a sample. It is measured from the last arrival or departure.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Laws that drop no packets by design, if buffers can hold the first packets of new flows.
+#: Laws that cause no drops if buffers have space for the first packets of new flows.
 LOSSLESS = ("jetmax", "level")
-#: Limit on the events of a run: constant part, and events per expected link crossing of a packet.
+#: Limit on the number of events of a run: a constant, and events per expected link crossing of a packet.
 EVENTS, EVENTS_PER_HOP = 2e6, 8
 
 
 class RunawayError(Exception):
-    """Signals that a run exceeds its event limit: far more packets are sent than the reference rates need."""
+    """Signals that a run exceeds its event limit, because flows send far more packets than at their reference rates."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Evaluation of a run. Only `reference`, `step_s` and `runaway` are set if the run was stopped.
+    """Evaluation of a run. If the run was stopped, only `reference`, `step_s` and `runaway` have values.
 
     Attributes:
         reference: Name of the reference.
@@ -72,15 +72,15 @@ class Outcome:
 
 
 def laws() -> list[str]:
-    """Returns the laws whose routers write packet headers; these laws define an allocation of rates."""
+    """Returns the laws whose routers write packet headers. These laws define an allocation of rates."""
     return [law["name"] for law in library.laws() if law["header_bytes"]]
 
 
 def failure(law: str, outcome: Outcome) -> str | None:
     """Returns the kind of failure of a run; None if the run did not fail.
 
-    `rates`: the mean rate of a flow over the last fifth is more than 5 % from its reference.
-    `swings`: only averages over single steps are more than 5 % off.
+    `rates`: the mean rate of a flow over the last fifth differs by more than 5 % from its reference.
+    `swings`: only averages over single steps differ by more than 5 %.
     `drops`: a lossless law drops packets.
     """
     if outcome.settles:
@@ -95,7 +95,7 @@ def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], 
     Args:
         scenario: Scenario whose flows all use one law.
         packet_hops: Expected number of link crossings of packets.
-        progress: Callback with the finished fraction of the run. It may raise an exception to stop the run.
+        progress: Callback with the finished fraction of the run. An exception in the callback stops the run.
     """
     events = 0
 

@@ -27,11 +27,11 @@ class Axis:
 
     Attributes:
         name: Column name in tables.
-        labels: Labels of the values in tables and pictures. Quantities become numbers in base units if all values are.
+        labels: Labels of the values in tables and pictures: numbers in base units if all values are quantities.
         changes: Scenario changes, one entry per value.
-        paths: Scenario paths that a drawn value sets.
-        ends: Lower end, upper end and unit of the range to draw from; None for listed values.
-        log: True if the logarithms of drawn values are uniformly distributed.
+        paths: Scenario paths that a value from the range sets.
+        ends: Lower bound, upper bound and unit of the range; None for listed values.
+        log: True if values are uniformly distributed on a logarithmic scale.
     """
 
     name: str
@@ -41,13 +41,13 @@ class Axis:
     ends: tuple[float, float, str] | None = None
     log: bool = False
 
-    def drawn(self, share: float) -> tuple[float, Changes]:
-        """Returns the label and the changes of a drawn value. `share` is its relative position in the range, 0 to 1."""
+    def drawn(self, position: float) -> tuple[float, Changes]:
+        """Returns the label and the changes of the value at a relative position in the range, 0 to 1."""
         from levelflow.theory.units import UNITS
 
         assert self.ends is not None  # only ranges are drawn from
         low, high, unit = self.ends
-        value = low * (high / low) ** share if self.log else low + share * (high - low)
+        value = low * (high / low) ** position if self.log else low + position * (high - low)
         rounded = float(f"{value:.12g}")
         text = f"{value:.12g} {unit}" if unit else rounded
         label = rounded * UNITS.get(unit, 1.0)
@@ -56,11 +56,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Design:
-    """Points of a study in a fixed order. Each point is computed on demand.
+    """Points of a study in a fixed order, each computed on demand.
 
     `grid` crosses all axes. `list` combines the first values of all axes, then the second values, and so on.
-    `random` and `latin-hypercube` draw points from the ranges and cross them with the axes that list values.
-    Therefore all laws are compared on the same drawn points.
+    `random` and `latin-hypercube` draw points from the ranges and cross them with the axes that list values, so that
+    all laws run at the same drawn points.
     """
 
     axes: tuple[Axis, ...]
@@ -74,8 +74,8 @@ class Design:
         return self.points * math.prod(len(axis.changes) for axis in self.axes if axis.ends is None)
 
     @cached_property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """Relative positions of drawn values in their ranges, with one row per drawn point and one column per range."""
+    def positions(self) -> npt.NDArray[np.float64]:
+        """Relative positions of drawn values in their ranges: one row per drawn point, one column per range."""
         random = np.random.default_rng(self.seed)
         ranges = sum(axis.ends is not None for axis in self.axes)
         uniform = random.random((self.points, ranges))
@@ -86,13 +86,13 @@ class Design:
 
     def point(self, number: int) -> tuple[dict[str, Label], Changes]:
         """Returns the labels of a point by axis, and its scenario changes in the order of the axes."""
-        drawn, place = divmod(number, max(1, len(self) // self.points))
+        drawn, index = divmod(number, max(1, len(self) // self.points))
         if self.kind == "list":
             chosen = dict.fromkeys((axis.name for axis in self.axes), number)
         else:
             chosen = {}
             for axis in reversed([axis for axis in self.axes if axis.ends is None]):
-                place, chosen[axis.name] = divmod(place, len(axis.changes))
+                index, chosen[axis.name] = divmod(index, len(axis.changes))
         labels: dict[str, Label] = {}
         changes: Changes = {}
         column = 0
@@ -100,7 +100,7 @@ class Design:
             if axis.ends is None:
                 label, own = axis.labels[chosen[axis.name]], axis.changes[chosen[axis.name]]
             else:
-                label, own = axis.drawn(float(self.shares[drawn, column]))
+                label, own = axis.drawn(float(self.positions[drawn, column]))
                 column += 1
             labels[axis.name] = label
             changes |= own
@@ -116,15 +116,15 @@ def check(design: Design, replications: int, first: int) -> None:
     lengths = {len(axis.changes) for axis in design.axes if axis.ends is None}
     if design.kind == "list" and len(lengths) > 1:
         counts = ", ".join(f"{axis.name} {len(axis.changes)}" for axis in design.axes)
-        raise ScenarioError(f"design: a list needs the same number of values on each axis; has {counts}")
+        raise ScenarioError(f"design: a list needs the same number of values on each axis; it has {counts}")
     drawn = [number for number, axis in enumerate(design.axes, first) if axis.ends is not None]
     draws = design.kind in {"random", "latin-hypercube"}
     if drawn and not draws:
         raise ScenarioError(f"axis {drawn[0]}: a {design.kind} needs steps, as in steps = 5")
     if draws and not drawn:
-        raise ScenarioError(f"design: {design.kind} has nothing to draw; an axis needs from and to, without steps")
+        raise ScenarioError(f"design: {design.kind} needs an axis with from and to, without steps")
     if len(design) * replications > MOST_RUNS:
         raise ScenarioError(
-            f"study: {len(design):,} points of {replications:,} replications are {len(design) * replications:,} runs;"
+            f"study: {len(design):,} points with {replications:,} replications are {len(design) * replications:,} runs;"
             f" at most {MOST_RUNS:,} are allowed"
         )

@@ -1,7 +1,7 @@
 """Pictures of a study: metrics over its axes, completion-time distributions, and completion times by transfer size.
 
-One numeric study axis is the x axis. A second study axis has one line per value. The remaining axes have one panel per
-combination of values. A band is the 95 % confidence interval over distinct runs, which differ only in their seeds.
+The x axis shows one numeric study axis. A second study axis has one line per value. The other study axes have one panel
+per combination of values. A band is the 95 % confidence interval over distinct runs, which differ only in their seeds.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
     from levelflow.study.study import StudyResult
 
-#: Limits on lines per panel, panels per picture, and panels per row.
+#: Limits on the numbers of lines per panel, panels per picture and panels per row.
 MOST_LINES, MOST_PANELS, MOST_BESIDE = 7, 12, 3
-#: Smallest ratio of the largest to the smallest value that makes an axis logarithmic.
+#: Minimum ratio of the largest to the smallest value on a logarithmic axis.
 WIDE = 30.0
 KINDS = ("response", "map", "completion times", "completion by size", "slowdown by size")
 #: Markers of lines, which distinguish them in black-and-white print.
 MARKS = "osD^vP*"
-#: Metrics that the thick and the thin line show, by kind of picture.
+#: Metrics of the thick and the thin line, by kind of picture.
 BY_SIZE = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
 
 
@@ -57,7 +57,7 @@ class Roles(NamedTuple):
 
 
 def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
-    """Writes all pictures of a study into its directory, in each file format of `kinds`, and returns their paths."""
+    """Writes all pictures of a study into its directory, in each file format of `kinds`. Returns the paths."""
     drawn = {f"response-{metric}": ("response", metric) for metric in metrics(found)}
     if len(_several(found)[0]) > 1:
         drawn |= {f"map-{metric}": ("map", metric) for metric in metrics(found)}
@@ -101,7 +101,7 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
 
 
 def _several(found: StudyResult) -> tuple[list[str], list[str]]:
-    """Returns the numeric axes by descending number of values, and the non-numeric ones; omits single-value axes."""
+    """Returns the numeric axes by descending number of values, and the other axes. Omits axes with a single value."""
     table = found.table
     several = [axis.name for axis in found.plan.design.axes if table[axis.name].n_unique() > 1]
     numeric = [name for name in several if table[name].dtype.is_numeric()]
@@ -191,7 +191,7 @@ def _estimate(values: pl.Series) -> Interval:
 
 
 def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[npt.NDArray[np.float64], ...]:
-    """Returns x positions, and at each one the mean of a metric over the runs and both ends of the 95 % interval."""
+    """Returns x values, means of a metric over the runs at each x value, and lower and upper 95 % bounds."""
     runs = part.select("point", "replication")
     rows = found.rows.filter(of=of, metric=metric).join(runs, on=["point", "replication"], maintain_order="left")
     places = sorted(set(rows["at"].to_list()))
@@ -208,7 +208,7 @@ def _distribution(axes: Axes, found: StudyResult, own: pl.DataFrame, roles: Role
         axes.plot(mean, shares, label=label, **plots.look(number))
         axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, color=_colour(number))
     axes.set_xlabel("completion time (s)")
-    axes.set_ylabel("finished, of all that started")
+    axes.set_ylabel("fraction of started transfers")
     plots.logarithmic(axes, "x")
 
 
@@ -261,7 +261,7 @@ def _maps(found: StudyResult, metric: str, width: str) -> Picture:
 
 
 def _label(axis: str, value: object) -> str:
-    """Returns the label of a line or a panel: a text value as it is, or a number as `axis = value`."""
+    """Returns the label of a line or a panel: a text value itself, or a number as `axis = value`."""
     if isinstance(value, str):
         return value
     return f"{axis} = {value:g}" if isinstance(value, float) else f"{axis} = {value}"

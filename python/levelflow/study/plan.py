@@ -26,7 +26,7 @@ TRIED = 200
 class Replications:
     """Number of runs per point, fixed or adaptive.
 
-    With a metric, runs are added until the half-width of its 95 % confidence interval is at most `width`.
+    An adaptive number grows until the half-width of the 95 % confidence interval of `metric` is at most `width`.
 
     Attributes:
         least: Minimum number of runs per point.
@@ -80,38 +80,38 @@ class Plan:
                 changed.set(path, value)
         return changed
 
-    def about(self) -> Mapping[str, object]:
-        """Returns the identity of the study: everything that determines its runs, except the replication count."""
+    def identity(self) -> Mapping[str, object]:
+        """Returns the identity of the study: all settings of its runs, except the number of replications."""
         axes = [{**axis.__dict__} for axis in self.design.axes]
         scenarios = {name: scenario.complete() for name, scenario in self.scenarios.items()}
         design = {"kind": self.design.kind, "points": self.design.points, "seed": self.design.seed}
-        said = {"name": self.name, "scenarios": scenarios, "axes": axes, "design": design, "seed": self.seed}
-        about: Mapping[str, object] = json.loads(json.dumps(said | {"warm_up": self.warm_up}, default=str))
-        return about
+        settings = {"name": self.name, "scenarios": scenarios, "axes": axes, "design": design, "seed": self.seed}
+        identity: Mapping[str, object] = json.loads(json.dumps(settings | {"warm_up": self.warm_up}, default=str))
+        return identity
 
-    def tried(self) -> None:
-        """Validates values of each axis: up to `TRIED` listed values, or both ends of a range.
+    def validate(self) -> None:
+        """Validates values of each axis: the first `TRIED` listed values, or both bounds of a range.
 
         Raises:
-            ScenarioError: If a value is not allowed; one line per axis.
+            ScenarioError: If a value is not allowed. The message has one line per invalid axis.
         """
-        usual = self.design.point(0)[1]
-        refused = self._refused([usual])
-        works = {} if refused else usual
-        if refused and self._refused([works]):
-            self._changed(usual).resolve()
+        first = self.design.point(0)[1]
+        mistake = self._mistake([first])
+        valid = {} if mistake else first
+        if mistake and self._mistake([valid]):
+            self._changed(first).resolve()
         wrong = Mistakes()
         for number, axis in enumerate(self.design.axes, 1 - (len(self.scenarios) > 1)):
-            values = axis.changes[:TRIED] if axis.ends is None else [axis.drawn(share)[1] for share in (0.0, 1.0)]
-            if mistake := self._refused([works | changes for changes in values]):
-                wrong.append(f"{f'axis {number}' if number else 'study, scenario'}: {mistake}")
-        if refused and not wrong:
-            self._changed(usual).resolve()
+            values = axis.changes[:TRIED] if axis.ends is None else [axis.drawn(position)[1] for position in (0.0, 1.0)]
+            if of_axis := self._mistake([valid | changes for changes in values]):
+                wrong.append(f"{f'axis {number}' if number else 'study, scenario'}: {of_axis}")
+        if mistake and not wrong:
+            self._changed(first).resolve()
         wrong.raise_if_any()
 
-    def _refused(self, tried: list[Changes]) -> str:
+    def _mistake(self, each: list[Changes]) -> str:
         """Returns the first mistake of the first invalid change; "" if all changes are valid."""
-        for changes in tried:
+        for changes in each:
             try:
                 self._changed(changes).resolve()
             except ScenarioError as error:
@@ -120,10 +120,10 @@ class Plan:
 
 
 class Mistakes(list[str]):
-    """Mistakes of a file, one line each, reported together."""
+    """Mistakes in a file that are reported together, one line each."""
 
     def of(self, read: Callable[P, T], *values: P.args, **options: P.kwargs) -> T | None:
-        """Calls `read` and returns its result; records its mistakes and returns None if it raises."""
+        """Returns the result of `read`. If `read` raises, records its mistakes and returns None."""
         try:
             return read(*values, **options)
         except ScenarioError as error:
@@ -137,10 +137,10 @@ class Mistakes(list[str]):
         return error
 
     def raise_if_any(self) -> None:
-        """Raises the recorded mistakes, if there are any.
+        """Raises an error if a mistake was recorded.
 
         Raises:
-            ScenarioError: If a mistake was recorded; one line per mistake.
+            ScenarioError: If a mistake was recorded. The message has one line per mistake.
         """
         if self:
             raise self.error()

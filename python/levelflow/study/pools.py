@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Outcome = list[Row] | Failed
 #: Time limit on the connection to a Dask scheduler, s.
 CONNECT_TIMEOUT_S = 20
-#: Limit on worker processes that start in advance.
+#: Limit on the number of worker processes that start in advance.
 READY = 8
-#: Program of a worker process: imports this package from its own path, with rare garbage collections.
+#: Program of a worker process. It imports this package from the same path, and rarely collects garbage.
 SERVE = (
     f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
     "from levelflow.study.pools import serve; serve()"
@@ -39,11 +39,11 @@ SERVE = (
 
 
 class Pool(Protocol):
-    """Executor of runs. It puts the outcome of each run into `done`, in any order.
+    """Executor of runs. Outcomes arrive in the queue `done` in any order.
 
     Attributes:
         done: Queue of finished tasks with their outcomes.
-        room: Limit on tasks in progress.
+        room: Limit on the number of tasks in flight.
     """
 
     done: queue.SimpleQueue[tuple[Task, Outcome]]
@@ -67,7 +67,7 @@ def attempt(call: Callable[[], Outcome]) -> Outcome:
 
 
 class Threads:
-    """Runs in threads of this process; the engine releases the global interpreter lock."""
+    """Executor in threads of this process. The engine releases the global interpreter lock."""
 
     def __init__(self, count: int | None) -> None:
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()
@@ -94,7 +94,7 @@ class Threads:
 
 
 class Processes(Threads):
-    """Runs in separate processes; a crash affects only its own run."""
+    """Executor in separate processes. A crash affects only one run."""
 
     def __init__(self, count: int | None) -> None:
         super().__init__(count)
@@ -150,17 +150,17 @@ def serve() -> None:
 
 
 class Dask:
-    """Runs on the workers of a Dask cluster; Dask moves the runs of a lost worker to another worker."""
+    """Executor on the workers of a Dask cluster. Dask moves the runs of a lost worker to another worker."""
 
     def __init__(self, address: str) -> None:
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
-            raise ScenarioError(f"--scheduler {address}: needs Dask; pip install 'levelflow[cluster]'") from None
+            raise ScenarioError(f"--scheduler {address}: needs Dask; run pip install 'levelflow[cluster]'") from None
         try:
             self._client: Any = distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ScenarioError(f"--scheduler {address}: no scheduler of Dask answers there ({error})") from None
+            raise ScenarioError(f"--scheduler {address}: no Dask scheduler is reachable ({error})") from None
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()
         self.room = 4 * max(1, sum(self._client.nthreads().values()))
 
@@ -186,4 +186,4 @@ def pool(scheduler: str, workers: int | None) -> Pool:
         return Threads(workers)
     if "://" in scheduler:
         return Dask(scheduler)
-    raise ScenarioError(f"--scheduler {scheduler}: is not allowed; needs processes, threads, or tcp://HOST:PORT")
+    raise ScenarioError(f"--scheduler {scheduler}: is not allowed; needs processes, threads or tcp://HOST:PORT")

@@ -42,7 +42,7 @@ def read(path: Path) -> Plan:
     """Reads a study.
 
     Raises:
-        ScenarioError: If the file is unreadable or invalid; one line per mistake, each with the path.
+        ScenarioError: If the file is unreadable or invalid. The message has one line per mistake, each with the path.
     """
     text = ""
     try:
@@ -55,17 +55,17 @@ def read(path: Path) -> Plan:
     except OSError as error:
         raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{path}: is no TOML: {error}") from None
+        raise ScenarioError(f"{path}: is not valid TOML: {error}") from None
 
 
 def plan(raw: Table, folder: Path, name: str) -> Plan:
-    """Returns the plan that the tables of a STUDY.toml describe; file names are relative to `folder`.
+    """Returns the plan from the tables of a STUDY.toml. Names of scenario files are relative to `folder`.
 
     Raises:
-        ScenarioError: If the tables are invalid; one line per mistake, but only the first one of each axis.
+        ScenarioError: If the tables are invalid. The message has one line per mistake, but at most one per axis.
     """
     if "link" in raw and "study" not in raw:
-        raise ScenarioError("is a scenario, and no study; levelflow run runs it, and `scenario` in [study] names it")
+        raise ScenarioError("is a scenario, not a study; use levelflow run, or name the file as `scenario` in [study]")
     wrong = Mistakes()
     wrong.of(_keys, TOP, raw)
     tables = [wrong.of(_table, raw, key) for key in ("study", "design", "measure")]
@@ -88,7 +88,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     points = wrong.of(_whole, drawn, "design", "points", 1, MOST_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
     wrong.raise_if_any()
-    assert not any(one is None for one in (seed, points, draw))  # nothing is wrong
+    assert not any(one is None for one in (seed, points, draw))  # there is no mistake
     assert scenarios is not None
     assert kind is not None
     assert replications is not None
@@ -100,7 +100,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     check(design, replications.most, 1 - (len(scenarios) > 1))
     shown = tuple(metric for metric in metrics if metric)
     found = Plan(str(study.get("name", name)), scenarios, design, replications, int(seed or 0), shown, warm_up)
-    found.tried()
+    found.validate()
     return found
 
 
@@ -109,7 +109,7 @@ def _kind(drawn: Table) -> str:
     if kind not in KINDS:
         raise ScenarioError(f"design, kind: no kind {kind!r}; {nearest(str(kind), list(KINDS))}")
     if "points" in drawn and kind in ("grid", "list"):
-        raise ScenarioError(f"design, points: a {kind} has the points of its axes; leave out points")
+        raise ScenarioError(f"design, points: remove it; a {kind} has no drawn points")
     return str(kind)
 
 
@@ -117,7 +117,7 @@ def _distinct(axes: list[Axis | None]) -> None:
     names = [axis.name if axis else "" for axis in axes]
     for number, name in enumerate(names, 1):
         if name and name in names[: number - 1]:
-            raise ScenarioError(f"axis {number}: another axis is called {name!r}, too; give them a name each")
+            raise ScenarioError(f"axis {number}: the name {name!r} is not unique; give each axis its own name")
 
 
 def _scenarios(study: Table, folder: Path) -> dict[str, Scenario]:
@@ -135,14 +135,14 @@ def _scenarios(study: Table, folder: Path) -> dict[str, Scenario]:
         except OSError as error:
             raise ScenarioError(f"study, scenario: {name!r}: {(error.strerror or str(error)).lower()}") from None
     if len(found) < len(names):
-        raise ScenarioError("study, scenario: two have the same name")
+        raise ScenarioError("study, scenario: two scenarios have the same name")
     return found
 
 
 def _axis(raw: object, number: int) -> Axis:
     where = f"axis {number}"
     if not isinstance(raw, dict):
-        raise ScenarioError(f"{where}: is {raw!r}; needs a table, as [[axis]]")
+        raise ScenarioError(f"{where}: is {raw!r}; needs a table, as in [[axis]]")
     _keys("axis", raw, where)
     kinds = [key for key in ("values", "set", "from") if key in raw]
     if len(kinds) != 1:
@@ -151,7 +151,7 @@ def _axis(raw: object, number: int) -> Axis:
         changes = _instances(dict, _list(raw, "set", where))
         if not changes or "name" not in raw:
             raise ScenarioError(
-                f'{where}, set: needs a name and tables of paths, as set = [{{ "flow.*.law" = "rcp" }}]'
+                f'{where}, set: needs a name and tables of paths, as in set = [{{ "flow.*.law" = "rcp" }}]'
             )
         for one in changes:
             _no_scenario(one, where)
@@ -173,7 +173,7 @@ def _axis(raw: object, number: int) -> Axis:
         pairs = [ranged.drawn(step / (steps - 1)) for step in range(steps)]
         return Axis(name, tuple(label for label, _ in pairs), tuple(own for _, own in pairs))
     if not values:
-        raise ScenarioError(f"{where}, values: is empty; needs one at least")
+        raise ScenarioError(f"{where}, values: is empty; needs at least one value")
     return Axis(name, _labels(values), tuple(dict.fromkeys(paths, value) for value in values))
 
 
@@ -186,7 +186,9 @@ def _instances(kind: type[T], raw: object) -> list[T]:
 
 def _no_scenario(paths: Iterable[str], where: str) -> None:
     if "scenario" in paths:
-        raise ScenarioError(f'{where}: scenario is no path; several are [study] scenario = ["a", "b"]')
+        raise ScenarioError(
+            f'{where}: scenario is not a path; write several scenarios as [study] scenario = ["a", "b"]'
+        )
 
 
 def _ends(raw: Table, where: str) -> tuple[float, float, str]:
@@ -198,11 +200,11 @@ def _ends(raw: Table, where: str) -> tuple[float, float, str]:
             base(text.strip())
             ends.append((float(number), unit))
         except (TheoryError, ValueError):
-            raise ScenarioError(f"{where}, {key}: is {text!r}; needs a number, with its unit, as in '2 ms'") from None
+            raise ScenarioError(f"{where}, {key}: is {text!r}; needs a number with its unit, as in '2 ms'") from None
     (low, unit), (high, other) = ends
     if unit != other or not -math.inf < low < high < math.inf:
         raise ScenarioError(
-            f"{where}, from: {raw['from']} to {raw['to']} is no range; needs one unit, the lower end first"
+            f"{where}, from: {raw['from']} to {raw['to']} is not a range; needs the same unit twice, lower value first"
         )
     return low, high, unit
 
@@ -212,12 +214,12 @@ def _log(raw: Table, where: str, ends: tuple[float, float, str] | None) -> bool:
     if scale not in ("linear", "log"):
         raise ScenarioError(f"{where}, scale: is {scale!r}; allowed: linear, log")
     if scale == "log" and ends and ends[0] <= 0:
-        raise ScenarioError(f"{where}, from: {ends[0]:g} is not allowed with scale = 'log'; needs more than 0")
+        raise ScenarioError(f"{where}, from: {ends[0]:g} is not allowed with scale = 'log'; needs a number above 0")
     return bool(scale == "log")
 
 
 def _labels(values: list[object]) -> tuple[Label, ...]:
-    """Returns the labels of axis values: numbers in base units if all values are quantities, otherwise texts."""
+    """Returns the labels of axis values: numbers in base units if all values are quantities, otherwise text."""
     try:
         return tuple(base(str(value)) for value in values)
     except (TheoryError, ValueError):
@@ -246,7 +248,7 @@ def _replications(raw: object) -> Replications:
         half = 0.0
     if not 0 < half < math.inf:
         raise ScenarioError(
-            f"{where}, until, width: is {width}; needs a number above 0, or a share of the mean, as in '2 %'"
+            f"{where}, until, width: is {width}; needs a number above 0, or a percentage of the mean, as in '2 %'"
         )
     return Replications(least, most, metric, half, relative)
 
@@ -260,7 +262,7 @@ def _warm_up(measure: Table) -> str | float:
     except ValueError:
         share = math.nan
     if not 0 <= share < 1:
-        raise ScenarioError(f"measure, warm_up: is {value!r}; needs a share of the run, as in '20 %', or 'auto'")
+        raise ScenarioError(f"measure, warm_up: is {value!r}; needs a percentage of the run, as in '20 %', or 'auto'")
     return share
 
 

@@ -1,4 +1,4 @@
-"""Storage of a study: the run cache, and a partitioned Parquet data set of complete runs that is valid at any time."""
+"""Storage of studies: a Parquet data set of finished runs, which is valid at any time, and a cache of runs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 Finished = tuple[Task, list[Row]]
 
 FORMAT = "levelflow-study-1"
-#: Points per partition.
+#: Number of points per partition of the data set.
 BLOCK = 1000
-#: Limits on the time between two writes, s, and on unsaved runs. A killed process loses at most the unsaved runs.
+#: Limits on the time between two writes, s, and on the number of unsaved runs. A killed process loses unsaved runs.
 FLUSH_EVERY_S = 2.0
 FLUSH_RUNS = 2000
 SCHEMA: dict[str, type[pl.DataType]] = {
@@ -58,46 +58,48 @@ class Store:
 
     Args:
         path: Path of the directory.
-        about: Identity of the study; a directory of another study is rejected.
+        identity: Identity of the study. A directory with another study is rejected.
         replace: True to overwrite another study.
 
     Raises:
-        ScenarioError: If the directory is rejected, or another process writes to it.
+        ScenarioError: If the directory has other contents, or another process writes to it.
     """
 
-    def __init__(self, path: Path, about: Mapping[str, object], replace: bool) -> None:
+    def __init__(self, path: Path, identity: Mapping[str, object], replace: bool) -> None:
         self.path = path
         try:
-            self._claim(about, replace)
+            self._claim(identity, replace)
         except OSError as error:
             raise ScenarioError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
 
-    def _claim(self, about: Mapping[str, object], replace: bool) -> None:
+    def _claim(self, identity: Mapping[str, object], replace: bool) -> None:
         manifest = self.path / "study.json"
-        about = {"format": FORMAT, **about}
+        identity = {"format": FORMAT, **identity}
         found: object = None
         if self.path.exists() and any(self.path.iterdir()):
             with contextlib.suppress(OSError, ValueError):
                 found = json.loads(manifest.read_text(encoding="utf-8"))
             if not isinstance(found, dict) or found.get("format") != FORMAT:
-                raise ScenarioError(f"--out {self.path}: holds something else than a study; choose another directory")
-            if not replace and found != about and found | {"engine": about["engine"]} == about:
-                why = "was made by another build of Levelflow; choose another one, or --replace it"
-                raise ScenarioError(f"--out {self.path}: {why}")
-            if found != about and not replace:
-                raise ScenarioError(f"--out {self.path}: holds another study; choose another one, or --replace it")
+                raise ScenarioError(f"--out {self.path}: contains files that are not a study; choose another directory")
+            if not replace and found != identity and found | {"engine": identity["engine"]} == identity:
+                reason = "was written by another build of Levelflow; choose another directory, or use --replace"
+                raise ScenarioError(f"--out {self.path}: {reason}")
+            if found != identity and not replace:
+                raise ScenarioError(
+                    f"--out {self.path}: contains another study; choose another directory, or use --replace"
+                )
         try:
             self._lock = files.lock(self.path)
         except BlockingIOError:
-            raise ScenarioError(f"--out {self.path}: another process runs this study") from None
+            raise ScenarioError(f"--out {self.path}: another process is executing this study") from None
         except OSError as error:
-            raise ScenarioError(f"--out {self.path}: cannot be written: {error.strerror}") from None
-        if found is not None and found != about:
+            raise ScenarioError(f"--out {self.path}: is not writable: {error.strerror}") from None
+        if found is not None and found != identity:
             shutil.rmtree(self.path / "runs", ignore_errors=True)
-        files.replace(manifest, json.dumps(about, indent=1))
+        files.replace(manifest, json.dumps(identity, indent=1))
 
     def write(self, finished: list[Finished]) -> None:
-        """Adds complete runs, as one new file per partition. A file gets its final name once it is complete."""
+        """Adds finished runs in one new file per partition. A file gets its final name after it is complete."""
         blocks: dict[int, list[tuple[object, ...]]] = {}
         for task, of_run in finished:
             block = blocks.setdefault(task.run.point // BLOCK, [])
@@ -128,7 +130,7 @@ class Store:
         }
 
     def rows(self) -> pl.DataFrame:
-        """Returns all rows, sorted by point and replication; the rows of one run keep their order."""
+        """Returns all rows sorted by point and replication. The rows of a run keep their order."""
         found = self._files()
         if not found:
             return pl.DataFrame(schema=SCHEMA, orient="row")
@@ -143,7 +145,7 @@ class Store:
 
 
 class Cache:
-    """Rows of runs by cache key, in one SQLite file that several processes can share.
+    """Rows of runs by cache key, in an SQLite file that several processes can share.
 
     Args:
         path: Path of the file; None disables the cache.
@@ -157,7 +159,7 @@ class Cache:
             self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, rows BLOB)")
 
     def get(self, key: str) -> list[Row] | None:
-        """Returns the rows of a run; None if it is not cached."""
+        """Returns the rows of a run; None if the run is not cached."""
         query = "SELECT rows FROM runs WHERE key = ?"
         found = self._base.execute(query, (key,)).fetchone() if self._base else None
         return None if found is None else [Row(*row) for row in json.loads(zlib.decompress(found[0]))]

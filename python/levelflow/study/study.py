@@ -1,4 +1,4 @@
-"""Studies: execution of the missing runs, storage, and evaluation of the results."""
+"""Studies and their results: means with confidence intervals, paired differences and pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from levelflow.study.design import Label
     from levelflow.study.plan import Plan
 
-#: Metrics that are quantiles of a histogram, and the relative width of its bins.
+#: Metrics that are quantiles of a histogram, and the relative width of the bins of this histogram.
 QUANTISED = ("queue_p50_ms", "queue_p99_ms")
 QUANTILE_RESOLUTION = 1 / 64
 
@@ -38,10 +38,10 @@ class Study:
 
     Args:
         tables: Contents of a STUDY.toml as a dictionary.
-        name: Name of the study if `tables` has none.
+        name: Name of the study if `tables` contains no name.
 
     Raises:
-        ScenarioError: If the study is invalid; one line per mistake.
+        ScenarioError: If the study is invalid. The message has one line per mistake.
     """
 
     def __init__(self, tables: Mapping[str, object], name: str = "study") -> None:
@@ -52,7 +52,7 @@ class Study:
         """Reads a STUDY.toml.
 
         Raises:
-            ScenarioError: If the file is unreadable or invalid; one line per mistake.
+            ScenarioError: If the file is unreadable or invalid. The message has one line per mistake.
         """
         study = cls.__new__(cls)
         study.plan = reading.read(Path(path))
@@ -68,23 +68,23 @@ class Study:
         cache: bool = True,
         progress: Callable[[float, float], None] | None = None,
     ) -> StudyResult:
-        """Executes the runs that are missing in the results directory.
+        """Executes the runs that the results directory does not contain yet.
 
         Args:
             out: Results directory, `results/NAME` by default. Runs of this study in the directory are not repeated.
-            scheduler: "processes", "threads", the address of a Dask scheduler such as "tcp://host:8786", or a pool,
-                which the caller must close.
+            scheduler: "processes", "threads", the address of a Dask scheduler such as "tcp://host:8786", or a pool
+                that the caller closes.
             workers: Number of parallel runs on this machine; by default the number of processors.
             replace: True to overwrite another study in the directory.
-            cache: True to reuse equal runs of other studies, through `~/.cache/levelflow`.
-            progress: Receives the number of finished runs and the total number of runs.
+            cache: True to use the cache of runs in `~/.cache/levelflow`, which all studies share.
+            progress: Callback with the number of finished runs and the total number of runs.
 
         Raises:
-            ScenarioError: If the directory holds anything but this study, or the scheduler is unreachable.
+            ScenarioError: If the directory contains other files than this study, or the scheduler is unreachable.
             KeyboardInterrupt: On Ctrl-C, after the finished runs were stored.
         """
         path = Path(out or Path("results") / self.plan.name)
-        store = Store(path, {**self.plan.about(), "engine": engine()}, replace)
+        store = Store(path, {**self.plan.identity(), "engine": engine()}, replace)
         runs = Cache(cache_file() if cache else None)
         try:
             own = closing(pool(scheduler, workers)) if isinstance(scheduler, str) else nullcontext(scheduler)
@@ -102,10 +102,9 @@ class StudyResult:
 
     Attributes:
         plan: Plan of the study.
-        rows: One row per run and value. Columns: `point` and `replication` (both from 0), `seed`, `of` (run, flow,
-            link, cdf, size or warning), `name` (of the flow or link, or the text of the warning), `at` (quantile level,
-            or size in bytes), `metric`, `value`.
-        failures: One record per failed run, with `point`, `replication`, `seed` and `why`.
+        rows: One row per run and value. The columns are `point` and `replication` (both from 0), `seed`, and the
+            attributes of `levelflow.study.task.Row`.
+        failures: Failed runs, each with `point`, `replication`, `seed` and the reason `why`.
         path: Results directory.
     """
 
@@ -116,7 +115,7 @@ class StudyResult:
 
     @cached_property
     def table(self) -> pl.DataFrame:
-        """Table with one row per run. Columns: the axes, `point`, `replication`, `seed`, and one per metric."""
+        """Table with one row per run. The columns are the axes, `point`, `replication`, `seed` and the metrics."""
         runs = self.rows.filter(of="run").pivot("metric", index=["point", "replication", "seed"], values="value")
         points = runs["point"].unique().sort()
         labels = [{"point": point, **self.plan.design.point(point)[0]} for point in points]
@@ -125,22 +124,22 @@ class StudyResult:
 
     @cached_property
     def distinct(self) -> pl.DataFrame:
-        """Rows of `table` without runs that equal an earlier run of the same point."""
+        """Rows of `table` without duplicates, which are runs that equal an earlier run of the same point."""
         return self.table.unique(subset=["point", DIGEST], keep="first", maintain_order=True)
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings of the runs, each with the number of affected runs, and warnings about seeds with equal runs."""
+        """Warnings of the runs with the number of affected runs, and warnings about seeds with equal runs."""
         lines_of = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
         quiet: list[list[str]] = [[]] * (self.table.height - lines_of.height)
         lines = tally([*lines_of["name"].to_list(), *quiet])
         counts = self.table.group_by("point", maintain_order=True).agg(pl.len(), pl.col(DIGEST).n_unique().alias("own"))
         equal = counts.filter(pl.col("own") < pl.col("len"))
         if equal.height == counts.height and bool((equal["own"] == 1).all()):
-            return [*lines, "all seeds give the same run, which counts once; one replication is enough"]
+            return [*lines, "all seeds give the same run; one replication is enough"]
         for point, count, own in equal.iter_rows():
             where = ", ".join(f"{name} {value}" for name, value in self.plan.design.point(point)[0].items())
-            lines.append(f"{where}: {count} seeds give {own} different run{'s' * (own > 1)}; equal runs count once")
+            lines.append(f"{where}: {count} seeds give {own} different run{'s' * (own > 1)}; means use only these")
         return lines
 
     def summary(self, metric: str) -> pl.DataFrame:
@@ -148,8 +147,8 @@ class StudyResult:
 
         `mean` is the mean over distinct runs, and `runs` their number.
         `half` is the half-width of Student's 95 % interval, or the resolution of the metric if that is larger.
-        `missing` is the number of distinct runs without a value of the metric, which `mean` excludes.
-        For example, a run that does not settle has no settling time.
+        `missing` is the number of distinct runs without a value of the metric. For example, a run that does not settle
+        has no settling time. `mean` excludes these runs.
 
         Raises:
             ScenarioError: If the metric does not exist.
@@ -179,7 +178,7 @@ class StudyResult:
         """Returns the paired difference of a metric between two values of an axis, `a` minus `b`.
 
         Two runs form a pair if they have the same seed and the same values of all other axes. Each seed contributes the
-        mean difference over its pairs, or nothing if one of its runs lacks the metric. Seeds with equal runs count
+        mean difference over its pairs. A seed with a run that lacks the metric is excluded. Seeds with equal runs count
         once.
 
         Raises:
@@ -192,7 +191,7 @@ class StudyResult:
         for value in (a, b):
             if value not in table[axis].to_list():
                 known = [str(one) for one in table[axis].unique(maintain_order=True)]
-                raise ScenarioError(f"compare: {axis} is never {value!r}; {nearest(str(value), known)}")
+                raise ScenarioError(f"compare: {axis} has no value {value!r}; {nearest(str(value), known)}")
         others = [name for name in names if name != axis] + ["replication"]
         columns = [*others, _known(metric)]
         columns += [DIGEST]
@@ -207,7 +206,7 @@ class StudyResult:
 
 
 def _resolved(metric: str, one: Interval, size: float) -> Interval:
-    """Returns an interval; for a quantile metric of value `size`, its half-width is at least one histogram bin."""
+    """Returns the interval. Half-widths of quantile metrics are at least one histogram bin at the value `size`."""
     if metric not in QUANTISED or math.isnan(one.half):
         return one
     return one._replace(half=max(one.half, size * QUANTILE_RESOLUTION))

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
     from levelflow.study.study import StudyResult
 
-#: Limit on axis values that are compared in pairs.
+#: Limit on the number of axis values in the table of differences.
 MOST_COMPARED = 12
 #: Prefixes of metrics that exclude unfinished transfers.
 OF_TRANSFERS = ("fct_", "slowdown_")
-#: Titles of the columns that show the excluded transfers and bytes.
+#: Titles of the columns for finished transfers and for bytes of unfinished transfers.
 LEFT_OUT = ["transfers finished", "bytes missing"]
 TRANSFERS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
 FLOWS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
 
 
 def metrics(found: StudyResult) -> tuple[str, ...]:
-    """Returns the metrics to show: those of the plan, or the default ones for transfers or for long flows."""
+    """Returns the metrics to show: those of the plan, otherwise the default metrics of transfers or of long flows."""
     if found.plan.metrics:
         return found.plan.metrics
     started = found.rows.filter(of="run", metric="started")["value"].sum()
@@ -32,7 +32,7 @@ def metrics(found: StudyResult) -> tuple[str, ...]:
 
 
 def unit(metric: str) -> tuple[str, float]:
-    """Returns the title of a metric with its display unit, and the factor that converts values to that unit."""
+    """Returns the title of a metric with its display unit, and the factor that converts values to this unit."""
     return (metric.removesuffix("_bps") + ", Mb/s", 1e-6) if metric.endswith("_bps") else (metric, 1.0)
 
 
@@ -41,7 +41,7 @@ def axis_label(metric: str) -> str:
 
     >>> axis_label("queue_p99_ms"), axis_label("throughput_bps"), axis_label("slowdown_p99")
     ('99th percentile of the queueing delay, worst link, warm-up included (ms)', 'throughput of all flows (Mb/s)', 'slowdown, 99th percentile')
-    """  # noqa: E501 - what it prints is one line
+    """  # noqa: E501 - the output is one line
     name, _ = unit(metric)
     units = {"_s": "s", "_ms": "ms", "_bytes": "B", "Mb/s": "Mb/s"}
     short = next((short for end, short in units.items() if name.endswith(end)), "")
@@ -49,17 +49,17 @@ def axis_label(metric: str) -> str:
 
 
 def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
-    """Returns the header and the rows of the table; one row per point."""
+    """Returns the header and the rows of the table of means, with one row per point."""
     shown = metrics(found)
     axes = [axis.name for axis in found.plan.design.axes]
     summaries = [found.summary(metric).to_dicts() for metric in shown]
     left_out = _left_out(found) if any(metric.startswith(OF_TRANSFERS) for metric in shown) else []
     rows = []
-    for place, own in enumerate(zip(*summaries, strict=True)):
+    for index, own in enumerate(zip(*summaries, strict=True)):
         cells = [_number(own[0][axis]) for axis in axes]
         estimates = [Interval(*(one[key] for key in Interval._fields)) for one in own]
         runs = str(max(one.runs + one.missing for one in estimates))
-        rows.append([*cells, runs, *map(_interval, estimates, shown), *(left_out[place] if left_out else [])])
+        rows.append([*cells, runs, *map(_interval, estimates, shown), *(left_out[index] if left_out else [])])
     missing = LEFT_OUT if left_out else []
     return [*axes, "runs", *(unit(metric)[0] for metric in shown), *missing], rows
 
@@ -70,7 +70,7 @@ def _left_out(found: StudyResult) -> list[list[str]]:
 
 
 def _missing(runs: pl.DataFrame) -> list[str]:
-    """Returns two cells: the number of finished transfers, and the mean fraction of bytes in unfinished ones."""
+    """Returns two cells: the number of finished transfers, and the mean fraction of bytes in unfinished transfers."""
     started, finished = int(runs["started"].sum()), int(runs["transfers"].sum())
     shares = runs["missing_share"].drop_nulls().to_numpy()
     return [f"{finished:,} of {started:,}", percent(interval(shares).mean) if shares.size else "-"]
@@ -79,8 +79,8 @@ def _missing(runs: pl.DataFrame) -> list[str]:
 def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | None:
     """Returns title, header and rows of a table of paired differences from the first value of an axis.
 
-    The axis is the first one with 2 to `MOST_COMPARED` values that are not numbers. Returns None if there is no such
-    axis, or only one run per point.
+    The axis is the first axis with 2 to `MOST_COMPARED` values that are not numbers. Returns None if no axis qualifies
+    or if points have only one run.
     """
     counted = found.table
     named = [axis for axis in found.plan.design.axes if not counted[axis.name].dtype.is_numeric()]

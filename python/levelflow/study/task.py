@@ -1,4 +1,4 @@
-"""Single runs of a study, local or remote. The input is a scenario as text; the output is rows of metrics."""
+"""Single runs of a study, local or remote. The input is a scenario as text, and the output is rows of metrics."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.study.schedule import Run
 
-#: Version of the metrics below. Runs that were cached under another version are ignored.
+#: Version of the metrics below. Cached runs of other versions are ignored.
 VERSION = 3
 #: Quantile levels at which the distribution of completion times is stored.
 LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
-#: Bins per decade of the transfer size.
+#: Number of bins per decade of the transfer size.
 BINS = 3
 #: Name of the digest metric, and its number of hexadecimal digits, which a float represents exactly.
 DIGEST, DIGEST_DIGITS = "digest", 13
@@ -75,7 +75,7 @@ METRICS = {
 
 @cache
 def engine() -> str:
-    """Returns the digest of the engine's binary on this machine; results of different engines are not mixed."""
+    """Returns the digest of the engine's binary on this machine. Results of different engines are not mixed."""
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
 
 
@@ -123,17 +123,17 @@ class Task:
 def prepare() -> None:
     """Imports the modules of a run in advance."""
     import levelflow.results
-    import levelflow.running  # noqa: F401 - both for later
+    import levelflow.running  # noqa: F401 - import in advance
 
 
 def measure(text: str, warm_up: str | float, build: str, progress: Callable[[float], None] | None = None) -> list[Row]:
     """Simulates a scenario and returns rows of metrics.
 
     Raises:
-        ScenarioError: If the scenario is invalid or needs too much memory, or `build` is not this build.
+        ScenarioError: If the scenario is invalid or needs too much memory, or `build` is not the build of this machine.
     """
     if build != _core.build():
-        raise _core.ScenarioError(f"this worker has levelflow {_core.build()}; the study runs on {build}")
+        raise _core.ScenarioError(f"this worker has levelflow {_core.build()}; the study needs {build}")
     scenario = Scenario.__new__(Scenario)
     scenario.raw, scenario.origin, scenario._file = json.loads(text), None, ""
     result = scenario.run(progress=progress or False)
