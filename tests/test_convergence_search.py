@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from levelflow.convergence.driver import Driver
-from levelflow.convergence.search import CHANGES, PATIENCE, Search, start
+from levelflow.convergence.search import CHANGES_PER_ITERATION, MAX_STALE_ITERATIONS, Search, start
 from levelflow.convergence.shrink import size, smaller
 from levelflow.convergence.trial import Outcome
 
@@ -35,21 +35,23 @@ def climb(*batches):
 
 
 def test_a_climb_moves_to_the_slowest_network_and_stops_without_progress():
-    requests, last = climb(settling(1.0), settling(0.5, 1.5, 2.0, 1.7), *[settling(1.0, 1.9, 1.0, 1.0)] * PATIENCE)
-    assert [len(networks) for networks in requests] == [1, *[CHANGES] * (1 + PATIENCE)]
+    requests, last = climb(
+        settling(1.0), settling(0.5, 1.5, 2.0, 1.7), *[settling(1.0, 1.9, 1.0, 1.0)] * MAX_STALE_ITERATIONS
+    )
+    assert [len(networks) for networks in requests] == [1, *[CHANGES_PER_ITERATION] * (1 + MAX_STALE_ITERATIONS)]
     assert last == requests[1][2]
 
 
 def test_an_equally_slow_network_is_no_progress_but_a_move():
-    requests, last = climb(settling(1.0), *[settling(0.5, 1.0, 1.0, 0.5)] * PATIENCE)
-    assert len(requests) == 1 + PATIENCE
+    requests, last = climb(settling(1.0), *[settling(0.5, 1.0, 1.0, 0.5)] * MAX_STALE_ITERATIONS)
+    assert len(requests) == 1 + MAX_STALE_ITERATIONS
     assert last == requests[-1][1]
 
 
 def test_progress_restarts_the_count_of_iterations_without_progress():
-    same = [settling(0.0, 0.0, 0.0, 0.0)] * (PATIENCE - 1)
+    same = [settling(0.0, 0.0, 0.0, 0.0)] * (MAX_STALE_ITERATIONS - 1)
     requests, _ = climb(settling(1.0), *same, settling(2.0, 0.0, 0.0, 0.0), *same, same[0])
-    assert len(requests) == 1 + 2 * PATIENCE
+    assert len(requests) == 1 + 2 * MAX_STALE_ITERATIONS
 
 
 def test_a_climb_ends_at_a_failing_network():

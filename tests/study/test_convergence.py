@@ -16,7 +16,7 @@ from levelflow.theory.networks.assignment import assign
 from levelflow.theory.networks.maxmin import bottlenecks, maxmin
 
 FAILING = sorted((Path(search.__file__).parent / "failing").glob("*.toml"))
-MOST_PACKET_HOPS = 1e6
+MAX_PACKET_HOPS = 1e6
 DRAWN = [(family, seed) for family in families.FAMILIES for seed in range(6)]
 
 
@@ -40,7 +40,7 @@ def test_a_network_has_the_properties_of_its_family(family, seed):
     assert families.LINKS[0] <= len(found.links) <= families.LINKS[1]
     assert families.FLOWS[0] <= len(found.staying) <= families.FLOWS[1]
     assert families.ROUND_TRIP_S[0] - 1e-4 <= found.round_trip_s <= families.ROUND_TRIP_S[1] + 1e-4
-    assert found.packet_hops <= families.MOST_PACKET_HOPS
+    assert found.packet_hops <= families.MAX_PACKET_HOPS
     assert (mode == "at once") == all(flow.start_s == 0 and flow.stop_s is None for flow in found.flows)
     scenarios = [found.scenario("n", law, 1).raw for law in ("level", "rcp")]
     assert scenarios[0]["link"] == scenarios[1]["link"]
@@ -210,7 +210,7 @@ def test_routes_of_the_search_are_along_its_links():
 def test_the_smallest_networks_still_fail_as_recorded(path):
     scenario = Scenario.load(path)
     law, _, kind = path.stem.rpartition("-")
-    outcome = trial.attempt(scenario, MOST_PACKET_HOPS)
+    outcome = trial.attempt(scenario, MAX_PACKET_HOPS)
     assert trial.failure(law, outcome) == kind
     assert scenario.raw["description"] == f"{law}: {search.reason(outcome)}"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Limit on the number of printed table rows.
-MOST_ROWS = 60
+MAX_TABLE_ROWS = 60
 FAILED = 1
 
 
@@ -73,7 +73,7 @@ def study(
     for line in found.warnings:
         click.echo(f"levelflow: warning: {line}", err=True)
     head, rows = table(found)
-    show_table(f"{requested.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
+    show_table(f"{requested.plan.name}: means and 95 % intervals", head, rows[:MAX_TABLE_ROWS])
     if compared := differences(found):
         show_table(*compared)
     click.echo(str(found.path))

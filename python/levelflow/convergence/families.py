@@ -1,9 +1,9 @@
 """Families of random networks, drawn from a seed and identical for every law.
 
-The capacity of a link is its number of flows in the busier direction, times a capacity per flow drawn from `SHARE`.
+The capacity of a link is its number of flows in the busier direction, times a capacity per flow from `MBPS_PER_FLOW`.
 Therefore the fair share of a link does not depend on its number of flows. The smallest fair share is ten packets in
 40 ms, which is more than the initial rate of any law. The longest round-trip time of a network is drawn, and determines
-the scale of its link delays. A network is redrawn if its run would need more than `MOST_PACKET_HOPS`.
+the scale of its link delays. A network is redrawn if its run would need more than `MAX_PACKET_HOPS`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Drawn = tuple[list[Edge], list[tuple[int, ...]], list[float] | None]
 #: Ranges of the number of links and the number of flows of a network.
 LINKS, FLOWS = (3, 100), (2, 1000)
 #: Range of a link's capacity per flow, Mb/s.
-SHARE = (2.0, 10.0)
+MBPS_PER_FLOW = (2.0, 10.0)
 #: Range of the longest round-trip time of a network, s.
 ROUND_TRIP_S = (0.001, 2.0)
 #: Limit on the expected number of link crossings of packets in a run.
-MOST_PACKET_HOPS = 4e6
+MAX_PACKET_HOPS = 4e6
 #: Period in which flows arrive and leave, in steps.
 ARRIVAL_STEPS = 20
 MODES = ("at once", "come and go")
@@ -113,7 +113,7 @@ FAMILIES: dict[str, Callable[[Draw], Drawn]] = {
 def tied(draw: Draw, edges: list[Edge], flows: list[tuple[int, ...]]) -> list[float]:
     """Draws capacities that are equal per flow within 1 %."""
     count = crossings([list(pairwise(flow)) for flow in flows])
-    share = spread(draw, *SHARE)
+    share = spread(draw, *MBPS_PER_FLOW)
     return [max(count[edge], 1) * share * float(draw.uniform(0.99, 1.01)) for edge in edges]
 
 
@@ -165,7 +165,7 @@ def placed(draw: Draw, drawn: Drawn, round_trip_s: tuple[float, float] = ROUND_T
     edges, flows, capacities = drawn
     hops = [list(pairwise(flow)) for flow in flows]
     count = crossings(hops)
-    capacities = capacities or [spread(draw, *SHARE) * max(count[edge], 1) for edge in edges]
+    capacities = capacities or [spread(draw, *MBPS_PER_FLOW) * max(count[edge], 1) for edge in edges]
     delays = {edge: spread(draw, 1, 10) for edge in edges}
     longest = max(sum(delays[min(hop), max(hop)] for hop in flow) for flow in hops)
     scale = 1e3 * spread(draw, *round_trip_s) / 2 / longest
@@ -196,5 +196,5 @@ def network(family: str, seed: int) -> tuple[str, Network]:
         mode = MODES[seed % 2]
         found = placed(draw, FAMILIES[family](draw))
         found = busy(draw, found) if mode == MODES[1] else found
-        if found.packet_hops <= MOST_PACKET_HOPS:
+        if found.packet_hops <= MAX_PACKET_HOPS:
             return mode, found

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from levelflow.keywords import FlowKeys
 
 #: Minimum duration of a step, s. Laws with control intervals do not react faster.
-SHORTEST_STEP_S = 0.1
+MIN_STEP_S = 0.1
 #: Number of steps after the last arrival or departure: a constant, and steps per bottleneck level.
-STEPS, STEPS_PER_LEVEL = 50, 20
+BASE_STEPS, STEPS_PER_LEVEL = 50, 20
 #: Maximum packet size, bits, and minimum packet rate, 1/s. Slow senders of some laws reduce their packet size.
-PACKET, PACKETS_PER_S = 8000, 100
+MAX_PACKET_BITS, MIN_PACKETS_PER_S = 8000, 100
 #: Minimum size of a buffer as transmission time, s. The size is otherwise one step.
-SHORTEST_BUFFER_S = 0.25
+MIN_BUFFER_S = 0.25
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Network:
 
     @property
     def step_s(self) -> float:
-        """Duration of a step: the maximum of the longest round-trip time and `SHORTEST_STEP_S`, s."""
-        return max(self.round_trip_s, SHORTEST_STEP_S)
+        """Duration of a step: the maximum of the longest round-trip time and `MIN_STEP_S`, s."""
+        return max(self.round_trip_s, MIN_STEP_S)
 
     @property
     def is_tree(self) -> bool:
@@ -95,14 +95,14 @@ class Network:
     @cached_property
     def duration_s(self) -> float:
         """Duration of a run, s."""
-        return self.last_event_s + self.step_s * (STEPS + STEPS_PER_LEVEL * self.levels)
+        return self.last_event_s + self.step_s * (BASE_STEPS + STEPS_PER_LEVEL * self.levels)
 
     @cached_property
     def packet_hops(self) -> float:
         """Expected number of link crossings of packets in a run, at max-min fair rates."""
         rates, _ = self.rates_and_levels
         each = zip(rates, self.staying, strict=True)
-        per_s = sum(max(1e6 * rate / PACKET, PACKETS_PER_S) * len(flow.hops) for rate, flow in each)
+        per_s = sum(max(1e6 * rate / MAX_PACKET_BITS, MIN_PACKETS_PER_S) * len(flow.hops) for rate, flow in each)
         return per_s * self.duration_s
 
     def scenario(self, name: str, law: str, seed: int) -> Scenario:
@@ -113,7 +113,7 @@ class Network:
         """
         duration, sample = (f"{seconds:.6f}".rstrip("0").rstrip(".") for seconds in (self.duration_s, self.step_s / 2))
         scenario = Scenario(name, f"{duration} s", sample=f"{sample} s", seed=seed)
-        buffer_s = max(self.step_s, SHORTEST_BUFFER_S)
+        buffer_s = max(self.step_s, MIN_BUFFER_S)
         for link in self.links:
             here, there = (f"R{end}" for end in link.ends)
             buffer = f"{1e6 * link.mbps * buffer_s / 8:.0f} B"

@@ -30,11 +30,11 @@ LINKS, FLOWS = (2, 6), (2, 24)
 #: Range of the longest round-trip time of an initial network, s.
 ROUND_TRIP_S = (0.002, 0.4)
 #: Fraction of initial networks with the same capacity per flow on all links, within 1 %.
-TIED = 0.5
+TIED_FRACTION = 0.5
 #: Number of changed networks per iteration, and number of iterations without progress before a restart.
-CHANGES, PATIENCE = 4, 4
+CHANGES_PER_ITERATION, MAX_STALE_ITERATIONS = 4, 4
 #: Fraction of flows that start after time 0, and their latest start time, steps.
-LATE, LATE_STEPS = 0.3, 20
+LATE_FRACTION, LATE_STEPS = 0.3, 20
 
 
 @dataclass
@@ -60,14 +60,14 @@ class Search:
             yield from self.shrink((yield from self.hill_climb(draw)))
 
     def hill_climb(self, draw: Draw) -> Evaluations[Network]:
-        """Hill-climbs from a random network until the law fails or `PATIENCE` iterations bring no progress.
+        """Hill-climbs from a random network until the law fails or `MAX_STALE_ITERATIONS` iterations bring no progress.
 
         Returns the last network.
         """
         here, stale = start(draw), 0
         worst = score(self.law, *(yield [here]))
-        while worst < 1 and stale < PATIENCE:
-            others = [changed(draw, here) for _ in range(CHANGES)]
+        while worst < 1 and stale < MAX_STALE_ITERATIONS:
+            others = [changed(draw, here) for _ in range(CHANGES_PER_ITERATION)]
             scores = [score(self.law, outcome) for outcome in (yield others)]
             best = int(np.argmax(scores))
             stale = 0 if scores[best] > worst else stale + 1
@@ -104,18 +104,18 @@ def score(law: str, outcome: Outcome) -> float:
 def start(draw: Draw) -> Network:
     """Draws a random tree with flows between random nodes.
 
-    A fraction `LATE` of the flows starts after time 0. In a fraction `TIED` of the networks, all links have the same
-    capacity per flow, within 1 %.
+    A fraction `LATE_FRACTION` of the flows starts after time 0. In a fraction `TIED_FRACTION` of the networks, all
+    links have the same capacity per flow, within 1 %.
     """
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(max(0, node - 2), node)), node) for node in range(1, nodes)]
     ends = [draw.choice(nodes, 2, replace=False) for _ in range(whole(draw, *FLOWS))]
     adjacent = neighbours(edges)
     flows = [shortest(adjacent, int(here), int(there)) for here, there in ends]
-    capacities = tied(draw, edges, flows) if draw.uniform() < TIED else None
+    capacities = tied(draw, edges, flows) if draw.uniform() < TIED_FRACTION else None
     network = placed(draw, (edges, flows, capacities), ROUND_TRIP_S)
     links = (replace(link, ms=rounded(link.ms, 2), mbps=rounded(link.mbps, 3)) for link in network.links)
-    late = draw.uniform(size=len(flows)) < LATE
+    late = draw.uniform(size=len(flows)) < LATE_FRACTION
     starts = np.where(late, draw.uniform(0, LATE_STEPS * network.step_s, len(flows)), 0).round(2).tolist()
     begun = (replace(flow, start_s=at) for flow, at in zip(network.flows, starts, strict=True))
     return Network(tuple(links), tuple(begun))

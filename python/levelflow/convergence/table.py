@@ -30,7 +30,7 @@ HEAD = (
     "stopped",
 )
 #: Boundaries between groups of networks by longest round-trip time, s.
-ROUND_TRIPS_S = (0.0, 0.02, 0.2, np.inf)
+ROUND_TRIP_BOUNDS_S = (0.0, 0.02, 0.2, np.inf)
 
 
 def share(count: int, of: int) -> tuple[float, float]:
@@ -89,7 +89,7 @@ def _place(records: Sequence[Record], record: Record) -> int:
 
 
 def _round_trips(round_trip_s: float) -> str:
-    low, high = next((low, high) for low, high in pairwise(ROUND_TRIPS_S) if round_trip_s < high)
+    low, high = next((low, high) for low, high in pairwise(ROUND_TRIP_BOUNDS_S) if round_trip_s < high)
     if not low:
         return f"round trip below {1e3 * high:g} ms"
     return f"{1e3 * low:g} ms and longer" if high == np.inf else f"{1e3 * low:g} to {1e3 * high:g} ms"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow import library
-from levelflow.convergence.network import SHORTEST_STEP_S
+from levelflow.convergence.network import MIN_STEP_S
 from levelflow.measure import fairness
 from levelflow.measure.fairness import SETTLED_WITHIN
 from levelflow.running import EVENTS_PER_STEP
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 #: Laws that cause no drops if buffers have space for the first packets of new flows.
 LOSSLESS = ("jetmax", "level")
 #: Limit on the number of events of a run: a constant, and events per expected link crossing of a packet.
-EVENTS, EVENTS_PER_HOP = 2e6, 8
+BASE_EVENTS, EVENTS_PER_HOP = 2e6, 8
 
 
 class RunawayError(Exception):
@@ -102,7 +102,7 @@ def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], 
     def watch(share: float) -> None:
         nonlocal events
         events += EVENTS_PER_STEP
-        if events > EVENTS + EVENTS_PER_HOP * packet_hops:
+        if events > BASE_EVENTS + EVENTS_PER_HOP * packet_hops:
             raise RunawayError
         progress(share)
 
@@ -115,7 +115,7 @@ def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], 
 
 def step(resolved: dict[str, Any]) -> float:
     """Returns the duration of a step of a resolved scenario, s."""
-    return max(SHORTEST_STEP_S, *(float(flow["base_rtt_s"]) for flow in resolved["flows"]))
+    return max(MIN_STEP_S, *(float(flow["base_rtt_s"]) for flow in resolved["flows"]))
 
 
 def judge(result: Result) -> Outcome:

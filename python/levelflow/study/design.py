@@ -12,7 +12,7 @@ import numpy.typing as npt
 from levelflow._core import ScenarioError
 
 #: Limit on the runs of one study.
-MOST_RUNS = 1_000_000
+MAX_RUNS = 1_000_000
 KINDS = ("grid", "list", "random", "latin-hypercube")
 
 #: Scenario values that one axis value sets, by scenario path.
@@ -123,8 +123,8 @@ def check(design: Design, replications: int, first: int) -> None:
         raise ScenarioError(f"axis {drawn[0]}: a {design.kind} needs steps, as in steps = 5")
     if draws and not drawn:
         raise ScenarioError(f"design: {design.kind} needs an axis with from and to, without steps")
-    if len(design) * replications > MOST_RUNS:
+    if len(design) * replications > MAX_RUNS:
         raise ScenarioError(
             f"study: {len(design):,} points with {replications:,} replications are {len(design) * replications:,} runs;"
-            f" at most {MOST_RUNS:,} are allowed"
+            f" at most {MAX_RUNS:,} are allowed"
         )

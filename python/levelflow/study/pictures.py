@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from levelflow.study.study import StudyResult
 
 #: Limits on the numbers of lines per panel, panels per picture and panels per row.
-MOST_LINES, MOST_PANELS, MOST_BESIDE = 7, 12, 3
+MAX_LINES, MAX_PANELS, MAX_PANEL_COLUMNS = 7, 12, 3
 #: Minimum ratio of the largest to the smallest value on a logarithmic axis.
-WIDE = 30.0
+MIN_LOG_RATIO = 30.0
 KINDS = ("response", "map", "completion times", "completion by size", "slowdown by size")
 #: Markers of lines, which distinguish them in black-and-white print.
-MARKS = "osD^vP*"
+MARKERS = "osD^vP*"
 #: Metrics of the thick and the thin line, by kind of picture.
-BY_SIZE = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
+SIZE_KINDS = {"completion by size": ("fct_p50_s", "fct_p99_s"), "slowdown by size": ("slowdown_p50", "slowdown_p99")}
 
 
 class Roles(NamedTuple):
@@ -112,15 +112,15 @@ def _several(found: StudyResult) -> tuple[list[str], list[str]]:
 def _roles(found: StudyResult, along: str | None) -> Roles:
     numeric, others = _several(found)
     left = [name for name in (*others, *numeric) if name != along]
-    lines = next((name for name in left if found.table[name].n_unique() <= MOST_LINES), None)
+    lines = next((name for name in left if found.table[name].n_unique() <= MAX_LINES), None)
     return Roles(along, lines, tuple(name for name in left if name != lines))
 
 
 def _panels(found: StudyResult, kind: str, metric: str, roles: Roles, width: str) -> Picture:
     values = [found.table[name].unique(maintain_order=True).to_list() for name in roles.panels]
     every = list(itertools.product(*values))
-    shown = every[:MOST_PANELS]
-    beside = 1 if width == "column" else min(len(shown), MOST_BESIDE)
+    shown = every[:MAX_PANELS]
+    beside = 1 if width == "column" else min(len(shown), MAX_PANEL_COLUMNS)
     rows = -(-len(shown) // beside)
     wide = WIDTHS[width]
     each = wide * (0.72 if width == "column" else 0.5 if beside == 1 else 0.62) / max(beside, 1)
@@ -169,7 +169,7 @@ def _response(axes: Axes, own: pl.DataFrame, metric: str, roles: Roles) -> None:
         for number, _, part in parts:
             one = _estimate(part[metric])
             bar = 0.0 if np.isnan(one.half) else factor * one.half
-            marker = MARKS[number % len(MARKS)]
+            marker = MARKERS[number % len(MARKERS)]
             axes.errorbar(number, factor * one.mean, bar, fmt=marker, capsize=4, color=_colour(number))
         axes.set_xticks(range(len(parts)), [label or "" for _, label, _ in parts])
         axes.set_xlim(-0.7, len(parts) - 0.3)
@@ -178,7 +178,7 @@ def _response(axes: Axes, own: pl.DataFrame, metric: str, roles: Roles) -> None:
         points = sorted((value, _estimate(at[metric])) for (value,), at in part.group_by(roles.along))
         x = np.array([value for value, _ in points])
         mean, half = (factor * np.array([getattr(one, key) for _, one in points]) for key in ("mean", "half"))
-        axes.plot(x, mean, marker=MARKS[number % len(MARKS)], markersize=4, label=label, **plots.look(number))
+        axes.plot(x, mean, marker=MARKERS[number % len(MARKERS)], markersize=4, label=label, **plots.look(number))
         low = np.maximum(mean - half, 0)  # no metric is negative
         axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, color=_colour(number))
     axes.set_xlabel(roles.along)
@@ -213,7 +213,7 @@ def _distribution(axes: Axes, found: StudyResult, own: pl.DataFrame, roles: Role
 
 
 def _by_size(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, roles: Roles) -> None:
-    middle, late = BY_SIZE[kind]
+    middle, late = SIZE_KINDS[kind]
     for number, label, part in _lines(own, roles.lines):
         sizes, mean, low, high = _curves(found, part, "size", middle)
         axes.plot(sizes / 1e3, mean, label=label, **plots.look(number))
@@ -236,8 +236,8 @@ def _maps(found: StudyResult, metric: str, width: str) -> Picture:
     groups = table.group_by(*along, *panels, maintain_order=True)
     _, factor = unit(metric)
     rows = {key: factor * _estimate(own[metric]).mean for key, own in groups}
-    values = list(dict.fromkeys(key[2:] for key in rows))[:MOST_PANELS]
-    beside = min(len(values), MOST_BESIDE)
+    values = list(dict.fromkeys(key[2:] for key in rows))[:MAX_PANELS]
+    beside = min(len(values), MAX_PANEL_COLUMNS)
     deep = -(-len(values) // beside)
     figure = Picture(figsize=(WIDTHS[width], 0.56 * WIDTHS[width] * max(1, deep / 1.5)), layout="constrained")
     for axes, value in itertools.zip_longest(np.ravel(figure.subplots(deep, beside, squeeze=False)), values):
@@ -269,7 +269,7 @@ def _label(axis: str, value: object) -> str:
 
 def _is_wide(values: pl.Series) -> bool:
     found = values.to_numpy()
-    return bool(found.min() > 0 and found.max() / found.min() >= WIDE)
+    return bool(found.min() > 0 and found.max() / found.min() >= MIN_LOG_RATIO)
 
 
 def _colour(number: int) -> str:

@@ -19,7 +19,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 #: Limit on the values per axis that are validated before the first run.
-TRIED = 200
+MAX_VALIDATED = 200
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Plan:
         return identity
 
     def validate(self) -> None:
-        """Validates values of each axis: the first `TRIED` listed values, or both bounds of a range.
+        """Validates values of each axis: the first `MAX_VALIDATED` listed values, or both bounds of a range.
 
         Raises:
             ScenarioError: If a value is not allowed. The message has one line per invalid axis.
@@ -102,7 +102,11 @@ class Plan:
             self._changed(first).resolve()
         wrong = Mistakes()
         for number, axis in enumerate(self.design.axes, 1 - (len(self.scenarios) > 1)):
-            values = axis.changes[:TRIED] if axis.ends is None else [axis.drawn(position)[1] for position in (0.0, 1.0)]
+            values = (
+                axis.changes[:MAX_VALIDATED]
+                if axis.ends is None
+                else [axis.drawn(position)[1] for position in (0.0, 1.0)]
+            )
             if of_axis := self._mistake([valid | changes for changes in values]):
                 wrong.append(f"{f'axis {number}' if number else 'study, scenario'}: {of_axis}")
         if mistake and not wrong:

@@ -30,7 +30,7 @@ Outcome = list[Row] | Failed
 #: Time limit on the connection to a Dask scheduler, s.
 CONNECT_TIMEOUT_S = 20
 #: Limit on the number of worker processes that start in advance.
-READY = 8
+MAX_EARLY_PROCESSES = 8
 #: Program of a worker process. It imports this package from the same path, and rarely collects garbage.
 SERVE = (
     f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
@@ -100,7 +100,7 @@ class Processes(Threads):
         super().__init__(count)
         self._own = threading.local()
         self._all: list[subprocess.Popen[str]] = []
-        self._ready = [self._start() for _ in range(min(self.count, READY))]
+        self._ready = [self._start() for _ in range(min(self.count, MAX_EARLY_PROCESSES))]
 
     def close(self) -> None:
         """Cancels unfinished runs and releases the workers."""

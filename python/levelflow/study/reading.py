@@ -35,7 +35,7 @@ KEYS = {
     "replications": ["at_least", "at_most", "until"],
     "until": ["metric", "width"],
 }
-MOST_VALUES = 1_000_000
+MAX_VALUES = 1_000_000
 
 
 def read(path: Path) -> Plan:
@@ -85,7 +85,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     axes = [wrong.of(_axis, axis, number) for number, axis in enumerate(wrong.of(_list, raw, "axis", "") or [], 1)]
     wrong.of(_distinct, axes)
     kind = wrong.of(_kind, drawn)
-    points = wrong.of(_whole, drawn, "design", "points", 1, MOST_VALUES, 1)
+    points = wrong.of(_whole, drawn, "design", "points", 1, MAX_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
     wrong.raise_if_any()
     assert not any(one is None for one in (seed, points, draw))  # there is no mistake
@@ -168,7 +168,7 @@ def _axis(raw: object, number: int) -> Axis:
     if ends and "steps" not in raw:
         return Axis(name, paths=paths, ends=ends, log=log)
     if ends:
-        steps = _whole(raw, where, "steps", 2, MOST_VALUES, 2)
+        steps = _whole(raw, where, "steps", 2, MAX_VALUES, 2)
         ranged = Axis(name, paths=paths, ends=ends, log=log)
         pairs = [ranged.drawn(step / (steps - 1)) for step in range(steps)]
         return Axis(name, tuple(label for label, _ in pairs), tuple(own for _, own in pairs))
@@ -233,11 +233,11 @@ def _label(value: object) -> str:
 def _replications(raw: object) -> Replications:
     where = "study, replications"
     if not isinstance(raw, dict):
-        count = _whole({"replications": raw}, "study", "replications", 1, MOST_VALUES, 1)
+        count = _whole({"replications": raw}, "study", "replications", 1, MAX_VALUES, 1)
         return Replications(count, count)
     _keys("replications", raw, where)
-    least = _whole(raw, where, "at_least", 2, MOST_VALUES, 5)
-    most = _whole(raw, where, "at_most", least, MOST_VALUES, max(least, 100))
+    least = _whole(raw, where, "at_least", 2, MAX_VALUES, 5)
+    most = _whole(raw, where, "at_most", least, MAX_VALUES, max(least, 100))
     until = _table(raw, "until", f"{where}, ")
     _keys("until", until, f"{where}, until")
     metric, width = _metric(f"{where}, until", until.get("metric")), str(until.get("width"))

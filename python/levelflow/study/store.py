@@ -28,10 +28,10 @@ Finished = tuple[Task, list[Row]]
 
 FORMAT = "levelflow-study-1"
 #: Number of points per partition of the data set.
-BLOCK = 1000
+POINTS_PER_PARTITION = 1000
 #: Limits on the time between two writes, s, and on the number of unsaved runs. A killed process loses unsaved runs.
-FLUSH_EVERY_S = 2.0
-FLUSH_RUNS = 2000
+MAX_UNSAVED_S = 2.0
+MAX_UNSAVED_RUNS = 2000
 SCHEMA: dict[str, type[pl.DataType]] = {
     "point": pl.UInt32,
     "replication": pl.UInt32,
@@ -102,7 +102,7 @@ class Store:
         """Adds finished runs in one new file per partition. A file gets its final name after it is complete."""
         blocks: dict[int, list[tuple[object, ...]]] = {}
         for task, of_run in finished:
-            block = blocks.setdefault(task.run.point // BLOCK, [])
+            block = blocks.setdefault(task.run.point // POINTS_PER_PARTITION, [])
             block += [(*task.run, task.seed, *row) for row in of_run]
         for number, rows in blocks.items():
             folder = self.path / "runs" / f"block={number}"
@@ -191,7 +191,7 @@ class Writer:
         self._unsaved.append((task, rows))
         if not is_cached:
             self._uncached.append((task, rows))
-        if len(self._unsaved) >= FLUSH_RUNS or time.monotonic() - self._flushed_s > FLUSH_EVERY_S:
+        if len(self._unsaved) >= MAX_UNSAVED_RUNS or time.monotonic() - self._flushed_s > MAX_UNSAVED_S:
             self.flush()
 
     def flush(self) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from levelflow.study.plan import Plan
 
 #: Metrics that are quantiles of a histogram, and the relative width of the bins of this histogram.
-QUANTISED = ("queue_p50_ms", "queue_p99_ms")
+QUANTILE_METRICS = ("queue_p50_ms", "queue_p99_ms")
 QUANTILE_RESOLUTION = 1 / 64
 
 
@@ -207,7 +207,7 @@ class StudyResult:
 
 def _resolved(metric: str, one: Interval, size: float) -> Interval:
     """Returns the interval. Half-widths of quantile metrics are at least one histogram bin at the value `size`."""
-    if metric not in QUANTISED or math.isnan(one.half):
+    if metric not in QUANTILE_METRICS or math.isnan(one.half):
         return one
     return one._replace(half=max(one.half, size * QUANTILE_RESOLUTION))
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from levelflow.study.study import StudyResult
 
 #: Limit on the number of axis values in the table of differences.
-MOST_COMPARED = 12
+MAX_COMPARED_VALUES = 12
 #: Prefixes of metrics that exclude unfinished transfers.
-OF_TRANSFERS = ("fct_", "slowdown_")
+TRANSFER_PREFIXES = ("fct_", "slowdown_")
 #: Titles of the columns for finished transfers and for bytes of unfinished transfers.
-LEFT_OUT = ["transfers finished", "bytes missing"]
-TRANSFERS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
-FLOWS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
+UNFINISHED_COLUMNS = ["transfers finished", "bytes missing"]
+TRANSFER_METRICS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
+FLOW_METRICS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
 
 
 def metrics(found: StudyResult) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def metrics(found: StudyResult) -> tuple[str, ...]:
     if found.plan.metrics:
         return found.plan.metrics
     started = found.rows.filter(of="run", metric="started")["value"].sum()
-    return TRANSFERS if started else FLOWS
+    return TRANSFER_METRICS if started else FLOW_METRICS
 
 
 def unit(metric: str) -> tuple[str, float]:
@@ -53,19 +53,19 @@ def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
     shown = metrics(found)
     axes = [axis.name for axis in found.plan.design.axes]
     summaries = [found.summary(metric).to_dicts() for metric in shown]
-    left_out = _left_out(found) if any(metric.startswith(OF_TRANSFERS) for metric in shown) else []
+    left_out = _left_out(found) if any(metric.startswith(TRANSFER_PREFIXES) for metric in shown) else []
     rows = []
     for index, own in enumerate(zip(*summaries, strict=True)):
         cells = [_number(own[0][axis]) for axis in axes]
         estimates = [Interval(*(one[key] for key in Interval._fields)) for one in own]
         runs = str(max(one.runs + one.missing for one in estimates))
         rows.append([*cells, runs, *map(_interval, estimates, shown), *(left_out[index] if left_out else [])])
-    missing = LEFT_OUT if left_out else []
+    missing = UNFINISHED_COLUMNS if left_out else []
     return [*axes, "runs", *(unit(metric)[0] for metric in shown), *missing], rows
 
 
 def _left_out(found: StudyResult) -> list[list[str]]:
-    """Returns, for each point, the table cells of `LEFT_OUT` over the distinct runs."""
+    """Returns, for each point, the table cells of `UNFINISHED_COLUMNS` over the distinct runs."""
     return [_missing(own) for _, own in found.distinct.group_by("point", maintain_order=True)]
 
 
@@ -79,23 +79,23 @@ def _missing(runs: pl.DataFrame) -> list[str]:
 def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | None:
     """Returns title, header and rows of a table of paired differences from the first value of an axis.
 
-    The axis is the first axis with 2 to `MOST_COMPARED` values that are not numbers. Returns None if no axis qualifies
-    or if points have only one run.
+    The axis is the first axis with 2 to `MAX_COMPARED_VALUES` values that are not numbers. Returns None if no axis
+    qualifies or if points have only one run.
     """
     counted = found.table
     named = [axis for axis in found.plan.design.axes if not counted[axis.name].dtype.is_numeric()]
-    several = next((axis for axis in named if 2 <= counted[axis.name].n_unique() <= MOST_COMPARED), None)
+    several = next((axis for axis in named if 2 <= counted[axis.name].n_unique() <= MAX_COMPARED_VALUES), None)
     if several is None or counted["replication"].n_unique() < 2:
         return None
     first, *others = dict.fromkeys(several.labels)
     shown = metrics(found)
-    leaves_out = any(metric.startswith(OF_TRANSFERS) for metric in shown)
+    leaves_out = any(metric.startswith(TRANSFER_PREFIXES) for metric in shown)
     rows = []
     for other in others:
         pairs = [found.compare(metric, several.name, other, first) for metric in shown]
         own = found.distinct.filter(found.distinct[several.name] == other)
         rows.append([str(other), *map(_interval, pairs, shown), *(_missing(own) if leaves_out else [])])
-    head = [several.name, *(unit(metric)[0] for metric in shown), *(LEFT_OUT if leaves_out else [])]
+    head = [several.name, *(unit(metric)[0] for metric in shown), *(UNFINISHED_COLUMNS if leaves_out else [])]
     return f"Paired differences from {first}", head, rows
 
 

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 #: Version of the metrics below. Cached runs of other versions are ignored.
 VERSION = 3
 #: Quantile levels at which the distribution of completion times is stored.
-LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
+QUANTILE_LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
 #: Number of bins per decade of the transfer size.
-BINS = 3
+BINS_PER_DECADE = 3
 #: Name of the digest metric, and its number of hexadecimal digits, which a float represents exactly.
 DIGEST, DIGEST_DIGITS = "digest", 13
 #: Statistics of completion times and slowdowns: the mean and quantiles.
-LEVELS_SHOWN = ("mean", *transfers.QUANTILES)
+SPREAD_STATISTICS = ("mean", *transfers.QUANTILES)
 #: Rate metrics of a flow entry.
-RATES = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
+RATE_METRICS = ("throughput_bps", "goodput_bps", "sending_rate_bps", "law_rate_bps")
 #: Metrics of a transfer-size bin.
-OF_SIZES = ("started", "transfers", "fct_mean_s", "fct_p50_s", "fct_p99_s", "slowdown_p50", "slowdown_p99")
+SIZE_METRICS = ("started", "transfers", "fct_mean_s", "fct_p50_s", "fct_p99_s", "slowdown_p50", "slowdown_p99")
 #: Metrics of a whole run for tables and pictures, with their descriptions.
 METRICS = {
     "throughput_bps": "throughput of all flows",
@@ -176,14 +176,14 @@ def _digest(rows: list[Row]) -> float:
 
 
 def _flow_rows(result: Result, window: tuple[float, float]) -> list[Row]:
-    means = {row["flow"]: row for row in samples.means(result.flows, ["flow"], RATES, window).to_dicts()}
+    means = {row["flow"]: row for row in samples.means(result.flows, ["flow"], RATE_METRICS, window).to_dicts()}
     ended_of, none_ended = result.transfers.partition_by("flow", as_dict=True), result.transfers.clear()
     rows: list[Row] = []
     for flow in result.summary["flows"]:
         name = flow["name"]
         own = ended_of.get((name,), none_ended)
         values = {
-            **{metric: means.get(name, {}).get(metric) for metric in RATES},
+            **{metric: means.get(name, {}).get(metric) for metric in RATE_METRICS},
             "distance": flow["distance"],
             "loss": flow["loss"],
             **_times(transfers.summary(own.filter(own["start_s"] >= window[0]))),
@@ -232,7 +232,7 @@ def _times(found: dict[str, Any] | None) -> dict[str, float | None]:
     return counts | {
         f"{kind}_{level}{unit}": None if spread is None else spread[level]
         for kind, (spread, unit) in spreads.items()
-        for level in LEVELS_SHOWN
+        for level in SPREAD_STATISTICS
     }
 
 
@@ -242,13 +242,13 @@ def _distribution(counted: pl.DataFrame) -> list[Row]:
     if ended.is_empty():
         return []
     times = ended["fct_s"].to_numpy()
-    quantiles = {level: float(np.quantile(times, level, method="inverted_cdf")) for level in LEVELS}
+    quantiles = {level: float(np.quantile(times, level, method="inverted_cdf")) for level in QUANTILE_LEVELS}
     rows = [Row("cdf", "", level, "fct_s", quantile) for level, quantile in quantiles.items()]
-    place = np.floor(BINS * np.log10(counted["bytes"].to_numpy()) + 1e-9).astype(int)
+    place = np.floor(BINS_PER_DECADE * np.log10(counted["bytes"].to_numpy()) + 1e-9).astype(int)
     for kind in np.unique(place).tolist():
         found = _times(transfers.summary(counted.filter(place == kind)))
-        at = 10 ** ((kind + 0.5) / BINS)
-        rows += [Row("size", "", at, metric, found[metric]) for metric in OF_SIZES]
+        at = 10 ** ((kind + 0.5) / BINS_PER_DECADE)
+        rows += [Row("size", "", at, metric, found[metric]) for metric in SIZE_METRICS]
     return rows
 
 
