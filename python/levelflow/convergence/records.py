@@ -47,7 +47,7 @@ class Record:
 
 
 def read(path: Path) -> list[Record]:
-    """Returns the records in a file, none if the file does not exist. Removes an incomplete last line from the file.
+    """Returns the records in a file. The file may be missing. Removes an incomplete last line from the file.
 
     Raises:
         ScenarioError: If the file is unreadable or contains other lines.

@@ -12,7 +12,7 @@ PLAIN_MS, PLAIN_MBPS = 10.0, 10.0
 
 
 def size(network: Network) -> tuple[float, ...]:
-    """Returns the sort key for network size: flows, links, hops, late starts, stops, delays and capacity digits."""
+    """Returns the sort key for network size: flows, links, hops, late starts and stops, delays, capacity digits."""
     hops = sum(len(flow.hops) for flow in network.flows)
     late = sum(flow.start_s > 0 for flow in network.flows) + sum(flow.stop_s is not None for flow in network.flows)
     unequal = sum(link.ms != PLAIN_MS for link in network.links)

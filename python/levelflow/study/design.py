@@ -108,10 +108,10 @@ class Design:
 
 
 def check(design: Design, replications: int, first: int) -> None:
-    """Validates a design; `first` is the number of the first axis in the file.
+    """Validates a design, whose first axis has the number `first` in messages.
 
     Raises:
-        ScenarioError: If the design is inconsistent or has too many runs; one line.
+        ScenarioError: If the design is inconsistent or has too many runs.
     """
     lengths = {len(axis.changes) for axis in design.axes if axis.ends is None}
     if design.kind == "list" and len(lengths) > 1:

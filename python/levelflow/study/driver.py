@@ -98,7 +98,7 @@ class Driver:
 
 @contextmanager
 def _handles_sigint(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Installs a handler of SIGINT, unless the caller has its own handler or runs in another thread."""
+    """Installs a handler of SIGINT if Python's own handler is active in the main thread."""
     before = signal.getsignal(signal.SIGINT)
     is_default = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
     if is_default:

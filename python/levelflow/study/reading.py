@@ -88,7 +88,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     points = wrong.of(_whole, drawn, "design", "points", 1, MAX_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
     wrong.raise_if_any()
-    assert not any(one is None for one in (seed, points, draw))  # there is no mistake
+    assert not any(one is None for one in (seed, points, draw))  # they have no mistakes
     assert scenarios is not None
     assert kind is not None
     assert replications is not None
@@ -178,7 +178,7 @@ def _axis(raw: object, number: int) -> Axis:
 
 
 def _instances(kind: type[T], raw: object) -> list[T]:
-    """Returns a value or a list of values as a list; an empty list if a value is not an instance of `kind`."""
+    """Returns the values as a list. The list is empty if one of them is not an instance of `kind`."""
     values: list[object] = raw if isinstance(raw, list) else [raw]
     found = [value for value in values if isinstance(value, kind)]
     return found if len(found) == len(values) else []

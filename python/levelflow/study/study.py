@@ -206,7 +206,7 @@ class StudyResult:
 
 
 def _resolved(metric: str, one: Interval, size: float) -> Interval:
-    """Returns the interval. Half-widths of quantile metrics are at least one histogram bin at the value `size`."""
+    """Returns the interval. For quantile metrics, `half` is at least the width of the histogram bin at `size`."""
     if metric not in QUANTILE_METRICS or math.isnan(one.half):
         return one
     return one._replace(half=max(one.half, size * QUANTILE_RESOLUTION))
