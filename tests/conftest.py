@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Set before numpy is loaded. The matrices are small: threads that wait for each other take longer than the sums.
+# Set before numpy is loaded. With small matrices, the waiting times of several threads exceed the computation times.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
@@ -13,8 +13,8 @@ from hypothesis import settings
 
 from levelflow import Scenario, cli
 
-# A commit is judged by the same examples each time; `pytest --hypothesis-profile=search` draws new ones.
-# No deadline: the first call of a function may import SciPy.
+# Tests of a commit draw the same examples each time. `pytest --hypothesis-profile=search` draws new examples. No
+# deadline: the first call of a function may import SciPy.
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("same")
@@ -34,7 +34,8 @@ def in_full(*values):
 
 
 COMMAND = Path(sys.executable).with_name("levelflow")
-#: Requirements for which tests must not skip when the machine lacks them: `root`, `clang`, `tshark`.
+#: Requirements such as `root`, `clang`, `tshark`. A test fails instead of being skipped if the machine lacks one of
+#: them.
 REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}
 
 
@@ -46,7 +47,8 @@ def lack(names, why):
 
 
 def pytest_configure():
-    # Background processes of a shell ignore Ctrl-C, and so would the programs that tests interrupt.
+    # Background processes of a shell ignore Ctrl-C. Without this line, programs that tests interrupt would also ignore
+    # it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -97,7 +99,9 @@ def process(tmp_path):
 
 @pytest.fixture
 def levelflow(tmp_path, monkeypatch, capfd):
-    """Runs the command in an empty directory, within this process: a process start takes longer than most commands."""
+    """Runs the command in an empty directory, within this process. To start a process takes longer than most
+    commands.
+    """
 
     def call(*arguments):
         monkeypatch.chdir(tmp_path)

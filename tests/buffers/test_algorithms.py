@@ -194,7 +194,9 @@ def test_a_delay_target_is_met_if_half_of_the_traffic_is_responsive():
 # holds between the bounds of the buffer, after the initial gain has decayed.
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))
 def test_the_buffer_changes_by_the_accumulated_error_of_its_target(loads):
-    """Conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase, bounds not reached."""
+    """Verifies the conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase occurs, and
+    the buffer does not reach its bounds.
+    """
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     words = {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets", "largest": "1000000 packets"}
     algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
@@ -220,7 +222,7 @@ def test_an_idle_port_keeps_its_buffer():
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
 def test_idle_time_counts_for_one_step_at_most(loss, drops):
-    """After idle time of any length, a line that is full without drops, as with BBR, shrinks its buffer equally fast.
+    """A line that is full without drops, as with BBR, shrinks its buffer equally fast after any idle time.
 
     The longest sawtooth is shorter than a step here, so it does not extend the limit.
     """
@@ -230,7 +232,7 @@ def test_idle_time_counts_for_one_step_at_most(loss, drops):
     def falls_after(idle):
         algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
         second = int(CAPACITY / 8)
-        for _ in range(drops):  # utilisation and loss on target
+        for _ in range(drops):  # utilisation and loss at their targets
             algorithm.close(1, int(0.95 * second), int(0.95 * second * loss / (1 - loss)) or 1500, int(0.95 * second))
         for _ in range(idle):
             algorithm.close(1, 0, 0, 0)
@@ -248,7 +250,7 @@ def test_idle_time_counts_for_one_step_at_most(loss, drops):
 
 
 def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
-    """Short flows offer half the capacity, and some lose packets. The bound is twice the BDP plus ten packets."""
+    """Short flows offer half the capacity, and some flows lose packets. The bound is twice the BDP plus ten packets."""
     algorithm = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}
     scenario = Scenario("idle", "300 s", sample="1 s")
     scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
@@ -331,7 +333,7 @@ def test_a_bad_memory_gets_one_line(change, says):
 
 @pytest.mark.parametrize("initial", [20, 2000])
 def test_abs_log_tolerates_long_sawteeth(initial):
-    """One flow over a BDP of 83 packets: a sawtooth lasts many round trips, and idle time follows a single drop."""
+    """A sawtooth of one flow over a BDP of 83 packets lasts many round trips. The line is idle after a single drop."""
     algorithm = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
     scenario = Scenario("long", "1500 s", sample="1 s")
     scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})

@@ -98,7 +98,7 @@ def test_every_candidate_has_a_row_and_rules_have_the_packets_of_theory(tmp_path
     for name, row in rows.items():
         assert 0 < row["utilisation"] <= 1.01, name
         assert row["loss_half"] >= 0
-        # Little's law: queued packets, without the one in service while the link sends.
+        # Little's law: queued packets, without the packet in service.
         waiting, rate = row["backlog_packets"] - row["utilisation"], row["utilisation"] * CAPACITY / 12_000
         assert row["queueing_delay_mean_s"] * rate == pytest.approx(waiting, rel=0.1, abs=0.05), name
         assert any(line.startswith(name) for line in done.stdout.splitlines())
@@ -199,7 +199,7 @@ def test_abs_log_uses_the_given_round_trip_or_else_that_of_the_flows():
 
 
 def test_abs_log_with_too_short_a_round_trip_stays_within_its_bound():
-    """The bound holds even if the line stays full until the sawtooth ends."""
+    """The bound also holds if the line stays full until the end of the sawtooth."""
     heard, true, packet = 0.1, 0.6, 12_000 / 10e6
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
     at_most = (math.sqrt(true**2 + 2 * packet * stays) - true) / packet

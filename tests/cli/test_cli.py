@@ -42,7 +42,7 @@ def test_runs_of_different_settings_are_kept_apart(process, tmp_path):
     for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
         done = process(*arguments)
         assert (done.returncode, "replaces" in done.stderr) == (0, False)
-        assert "replaces" not in process(*arguments).stderr  # repeated run, not another one
+        assert "replaces" not in process(*arguments).stderr  # the same run again
     assert {path.name for path in (tmp_path / "results").iterdir()} == {
         "two-flows-duration=1s-seed1",
         "two-flows-duration=1s,flow.x1.law=rcp-seed1",

@@ -28,7 +28,7 @@ GOOD = {
     "norms": ["--count", "20"],
     "laws": [],
 }
-#: Errors about memory, which only a run needs; theory accepts these inputs.
+#: Errors about memory. Only a run needs memory, so `levelflow theory` accepts these inputs.
 NEED_MEMORY = {"more flows than fit the memory", "windows larger than the memory"}
 GARBAGE = [
     "",

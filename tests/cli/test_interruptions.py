@@ -1,4 +1,4 @@
-"""Ctrl-C, once or repeatedly: results are kept, the command reports the interruption and exits with 130."""
+"""After one or several Ctrl-C, results are kept. The command reports the interruption and exits with status 130."""
 
 import json
 import signal

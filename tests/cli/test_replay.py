@@ -61,7 +61,7 @@ def test_the_table_shows_the_router_and_its_parameters(levelflow, tmp_path):
 
 def test_a_difference_exits_with_1_and_prints_both_values(levelflow, tmp_path):
     log = bytearray(logged()[0].journal)
-    log[-1] ^= 1  # of the last digest
+    log[-1] ^= 1  # a byte of the last digest
     (tmp_path / "log").write_bytes(log)
     done = levelflow("replay", "log")
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Commands load only the modules they need: libraries that are slow to load are absent where they are unused."""
+"""Commands load only the modules that they need, and no slow library without use."""
 
 import subprocess
 import sys

@@ -8,7 +8,8 @@ import pytest
 from tools import CHECKOUT
 
 MANIFESTS = [path for group in ("crates/*", "apps/*", "benches") for path in CHECKOUT.glob(f"{group}/Cargo.toml")]
-# Allowed cycles of files: two halves of one module, or a trait with its list of types and the test suite of each type.
+# Allowed cycles of files. A cycle connects two files of one module, or a trait, its list of types and the test suite of
+# each type.
 CIRCLES = {
     frozenset({"units::data", "units::rate"}),
     frozenset({"units::parse", "units::print"}),
@@ -99,7 +100,7 @@ def absolute(path, module):
 
 
 def needs(module, texts):
-    """Returns the modules that a module depends on within its crate, because it names their items."""
+    """Returns the modules of the same crate whose items a module names."""
     text = texts[module]
     used = [
         path for tree in re.findall(r"^\s*(?:pub(?:\([a-z]+\))? )?use ([^;]+);", text, re.M) for path in paths(tree)
@@ -136,7 +137,7 @@ def reexports(text):
 
 
 def circles(arrows):
-    """Returns cycles: groups of at least two nodes that reach each other."""
+    """Returns cycles, as groups of at least two nodes that are mutually reachable."""
     reach = {node: set(targets) for node, targets in arrows.items()}
     for middle, beyond in reach.items():
         for others in reach.values():

@@ -26,12 +26,12 @@ RUNS = {"sh", "console", "python", "toml"}
 
 
 def blocks(page):
-    """Returns, for each code block with a language: language, text, and the prose up to the next block."""
+    """Returns the code blocks that have a language, each as language, text, and the prose up to the next block."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 def documents():
-    pages = [CHECKOUT / "README.md", *sorted(CHECKOUT.glob("docs/[!lr]*/*.md"))]  # neither laws nor reference
+    pages = [CHECKOUT / "README.md", *sorted(CHECKOUT.glob("docs/[!lr]*/*.md"))]  # all pages except laws and reference
     names = [str(page.relative_to(CHECKOUT)) for page in pages if RUNS & {block[0] for block in blocks(page)}]
     return [name for name in names if name not in ELSEWHERE]
 
@@ -264,7 +264,7 @@ def test_packages_depend_one_way():
     package = CHECKOUT / "python" / "levelflow"
     for path in package.glob("**/*.py"):
         part = path.relative_to(package).parts[0].removesuffix(".py")
-        if part == "__init__":  # the public names, each imported from its home on first use
+        if part == "__init__":  # public names, imported on first use from the module that defines them
             continue
         needed = set(imported(path))
         ours = {name.split(".")[1] for name in needed if name.startswith("levelflow.")}

@@ -1,6 +1,6 @@
 """Laws are added to a copy of the checkout by the steps of CONTRIBUTING.md; then the checks of CI pass.
 
-One law brings its own signalling, the other reacts to an existing one.
+One law has its own signalling, the other law uses an existing signalling.
 """
 
 import os
@@ -14,7 +14,7 @@ from tools import CHECKOUT, reference
 
 #: Model of the new law, and the name of the new law.
 MODEL, NEW = "kelly", "novel"
-#: Model of a new law on the signalling of its model, and the name of the new law.
+#: Model of a new law that uses the signalling of the model, and the name of the new law.
 SHARING_MODEL, SHARING = "rcp_weighted", "ranked"
 PAGE = """# Novel
 
@@ -38,7 +38,7 @@ levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
 <!-- Written by `make gen` from here, -->
 <!-- to here. -->
 """
-#: Three laws on one signalling. Prints the signallings of the routers of each direction of the link.
+#: Program that runs three laws with one signalling, and prints the signallings of the routers of each link direction.
 ONE_ROUTER = """
 from levelflow import Scenario
 scenario = Scenario("three", "1 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
@@ -53,7 +53,7 @@ PAGES = {
     "docs/reference/wire-format.md",
     "python/levelflow/keywords.py",
 }
-#: Python tests that read the list of laws: those about the new law or about files.
+#: Python tests that read the list of laws and depend on the new law or on files.
 ASKED = (
     *("docs/test_docs", "docs/test_crates", "theory/test_records", "theory/test_references", "theory/fluid/test_fluid"),
     *("cli/test_replay", "network/test_wireshark"),
@@ -61,13 +61,13 @@ ASKED = (
 CHOSEN = (
     "novel or ranked or each_law or each_picture or links or current or depend or cycles or invariants or guide_names"
 )
-#: Optimising these would take longer than their tests.
+#: Packages built without optimisation: to optimise them would take longer than their tests.
 CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")
 PLAIN = [word for crate in CRATES for word in ("--config", f"profile.dev.package.levelflow-{crate}.opt-level=0")]
 
 
 def copy_checkout(to):
-    """Copies the files in git; cargo keeps its builds of a former copy at the same place."""
+    """Copies the files in git. Cargo reuses its builds of an earlier copy in the same directory."""
     shutil.rmtree(to, ignore_errors=True)
     names = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):

@@ -17,7 +17,7 @@ def plain(text):
 
 
 def sections(text):
-    """Returns the paragraphs of each section, one after another, by its number."""
+    """Returns the text of each section, joined from its paragraphs, by section number."""
     _, *parts = re.split(r"^Section ([\d.]+)$", text, flags=re.MULTILINE)
     return {number: plain(body) for number, body in zip(parts[::2], parts[1::2], strict=True)}
 
@@ -26,7 +26,7 @@ EXCERPTS = {path.stem.removeprefix("rfc"): sections(path.read_text(encoding="utf
 
 
 def quotes(text):
-    """Returns RFC, section and words of each quotation; words of a line without a place are an error."""
+    """Returns RFC, section and words of each quotation. Quoted words without an RFC section are an error."""
     found = []
     previous = ""
     for line in map(str.strip, text.splitlines()):
@@ -63,7 +63,7 @@ def test_every_excerpt_is_quoted():
 
 
 def test_laws_that_implement_an_rfc_quote_it():
-    """The source of a law's record names its RFC; its folder, or that of TCP or Reno, quotes it."""
+    """Quotes of an RFC exist for each law with this RFC as its source, in the folder of the law, of TCP or of Reno."""
     laws = CRATES / "laws" / "src"
     shared = [*(laws / "tcp").glob("*.rs"), *(laws / "reno").glob("*.rs")]
     missing = set()

@@ -1,4 +1,4 @@
-"""Shell blocks of documents: each pasted line is a whole command, also where tests cannot run them."""
+"""Shell blocks of documents: each pasted line is a complete command, also in blocks that tests cannot run."""
 
 import re
 import shlex
@@ -8,7 +8,7 @@ from test_docs import PAGES
 from tools import CHECKOUT
 
 BLOCK = re.compile(r"^( *)```(?:bash|sh|shell|console)\b[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
-#: First words of commands in the documents; the rest of a wrapped line begins with another.
+#: First words of commands in the documents. The continuation of a wrapped line begins with another word.
 COMMANDS = {
     *(
         "cargo",
@@ -38,7 +38,7 @@ def blocks(page):
 
 
 def commands(lines):
-    """Yields whole commands: a backslash at the end of a line, or an open quote, continues in the next."""
+    """Yields complete commands. A line with a final backslash or an open quote continues in the next line."""
     waiting = ""
     for line in lines:
         text = waiting + line
@@ -56,7 +56,9 @@ def commands(lines):
 
 
 def command_of(words):
-    """Returns the first word that is not an assignment; None for an empty line, or for assignments alone."""
+    """Returns the first word that is not an assignment. Returns None for an empty line and for a line of
+    assignments.
+    """
     rest = [word for word in words if word != "$"]
     while rest and re.fullmatch(r"[A-Za-z_]\w*=.*", rest[0], re.DOTALL):
         rest = rest[1:]

@@ -1,4 +1,6 @@
-"""Tables of the live-buffer experiment. The experiment itself is not run; it needs root and several minutes."""
+"""Tables of the live-buffer experiment. The experiment itself does not run here, because it needs root and several
+minutes.
+"""
 
 import math
 import socket

@@ -1,4 +1,6 @@
-"""`python -m experiments.peers`: our half of the comparisons, the output of peers, and the tables; needs no peer."""
+"""`python -m experiments.peers`: our runs of the comparisons, parsing of the peers' output, and the tables. A *peer* is
+an independent implementation, such as ns-2. These tests need no peer.
+"""
 
 import subprocess
 import sys
@@ -64,9 +66,9 @@ def test_a_lone_newreno_flow_has_the_sawtooth_of_its_path():
 
 @pytest.mark.parametrize(("law", "seconds"), [("reno", 3.498), ("newreno", 3.398)])
 def test_a_lone_transfer_without_sack_takes_what_it_takes_in_ns2(law, seconds):
-    """Times of ns-2 2.35. Both wait for one timeout, from 1.59 s on. ns-2 waits for its minimum of 0.2 s, since it
-    times one packet per round trip; Levelflow for 0.29 to 0.37 s, since it times all packets, through the growing
-    queue.
+    """Times are from ns-2 2.35. Both simulators wait for one timeout, from 1.59 s on. ns-2 waits for its minimum of 0.2
+    s, because it measures one packet per round trip. Levelflow waits for 0.29 to 0.37 s, because it measures all
+    packets while the queue grows.
     """
     took, sent_again = reno.transfer(law, sack=False)
     assert 0 < took - seconds < 0.25
@@ -85,7 +87,7 @@ def test_differences_that_count_are_set_in_bold():
 
 
 def test_a_full_link_has_a_packet_in_service():
-    """80 s at 1200 packets of 1042 B a second fill 10 Mb/s but for 3 parts in 10^4."""
+    """1200 packets of 1042 B per second for 80 s use all of 10 Mb/s except a fraction of 3e-4."""
     outcome = reno.read("80.5 12.25 96100 100 95000 1000\n")
     assert outcome.flows == [1187.5, 12.5]
     assert outcome.window == 80.5
@@ -94,7 +96,9 @@ def test_a_full_link_has_a_packet_in_service():
 
 
 def test_rates_of_xcp_are_of_the_data_of_full_seconds():
-    """x1 alternates between 100 and 300 packets a second, x2 has 125; the queue's largest value is early."""
+    """x1 alternates between 100 and 300 packets per second, and x2 has 125. The queue has its largest value early in
+    the run.
+    """
     steps = np.where(np.arange(300) % 2, 300, 100)
     lines = [
         f"{acked} {125 * second} {99 if second == 3 else 7}"
@@ -125,7 +129,9 @@ def test_anything_but_numbers_is_refused():
 
 
 def test_sharing_is_exact_where_it_can_be_worked_by_hand():
-    """At 1000 packets a second: 1000 alone for 0.5 s, then shared until the 250 are through at 1.0 s, then alone."""
+    """The link sends 1000 packets per second. The flow of 1000 packets is alone for 0.5 s. Then both flows share the
+    link until the flow of 250 packets ends at 1.0 s. Then the first flow is alone again.
+    """
     shared = rcp.sharing(rcp.Case(8, 0.5, 25), np.array([0.0, 0.5]), np.array([1000.0, 250.0]))
     assert shared == pytest.approx([1.25 + 0.15, 0.5 + 0.15])
 
@@ -154,7 +160,9 @@ def test_arrivals_offer_the_load():
 
 
 def test_a_lone_flow_under_rcp_takes_a_handshake_and_its_packets_at_the_first_rate():
-    """4 packets at 0.05 of 8 Mb/s, 20 ms apart: `R` hardly changes meanwhile. Each of two flows has its own time."""
+    """Four packets leave at 0.05 of 8 Mb/s, 20 ms apart, while `R` hardly changes. Each of the two flows has its own
+    completion time.
+    """
     case = rcp.Case(8, 0.5, 25, seconds=4 / 3)
     outcome = rcp.ours(case, np.array([0.1, 0.9, 1.99]), np.array([4.0, 1.0, 1.0]), {"alpha": 1e-6})
     assert outcome.took[0] == pytest.approx(0.15 + 3 * 0.02, abs=2e-3)
@@ -164,7 +172,7 @@ def test_a_lone_flow_under_rcp_takes_a_handshake_and_its_packets_at_the_first_ra
 
 
 def made_up(times):
-    """Thirty flows of a packet in a row, with times per simulator, and one flow that does not end."""
+    """Returns thirty flows of one packet, one per second, with times per simulator, and one flow that does not end."""
     starts, packets = np.arange(31.0) + 20, np.ones(31)
     outcomes = {name: rcp.Outcome(np.append(np.full(30, took), np.nan), 0.5, 0.1, 0.4) for name, took in times.items()}
     return rcp.Run(CASE, starts, packets, np.full(31, 0.2), outcomes)
@@ -192,7 +200,9 @@ def test_rows_of_queues_have_delay_and_fairness():
 
 
 def test_pie_and_fair_codel_hold_their_delays():
-    """PIE holds its target; FQ-CoDel's equal flows have equal rates, and no more in each queue than about a packet."""
+    """PIE keeps the delay at its target. In FQ-CoDel, equal flows have equal rates, and each queue has at most about
+    one packet.
+    """
     newreno = queues.LAWS[0]
     pie, fair = (next(pair for pair in queues.PAIRS if pair.queue == name) for name in ("pie", "fq_codel"))
     held = queues.ours((pie, newreno, 10))
@@ -203,7 +213,9 @@ def test_pie_and_fair_codel_hold_their_delays():
 
 
 def test_results_of_the_authors_queue_are_read_per_flow():
-    """80 s, 24000 and 8000 packets: 98 of 100 packets of the first flow waited for 1 ms, those of the second for 5."""
+    """Two flows send 24000 and 8000 packets in 80 s. For 98 of 100 packets of the first flow, the queueing delay is 1
+    ms. For those of the second flow, it is 5 ms.
+    """
     outcome = abc.read("24000 8000\n0 1 98\n0 7 1\n0 9 1\n1 5 50\n")
     assert outcome.rate == pytest.approx(400)
     assert outcome.jain == pytest.approx(400**2 / 2 / (300**2 + 100**2))
@@ -211,7 +223,9 @@ def test_results_of_the_authors_queue_are_read_per_flow():
 
 
 def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
-    """A packet of 1504 bytes each millisecond: eta (0.98) of it, and a packet per round trip more."""
+    """The line can send a packet of 1504 bytes each millisecond. The flow gets eta (0.98) of this rate, and one
+    additional packet per round trip.
+    """
     trace = tmp_path / "line"
     trace.write_text("1\n", encoding="utf-8")
     outcome = abc.ours(trace, 1)
@@ -222,7 +236,9 @@ def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
 @pytest.mark.needs("c++")
 @pytest.mark.parametrize(("marks", "rate", "waits"), [("0", 2000, True), ("1", 50, False)])
 def test_senders_of_the_driver_follow_the_marks(tmp_path, marks, rate, waits):
-    """Over two packets a millisecond: unmarked, the full rate and a queue; marked, five per round trip of 100 ms."""
+    """The line sends two packets per millisecond. Without marks, the sender has the full rate and a queue. With marks,
+    it sends five packets per round trip of 100 ms.
+    """
     folder = router(tmp_path, marks)
     assert abc.lacks(folder) is None
     outcome = abc.theirs(abc.PEER.compiled(tmp_path), folder, abc.TRACES[0], 1)
@@ -242,7 +258,9 @@ def test_unsorted_and_missing_traces_are_reported(tmp_path):
 
 
 def library(folder, peer, code):
-    """Compiles code that implements a peer's header to each of its libraries; returns their folder as text."""
+    """Compiles code with the interface of a peer's header as each library of the peer. Returns the path of their
+    folder.
+    """
     source = folder / "stub.cc"
     source.write_text(code, encoding="utf-8")
     for name in peer.libraries:
@@ -252,7 +270,9 @@ def library(folder, peer, code):
 
 
 def router(folder, marks):
-    """Returns a folder with a queue that marks all or none, and traces of two opportunities per millisecond."""
+    """Returns a folder with a queue that marks all packets or none, and traces of two transmission opportunities per
+    millisecond.
+    """
     (folder / "traces").mkdir()
     for name in abc.TRACES:
         (folder / "traces" / name).write_text("1\n1\n", encoding="utf-8")
@@ -280,8 +300,8 @@ PAIR = dualpi2.Case(100, 40, (1, 1))
 
 
 def test_output_of_the_driver_is_read_per_class():
-    """7.5 and 15 MB in 60 s are 1 and 2 Mb/s. Round trips take 41 and 43, then 45 ms over a line of 40. One of ten
-    packets of Prague was marked, one of five of CUBIC dropped.
+    """7.5 and 15 MB in 60 s are 1 and 2 Mb/s. Round trips take 41 and 43 ms, then 45 ms, on a path of 40 ms. One of ten
+    packets of Prague was marked, and one of five packets of CUBIC was dropped.
     """
     outcome = dualpi2.read(PAIR, "10 1 0\n4 0 1\n7500000 1 41000\n0 2 90000\n0 1 43000\n15000000 0 0\n")
     assert (outcome.rate, outcome.ratio, outcome.jain) == pytest.approx((3, 0.5, 0.9))
@@ -309,8 +329,9 @@ def test_prague_over_dualpi2_waits_for_the_step_and_cubic_for_the_target():
 @pytest.mark.needs("c++")
 @pytest.mark.parametrize(("marks", "mbps"), [(0, 4), (1, 1)])
 def test_flows_of_the_driver_follow_marks_and_losses(tmp_path, marks, mbps):
-    """The library's sender sends at 4 Mb/s, or at 1 once it receives a mark. CUBIC loses one packet in a thousand. It
-    sends at the rate of its Reno mode, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over 40 ms.
+    """The sender of the library sends at 4 Mb/s, and at 1 Mb/s after a mark. CUBIC loses one packet in a thousand. It
+    sends at the rate of the Reno-friendly region, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over 40
+    ms.
     """
     outcome = dualpi2.theirs(dualpi2.PEER.compiled(tmp_path), libraries(tmp_path, marks), PAIR, 1)
     cubic = outcome.rate / (1 + outcome.ratio)
@@ -333,11 +354,12 @@ def test_a_library_without_its_functions_is_reported(tmp_path):
 
 
 def libraries(folder, marks):
-    """Returns a folder with a queue and a sender, of one source; as text."""
+    """Returns the path of a folder with a queue and a sender, compiled from one source."""
     return library(folder, dualpi2.PEER, STUB.replace("MARKS", str(marks)))
 
 
-#: A queue that marks Prague's packets or does not, and drops every thousandth of others; a sender of two rates.
+#: A queue that marks all or none of Prague's packets, and drops one in a thousand of other packets. A sender with two
+#: rates.
 STUB = """
 #include <deque>
 #include "dualpi2.h"

@@ -9,7 +9,9 @@ from levelflow import dataplane
 
 
 def test_two_newreno_flows_fill_the_line_and_halve_over_two_products():
-    """The windows sum up to between half and all of three bandwidth-delay products: the queue to 0.5 to 2."""
+    """The sum of the windows varies between half of three bandwidth-delay products and all three. So the queue varies
+    between 0.5 and 2 products.
+    """
     pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
     outcome = linux.measured(linux.scenario({pair.law: pair.ours}, 2, 2.0).run())
     assert outcome.rate == pytest.approx(linux.MBPS, rel=1e-3)
@@ -43,7 +45,9 @@ def test_a_missing_program_is_reported():
 
 
 def test_results_of_linuxs_cake_are_read_per_group():
-    """100 s, packets of 1500 B: 2000 and 6000 of the first group, 1000 of the second, which was marked."""
+    """The flows of the first group send 2000 and 6000 packets of 1500 B in 100 s. The flow of the second group sends
+    1000 packets, and is marked.
+    """
     case = cake.Case("two", 20, (cake.Group("cubic", 2), cake.Group("newreno", ecn=True)))
     text = "2000 30 0\n6000 50 0\n1000 0 20\n0 1000000\n1 3000000\n2 500000\n"
     first, second = cake.read(case, text)
@@ -101,14 +105,14 @@ def test_code_that_does_not_compile_and_stale_patches_are_reported(tmp_path):
 
 
 def linuxs(folder, code):
-    """Returns a folder like that of Linux's source, with this discipline; as text."""
+    """Returns the path of a folder with the layout of Linux's source and this discipline."""
     source = folder / "linux" / cake.SOURCE
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text(code, encoding="utf-8")
     return str(folder / "linux")
 
 
-#: A shaper with one queue of 100 packets, which marks every packet or none, with the names of Linux's.
+#: A shaper with one queue of 100 packets, which marks every packet or none. Its names are those of Linux's code.
 SHAPER = """
 #include <linux/module.h>
 struct cake_sched_data {
@@ -159,7 +163,8 @@ static struct Qdisc_ops cake_qdisc_ops = {
 
 
 def test_results_of_linuxs_bbr3_are_read_per_flow(monkeypatch):
-    """10 s over 10 Mb/s, 1000 packets: 20 dropped, 3 and 1 Mb/s, a queue of 1250 bytes half of the time."""
+    """The link drops 20 of 1000 packets in 10 s. Rates are 3 and 1 Mb/s, and the queue has 1250 bytes half of the time.
+    """
     monkeypatch.setattr(bbr3, "SECONDS", 40)
     monkeypatch.setattr(bbr3, "FROM_S", 30)
     outcome = bbr3.read(bbr3.Case(10, 20, 1, 2), "1000 20\n3750000\n1250000\n" + "0\n1250\n" * 500)
@@ -177,7 +182,9 @@ def test_a_row_of_bbr3_has_medians():
 
 @pytest.mark.needs("c++")
 def test_the_driver_of_bbr3_paces_measures_and_loses(tmp_path, monkeypatch):
-    """A law that paces 16 Mb/s in a window of 60 packets over 10 Mb/s and 40 ms, which hold 33: the others wait."""
+    """The law paces at 16 Mb/s with a window of 60 packets. The path of 10 Mb/s and 40 ms has 33 packets in flight, so
+    the other packets are queued.
+    """
     monkeypatch.setattr(bbr3, "SECONDS", 20)
     monkeypatch.setattr(bbr3, "FROM_S", 5)
     folder = library(tmp_path, bbr3.PEER, LAW)
@@ -196,8 +203,9 @@ def test_the_driver_of_bbr3_paces_measures_and_loses(tmp_path, monkeypatch):
 
 @pytest.mark.needs("c++")
 def test_the_driver_of_bbr3_calls_its_law_in_order(tmp_path, monkeypatch):
-    """A law that ends the run if the driver contradicts its earlier reports. The wire loses three of ten packets. In a
-    window of two, no ACK remains to report both, and a timer of 200 ms does: less than two per 40 ms.
+    """The law ends the run if the driver contradicts its earlier reports. The link loses three of ten packets. If both
+    packets of the window are lost, no ACK reports the losses, and a timer of 200 ms expires. So the rate is less than
+    two packets per 40 ms.
     """
     monkeypatch.setattr(bbr3, "SECONDS", 40)
     folder = library(tmp_path, bbr3.PEER, WARY)
@@ -220,7 +228,7 @@ void bbr3_lost(void *, Sender *, uint32_t) {}
 void bbr3_state(void *, Sender *, int) {}
 void bbr3_control(void *, Sender *) {}
 """
-#: A law of two packets, which tracks the packets in flight and the state.
+#: A law with a window of two packets, which tracks the packets in flight and the state.
 WARY = """
 #include <cstdio>
 #include <cstdlib>

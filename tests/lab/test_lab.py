@@ -1,4 +1,6 @@
-"""The lab: the server rejects other users, the page works in a browser, and references equal those of theory."""
+"""The lab: the server rejects other users, the page works in a browser, and the page's fair rates equal those of
+theory.
+"""
 
 import http.client
 import json

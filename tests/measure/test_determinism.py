@@ -1,6 +1,6 @@
-"""Derived numbers are bit-identical for any number of threads of the engine and of polars.
+"""Computed numbers are bit-identical for any number of threads of the engine and of polars.
 
-`test_study.py` compares pools of processes, threads and Dask; `test_convergence.py` workers of a search.
+`test_study.py` compares pools of processes, threads and Dask. `test_convergence.py` compares numbers of workers.
 """
 
 import json

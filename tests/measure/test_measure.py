@@ -161,7 +161,7 @@ def completions_of(start, fct, size, rtt=0.1):
 
 
 def test_completion_times_against_processor_sharing():
-    # The catalogue's own numbers: 2000 packets at 2.4 Gb/s and at 150 Mb/s, load 0.9.
+    # Numbers of the figures in `papers`: 2000 packets at 2.4 Gb/s and at 150 Mb/s, load 0.9.
     assert fct_processor_sharing(0.1, 2_000_000, 2.4e9, 0.9) == pytest.approx(0.21667, rel=1e-4)
     assert fct_processor_sharing(1.6, 2_000_000, 150e6, 0.9) == pytest.approx(3.46667, rel=1e-4)
     sizes = [1_000, 500_000]
@@ -184,8 +184,8 @@ def test_completion_ratio_counts_only_arrivals_that_both_finished():
 
 
 def test_processor_sharing_counts_all_arrivals_and_adds_1_5_round_trips():
-    """The first flow sends 8 Mb in 1 s alone; from 1 s on, the second has half of the link, until the first ends at 3
-    s.
+    """The first flow is alone for 1 s, and sends 8 Mb. Then both flows have half of the link, until the first flow ends
+    at 3 s.
     """
     table = completions_of([0.0, 1.0], [3.15 * 2, 3.0], [2_000_000, 1_500_000])
     assert completions.afct_ratio_to_sharing(table, 8e6, (1_600_000, math.inf)) == pytest.approx(2)

@@ -1,4 +1,4 @@
-"""Every printed measure, recomputed from captured packets on random networks, or compared with a closed form."""
+"""Every printed measure is recomputed from captured packets on random networks, or compared with a closed form."""
 
 import fnmatch
 import math
@@ -48,7 +48,7 @@ def frames(path):
 def networks(draw, *, drains):
     """Draws three entries of long flows and one of transfers over one to three narrow links.
 
-    If it drains, nothing is in flight at the end.
+    If the network drains, no packet is in flight at the end.
     """
     hops = draw(st.integers(1, 3))
     scenario = Scenario("random", f"{SECONDS} s", sample=f"{SAMPLE} s", seed=draw(st.integers(1, 10**6)))
@@ -146,7 +146,7 @@ def column(table, key, name, what):
 
 
 def near(found, expected, packet=0.0):
-    """Asserts that sums by sample agree; a packet at the very end of a sample may fall into the next sample."""
+    """Asserts that sums by sample agree. A packet at the end of a sample may be counted in the next sample."""
     assert np.abs(np.cumsum(found) - np.cumsum(expected)).max() <= packet * 1.001 + 1e-6
 
 
@@ -209,7 +209,7 @@ def check_link(packets, name, row):
     table, described = packets.result.links, packets.result.scenario["links"][packets.links[name]]
     (queue,) = described["queue"]
     delays = [start - arrived for arrived, _, start, *_ in found]
-    exact = 3e-7  # its clock is slow by up to 1e-4 of a transmission
+    exact = 3e-7  # the clock of its sender is slow by up to 1e-4 of a transmission time
     spread = row["queueing_delay_s"]
     assert (spread["count"], row["waiting_packets"]) == (len(delays), 0)
     assert spread["mean"] == pytest.approx(np.mean(delays), abs=exact)
@@ -298,7 +298,7 @@ def test_fairness_is_that_of_throughputs(scenario):
     packets = Packets(scenario)
     summary = packets.result.summary
     start, end = summary["window_s"]
-    start = SAMPLE * math.floor(start / SAMPLE + 1e-9)  # the samples that end in the window
+    start = SAMPLE * math.floor(start / SAMPLE + 1e-9)  # samples that end within the window
     shares, rates = [], []
     for row in summary["flows"]:
         flow = packets.flows[row["name"]]
@@ -319,7 +319,7 @@ def test_fairness_is_that_of_throughputs(scenario):
 
 
 def test_the_law_rate_is_the_rate_that_the_law_computes():
-    """Window over round trip, constant rate, and fair rate of a router."""
+    """The law rate is the window divided by the round trip, a constant rate, or the fair rate of a router."""
     scenario = Scenario("asks", "20 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", buffer="1 BDP", duplex=True)
     scenario.flow("window", {"reno": {"window_limit": 8}}, "A", "B")
     scenario.flow("constant", {"cbr": {"rate": "2 Mb/s"}}, "A", "B")
@@ -339,7 +339,7 @@ def test_the_law_rate_is_the_rate_that_the_law_computes():
 
 
 def test_a_signal_is_the_feedback_of_routers_or_the_share_of_marks():
-    """RCP's rate is the share of each flow; RED's mean backlog determines its marks."""
+    """The signal of a link with RCP is the rate of each flow. The signal of a link with RED is the mean backlog."""
     scenario = Scenario("tells", "30 s", profile="paper").link("A", "B", "10 Mb/s", "20 ms", duplex=True)
     scenario.flow("x", "rcp", "A", "B", count=4)
     scenario.link("C", "D", "10 Mb/s", "20 ms", queue="red", buffer="200 packets", duplex=True)

@@ -18,7 +18,7 @@ CAPACITY = {"R1->R2": 20e6, "R2->R3": 12e6}  # bit/s
 #: Additional queueing delay on a machine with other load, s.
 STALLS = 0.02
 SETTLED = 5.0  # s
-#: Target utilisation: the remaining capacity drains the backlog of a stall.
+#: Target utilisation. The remaining capacity drains the backlog after a stall of the machine.
 GAMMA = 0.98
 
 
@@ -39,7 +39,7 @@ def on_the_network(scenario, folder, form="user", *more):
 
 @pytest.fixture(scope="module")
 def scenario():
-    """Runs three flows for 12 s: x1 over both links, x2 over the first, x3 over the second."""
+    """Runs three flows for 12 s: x1 over both links, x2 over the first link, x3 over the second link."""
     scenario = Scenario("two bottlenecks", "12 s", sample="50 ms")
     scenario.link("R1", "R2", "20 Mb/s", "5 ms", buffer="100 kB", duplex=True)
     scenario.link("R2", "R3", "12 Mb/s", "5 ms", buffer="100 kB", duplex=True)
@@ -119,7 +119,7 @@ def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):
 
 @pytest.mark.parametrize("law", ["newreno", "rcp"])
 def test_a_transfer_on_a_real_path_takes_as_long_as_in_the_simulator(law, tmp_path):
-    """Sends 20 packets on an idle path with a round trip of 60 ms, of which the links have 10."""
+    """Sends 20 packets on an idle path with a round trip of 60 ms, of which 10 ms are link delays."""
     scenario = Scenario("transfers", "3 s").link("R1", "R2", "20 Mb/s", "5 ms", duplex=True)
     times = [f"{number * 0.5:g} s" for number in range(5)]
     scenario.flow("x", law, "R1", "R2", rtt="60 ms", size="20 packets", arrivals={"times": times})

@@ -35,7 +35,7 @@ def tshark(path, *options):
 
 
 def same(shown, value):
-    """Returns True if tshark shows this value: it prints floats with six digits, and numbers in decimal or
+    """Returns True if tshark shows this value. tshark prints floats with six digits, and numbers in decimal or
     hexadecimal.
     """
     if isinstance(value, float):

@@ -14,7 +14,7 @@ from levelflow.style import GREY
 
 @pytest.fixture
 def measured(finished, tmp_path):
-    """Returns the result as `levelflow-net testbed` would write it: names as texts, counters instead of a summary."""
+    """Returns the result in the format of `levelflow-net testbed`: names as texts, counters instead of a summary."""
     folder = tmp_path / "network"
     shutil.copytree(finished.path, folder)
     (folder / "summary.json").unlink()
@@ -119,7 +119,7 @@ def test_a_picture_has_a_panel_per_flow_and_a_curve_per_result(finished):
     assert [text.get_text() for text in axes[0].get_legend().get_texts()] == [*seeds, "thin: max-min fair"]
     for each in axes:
         curves = [line for line in each.get_lines() if line.get_color() != GREY]
-        assert len({str(line._dash_pattern) for line in curves}) == len(curves) == 3  # dashes as drawn
+        assert len({str(line._dash_pattern) for line in curves}) == len(curves) == 3  # dash patterns of the drawn lines
     fair = next(line for line in axes[0].get_lines() if line.get_color() == GREY)
     assert fair.get_ydata()[-1] == pytest.approx(5)
 

@@ -166,7 +166,7 @@ def test_colours_have_the_contrast_that_people_need():
 
 
 def contrast(one, two):
-    """The ratio of WCAG 2.2 between two colours."""
+    """Returns the contrast ratio of two colours, as defined in WCAG 2.2."""
 
     def luminance(text):
         digits = text[1:] if len(text) == 7 else "".join(2 * digit for digit in text[1:])
@@ -200,7 +200,7 @@ def test_a_flow_that_sent_nothing_leaves_a_page(tmp_path):
     assert json.loads((tmp_path / "r" / "summary.json").read_text())["reference"]
 
 
-#: Actions of a visitor, at the end of the page's script; the resulting texts of the page go into its title.
+#: Script of a visitor's actions, appended to the page's script. It writes the resulting texts into the title.
 VISIT = """
 const area = figures[0].svg.getBoundingClientRect();
 const touch = (type, share) => figures[0].svg.dispatchEvent(new PointerEvent(
@@ -229,7 +229,7 @@ def test_the_page_shows_values_zooms_and_selects(tmp_path, finished, page):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", done.stdout)[1]))
     assert (found["ticks"][0], found["ticks"][-1]) == ("10", "15")
-    assert found["heights"] == ["0", "2", "4"]  # both get 5 Mb/s there, after up to 10
+    assert found["heights"] == ["0", "2", "4"]  # both flows get 5 Mb/s, after at most 10 Mb/s
     assert found["bytes"].endswith("kB")
     assert found["said"] == "at 12.50 s"
     own = finished.flows.filter((finished.flows["t"] - 12.5).abs() < 1e-9)

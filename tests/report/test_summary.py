@@ -22,7 +22,7 @@ SCENARIO = {
 
 
 def samples(rate):
-    """Returns 100 samples, one per second; x2 joins at 9.5 s; mice are two in every odd sample."""
+    """Returns 100 samples, one per second. x2 joins at 9.5 s. The entry `mice` has two flows in every odd sample."""
     rows = []
     for t in range(1, 101):
         rows += [
@@ -116,7 +116,7 @@ def test_a_run_converges_to_its_fair_rates(finished):
     assert finished.summary["last_event_s"] == 2
     forward, back = finished.summary["links"]
     assert forward["utilisation"] > back["utilisation"] > 0
-    # A packet that finds one in service waits for the rest of its service.
+    # A packet that arrives while another packet is in service waits for the remaining service time.
     assert forward["queueing_delay_s"]["max"] <= (forward["backlog_bytes"]["max"] - 1000) * 8 / 10e6
 
 
@@ -161,7 +161,7 @@ def spines(**keys):
 
 
 def test_flows_on_different_paths_have_the_fair_rates_of_their_paths():
-    """Each of four equal paths is divided among the flows whose hash chose it."""
+    """Each of four equal paths is divided among the flows that the hash assigned to this path."""
     result = spines(routing="ecmp").run()
     flow = result.scenario["flows"][0]
     taken = [flow["paths"][path]["path"][0] for path in flow["plans"][0]["path_of"]]

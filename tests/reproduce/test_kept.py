@@ -1,4 +1,4 @@
-"""Tiers of figures, results that are kept on disk, and directories of `levelflow reproduce`."""
+"""Tiers of figures (quick and full), results kept on disk, and directories of `levelflow reproduce`."""
 
 import errno
 import json

@@ -1,4 +1,6 @@
-"""The report for its reader: strips, units, seeds as a median and a range, pictures in words."""
+"""The report of figures: strips with a dot per value, units, median and range over seeds, texts that describe
+pictures.
+"""
 
 import html.parser
 import math
@@ -33,7 +35,7 @@ def outcome(op, value, measured, metric="m", target=None, seeds=0, **check):
 
 
 def drawn(svg):
-    """Returns the range of the band, and the place and the class of each dot."""
+    """Returns the range of the band, and the position and the class of each dot."""
     band = re.search(r"<rect class=band x=(\S+) width=(\S+)", svg)
     left, width = map(float, band.groups())
     dots = re.findall(r"<circle class=(\w+) cx=(\S+)", svg)
@@ -253,7 +255,7 @@ def test_a_plot_of_the_first_run_has_the_band_of_the_same_run_with_other_seeds(m
 
     def curve(result, unit):
         canvas = Canvas()
-        assert unit in {("Mb/s", 1e6), ("ms", 1e-3)}  # those of the papers, and the same for all seeds
+        assert unit in {("Mb/s", 1e6), ("ms", 1e-3)}  # units of the papers, equal for all seeds
         axes = canvas.subplots()
         axes.plot(result.flows["t"], result.flows["rate"], label="x1")
         axes.plot([], [], label="fair")

@@ -1,4 +1,4 @@
-"""Measuring figures: verdicts, mistakes, sharing of runs, interruption, the report and the command."""
+"""Measurement of figures: verdicts, mistakes, shared runs, interruption, the report and the command."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Figures on a real network: their selection, their requirements, and the units of the paper on both sides."""
+"""Figures on a real network: selection and requirements. Measured and expected values have the units of the paper."""
 
 import json
 import time
@@ -59,7 +59,7 @@ to = "B"
 
 @pytest.fixture
 def reproduce(tmp_path, monkeypatch):
-    """Runs the command on a figure of 4 s that a testbed can run, and one that it cannot."""
+    """Runs the command on a figure of 4 s that a testbed can run, and on a figure that it cannot run."""
     for name, entry, scale in (("real", "one", "testbed_scale = 0.1"), ("formula", "two", "")):
         folder = tmp_path / "papers/paper" / name
         folder.mkdir(parents=True)
@@ -118,7 +118,7 @@ def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
     [figure] = runner.measure_all(claims)
     verdicts = [outcome.verdict for outcome in figure.outcomes]
     assert verdicts[1] == "reproduced"
-    # Delay and rate depend on the other load of the machine.
+    # Delay and rate depend on the load of the machine by other processes.
     assert set(verdicts) <= {"reproduced", "not reproduced"}, figure.outcomes
     assert figure.outcomes[2].measured > 0.0
 

@@ -1,4 +1,4 @@
-"""Verdicts: reproduced statements, and mistakes of the figure."""
+"""Verdicts of reproduced statements, and errors in the files of a figure."""
 
 import math
 

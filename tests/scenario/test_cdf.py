@@ -82,7 +82,7 @@ def test_sizes_of_a_run_have_the_distribution(tmp_path):
     points = numbers(cdf.read(tmp_path / "sizes.csv"))
     for size in (999, 1000, 1500, 1999, 2000, 10_000, 29_999):
         below = 0.0 if size < 1000 else np.interp(size + 1e-9, *points)
-        at_5_percent_of_chance_for_all = 1.63 / np.sqrt(found.size)  # Kolmogorov-Smirnov at 1 %
+        at_5_percent_of_chance_for_all = 1.63 / np.sqrt(found.size)  # Kolmogorov-Smirnov test at the level of 1 %
         assert np.mean(found <= size) == pytest.approx(below, abs=at_5_percent_of_chance_for_all)
 
 

@@ -18,7 +18,7 @@ def test_files_are_what_the_generator_writes(name: str) -> None:
 
 
 def test_the_lte_model_has_the_published_numbers() -> None:
-    """Rate steps far from both bounds have the variance of the Brownian motion, and outages last 1 s on average."""
+    """Far from both bounds, steps of the rate have the variance of the Brownian motion. Outages last 1 s on average."""
     squares, outages = [], []
     for seed in range(40):
         rates = [row["capacity_bps"] / 12e3 for row in lines.lte(Random(seed))]

@@ -1,4 +1,6 @@
-"""The package in a notebook: names complete, objects display themselves, and NumPy's numbers and paths are accepted."""
+"""The package in a notebook: completion of names, display of objects. NumPy's numbers and paths are accepted as
+input.
+"""
 
 import dataclasses
 import inspect

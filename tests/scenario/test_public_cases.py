@@ -57,7 +57,9 @@ def test_a_burst_waits_at_the_rate_that_serves_it(capacity, queue):
 
 @pytest.mark.parametrize("law", LOSS_BASED)
 def test_no_flow_is_faster_than_its_line(law):
-    """A window leads its round trip while a queue grows without limit, and the throughput is that of the line."""
+    """The window divided by the round trip exceeds the rate of the line while a queue grows without limit. The
+    throughput is still the rate of the line.
+    """
     result = line().flow("x", law, "A", "B").run()
     flow = result.summary["flows"][0]
     assert flow["throughput_bps"] == pytest.approx(10e6, rel=0.01)
@@ -76,7 +78,7 @@ def test_a_window_gives_one_window_per_round_trip(window, rtt_ms):
 
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_a_study_prints_the_mean_queueing_delay_of_an_md1_queue(load, tmp_path):
-    """Pollaczek and Khinchine: load / (2 (1 - load)) service times of 0.8 ms."""
+    """The formula of Pollaczek and Khinchine gives load / (2 (1 - load)) service times of 0.8 ms."""
     arrivals = {"size": "1 packet", "arrivals": {"poisson": f"{1250 * load} /s"}}
     scenario = line(delay="1 ms", duration="100 s", sample="10 s", overhead="0 s")
     scenario.flow("x", {"cbr": {"rate": "10 Mb/s"}}, "A", "B", **arrivals)
@@ -85,7 +87,7 @@ def test_a_study_prints_the_mean_queueing_delay_of_an_md1_queue(load, tmp_path):
 
 
 def test_a_picture_of_queues_shows_times_that_packets_waited():
-    """200 packets at 5 Mb/s take 0.48 s; at most one leaves in 0.1 s at 120 kb/s."""
+    """200 packets at 5 Mb/s take 0.48 s. At 120 kb/s, at most one packet leaves in 0.1 s."""
     dip = [{"at": "5 s", "capacity": "120 kb/s"}, {"at": "5.1 s", "capacity": "5 Mb/s"}]
     link = {"buffer": "200 packets", "changes": dip, "reverse": {"changes": []}}
     result = line("5 Mb/s", "20 ms", "8 s", link=link).flow("x", "cubic", "A", "B", packet="1500 B").run()
@@ -108,7 +110,7 @@ def test_a_policer_passes_its_rate_and_one_bucket():
 
 
 def test_equal_runs_of_one_point_count_once(tmp_path):
-    """NewReno on ideal hosts draws nothing; BBR does."""
+    """NewReno on ideal hosts draws no random numbers. BBR draws random numbers."""
     scenario = line("20 Mb/s", duration="3 s", link={"buffer": "0.5 BDP"}, profile="paper")
     scenario.flow("x", "newreno", "A", "B", count=3)
     laws = {"path": "flow.*.law", "values": ["newreno", "bbr"]}
@@ -119,7 +121,7 @@ def test_equal_runs_of_one_point_count_once(tmp_path):
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-2])
 def test_random_loss_bounds_newreno(loss):
-    """W sqrt(p) is 1.22 for periodic losses (Mathis et al. 1997) and 1.31 for random ones (Padhye et al. 1998)."""
+    """W sqrt(p) is 1.22 for periodic losses (Mathis et al. 1997) and 1.31 for random losses (Padhye et al. 1998)."""
     law = {"newreno": {"delayed_ack": False}}
     link = {"loss": loss, "buffer": "10000 packets", "reverse": {"loss": 0}}
     result = line("1 Gb/s", "25 ms", "300 s", link=link, sample="1 s").flow("x", law, "A", "B").run()
@@ -144,7 +146,7 @@ def test_no_words_above_a_picture_of_transfers_overlap(entries):
 
 
 def test_the_offered_load_is_that_of_the_busiest_time():
-    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100; transfers of 15 MB in total may send for 3 s of 20."""
+    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100 s. Transfers of 15 MB in total may send for 3 s of 20 s."""
     streams = line(duration="100 s").flow("x", {"cbr": {"rate": "8 Mb/s"}}, "A", "B")
     streams.flow("y", {"cbr": {"rate": "8 Mb/s"}}, "A", "B", start="50 s", stop="60 s")
     stopped = line(duration="20 s").flow("x", "cubic", "A", "B", size="5 MB", count=3, stop="3 s")

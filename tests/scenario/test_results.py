@@ -147,7 +147,7 @@ def simulated_s(folder):
 
 @pytest.fixture
 def endless(tmp_path):
-    """Yields a run that has written more than one part of its tables and would continue for hours."""
+    """Yields a run that has written several parts of its tables and would continue for hours."""
     (tmp_path / "s.toml").write_text(network(duration="1000000 s").set("link.1.capacity", "1 Gb/s").to_toml())
     run = subprocess.Popen([COMMAND, "run", "s.toml", "--out", "r"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30

@@ -1,4 +1,4 @@
-"""Reliable transfers as packets, against the packets that they must have sent."""
+"""Number of packets of reliable transfers, compared with the number that they must send."""
 
 from levelflow.scenario import Scenario
 

@@ -212,7 +212,7 @@ def test_all_mistakes_of_a_study_are_reported_with_their_lines(tmp_path, levelfl
 
 
 def refusal(tmp_path, levelflow, *lines):
-    """Returns the errors of a rejected study, a line per mistake, without the name of the file."""
+    """Returns the errors of a rejected study, one line per mistake, without the file name."""
     (tmp_path / "bad.toml").write_text("\n".join(lines), encoding="utf-8")
     done = levelflow("study", "bad.toml")
     assert done.returncode == 2, done.stderr

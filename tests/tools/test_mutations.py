@@ -1,4 +1,6 @@
-"""`python -m tools.mutations`: its table fits the tree, verdicts are compared, and results are kept."""
+"""`python -m tools.mutations`: each change of its table applies to the code, verdicts are compared, and results are
+kept.
+"""
 
 import os
 from collections import Counter
@@ -10,7 +12,7 @@ from tools import CHECKOUT, mutations
 from tools.mutations import Kept, Mutation, Outcome, RunError, TableError, Tree
 
 TABLE = mutations.read()
-#: Laws of the papers with checks, and the disciplines of their queues.
+#: Laws in checks of the papers, and the queue disciplines of these checks.
 LAWS = {"jetmax", "emkc", "emkc_avq", "kelly", "rcp", "xcp", "maxnet", "ks", "abs", "reno", "rem", "virtual_queue"}
 PRICE = Mutation("l", "price", "sign", "python/law.py", "price = 1", "price = -1", ("fig",))
 GAIN = replace(PRICE, name="gain", before="gain = 2", after="gain = 3")
@@ -148,7 +150,7 @@ def test_after_a_figure_without_verdicts_the_next_may_notice(tmp_path):
 
 
 def test_an_interrupted_run_resumes(tmp_path):
-    tree = Measured(tmp_path, interrupted_at=3)  # unchanged, PRICE, GAIN
+    tree = Measured(tmp_path, interrupted_at=3)  # runs: unchanged code, PRICE, GAIN
     with pytest.raises(KeyboardInterrupt):
         outcomes(tree, [PRICE, GAIN])
     assert (tree.root / "python/law.py").read_text(encoding="utf-8") == LAW

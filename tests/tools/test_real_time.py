@@ -40,7 +40,9 @@ def test_failed_tests_are_those_that_a_program_lists(output, names):
 
 
 def attempts(*planned):
-    """Returns the outcome and the number of attempts. Each plan is a pair: the test passes, the machine is busy."""
+    """Returns the outcome and the number of attempts. Each planned attempt is a pair of flags: the test passes, the
+    machine is busy.
+    """
     made = []
 
     def attempt():
@@ -72,7 +74,8 @@ def test_a_machine_is_busy_if_more_than_a_tenth_of_many_wake_ups_are_late():
     assert not busy(1, 1, LATE / 2)
 
 
-#: Source of a test program. It fails until a file exists. With `passes`, a run of one test by name creates the file.
+#: Source of a test program. The program fails until a file exists. With `passes`, a run of one test by name creates the
+#: file.
 PROGRAM = """
 import pathlib, sys
 name = sys.argv[-1] if "--exact" in sys.argv else None

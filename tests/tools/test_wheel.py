@@ -1,4 +1,4 @@
-"""The wheel alone is sufficient: installed into an empty environment, it runs in an empty directory without Rust."""
+"""The wheel needs no other files: installed into an empty environment, it runs in an empty directory without Rust."""
 
 import fcntl
 import os
@@ -14,7 +14,9 @@ from levelflow import lab, library
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory):
-    """Returns the `bin` of an environment with the wheel and its dependencies, the same for all workers of pytest."""
+    """Returns the `bin` directory of an environment with the wheel and its dependencies. All workers of pytest share
+    it.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "wheel"
     folder.mkdir(exist_ok=True)

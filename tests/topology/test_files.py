@@ -1,4 +1,4 @@
-"""Files of topologies: labels, attributes and their units, weights, directions; values read, and warnings."""
+"""Files of topologies: the values read from labels, attributes, units, weights and directions, and the warnings."""
 
 import itertools
 import random
@@ -94,7 +94,7 @@ weight = st.one_of(
 
 @given(st.lists(st.none() | weight, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_whole_weights_order_and_tie_paths_as_those_given(given_weights, draw):
-    """The oracle adds up the decimals as written, which is exact."""
+    """The oracle adds the decimal numbers of the file exactly."""
     exact = [
         None
         if one is None
@@ -122,7 +122,7 @@ def test_weights_that_do_not_fit_are_rounded_with_a_warning():
 
 
 def test_routes_are_the_shortest_of_another_implementation():
-    """Weights in tenths: networkx adds them up as whole numbers of tenths."""
+    """Weights are multiples of 0.1. networkx adds them as integers, in tenths."""
     draw = random.Random(5)
     for _ in range(5):
         graph = nx.gnm_random_graph(12, 24, seed=draw.randrange(1000))

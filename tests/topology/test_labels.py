@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from levelflow.topology.labels import read, speed
 
-#: Labels by the rate that they name, in Mb/s. Labels up to the empty line are from maps of the Topology Zoo.
+#: Rates in Mb/s, and labels with this rate. Labels up to the empty line are from maps of the Topology Zoo.
 NAMED = {
     0.0096: ["9600 bit/s", "9.6 kbps", "9600 bps"],
     0.02: ["0.02M", "20 kb/s"],
@@ -80,7 +80,7 @@ NAMED = {
     100_000: ["10*10Gb/s", "100GE", "100G coherent"],
     120_000: ["10GEx12", "10Gex12"],
 }
-#: Labels without a definite rate: ranges, bounds, several rates, unknown multiples. The first ones are from the Zoo.
+#: Labels without a definite rate: ranges, bounds, several rates, unknown multiples. The first labels are from the Zoo.
 DOUBTFUL = [
     *("1G,10G", "34Mbps,2Mbps", "STM-1,2.5 Gbps", "E1,10G", "fibre,1G,10G", "1,2,5 Gbps"),
     *("1-10Gbps", "1-2.5 Gb/s", "1-20Gbps", "1-4.999Gbps", "10-20Gbps", "10-33Mbps", "10-34 Mb/s", "100-155 Mbit/s"),
@@ -116,7 +116,7 @@ DOUBTFUL = [
     *("10G/lambda", "10G each", "1/2 STM-1", "half STM-1", "fractional T3", "50% of 155 Mbps", "40 lambdas x 10G"),
     *("1,250 Mbps", "0 Mbps", "0x10G", "10G \u00b1 1", "Level 3 10G"),
 ]
-#: Labels that mention no rate, from the Zoo and a few others.
+#: Labels without a rate, from the Zoo and a few other sources.
 NOTHING = [
     *("", "Fibre", "72 Lambda ROADM Network", "1Q 2003", "TAT-14", "SeaMeWe-3", "Completion 2007-2008", "Ethernet"),
     *("ATM", "Adria-1", "WANPHY", "Back-up link via KCN2", "International connectivity to GEANT2", "Dark Fiber", "SDH"),

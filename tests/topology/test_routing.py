@@ -6,7 +6,7 @@ import pytest
 
 from levelflow import Scenario, ScenarioError
 
-#: A delay longer than that of any path here, ms.
+#: Delay longer than that of any path in this file, ms.
 HOP = 10**6
 
 

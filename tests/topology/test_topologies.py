@@ -35,7 +35,7 @@ def scenario_of(graph, name, duration="10 s", **options):
 
 
 def test_a_fat_tree_has_the_published_counts_and_distances():
-    """There are k^3/4 hosts, 5 k^2/4 switches, 3 k^3/4 links; 2, 4 or 6 links between hosts, by their distance."""
+    """There are k^3/4 hosts, 5 k^2/4 switches and 3 k^3/4 links. Paths between hosts have 2, 4 or 6 links."""
     for k in (2, 4, 6):
         graph = graphs.fat_tree(k)
         hosts = [node for node, values in graph.nodes(data=True) if values.get("host")]
@@ -82,7 +82,9 @@ def test_traffic_matrices():
 
 
 def test_gravity_draws_in_proportion_to_both_masses():
-    """A line a-b-c has degrees 1, 2, 1: ordered pairs with b have a weight of 2, a-c has 1."""
+    """The nodes of a line a-b-c have degrees 1, 2, 1. Ordered pairs with b have the weight 2, and the pair a-c has the
+    weight 1.
+    """
     graph = nx.path_graph(["a", "b", "c"])
     found = Counter(frozenset(pair) for pair in traffic.pairs(graph, "gravity", 20_000, seed=4))
     assert found[frozenset("ac")] / 20_000 == pytest.approx(0.2, abs=0.01)
@@ -106,7 +108,7 @@ def test_a_file_of_the_zoo_is_read_with_its_quirks(tmp_path):
     parallel = {"Paris->London", "London->Paris", "Paris->London #2", "London->Paris #2"}
     assert set(found) == parallel | {"London->Paris 2", "Paris 2->London"}
     assert found["Paris->London"]["capacity_bps"] == pytest.approx(48 * 51.84e6)
-    # 343.6 km by the great circle, at 200 km per millisecond.
+    # 343.6 km along the great circle, at 200 km per millisecond.
     assert found["Paris->London"]["delay_s"] == pytest.approx(343.6 / 2e5, rel=0.003)
 
 
