@@ -209,7 +209,7 @@ def check_link(packets, name, row):
     table, described = packets.result.links, packets.result.scenario["links"][packets.links[name]]
     (queue,) = described["queue"]
     delays = [start - arrived for arrived, _, start, *_ in found]
-    exact = 3e-7  # the clock of its sender is slow by up to 1e-4 of a transmission time
+    exact = 3e-7  # the transmitter's clock is slow by up to 1e-4 of a transmission time
     spread = row["queueing_delay_s"]
     assert (spread["count"], row["waiting_packets"]) == (len(delays), 0)
     assert spread["mean"] == pytest.approx(np.mean(delays), abs=exact)

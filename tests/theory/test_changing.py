@@ -44,7 +44,7 @@ def test_a_line_that_never_rests_is_compared_with_its_mean():
 
 def test_waits_count_at_the_capacity_of_their_time():
     slow = line([{"at": "1 ms", "capacity": "1 Mb/s"}], law="cubic").run().summary["links"][0]
-    others = 199  # packets of 1000 B ahead in the buffer, without the one in service
+    others = 199  # packets of 1000 B ahead in the buffer, without the packet in service
     assert 1e3 * slow["queueing_delay_s"]["max"] == pytest.approx(8 * others, rel=0.02)
 
 

@@ -1,4 +1,6 @@
-"""Equilibria: the equations of a law keep its equilibrium, and an entry with several flows equals single flows."""
+"""Equilibria are fixed points of the equations of the law. An entry with several flows gives the same rates as single
+flows.
+"""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""Invalid input in any argument of any function of `levelflow.theory` gets a result, or a line that names the argument.
+"""Each function of `levelflow.theory` reacts to invalid input with a result or with a line that names the argument.
 
-Left out are arguments that other functions of the package made (dataclasses, functions, arrays of checked types:
-`Floats`, `Ints`, `Matrix`), switches, and words that are only displayed. Each argument without a default has a valid
-value in the tables.
+The tests omit switches, words that are only displayed, and arguments that other functions of the package create. The
+latter are dataclasses, functions, and arrays of checked types (`Floats`, `Ints`, `Matrix`). Each argument without a
+default has a valid value in the tables.
 """
 
 import dataclasses
@@ -50,7 +50,7 @@ LOOP = Loop.rational([0.5], [1.0, 1.0, 0.0], delay=0.5)
 PATHS = paths.paths(ROUTES, 2, 2, 1)
 SETTINGS = adaptive_buffer.Settings(utilisation=0.9, loss=0.02)
 
-#: Values of parameters by name, where a function has no value of its own.
+#: Values of parameters by name, for functions without a separate value.
 USUAL = {
     "acks": 10, "active": [1.0], "admitted": 5.0, "after": [0.5, 0.6], "alpha": 0.5, "alpha_over_beta": 0.5,
     "among": 0.1, "arrivals": 1.0, "assignment": FIG,
@@ -80,7 +80,7 @@ USUAL = {
 
 CROSSED = fluid_law.Crossings(np.array([0]), np.array([0]), np.array([0]), np.array([True]))
 NET = fluid_ks.random_network(2, 3, seed=1)
-#: Values of parameters of one function: by its name (behind `levelflow.theory.`), or that of its module.
+#: Values of parameters of one function or one module, by its name after `levelflow.theory.`.
 OWN = {
     "zhang_models.adaptive_buffer.size": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
     "zhang_models.adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
@@ -198,7 +198,7 @@ OWN = {
     "zhang_models.windows": {"windows": windows.Windows(2, 8, 4)},
 }
 
-#: Terms of error lines for arguments that they do not name: the content, or the model's own word.
+#: Terms that replace the argument's name in error lines: a word for the content, or the model's term.
 CALLED = {
     "routes": ("flow", "link", "rate", "start"),
     "targets": ("capacity", "link", "memory"),
@@ -243,7 +243,7 @@ CALLED = {
     "buffer": ("text", "quantity"),
 }
 
-#: Types whose values other functions made, and that are not tested.
+#: Types of arguments that other functions create. Tests omit these arguments.
 MADE = (
     "Floats",
     "Sequence[Ints]",
@@ -284,15 +284,15 @@ ROUTED = [None, [], {}, [[]], [[5]], [[-1]], [[0.5]], [["x"]], 3, np.nan, "x", [
 
 
 def functions():
-    """Yields the public functions, by name; those of `validate` have their own tests."""
+    """Yields the public functions with their names. The functions of `validate` have separate tests."""
     found = [*pkgutil.walk_packages(theory.__path__, "levelflow.theory.")]
     for models in (andrew_models, kunniyur_models, zhang_models):
         found += pkgutil.walk_packages(models.__path__, f"{models.__name__}.")
     for module in found:
         if module.name.endswith((".validate", ".buffer_rows")):
             continue
-        # Functions that draw on given axes are parts of a picture, which has checked their input. Functions that
-        # declare a parameter of a law are parts of the law.
+        # Functions that draw on given axes are called by a picture, which has checked their input. Functions that
+        # declare a parameter belong to a law.
         for name, function in vars(importlib.import_module(module.name)).items():
             if (
                 inspect.isfunction(function)
@@ -306,7 +306,7 @@ def functions():
 FUNCTIONS = dict(functions())
 
 
-#: Words that a line or a picture displays, without effect on a computation.
+#: Arguments that are only displayed in a line or a picture.
 LABELS = ("what", "name", "names", "title", "labels")
 
 
@@ -350,7 +350,7 @@ def bad_for(value, name):
 
 
 def complaint(function, arguments, parameter, bad, *, undefined):
-    """Returns the error in a function's reaction to invalid input; empty if there is none."""
+    """Returns the error in a function's reaction to invalid input, or an empty text."""
     try:
         answer = function(**arguments | {parameter.name: bad})
     except TheoryError as error:
@@ -364,7 +364,7 @@ def complaint(function, arguments, parameter, bad, *, undefined):
 
 
 def names(text, name):
-    """Returns True if a line identifies its argument: by its name, that of one of its kind, or its content."""
+    """Returns True if a line identifies its argument by name, by content, or by the name of a similar argument."""
     called = {name[:4].lower(), *(part[:4] for part in name.split("_") if len(part) > 2), *CALLED.get(name, ())}
     return any(word in text.lower() for word in called)
 

@@ -1,4 +1,4 @@
-"""Predictions of theory for scenarios, against the simulator; the scenarios are drawn by seed."""
+"""Predictions of theory for random scenarios, compared with the simulator."""
 
 import itertools
 import random
@@ -14,18 +14,18 @@ from levelflow.measure.fairness import settling
 from levelflow.theory.check import check
 from levelflow.theory.stability.delays import critical_gain
 
-#: Distance of gains from the boundary from which a verdict is required.
+#: Smallest factor between a gain and the stability boundary for which a verdict is required.
 AWAY = 1.1
-#: Largest swing at equilibrium, relative to the mean rate; the granularity of packets causes some of it.
+#: Largest swing of a rate at equilibrium, relative to the mean rate. Packets of finite size cause a small swing.
 SWING = 0.1
 #: Fraction of the verdicts that must agree.
 AGREE = 0.95
-#: Largest relative distance of rates from the predicted ones.
+#: Largest relative distance of rates from the predicted rates.
 NEAR = 0.02
-#: Laws and numbers of scenarios; a sixth of the networks, unless in full.
+#: Laws and numbers of scenarios. Only full tests run all networks; other tests run a sixth of them.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
-#: Networks whose rates converge further away than `NEAR`, up to `FARTHEST`, and the reasons.
+#: Networks whose rates converge at a distance from the prediction between `NEAR` and `FARTHEST`, and the reasons.
 FURTHER = {
     "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links settle up to a few percent below their capacity"),
     "maxnet": ({5}, "a flow over two links of nearly equal prices follows the larger of two that fluctuate"),
@@ -109,10 +109,10 @@ def walk(draw, pairs):
 
 
 def swing(scenario):
-    """Returns the swing of the median flow's law rate in the last fifth, over its mean, and the settling time of all
-    flows.
+    """Returns the swing of the median flow's law rate and the settling time of all flows. The swing is that of the last
+    fifth of the run, divided by the mean rate.
 
-    Throughputs settle by their means over a second. Single samples of MaxNet keep leaving the band of 5 %.
+    Settling is judged by means over a second, because single samples of MaxNet keep leaving the band of 5 %.
     """
     result = scenario.run()
     flows = result.flows
@@ -131,7 +131,9 @@ def side_by_side(function, arguments):
 
 @pytest.fixture(scope="module")
 def single():
-    """Predictions of theory for flows over one link, their swing, and their settling time, by law and seed."""
+    """Returns the predictions of theory for flows over one link, their swing and their settling time, by law and
+    seed.
+    """
     cases = [(law, seed) for law, count in LINKS.items() for seed in range(count)]
     built = [build(*case) for case in cases]
     runs = side_by_side(swing, [scenario for scenario, _ in built])
@@ -154,7 +156,9 @@ def test_both_verdicts_are_put_to_the_test(single):
 
 @pytest.mark.full
 def test_each_link_of_a_path_adds_to_the_gain_of_kelly_control():
-    """A gain that one link allows, and two do not, unless losses at the first hide the excess from the second."""
+    """The gain is stable with one link and unstable with two links. In the third case, losses at the first link hide
+    the excess from the second link.
+    """
     for capacities, stable in (((10,), True), ((12, 10), False), ((10, 12), True)):
         links = len(capacities)
         scenario = Scenario(f"{links} links", "60 s", seed=1, sample="100 ms")

@@ -1,6 +1,6 @@
-"""Results carry their proof, on thousands of random instances of 1 to 200 flows and links.
+"""Results include their proof, on thousands of random instances of 1 to 200 flows and links.
 
-Each proof is verified here from the definition, without the code that found it.
+The tests verify each proof from the definition, without the code that found it.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ LARGEST = 200
 
 
 class Case:
-    """Returns random routes over random links: of few flows as often as of many."""
+    """Random routes over random links. The logarithm of the number of flows is uniformly distributed."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def test_optimal_rates_of_users_with_zero_or_bounded_demand_are_proven(seed):
 
     try:
         best = optimum_of(marginal, case.routes, case.capacities)
-    except ConvergenceError:  # expected for one of some hundreds
+    except ConvergenceError:  # expected for one of several hundred cases
         reject()
     paid, load = case.total(best.prices), case.loads(best.rates)
     sends = best.rates > 1e-9 * np.median(case.capacities)
@@ -110,7 +110,7 @@ def test_optimal_rates_of_users_with_zero_or_bounded_demand_are_proven(seed):
 
 @examples(250)
 @given(SEEDS)
-@example(1754)  # whose last rows hardly matter
+@example(1754)  # a matrix whose last rows hardly affect the norm
 @example(14241)
 @example(24594)
 def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
@@ -122,7 +122,7 @@ def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
     found, scale = scaled_norm(matrix), np.abs(matrix).max()
     scaled = found.weights[:, None] * matrix / found.weights
     assert np.linalg.norm(scaled, 2) == pytest.approx(found.upper)
-    # If diag(A X A') >= r^2 diag(X) with X >= 0, the trace of W (A X A' - r^2 X) W is not below 0 for any W.
+    # If diag(A X A') >= r^2 diag(X) with X >= 0, the trace of W (A X A' - r^2 X) W is at least 0 for every W.
     assert np.linalg.eigvalsh(found.dual).min() >= -1e-9 * np.abs(found.dual).max()
     held = np.diag(found.dual) > 0
     above = np.diag(matrix @ found.dual @ matrix.T)[held] >= found.lower**2 * np.diag(found.dual)[held] * (1 - 1e-9)
@@ -136,7 +136,7 @@ def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
 
 
 def solves(matrix, delays, root, vector):
-    """Returns the error of `x(n) = vector root^n` in the system, as a share of its largest term."""
+    """Returns the error of `x(n) = vector root^n` in the system, relative to the largest term."""
     left = vector * root ** delays.astype(float)
     return np.abs(left - matrix @ vector).max() / max(np.abs(left).max(), np.abs(matrix).max() * np.abs(vector).max())
 
@@ -192,7 +192,7 @@ def test_instability_under_delays_is_proven_by_such_delays(seed):
 @given(SEEDS)
 def test_the_nyquist_curve_counts_the_roots_that_are_found(seed):
     random = np.random.default_rng(seed)
-    flows = int(8 ** random.random())  # over one link, each with its delay
+    flows = int(8 ** random.random())  # number of flows over one link, each with its own delay
     gains, delays = random.uniform(-1, 3, flows) / flows, random.choice([0.0, 1.0], flows) * random.uniform(0, 4, flows)
     poles = np.poly([0.0] * random.integers(0, 2) + random.uniform(-4, 0.5, random.integers(1, 3)).tolist())
     loop = Loop(
@@ -228,7 +228,8 @@ def test_each_law_has_the_equilibrium_of_its_equation(seed):
 
     found = kelly.fixed_point(routes, capacities, ratio)  # omega = x times the sum of losses
     shares = capacities / np.maximum(case.loads(found.rates), 1e-300)
-    size = case.total(1 + np.where(np.isfinite(shares), shares, 0)) + ratio / found.rates  # 1 - C/y may be all rounding
+    # Allows for a value of 1 - C/y that is only a rounding error.
+    size = case.total(1 + np.where(np.isfinite(shares), shares, 0)) + ratio / found.rates
     assert (np.abs(ratio / found.rates - case.total(1 - shares)) / size).max() < 2e-13
 
     found = xcp.fixed_point(routes, capacities)  # feedback is zero

@@ -1,4 +1,4 @@
-"""Records of laws: each capability is present, or a reason for its absence."""
+"""Records of laws: each capability is present, or the record gives a reason for its absence."""
 
 import pytest
 

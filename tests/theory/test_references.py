@@ -86,7 +86,9 @@ def test_kelly_control_exceeds_the_fair_share_by_what_flows_pay():
 
 
 def ks(**parameters):
-    """Experiment 1: -1/sqrt(x) over both links, log x and -1/x over one each; packets of 32 bytes."""
+    """Returns experiment 1. The flow with -1/sqrt(x) crosses both links. The flows with log x and -1/x cross one link
+    each. Packets have 32 bytes.
+    """
     scenario = network("2 Mb/s", "1 Mb/s").law("ks", **parameters)
     scenario.flow("user0", {"ks": {"utility": "power", "nu": 0.5}}, "A", "C", packet="32 B")
     scenario.flow("user1", {"ks": {"utility": "log"}}, "A", "B", packet="32 B")
@@ -103,7 +105,7 @@ def test_kunniyur_and_srikants_users_meet_their_first_order_condition():
     price = 0.5 * np.maximum(1 - np.array([156.25, 78.125]) / load, 0)
     assert [0.5 * x[0] ** -1.5, 1 / x[1], 1 / x[2] ** 2] == pytest.approx([price.sum(), *price])
     dear = in_packets(rates(ks(beta=1e5), name=UTILITY))
-    assert dear.round(2).tolist() == [16.56, 139.69, 61.57]  # the paper's, for hard capacities
+    assert dear.round(2).tolist() == [16.56, 139.69, 61.57]  # values of the paper for hard capacities
 
 
 def test_windows_that_ignore_their_delay_favour_short_ones():

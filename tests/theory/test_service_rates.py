@@ -45,7 +45,7 @@ def test_a_run_is_judged_by_the_shaper_and_the_policer():
         result = line(queue, capacity="1 Gb/s").run()
         flow, link = result.summary["flows"][0], result.summary["links"][0]
         assert flow["share_bps"] == pytest.approx(10e6), queue
-        assert 0.5 < link["utilisation"] <= 1.02, queue  # the bucket holds 0.5 % of what passes in 4 s
+        assert 0.5 < link["utilisation"] <= 1.02, queue  # the bucket holds 0.5 % of the traffic of 4 s
 
 
 def test_buffers_in_products_are_of_the_service_rate():

@@ -102,13 +102,15 @@ def test_bits_take_the_delays_of_their_path():
     step, access = 0.001, 0.0052
     run = simulate(Network(links, [Flow("cbr", range(4), 0.1, access=access)]), 0.1, step=step)
     first = run.times[np.argmax(run.loads > 0, axis=0)] - step
-    # The delay between two links is at least one step; the round trip remains as configured.
+    # The delay between two links is at least one step. The round trip is still the configured one.
     expected = access + np.array([0, 0.013, 0.014, 0.015])
     assert first == pytest.approx(expected, abs=0.6 * step)
 
 
 def test_acks_come_back_a_round_trip_later_with_the_wait():
-    """A constant window is sent once per round trip. ACKs arrive a round trip after sending, later with a queue."""
+    """A flow sends its constant window once per round trip. ACKs arrive a round trip after sending. The round trip
+    includes the queueing delay.
+    """
     parameters = {"initial_window": 10.0, "slow_start": False, "window_limit": 10.0}
     run = simulate(Network([Link(10e6, 0.03)], [Flow("newreno", [0], 0.1, parameters)]), 2.0, step=0.001)
     assert run.mean(run.rates, 1.0) == pytest.approx([10 * 8000 / 0.1])
@@ -119,7 +121,7 @@ def test_acks_come_back_a_round_trip_later_with_the_wait():
 
 
 def test_news_of_a_growing_queue_comes_at_the_rate_at_which_it_drains():
-    """Data that departs at `t` arrived at `t/2` if the load is twice the capacity."""
+    """Data that departs at `t` arrived at `t/2`, because the load is twice the capacity."""
     step, steps = 0.01, 400
     lines = Lines(np.zeros(1), step, 3.0)
     arrived = np.array([-1])

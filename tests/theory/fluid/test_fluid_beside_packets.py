@@ -16,7 +16,9 @@ MB = 1e6
 
 
 def both(scenario, **options):
-    """Returns arrival rates by flow (bit/s) and mean queues by link (bytes), first of packets, then of the fluid."""
+    """Returns arrival rates by flow (bit/s) and mean queues by link (bytes), first for packets, then for the fluid
+    model.
+    """
     return of_packets(scenario), of_fluid(scenario, **options)
 
 
@@ -45,7 +47,7 @@ STEP = {"queue": {"red": {"weight": 1.0, "min": "50 packets", "max": "50 packets
 @pytest.mark.parametrize(
     ("law", "link", "within", "queue_within"),
     [
-        ("jetmax", {}, 0.01, None),  # in the fluid, new flows leave a queue that never drains
+        ("jetmax", {}, 0.01, None),  # in the fluid model, new flows leave a queue that never drains
         ({"emkc_avq": {"alpha": "1 Mb/s"}}, {}, 0.02, 0.02),
         ({"kelly": {"kappa": 0.1, "omega": "200 kb/s"}}, {}, 0.02, 0.01),
         ("level", {}, 0.001, None),
@@ -65,7 +67,8 @@ def test_two_flows_over_one_link_get_the_same_rates(law, link, within, queue_wit
         assert waiting[0] == pytest.approx(queues[0], rel=queue_within)
 
 
-#: The fluid sends evenly, without dither. In packets, dither would decide how two flows share the link after losses.
+#: Parameters without dither, because fluid models send evenly. With packets, dither would determine the shares of two
+#: flows after losses.
 EVEN_TFRC = {"tfrc": {"dither": 0}}
 
 
@@ -82,7 +85,9 @@ def test_flows_that_share_as_they_started_fill_the_link_alike(law):
     ("law", "within"), [("newreno", 0.05), in_full("scalable", 0.08), in_full("cubic", 0.05), ("tfrc", 0.05)]
 )
 def test_random_losses_leave_the_same_rates(law, within):
-    """Fluid with single losses is close to packets. With mean losses its window is `sqrt(2/p)`, not `sqrt(3/2p)`."""
+    """Fluid models with single losses agree with packets. With a mean loss rate, the window would be `sqrt(2/p)`, not
+    `sqrt(3/2p)`.
+    """
     scenario = Scenario("lossy", "60 s", profile="paper")
     scenario.link("R1", "R2", "1 Gb/s", "20 ms", loss=5e-3, duplex=True)
     scenario.set("link.1.reverse", {"loss": 0.0}).flow("a", law, "R1", "R2", rtt="100 ms", count=20)
@@ -94,7 +99,7 @@ def test_random_losses_leave_the_same_rates(law, within):
 
 
 def test_many_flows_under_red_leave_the_same_queue():
-    """The fluid averages the reactions of thirty flows, and packets are averaged over ten seeds."""
+    """The fluid model averages the reactions of thirty flows. The results of packets are averaged over ten seeds."""
     queue = {"red": {"min": "20 packets", "max": "200 packets", "max_p": 0.1, "weight": 0.002, "ecn": True}}
     scenario = pair({"newreno": {"ecn": True}}, buffer="1 MB", count=29, queue=queue)
     rates, waiting = of_fluid(scenario)

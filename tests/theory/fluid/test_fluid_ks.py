@@ -1,4 +1,4 @@
-"""Networks of Kunniyur and Srikant's users, against optima, closed forms and hand-written equations."""
+"""Networks of flows under Kunniyur and Srikant's law, compared with optima, closed forms and hand-written equations."""
 
 from dataclasses import replace
 

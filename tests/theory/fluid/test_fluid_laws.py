@@ -1,4 +1,4 @@
-"""Fluid models of the laws against closed forms, equilibria and stability boundaries."""
+"""Fluid models of the laws, compared with closed forms, equilibria and stability boundaries."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,9 @@ def test_jetmax_goes_a_part_of_its_way_in_each_step(tau, propose):
 
 
 def test_jetmax_flows_that_join_a_full_link_wait_for_room():
-    """Proposed increases never overload the link, for any round trips; increases without proposals do."""
+    """Proposed increases never overload the link, for any round trips. Increases without proposals overload the
+    link.
+    """
     for propose, overloads in ((True, False), (False, True)):
         own = {"propose": propose}
         flows = [Flow("jetmax", [0], 0.8, own), Flow("jetmax", [0], 0.2, own, start=20.0)]
@@ -94,7 +96,7 @@ def test_jetmax_flows_that_join_a_full_link_wait_for_room():
 
 @pytest.mark.parametrize(("beta", "stable"), [(0.5, True), (1.9, True), (2.1, False)])
 def test_emkc_is_stable_below_a_gain_of_two(beta, stable):
-    """Theorem 9 holds for any delays, and the load at equilibrium is `C + N alpha/beta`."""
+    """Theorem 9 holds for any delays. The load at equilibrium is `C + N alpha/beta`."""
     parameters = {"alpha": 100e3, "beta": beta, "initial_rate": 4.9e6}
     run = one("emkc", 100.0, parameters, link={"buffer": 0.0}, rtts=(0.37, 0.53))
     late = run.loads[run.times > 80, 0]
@@ -107,7 +109,9 @@ def test_emkc_is_stable_below_a_gain_of_two(beta, stable):
 @pytest.mark.parametrize(("part", "grows"), [(0.95, False), (1.05, True)])
 @pytest.mark.parametrize("intervals", [1, in_full(3)])
 def test_kelly_control_is_stable_up_to_the_gain_of_its_continuous_form(part, grows, intervals):
-    """The gain limit is `pi/(2n - 1)` for `n - 1` intervals per round trip; in eq 3 it is `2 sin(pi/(2(2n - 1)))`."""
+    """The gain limit is `pi/(2n - 1)` for `n - 1` intervals per round trip. In eq 3, the limit is
+    `2 sin(pi/(2(2n - 1)))`.
+    """
     critical = np.pi / (2 * intervals + 1)
     assert critical == pytest.approx(2 * np.sin(critical / 2), rel=0.05)
     parameters = {"kappa": part * critical, "interval": RTT / intervals, "omega": 20e3, "initial_rate": 9.9e6}
@@ -167,7 +171,7 @@ def test_equilibrium_of_windows_under_red_balances_growth_and_cuts(law):
 
 
 def lossy(law, near, loss=2e-3, rtt=RTT):
-    """Returns window and loss reactions per round trip of one flow over a lossy link, far below the capacity."""
+    """Returns the window and the loss reactions per round trip of one flow on a lossy link, far below the capacity."""
     start = {"slow_start": False, "initial_window": near}
     run = one(law, 150.0, start, link={"capacity": 1e9, "loss": loss}, rtts=(rtt,), every=1.0)
     window = run.rates[-1, 0] * rtt / PACKET
@@ -207,7 +211,7 @@ def test_equilibrium_of_cubic_is_on_its_curve_at_the_mean_time_since_a_loss():
 
 
 def test_westwood_keeps_what_it_measures():
-    """Random losses hardly reduce the rate of ACKs, so each cut reduces the window only by the lost fraction."""
+    """Random losses hardly reduce the rate of ACKs. So each reduction of the window is only the lost fraction."""
     link = {"capacity": 4e6, "loss": 2e-3, "buffer": 30e3}
     assert one("westwood", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] > 3.8e6
     assert one("newreno", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] < 2e6
@@ -236,7 +240,9 @@ def test_fast_keeps_its_packets_in_the_queue_and_shares_alike():
 
 
 def test_a_late_fast_flow_counts_the_queue_as_propagation_delay():
-    """Rates sum to `20/x + 20/(x - x0)` packets/s, with the queueing delay `x`, and `x0` of the first flow alone."""
+    """Rates sum to `20/x + 20/(x - x0)` packets/s. `x` is the queueing delay of both flows, and `x0` that of the first
+    flow alone.
+    """
     flows = [Flow("fast", [0], 0.1), Flow("fast", [0], 0.1, start=10.0)]
     run = simulate(Network([Link(10e6, 0.02)], flows), 40.0, every=0.1)
     wait = 8 * run.queues[-1, 0] / 10e6
@@ -276,7 +282,7 @@ def test_bbr_fills_the_pipe_with_a_short_queue_also_where_wires_lose():
     ],
 )
 def test_kunniyur_and_srikant_reach_their_optimum_on_a_network(parameters, exponent):
-    """Rates maximise utility under a price of `beta (y - C~)^+/y`, in packets per time unit."""
+    """Rates in packets per time unit maximise the utility under a price of `beta (y - C~)^+/y`."""
     routes, capacities, unit, beta = [[0, 1], [0], [1]], np.array([10e6, 6e6]), 0.02, 6.0
     marks = parameters.get("signal") == "mark"
     queue = {"queue": "virtual_queue", "queue_parameters": {"level": 0.9, "buffer": 1000.0}} if marks else {}
@@ -296,7 +302,7 @@ def test_kunniyur_and_srikant_reach_their_optimum_on_a_network(parameters, expon
 
 @pytest.mark.parametrize(("law", "kept"), [("newreno", 0.5), ("cubic", 0.7)])
 def test_each_loss_by_itself_makes_the_saw_of_one_flow(law, kept):
-    """The largest window fills the pipe and the buffer, and a loss reduces it by the factor `kept`."""
+    """The largest window fills the pipe and the buffer. A loss multiplies this window by the factor `kept`."""
     buffer = 60e3
     run = one(law, 30.0, link={"buffer": buffer}, rtts=(0.1,), each_loss=True, step=0.005, every=None)
     late = run.times > 12

@@ -16,7 +16,7 @@ delays = st.lists(st.floats(0.05, 5.0), min_size=1, max_size=3)
 
 
 def stable(loop):
-    """Returns True if the loop is stable; the rightmost root and Nyquist's criterion must agree."""
+    """Returns True if the loop is stable, and asserts that the rightmost root and Nyquist's criterion agree."""
     rightmost = loop.roots[0].value.real
     assert loop.stable == (rightmost < 0) or abs(rightmost) < 1e-7
     return loop.stable

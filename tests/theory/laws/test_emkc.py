@@ -1,4 +1,4 @@
-"""Equilibrium and convergence of EMKC, against closed forms, equilibrium conditions and iteration."""
+"""Equilibrium and convergence of EMKC, compared with closed forms, equilibrium conditions and iteration."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from levelflow.theory.laws import emkc
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.routes import CapacityError, RouteError
 
-#: Links C1-C2, C2-C3, C3-C4. Flow x1 crosses all links; x2 to x4 cross one link each (Zhang 2008, section V.4.5).
+#: Links C1-C2, C2-C3, C3-C4. Flow x1 crosses all links. Flows x2 to x4 cross one link each (Zhang 2008, section V.4.5).
 PARKING_LOT, LINKS = [[0, 1, 2], [0], [1], [2]], [300.0, 200.0, 180.0]
 
 

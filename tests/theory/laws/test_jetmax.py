@@ -1,4 +1,6 @@
-"""Equilibria of JetMax and EMKC-AVQ, and convergence to efficiency and fairness, against closed forms and iteration."""
+"""Equilibria of JetMax and EMKC-AVQ, and convergence to efficiency and fairness, compared with closed forms and
+iteration.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,7 @@ def ranked(rng, routes, links):
 
 
 def fixed_point_under(network, targets, bottlenecks, survival):
-    """Returns equilibrium rates from a linear system with one equation per flow, its share at its bottleneck."""
+    """Returns equilibrium rates from a linear system. The equation of a flow gives its share at its bottleneck."""
     arriving, chosen = survival * network.crossings, np.asarray(bottlenecks)
     at = arriving[:, chosen].T
     together = np.equal.outer(chosen, chosen)

@@ -1,4 +1,4 @@
-"""Equations and equilibrium of Kunniyur and Srikant's users, against the printed equations."""
+"""Equations and equilibrium of flows under Kunniyur and Srikant's law, compared with the printed equations."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Level: step model of levels and thresholds, and equilibrium, against water filling and hand-computed values."""
+"""Level: step model of levels and thresholds, and equilibrium, compared with progressive filling and hand-computed
+values.
+"""
 
 import numpy as np
 import pytest
@@ -38,7 +40,9 @@ def test_levels_reach_max_min_fairness_within_the_bound_from_any_start(seed):
 
 
 def updates_of_ties(flows):
-    """Returns the number of updates until all flows are within 1 %. Two flows cross one link each; the rest, both."""
+    """Returns the number of updates until all flows are within 1 % of their rates. Two flows cross one link each. All
+    other flows cross both links.
+    """
     routes = [[0, 1]] * (flows - 1) + [[0], [1]]
     targets = np.full(2, float(flows))
     run = level.iterate(paths(routes, 2), targets, 120, [0.9, 1.0], targets / flows)
@@ -73,7 +77,9 @@ def test_a_link_that_limits_no_flow_offers_the_rate_of_a_single_flow():
 
 
 def test_a_chain_takes_a_level_after_the_other():
-    """Neighbouring links have a flow in common, and the first and the last link also have a flow of their own."""
+    """Each flow crosses two neighbouring links. The first and the last link also have a flow that crosses no other
+    link.
+    """
     targets = np.array([2.0, 5.0, 11.0, 23.0])
     routes = [[0]] + [[n, n + 1] for n in range(3)] + [[3]]
     run = level.iterate(paths(routes, 4), targets, level.steps(routes, targets) + 100, targets, targets)
@@ -91,7 +97,7 @@ def test_an_upper_bound_is_announced_while_a_flow_is_on_the_wrong_side():
     for others, threshold, expected in (
         ([1.0, np.inf, np.inf], 5.0, (4.5, 4.5)),
         ([7.0, np.inf, np.inf], 8.0, (10 / 3, 7.0)),  # the flow was counted as below
-        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # the flow was not
+        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # the flow was not counted as below
     ):
         seen = level.census(np.array(others), np.array([threshold]), link, np.ones(3))
         after, announced = level.update(np.array([10.0]), seen)

@@ -1,4 +1,4 @@
-"""MaxNet's demand, equilibrium and dynamics, against closed forms, roots and the paper's numbers."""
+"""MaxNet's demand, equilibrium and dynamics, compared with closed forms, roots and the paper's numbers."""
 
 import numpy as np
 import pytest
@@ -155,7 +155,7 @@ def test_cross_traffic_makes_way_as_in_figure_nine():
     went = run(network, 15.0, step=0.002, law=law, start=start, cross=lambda t: 400e6 * (1 <= t < 11), every=5)
     at = {time: went.rates[round(100 * time), 0] for time in (0.9, 1.5, 10.9, 11.3, 14.9)}
     assert at[0.9] == pytest.approx(940e6)
-    assert at[1.5] == pytest.approx(594e6, rel=0.01)  # full link, shared by window and constant rate
+    assert at[1.5] == pytest.approx(594e6, rel=0.01)  # a window and a constant rate share the full link
     assert at[10.9] == pytest.approx(540e6, rel=0.001)
     assert (at[11.3] - 540e6) / 400e6 == pytest.approx(0.58, abs=0.02)
     assert at[14.9] == pytest.approx(940e6, rel=0.005)
@@ -167,7 +167,7 @@ def test_a_flow_that_comes_later_ramps_up_from_what_is_spare():
     start = Start([90e6, 1.0], maxnet.price_of([90e6]), since=[0.0, 1.0], ramp=True)
     went = run(network, 1.3, step=0.001, start=start)
     assert (went.rates[:1000, 1] == 0).all()
-    # The rate after a tenth of the ramp, which lasts two round trips; there is no feedback yet.
+    # The ramp lasts two round trips. After a tenth of the ramp, the flow has no feedback yet.
     assert went.rates[1000, 1] == pytest.approx(2.5e6, rel=1e-6)
     assert went.rates[1020, 1] == pytest.approx(2.5e6 + 0.1 * 87.5e6, rel=1e-3)
     at_once = run(network, 1.3, step=0.001, start=start._replace(ramp=False))

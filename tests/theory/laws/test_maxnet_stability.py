@@ -1,4 +1,6 @@
-"""MaxNet's stability: algorithm 3 against the bounded curves, root counts against roots, lemmas on random inputs."""
+"""MaxNet's stability: algorithm 3 compared with the bounded curves, root counts compared with roots, lemmas on random
+inputs.
+"""
 
 import numpy as np
 import pytest
@@ -31,7 +33,7 @@ links = st.lists(st.tuples(st.floats(0.05, 2.0), st.floats(0.05, 1.0)), min_size
 
 
 def split(flows):
-    """Returns delays, and shares of flows whose sum is at most 0.9."""
+    """Returns delays, and shares of flows that sum to at most 0.9."""
     tau, share = np.array(flows).T
     return tau, 0.9 * share / max(share.sum(), 1.0)
 
@@ -157,7 +159,8 @@ def test_any_network_is_stable_below_the_gain_of_algorithm_3(seed, decades, part
 def leftmost_crossing(curves):
     """Returns the leftmost real point in the convex hull of 0 and the points of all curves at one frequency.
 
-    Each hull contains the points of two adjacent frequencies, so that no crossing between them is missed.
+    Each hull contains the points of two adjacent frequencies. So the search finds crossings between these frequencies,
+    too.
     """
     points = np.hstack([curves[:-1], curves[1:], np.zeros((len(curves) - 1, 1))])
     first, second = points[:, :, None], points[:, None, :]
@@ -185,7 +188,9 @@ def test_derivatives_of_lemma_2_are_those_of_the_loop(own, delay, phi):
         return own.phase(phi, delay * np.exp(log)) - angle
 
     def moved(phi):
-        """Returns the logarithms of the relative delay that keeps the phase for this phi, and of the size there."""
+        """Returns the logarithm of the relative delay that keeps the phase for this phi, and the logarithm of the size
+        at this delay.
+        """
         assume(turned(-reach, phi) > 0 > turned(reach, phi))
         log = brentq(turned, -reach, reach, args=(phi,), xtol=1e-15)
         there = delay * np.exp(log)
@@ -220,7 +225,7 @@ def test_conditions_of_the_proof_hold_everywhere(own, delay, phi):
 
 
 def test_a_common_zero_for_all_delays_would_be_slow():
-    # A zero of 1e-3, as needed for delays of 1000 s, in the loop of a flow with a round trip of 179 ms.
+    # A zero of 1e-3 is needed for delays of 1000 s. Here, it is in the loop of a flow with a round trip of 179 ms.
     def slowest(zero):
         law = maxnet.PAPER
         tau = 0.179

@@ -1,4 +1,4 @@
-"""Kelly control and MKC with delays, against closed forms, companion matrices and hand-written equations."""
+"""Kelly control and MKC with delays, compared with closed forms, companion matrices and hand-written equations."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,9 @@ def routes_of(rng, flows, links):
 
 
 def roots(matrix, delays):
-    """Returns the absolute roots of det(A - diag(z^D)), as eigenvalues of the system whose state includes the past."""
+    """Returns the absolute values of the roots of det(A - diag(z^D)). They are eigenvalues of the system whose state
+    includes past states.
+    """
     starts = np.concatenate(([0], np.cumsum(delays)))
     whole = np.eye(starts[-1], k=-1)
     whole[starts[:-1]] = 0
@@ -30,10 +32,10 @@ def roots(matrix, delays):
 
 
 def written_out(rng, capacity, alpha, beta, steps):
-    """Iterates eq 61 and 62 with explicit lags for two flows, the first of which crosses both links."""
+    """Iterates eq 61 and 62 with explicit lags for two flows. The first flow crosses both links."""
     x = [rng.uniform(1, 5, 2)] * 12
     for n in range(12, 12 + steps):
-        near = 1 - capacity[0] / (x[n - 3 - 1][0] + x[n - 3 - 2][1])  # feedback lag: 3 steps to flow 0, 2 to flow 1
+        near = 1 - capacity[0] / (x[n - 3 - 1][0] + x[n - 3 - 2][1])  # feedback lags: 3 steps to flow 0, 2 to flow 1
         far = 1 - capacity[1] / x[n - 1 - 3][0]
         near_1 = 1 - capacity[0] / (x[n - 2 - 1][0] + x[n - 2 - 2][1])
         x.append(

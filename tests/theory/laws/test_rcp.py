@@ -1,4 +1,4 @@
-"""RCP: closed forms against Nyquist's criterion, and the fluid model against simple Euler integration."""
+"""RCP: closed forms compared with Nyquist's criterion, and the fluid model compared with simple Euler integration."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_closed_forms_agree_with_nyquist_and_the_roots(alpha, beta, d0):
     assert [c.frequency * d0 for c in loop.margins.gain_crossings] == [
         pytest.approx(np.sqrt((alpha**2 + np.sqrt(alpha**4 + 4 * beta**2)) / 2), rel=1e-9)  # eq 12
     ]
-    if alpha > 1.001 * beta:  # closer to beta, rounding hides the crossing
+    if alpha > 1.001 * beta:  # for alpha closer to beta, rounding hides the crossing
         x = loop.margins.phase_crossings[0].frequency * d0
         assert np.arctan(alpha * x / beta) == pytest.approx(x, rel=1e-9)  # eq 13
 

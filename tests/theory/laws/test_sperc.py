@@ -1,4 +1,4 @@
-"""s-PERC: step model of rounds, against progressive filling and hand-computed values."""
+"""s-PERC: step model of rounds, compared with progressive filling and hand-computed values."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_updates_by_hand():
 
 
 class Order:
-    """Random generator that returns the given permutations."""
+    """Replacement of a random generator, which returns the given permutations."""
 
     def __init__(self, orders):
         self.orders = iter(orders)
@@ -44,7 +44,9 @@ class Order:
 
 
 def test_a_link_below_what_another_gave_is_ignored_until_the_reset():
-    """The first flow is limited to 4 elsewhere. The third flow ignores its limit of 3 here, which is below 4."""
+    """Another link limits the first flow to 4. The third flow ignores its limit of 3 at this link, because 3 is below
+    4.
+    """
     hops = sperc.Hops(np.array([10.0]), np.zeros(3, dtype=int))
     hops.update(0, 4.0)
     assert (hops.satisfied[0], hops.most[0, 0], hops.limits[0]) == (True, 4.0, 10.0)

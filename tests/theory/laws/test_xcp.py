@@ -1,4 +1,4 @@
-"""XCP's equilibrium: feedback is zero there, and the equations of motion converge to it from any start."""
+"""XCP's equilibrium: its feedback is zero, and the equations of motion converge to it from any initial rates."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_the_equations_of_motion_converge_to_the_equilibrium_from_any_start(seed
 
 @pytest.mark.parametrize("flows", [10, 100, 1000])
 def test_a_share_of_the_max_min_rate_can_be_as_small_as_one_likes(flows):
-    # The second link limits all flows except the last to a total of 90 %; the last flow could use the remaining 10 %.
+    # The second link limits the sum of all flows except the last to 0.9. The last flow could use the remaining 0.1.
     routes = [[0, 1]] * flows + [[0]]
     fair = maxmin(routes, [1.0, 0.9])[-1]
     got = xcp.fixed_point(routes, [1.0, 0.9]).rates[-1]

@@ -1,4 +1,4 @@
-"""Mixtures of utilities and arbitrary concave utilities, against cvxpy and the Karush-Kuhn-Tucker conditions."""
+"""Mixtures of utilities and arbitrary concave utilities, compared with cvxpy and the Karush-Kuhn-Tucker conditions."""
 
 import warnings
 

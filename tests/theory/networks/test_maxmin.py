@@ -29,7 +29,9 @@ def incidence(routes, links):
 
 
 def by_linear_programs(routes, capacities, weights):
-    """Lexicographic max-min: raise the common level, freeze the flows whose level cannot rise, repeat."""
+    """Returns lexicographic max-min rates. Repeatedly raises the common level, and freezes the flows whose rates cannot
+    rise.
+    """
     matrix = incidence(routes, len(capacities)) * weights
     count = len(routes)
     frozen = {}
@@ -97,7 +99,7 @@ def test_unfairness_is_zero_at_the_fair_rates_and_locates_reduced_flows(network,
 
 
 def test_parking_lot_of_the_dissertation():
-    # Zhang 2008, section V.4.4: x1 over 300, 200 and 180 Mb/s; x2, x3, x4 over one each.
+    # Zhang 2008, section V.4.4: x1 crosses links of 300, 200 and 180 Mb/s. x2, x3 and x4 cross one link each.
     assert maxmin([[0, 1, 2], [0], [1], [2]], [300, 200, 180]).tolist() == [90, 210, 110, 90]
 
 

@@ -24,8 +24,8 @@ from levelflow.theory.networks.membership import (
 from levelflow.theory.pictures.membership import rounds
 
 HYSTERESIS = replace(LEVELFLOW, hysteresis=True)
-#: Rules, routes, capacities, paces, the period, and the rate of the last flow in the cycle, by hand: 0.4 of the rate
-#: from which it rose and 0.6 of the share of the link that is not its bottleneck.
+#: Rules, routes, capacities, paces, the period, and the rate of the last flow in the cycle, computed by hand. This rate
+#: is the sum of 0.4 of the flow's previous rate and 0.6 of the share of the link that is not its bottleneck.
 CAUGHT = {
     "printed": (PRINTED, [[0], [0, 1]], [5.0, 2.0], [1, 1], 3, 0.4 * FIRST + 0.6 * 2.5),
     "printed, two full links": (PRINTED, [[0], [1], [0, 1]], [5.0, 5.0], [1, 1, 1], 4, FIRST),
@@ -75,7 +75,7 @@ def test_one_link_is_shared_equally(rules, flows):
 
 @pytest.mark.parametrize("rules", [EQUATIONS, PRINTED])
 def test_bottlenecks_that_stay_are_those_of_max_min(rules):
-    """Theorem 16."""
+    """Verifies theorem 16."""
     found = rest(rules, networks(2, 3, (2.0, 3.0, 5.0), [1, 2, 3]))
     still = ~found.moves & (found.period > 0)
     assert still.sum() > 10
@@ -89,7 +89,9 @@ def test_with_hysteresis_few_networks_fail():
 
 
 def test_the_engine_starves_the_same_flow():
-    """Two flows over a narrow and a wide link, one on the wide link: `far` keeps its first rate, or its floor."""
+    """Two flows cross a narrow and a wide link, and one flow crosses only the wide link. The flow `far` keeps its
+    initial rate, or its minimum rate.
+    """
     scenario = Scenario.load("jetmax-starves").set("duration", "60 s")
     fair = {"wide": 68e6, "near": 10e6, "far": 10e6}
     assert maxmin([[1], [0, 1], [0, 1]], [20e6, 88e6]).tolist() == list(fair.values())
@@ -106,7 +108,9 @@ def test_rounds_are_drawn():
 
 
 def test_first_rates_that_come_unannounced_are_lost():
-    """T5: the load of fifty flows of 1 Mb/s, before others back off, exceeds the buffer; that of 40 kb/s does not."""
+    """T5 has fifty new flows. With initial rates of 1 Mb/s, their excess exceeds the buffer before other flows back
+    off. With 40 kb/s, the buffer suffices.
+    """
     one = {name: condition for name, *condition in no_loss.CONDITIONS}
     lost = {}
     for name in ("defaults", "first rate 1 Mb/s"):

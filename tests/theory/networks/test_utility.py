@@ -12,7 +12,8 @@ from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.networks.utility import optimum
 
 PARKING_LOT = [[0, 1, 2], [0], [1], [2]]
-#: Kunniyur and Srikant, experiment 1: -1/sqrt(x) over both links, log x and -1/x over one each; packets per 0.02 s.
+#: Kunniyur and Srikant, experiment 1. The flow with -1/sqrt(x) crosses both links. The flows with log x and -1/x cross
+#: one link each. Rates are in packets per 0.02 s.
 EXPERIMENT_1 = {"routes": [[0, 1], [0], [1]], "capacities": [156.25, 78.125], "exponents": [0.5, 0, 1]}
 
 
@@ -71,7 +72,8 @@ def test_rates_and_prices_meet_the_conditions_of_karush_kuhn_and_tucker(problem,
 @examples(100)
 @given(problems())
 def test_no_feasible_rates_are_better_to_first_order(problem):
-    # Where the objective is concave, x is best iff it maximises the objective's tangent at x: a linear program.
+    # If the objective is concave, x is optimal if and only if it maximises the objective's tangent at x. This is a
+    # linear program.
     matrix = incidence(problem["routes"], len(problem["capacities"]))
     rates = optimum(**problem).rates
     gain = slope(problem, rates) * rates
@@ -88,7 +90,7 @@ def test_on_one_link_rates_go_with_a_power_of_the_weights(nu):
 
 @pytest.mark.parametrize("nu", [0.0, 1.0, 2.0])
 def test_parking_lot(nu):
-    # The long flow pays three equal prices, the others one.
+    # The long flow pays three equal prices, and each other flow pays one.
     ratio = 3 ** (1 / (nu + 1))
     assert optimum(PARKING_LOT, [4.0] * 3, exponents=nu).rates == pytest.approx(
         4 * np.array([1, ratio, ratio, ratio]) / (1 + ratio)
@@ -135,7 +137,7 @@ def test_a_large_penalty_makes_capacities_hard():
 @examples(50)
 @given(problems(), st.sampled_from([8.0, 32.0]))
 def test_a_large_exponent_brings_the_smallest_rate_near_that_of_max_min(problem, nu):
-    # sum x^-nu is least at x, so x_min^-nu <= n m_min^-nu with the max-min rates m.
+    # The optimum x minimises sum x^-nu, so x_min^-nu <= n m_min^-nu with the max-min rates m.
     routes, capacities = problem["routes"], problem["capacities"]
     least = optimum(routes, capacities, exponents=nu).rates.min()
     fair = maxmin(routes, capacities).min()

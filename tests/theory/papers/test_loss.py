@@ -1,4 +1,4 @@
-"""Lossy queues: exact distributions against other formulas and a simulation in this file."""
+"""Lossy queues: exact distributions, compared with other formulas and a simulation in this file."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_mm1b_losses_are_one_over_a_sum_of_powers(load, places):
 @given(st.floats(0.5, 1.5), st.integers(0, 50))
 def test_mm1b_losses_fall_with_places_and_solve_the_balance_of_flows(load, places):
     assert mm1b_loss(load, places + 1) < mm1b_loss(load, places)
-    # Erlang's recursion: the loss rate with one more place, from the loss rate with `places`.
+    # Erlang's recursion gives the loss rate with `places + 1` from the loss rate with `places`.
     before = mm1b_loss(load, places)
     assert mm1b_loss(load, places + 1) == pytest.approx(load * before / (1 + load * before), rel=1e-9)
 
@@ -51,7 +51,7 @@ def test_mm1b_losses_do_not_overflow_and_are_continuous():
 
 
 def test_tcp_losses_are_those_of_a_saw_tooth():
-    window = 40.0  # per flow, at its peak: one loss per cycle of window/2 rounds
+    window = 40.0  # largest window of a flow, which loses one packet per cycle of window/2 rounds
     rounds = np.arange(window / 2, window)
     assert tcp_loss(25, 400, 600) == pytest.approx(1 / rounds.sum(), rel=0.03)
     assert satellite_tcp_loss(25, 400, 600) / tcp_loss(25, 400, 600) == pytest.approx(16 / 9)
@@ -80,7 +80,7 @@ def test_what_arrives_leaves_or_is_lost(seed, phases, buffer, service):
     if (arrivals.packets == service).all():
         return  # the queue does not change
     found = queue(arrivals, buffer, service)
-    before = found.law @ arrivals.moves  # joint law of queue length before a slot and state in it
+    before = found.law @ arrivals.moves  # distribution of queue length before a slot and state in it
     ready = np.arange(buffer + 1)[:, None] + arrivals.packets
     served = (before * np.minimum(ready, service)).sum()
     assert served == pytest.approx(arrivals.mean * (1 - found.loss))

@@ -1,4 +1,4 @@
-"""Stationary laws: against iteration, closed forms and the certificate."""
+"""Stationary distributions, compared with iteration, closed forms and the certificate."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Overshoot of a full link: closed forms against the equations of motion, and against each other."""
+"""Overshoot of a full link: closed forms, compared with the equations of motion and with each other."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,8 @@ def test_closed_forms_obey_the_equations_of_motion(capacity, first, second, whic
         RateAimd(capacity, first, second),
         Tfrc(capacity, first, second),
     ][which]
-    # Quantities that grow must change little in a step: a window in W^2/C, the packets of TFRC in M C/omega^2.
+    # A growing quantity must change little in a step. A window changes in the time W^2/C, and TFRC's number of packets
+    # in the time M C/omega^2.
     duration = min(3.0, 10 * second * capacity / first**2 if which == 3 else first**2 / capacity)
     went = integrate_excess(law, duration, step=duration / 1000, every=200)
     scale = law.excess(duration)
@@ -69,7 +70,7 @@ def test_the_tracked_rate_is_the_first_integral_and_faster_with_a_lag():
 
     went = integrate_excess(law, 30.0, step=0.002, every=250)
     assert went.states[:, 0] == pytest.approx(integral(went.states[:, 1]), rel=1e-4)
-    # Time is that in which the queue drains at these rates.
+    # The queue needs this time at these rates.
     queue = went.states[-1, 1]
     takes = quad(lambda root: 2 * root / (integral(root**2) - law.capacity), 0, np.sqrt(queue), limit=200)[0]
     assert takes == pytest.approx(30.0, rel=1e-4)

@@ -1,4 +1,4 @@
-"""The shared builder of random transfers over one link."""
+"""Builder of random transfers over one link, which several figures share."""
 
 from types import SimpleNamespace
 

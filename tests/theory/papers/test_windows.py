@@ -1,4 +1,4 @@
-"""Windows that share a queue: exact against simulated, and the conditions and failures of theorem 19."""
+"""Windows that share a queue: exact results compared with simulated ones, and conditions and failures of theorem 19."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_a_queue_that_is_never_empty_loses_what_exceeds_the_capacity():
 @given(st.integers(1, 2), st.integers(1, 10), st.integers(1, 6), st.integers(1, 8))
 def test_nearly_every_chain_ends_in_one_set_of_states(flows, capacity, buffer, largest):
     chain = Windows(flows, capacity, buffer, largest=largest)
-    # Unless the largest windows just fill the link: then the queue does not change, and theorem 18 fails.
+    # If the largest windows just fill the link, the queue does not change, and theorem 18 fails.
     ends = buffer + 1 if flows * largest == capacity else 1
     assert len(closed_classes(matrix(chain))) == ends
     if ends == 1:

@@ -1,4 +1,4 @@
-"""Pictures of norms show the computed values, on a given canvas or a new one."""
+"""Pictures of norms show the computed values, on a given canvas or on a new canvas."""
 
 import io
 

@@ -61,7 +61,7 @@ def test_the_full_gradient_is_the_derivative_of_the_error(u, before, after, targ
 def test_two_intervals_worked_by_hand():
     abs_both = Settings(utilisation=0.95, loss=0.02, gain=1000, training="percent", gradient="full")
     first = update(abs_both, start(abs_both, 100.0), 0.90, 0.05)
-    assert (first.buffer_u, first.buffer_p) == (100, pytest.approx(106))  # u: no change known; p: 1000 * 0.2 * 0.03
+    assert (first.buffer_u, first.buffer_p) == (100, pytest.approx(106))  # u: no change yet; p: 1000 * 0.2 * 0.03
     assert (first.gain_u, first.gain_p) == (1000, 1000)
     second = update(abs_both, first, 0.92, 0.04)
     assert second.gain_u == pytest.approx(1000)  # the factor of the first interval was 0
@@ -93,7 +93,7 @@ def test_one_target_is_one_controller():
 @pytest.mark.parametrize("target", [0.002, 0.02, 0.3])
 @pytest.mark.parametrize("part", [0.1, 0.5])
 def test_the_loss_controller_is_at_equilibrium_at_its_target(target, part):
-    rest = 1 / target - 1  # solves 1 / (rest + 1) = target
+    rest = 1 / target - 1  # buffer at equilibrium: 1 / (rest + 1) = target
     gain = part * float(largest_gain(target**2)) / 0.2
     went = run(Settings(loss=target, gain=gain), Plant(loss=lambda b: 1 / (b + 1)), 1.5 * rest, 300)
     assert went.losses[-1] == pytest.approx(target, rel=1e-6)

@@ -46,7 +46,8 @@ def test_flows_have_the_window_of_their_loss_on_the_way(room, flows, loss):
 
 @given(PIPES, FLOWS)
 def test_a_full_link_stays_busy_when_some_windows_halve(room, flows):
-    # Eq. 9: flows with a loss halve their window, and all others add two packets. The sum must still fill the pipe.
+    # Eq. 9: flows with a loss halve their window, and all other flows add two packets. The sum of the windows must
+    # still fill the pipe.
     lose = flows_that_lose(flows, 0.6 * flows)
     b = bscl_utilisation(room, flows)
     assert (room + b) * (1 - lose / 2) + flows * (1 - lose) == pytest.approx(room, rel=1e-6)

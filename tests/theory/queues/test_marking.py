@@ -1,4 +1,4 @@
-"""Marking levels, against their conditions and other ways to compute them."""
+"""Marking levels, compared with their conditions and with other methods of computation."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_no_link_of_a_large_network_loses_anything(size):
 
 def test_log_users_of_one_link_exceed_its_level_by_one_over_beta_each():
     assert marking_levels([[0]] * 30, [100.0], beta=0.5) == pytest.approx([100 - 30 / 0.5])
-    # Corrected eq 35: the same with the capacity that peaks of short flows leave.
+    # Corrected eq 35 is the same equation with the capacity that peaks of short flows leave.
     assert marking_levels([[0]] * 30, [100.0], beta=0.5, unresponsive=20.0) == pytest.approx([80 - 30 / 0.5])
 
 
@@ -108,7 +108,7 @@ def test_too_many_users_have_no_level():
 
 
 def test_levels_of_experiment_3_of_kunniyur_and_srikant():
-    # 300 users of packets of 32 B: in units of 20 ms, beta = 0.5 has no level; in units of 1 s it has.
+    # 300 users send packets of 32 B. With beta = 0.5, a level exists in units of 1 s, but not in units of 20 ms.
     routes, exponents = [[0, 1]] * 100 + [[0]] * 100 + [[1]] * 100, ([0.0] * 50 + [1.0] * 50) * 3
     users = {"routes": routes, "exponents": exponents}
     capacities = np.array([2e6, 1e6]) / 256

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
-ONE_PER_SECOND = 8.0  # bit/s: a size in bytes is the time that it takes alone
+ONE_PER_SECOND = 8.0  # bit/s: a transfer of n bytes takes n seconds alone
 LOAD, FLOWS, GROUPS = 0.7, 200_000, 40
 
 
@@ -24,7 +24,7 @@ def arrivals(draw):
 
 
 def by_small_steps(starts, sizes, weights, step=1e-3):
-    """Serves all flows in small steps, in turn; accurate to about a step per flow."""
+    """Serves all flows in turn, in small steps. The error is about one step per flow."""
     left, ends, now = sizes.copy(), np.full(sizes.size, np.nan), 0.0
     while np.isnan(ends).any():
         here = (starts <= now + step / 2) & (left > 0)
@@ -45,7 +45,7 @@ def test_times_are_those_of_processor_sharing(flows):
 @examples(200)
 @given(arrivals())
 def test_processor_sharing_is_work_conserving(flows):
-    # The last flow before an idle time leaves when a first-come first-served link would fall idle.
+    # The last flow before an idle time leaves when a first-come first-served link would become idle.
     starts, sizes, weights = flows
     order = np.argsort(starts, kind="stable")
     leaves = np.sort(starts + completion_times(starts, sizes, ONE_PER_SECOND, weights=weights))
@@ -68,7 +68,7 @@ def test_completion_times_of_simultaneous_flows_have_a_closed_form(flows):
 
 
 def sizes_of(law):
-    """Draws sizes of mean 1."""
+    """Draws sizes with mean 1."""
     draw = np.random.default_rng(7)
     match law:
         case "equal":
@@ -81,7 +81,7 @@ def sizes_of(law):
 
 
 def within_noise(values, expected):
-    """Returns True if the mean of values in the order of time is the expected one, within four standard errors."""
+    """Returns True if the mean of a time series equals the expected mean within four standard errors."""
     groups = values[: values.size // GROUPS * GROUPS].reshape(GROUPS, -1).mean(axis=1)
     return abs(groups.mean() - expected) < 4 * groups.std(ddof=1) / math.sqrt(GROUPS)
 

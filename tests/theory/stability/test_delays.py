@@ -1,4 +1,6 @@
-"""Roots of systems with integer delays, against polynomials, iteration of the system, and each other."""
+"""Roots of systems with integer delays, compared with polynomials, with iteration of the system, and with each
+other.
+"""
 
 import math
 
@@ -155,7 +157,7 @@ def test_long_delays_are_judged_and_the_root_proves_it():
     assert below.residual < 1e-9
     if not above.stable:
         assert abs(above.root) > 1
-    swapped = np.array([[0.5, 0.7], [-0.7, -0.5]])  # ||A||_s is 1.2 and reached if delays differ in parity
+    swapped = np.array([[0.5, 0.7], [-0.7, -0.5]])  # ||A||_s is 1.2, attained if delays differ in parity
     found = stability(swapped, [2001, 3000])
     assert not found.stable
     assert found.residual < 1e-9

@@ -1,4 +1,4 @@
-"""Numerical solutions of delay equations, against closed forms."""
+"""Numerical solutions of delay equations, compared with closed forms."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from levelflow.theory.stability.equations import Past, integrate, iterate
 
 
 def test_a_delayed_decay_is_that_of_the_method_of_steps():
-    # Solution of x' = -x(t-1) with x = 1 before 0: 1 - t, then 1 - t + (t-1)^2/2, then one more term of third order.
+    # The solution of x' = -x(t-1) with x = 1 before 0 is 1 - t until t = 1, then 1 - t + (t-1)^2/2. From t = 2 on, it
+    # has another term of third order.
     went = integrate(lambda t, x, past: -past(1.0), [1.0], 3.0, step=1e-3, longest=1.0)
     t = went.times
     exact = 1 - t + np.maximum(t - 1, 0) ** 2 / 2 - np.maximum(t - 2, 0) ** 3 / 6

@@ -1,4 +1,6 @@
-"""Loops with pure delays: Nyquist's criterion against roots, closed forms, and Padé results of python-control."""
+"""Loops with pure delays: Nyquist's criterion, compared with roots, closed forms, and Padé results of
+python-control.
+"""
 
 import control
 import numpy as np
@@ -21,7 +23,7 @@ def delayed(loop, delay):
 
 @st.composite
 def loops(draw):
-    """Draws stable and unstable, strictly proper loops with a delay and up to three poles, up to two of them at 0."""
+    """Draws stable and unstable, strictly proper loops with a delay and up to three poles. Up to two poles are at 0."""
     origin = draw(st.integers(0, 2))
     poles = draw(
         st.lists(st.floats(-4, 1.5).filter(lambda p: abs(p) > 0.05), min_size=1 - min(origin, 1), max_size=3 - origin)
@@ -33,7 +35,9 @@ def loops(draw):
 
 
 def multiple(polynomial, root):
-    """Returns True if a zero has a multiplicity above 1: the search finds it once, but it counts several times."""
+    """Returns True if a zero has a multiplicity above 1. The search finds this zero once, but Nyquist's criterion
+    counts its multiplicity.
+    """
     slope = polynomial.derivative()
     return abs(slope(root)) < 1e-4 * slope.bound(abs(root), max(-root.real, 0.0))
 
@@ -97,7 +101,9 @@ def test_margins_bring_a_root_to_the_axis_and_nothing_before_does(loop):
 @examples(50, suppress_health_check=[HealthCheck.filter_too_much])
 @given(loops(), st.floats(0.2, 1.0))
 def test_pade_agrees_where_it_is_good(loop, delay):
-    """A Padé delay of order 12 in python-control gives equal results at frequencies where it is accurate."""
+    """python-control gives equal results with a Padé delay of order 12, at frequencies for which this delay is
+    accurate.
+    """
     loop = Loop(QuasiPolynomial([(loop.numerator.terms()[-1][0], delay)]), loop.denominator)
     assume(abs(loop.roots[0].value.real) > 1e-3)
     rational = control.tf(loop.numerator.terms()[-1][0], loop.denominator.terms()[0][0]) * control.tf(

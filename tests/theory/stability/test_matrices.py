@@ -1,4 +1,4 @@
-"""Norms and radii of matrices, proven by certificates that are verified here without the code that found them."""
+"""Norms and radii of matrices. The tests verify the certificates without the code that found them."""
 
 import math
 
@@ -83,7 +83,7 @@ def test_a_norm_is_the_largest_stretch_of_weighted_vectors(matrix, order, data):
 
     stretch = (length(matrix @ vectors) / length(vectors)).max()
     assert stretch <= value * (1 + 1e-9) + 1e-12
-    if order != 2:  # unit vectors and vectors of signs reach these two
+    if order != 2:  # for the other two orders, unit vectors and sign vectors attain the norm
         assert stretch >= value * (1 - 1e-9)
 
 
@@ -95,7 +95,7 @@ def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
     scale = np.abs(matrix).max()
     assert bound.lower <= bound.upper * (1 + 1e-12)
     assert bound.gap <= 1e-7 * scale
-    # The eigenvalues of a nilpotent matrix of size 6 are known to the sixth root of the precision only.
+    # The error of the eigenvalues of a nilpotent matrix of size 6 is the sixth root of the precision.
     assert spectral_radius(np.abs(matrix)) == pytest.approx(bound.upper, abs=3e-3 * scale)
 
 
@@ -194,7 +194,7 @@ def test_scaling_undoes_scaling():
         ([[0.0, 1.0], [0.0, 0.0]], 0.0, False),
         ([[0.5, 0.0], [0.0, 0.3]], 0.5, True),
         ([[0.9, 0.0, 0.0], [0.0, 0.1, 1.0], [0.0, 0.0, 0.1]], 0.9, True),  # the largest block is not coupled
-        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.1], [0.0, 0.0, 0.2]], 0.9, True),  # its singular vectors are not coupled
+        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.1], [0.0, 0.0, 0.2]], 0.9, True),  # singular vectors not coupled
         ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.2], [0.0, 0.0, 0.2]], 0.9, False),
         (np.zeros((3, 3)), 0.0, True),
         (np.eye(6, k=1), 0.0, False),
