@@ -194,8 +194,8 @@ def test_a_delay_target_is_met_if_half_of_the_traffic_is_responsive():
 # holds between the bounds of the buffer, after the initial gain has decayed.
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.6)), min_size=1, max_size=12))
 def test_the_buffer_changes_by_the_accumulated_error_of_its_target(loads):
-    """Verifies the conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase occurs, and
-    the buffer does not reach its bounds.
+    """The run meets the conditions of the proof in docs/concepts/adaptive-buffers.md: cycles end, no fast phase occurs,
+    and the buffer does not reach its bounds.
     """
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     words = {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets", "largest": "1000000 packets"}

@@ -1,4 +1,4 @@
-"""Commands load only the modules that they need, and no slow library without use."""
+"""Commands load only the modules that they need. A command loads a slow library only if it uses this library."""
 
 import subprocess
 import sys
