@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Set before numpy is loaded. With small matrices, the waiting times of several threads exceed the computation times.
+# Set before numpy is loaded. For the small matrices of these tests, one thread is faster than several threads.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest

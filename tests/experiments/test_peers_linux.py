@@ -163,7 +163,7 @@ static struct Qdisc_ops cake_qdisc_ops = {
 
 
 def test_results_of_linuxs_bbr3_are_read_per_flow(monkeypatch):
-    """The link drops 20 of 1000 packets in 10 s. Rates are 3 and 1 Mb/s, and the queue has 1250 bytes half of the time."""
+    """The link drops 20 of 1000 packets in 10 s. Rates are 3 and 1 Mb/s. The queue is 1250 bytes half of the time."""
     monkeypatch.setattr(bbr3, "SECONDS", 40)
     monkeypatch.setattr(bbr3, "FROM_S", 30)
     outcome = bbr3.read(bbr3.Case(10, 20, 1, 2), "1000 20\n3750000\n1250000\n" + "0\n1250\n" * 500)

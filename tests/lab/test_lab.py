@@ -160,7 +160,7 @@ def test_a_server_without_engine_or_port_fails_with_one_line(server, tmp_path):
 
 @pytest.fixture
 def built():
-    """Serves the page; skips a test if it is not built."""
+    """Serves the page, or skips the test if the page is not built."""
     if not lab.ENGINE.is_file():
         lack(["node"], "the lab is not built: `make lab`")
 

@@ -105,7 +105,7 @@ class Packets:
         ]
 
     def is_marked_by(self, number, key):
-        """Returns True if a packet is marked at a link, and at none before it."""
+        """Returns True if a packet is marked at a link, and was not marked at an earlier link."""
         marked, seen = self.marked[key], self.seen[key]
         return marked[number] and not any(mark for link, mark in marked.items() if seen[link] < seen[number])
 

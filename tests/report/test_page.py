@@ -141,7 +141,7 @@ def test_the_name_of_a_node_stands_where_it_has_no_links():
     assert side["E"] == pytest.approx([1, 0])
     assert side["N"] == pytest.approx([0, -1])
     assert side["M"] == pytest.approx([-(0.5**0.5), 0.5**0.5])
-    assert side["W"] == pytest.approx([0, 1])  # without links, below
+    assert side["W"] == pytest.approx([0, 1])  # the name of a node without links is below the node
 
 
 def test_disconnected_parts_of_a_network_are_drawn():

@@ -35,7 +35,7 @@ def test_a_flow_with_an_application_is_drawn_as_it_sends():
     panel = series.rates(scenario.run())
     (curve,) = panel.curves
     assert curve.label == "call (level)"
-    late = curve.y[curve.t > 2] * panel.unit[1]  # its law would let it send 9.5 Mb/s
+    late = curve.y[curve.t > 2] * panel.unit[1]  # the law would allow 9.5 Mb/s
     assert late.mean() == pytest.approx(200e3, rel=0.1)
 
 
@@ -88,7 +88,7 @@ def test_queues_are_times_with_bytes_beside_and_the_buffer_as_a_line():
     scenario = Scenario("full", "5 s").link("R1", "R2", "8 Mb/s", "10 ms", buffer="100 kB", duplex=True)
     panel = series.queues(scenario.flow("x", "reno", "R1", "R2").run())
     assert (panel.unit[0], panel.bytes_per_unit) == ("ms", 1000)
-    assert panel.steps[0].y == pytest.approx([100, 100])  # ms at 1000 bytes each
+    assert panel.steps[0].y == pytest.approx([100, 100])  # the buffer of 100 kB takes 100 ms
     assert 90 < panel.top <= 100
 
 

@@ -53,7 +53,7 @@ def test_a_dot_lies_in_the_band_if_its_number_meets_the_check(op, value, measure
     (left, right), dots = drawn(strip.svg(outcome(op, value, measured, tol_rel=tol, seeds=len(measured))))
     assert [kind == "in" for kind, _ in dots] == [meets(op, value, number, tol) for number in measured]
     for kind, place in dots:
-        if min(abs(place - left), abs(place - right)) > 1.1:  # a band without a width is drawn as wide as a line
+        if min(abs(place - left), abs(place - right)) > 1.1:  # a band of width 0 is drawn as a line
             assert (left <= place <= right) is (kind == "in")
 
 
@@ -178,7 +178,7 @@ def test_seeds_are_drawn_as_their_median_and_the_band_that_holds_them_all():
     curves = [(x, x), (x, x + 1), (x[1:], x[1:] + 5)]
     drawing.draw_seeds(axes, curves, "rate")
     (line,), (band,) = axes.lines, axes.collections
-    np.testing.assert_equal(line.get_ydata(), [0.5, 2, 3, 4, 5])  # at 0 the last point has no value
+    np.testing.assert_equal(line.get_ydata(), [0.5, 2, 3, 4, 5])  # the third curve has no value at 0
     corners = band.get_paths()[0].vertices
     for at, low, high in ((0, 0, 1), (1, 1, 6), (4, 4, 9)):
         ends = corners[corners[:, 0] == at][:, 1]

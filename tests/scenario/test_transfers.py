@@ -10,6 +10,6 @@ def test_a_round_trip_longer_than_the_first_timeout_repeats_no_data():
     scenario.flow("x", "rcp", "A", "B", size=f"{PACKETS} packets", packet=f"{PACKET} B")
     result = scenario.run()
     sent = result.summary["flows"][0]["sent_bytes"]
-    opening, closing = 3, 1  # at 0, 1 and 3 s, before the first ACK
+    opening, closing = 3, 1  # opening packets leave at 0, 1 and 3 s, before the first ACK
     assert sent == PACKETS * PACKET + (opening + closing) * CONTROL
     assert result.completions["retransmitted"].to_list() == [0]

@@ -6,7 +6,7 @@ from levelflow.theory.references import MAX_MIN, UTILITY, reference
 from levelflow.theory.units import base
 
 PACKET = 8000  # bits
-UNIT = 0.02  # s, of Kunniyur and Srikant's experiments
+UNIT = 0.02  # s, time unit of Kunniyur and Srikant's experiments
 
 
 def network(*capacities, duration="10 s", **options):

@@ -46,7 +46,7 @@ def test_lost_data_does_not_reach_downstream_links(seed):
     loads = np.zeros(len(capacities))
     for route, rate in zip(routes, found.rates, strict=True):
         left = rate
-        for link in route:  # a link drops data before links of larger index
+        for link in route:  # data crosses links in the order of their index
             loads[link] += left
             left *= 1 - max(found.signals[link], 0)
     assert loads == pytest.approx(capacities / (1 - found.signals), rel=1e-8)

@@ -28,7 +28,7 @@ def test_a_step_leaves_the_stationary_law_as_it_is(seed, size):
     assert (found.law >= 0).all()
     assert np.abs(found.law @ moves - found.law).sum() < 1e-11
     assert found.residual < 1e-11
-    lazy = (moves + np.eye(size)) / 2  # no chain of period 2
+    lazy = (moves + np.eye(size)) / 2  # excludes chains of period 2
     ends = np.linalg.matrix_power(lazy, 2**20)
     assert ends == pytest.approx(np.tile(found.law, (size, 1)), abs=1e-8)
 
