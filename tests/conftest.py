@@ -34,8 +34,8 @@ def in_full(*values):
 
 
 COMMAND = Path(sys.executable).with_name("levelflow")
-#: Requirements that the machine must meet, such as `root`, `clang`, `tshark`. A test that needs a missing one fails.
-#: Otherwise, it would be skipped.
+#: Requirements such as `root`, `clang`, `tshark`. If the machine lacks one of these, tests that need it fail. For other
+#: missing requirements, tests are skipped.
 REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}
 
 

@@ -63,7 +63,9 @@ def test_every_excerpt_is_quoted():
 
 
 def test_laws_that_implement_an_rfc_quote_it():
-    """Quotes of an RFC exist for each law with this RFC as its source, in the folder of the law, of TCP or of Reno."""
+    """Verifies that laws quote their RFC. If the record of a law names an RFC as its source, the folder of the law, of
+    TCP or of Reno contains a quote.
+    """
     laws = CRATES / "laws" / "src"
     shared = [*(laws / "tcp").glob("*.rs"), *(laws / "reno").glob("*.rs")]
     missing = set()
