@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,8 +24,10 @@ from levelflow.theory.competition import competition
 from levelflow.theory.references import equilibrium_of, model
 
 if TYPE_CHECKING:
+    from levelflow.records import ScenarioRecord
     from levelflow.results import Result
     from levelflow.scenario import Scenario
+    from levelflow.summary import Summary
 
 #: Laws that cause no drops if buffers have space for the first packets of new flows.
 LOSSLESS = ("jetmax", "level")
@@ -113,9 +115,9 @@ def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], 
         return Outcome(model(resolved["flows"][0]["law"]), step(resolved), runaway=True)
 
 
-def step(resolved: dict[str, Any]) -> float:
+def step(resolved: ScenarioRecord) -> float:
     """Returns the duration of a step of a resolved scenario, s."""
-    return max(MIN_STEP_S, *(float(flow["base_rtt_s"]) for flow in resolved["flows"]))
+    return max(MIN_STEP_S, *(flow["base_rtt_s"] or 0.0 for flow in resolved["flows"]))
 
 
 def judge(result: Result) -> Outcome:
@@ -126,13 +128,14 @@ def judge(result: Result) -> Outcome:
     flows = result.flows.filter(result.flows["t"] > event_s).partition_by("flow", as_dict=True)
     away, worst = event_s, None
     for flow, row in zip(resolved["flows"], summary["flows"], strict=True):
-        if row["distance"] is None:
+        share = row["share_bps"]
+        if row["distance"] is None or share is None:
             continue
         own = flows[(row["name"],)].sort("t")
         times, rates = own["t"].to_numpy(), own["throughput_bps"].to_numpy()
         late = int((times > window_s).sum())
-        slow = fairness.samples_per_mean(row["share_bps"], flow["packet_bytes"], resolved["sample_s"], late)
-        distances = fairness.forward_distances(rates, row["share_bps"], max(per_step, slow))
+        slow = fairness.samples_per_mean(share, flow["packet_bytes"], resolved["sample_s"], late)
+        distances = fairness.forward_distances(rates, share, max(per_step, slow))
         away = fairness.last_away(times, distances, away)
         last = distances[times[: distances.size] > window_s]
         worst = max(worst or 0.0, float(last.max(initial=0.0)))
@@ -151,7 +154,7 @@ def judge(result: Result) -> Outcome:
     )
 
 
-def _from_equilibrium(resolved: dict[str, Any], summary: dict[str, Any]) -> float | None:
+def _from_equilibrium(resolved: ScenarioRecord, summary: Summary) -> float | None:
     rows = summary["flows"]
     known = equilibrium_of(found := competition(resolved, [row["active"] for row in rows]))
     if known is None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     from matplotlib.axes import Axes
 
-    from levelflow.study.study import StudyResult
+    from levelflow.study.data import StudyData
 
 #: Limits on the numbers of lines per panel, panels per picture and panels per row.
 MAX_LINES, MAX_PANELS, MAX_PANEL_COLUMNS = 7, 12, 3
@@ -56,7 +56,7 @@ class Roles(NamedTuple):
     panels: tuple[str, ...]
 
 
-def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
+def write(found: StudyData, kinds: Sequence[str] = ("png",), width: str = "screen") -> list[Path]:
     """Writes all pictures of a study into its directory, in each file format of `kinds`. Returns the paths."""
     drawn = {f"response-{metric}": ("response", metric) for metric in metrics(found)}
     if len(_several(found)[0]) > 1:
@@ -72,7 +72,7 @@ def write(found: StudyResult, kinds: Sequence[str] = ("png",), width: str = "scr
     return written
 
 
-def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen") -> Picture:
+def draw(found: StudyData, kind: str, metric: str = "", width: str = "screen") -> Picture:
     """Draws a picture of a study.
 
     Args:
@@ -100,7 +100,7 @@ def draw(found: StudyResult, kind: str, metric: str = "", width: str = "screen")
         return _panels(found, kind, metric, roles, width)
 
 
-def _several(found: StudyResult) -> tuple[list[str], list[str]]:
+def _several(found: StudyData) -> tuple[list[str], list[str]]:
     """Returns the numeric axes by descending number of values, and the other axes. Omits axes with a single value."""
     table = found.table
     several = [axis.name for axis in found.plan.design.axes if table[axis.name].n_unique() > 1]
@@ -109,14 +109,14 @@ def _several(found: StudyResult) -> tuple[list[str], list[str]]:
     return numeric, [name for name in several if name not in numeric]
 
 
-def _roles(found: StudyResult, along: str | None) -> Roles:
+def _roles(found: StudyData, along: str | None) -> Roles:
     numeric, others = _several(found)
     left = [name for name in (*others, *numeric) if name != along]
     lines = next((name for name in left if found.table[name].n_unique() <= MAX_LINES), None)
     return Roles(along, lines, tuple(name for name in left if name != lines))
 
 
-def _panels(found: StudyResult, kind: str, metric: str, roles: Roles, width: str) -> Picture:
+def _panels(found: StudyData, kind: str, metric: str, roles: Roles, width: str) -> Picture:
     values = [found.table[name].unique(maintain_order=True).to_list() for name in roles.panels]
     every = list(itertools.product(*values))
     shown = every[:MAX_PANELS]
@@ -146,7 +146,7 @@ def _panels(found: StudyResult, kind: str, metric: str, roles: Roles, width: str
     return figure
 
 
-def _draw_panel(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, metric: str, roles: Roles) -> None:
+def _draw_panel(axes: Axes, found: StudyData, own: pl.DataFrame, kind: str, metric: str, roles: Roles) -> None:
     if kind == "response":
         _response(axes, own, metric, roles)
     elif kind == "completion times":
@@ -190,7 +190,7 @@ def _estimate(values: pl.Series) -> Interval:
     return interval(values.cast(pl.Float64).fill_null(np.nan).to_numpy())
 
 
-def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tuple[npt.NDArray[np.float64], ...]:
+def _curves(found: StudyData, part: pl.DataFrame, of: str, metric: str) -> tuple[npt.NDArray[np.float64], ...]:
     """Returns x values, means of a metric over the runs at each x value, and lower and upper 95 % bounds."""
     runs = part.select("point", "replication")
     rows = found.rows.filter(of=of, metric=metric).join(runs, on=["point", "replication"], maintain_order="left")
@@ -201,7 +201,7 @@ def _curves(found: StudyResult, part: pl.DataFrame, of: str, metric: str) -> tup
     return np.array(places), mean, np.maximum(mean - known, 0), mean + known
 
 
-def _distribution(axes: Axes, found: StudyResult, own: pl.DataFrame, roles: Roles) -> None:
+def _distribution(axes: Axes, found: StudyData, own: pl.DataFrame, roles: Roles) -> None:
     for number, label, part in _lines(own, roles.lines):
         shares, mean, low, high = _curves(found, part, "cdf", "fct_s")
         shares = shares * float(part["transfers"].sum()) / float(part["started"].sum())
@@ -212,7 +212,7 @@ def _distribution(axes: Axes, found: StudyResult, own: pl.DataFrame, roles: Role
     plots.logarithmic(axes, "x")
 
 
-def _by_size(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, roles: Roles) -> None:
+def _by_size(axes: Axes, found: StudyData, own: pl.DataFrame, kind: str, roles: Roles) -> None:
     middle, late = SIZE_KINDS[kind]
     for number, label, part in _lines(own, roles.lines):
         sizes, mean, low, high = _curves(found, part, "size", middle)
@@ -226,7 +226,7 @@ def _by_size(axes: Axes, found: StudyResult, own: pl.DataFrame, kind: str, roles
     plots.logarithmic(axes, "x", "y")
 
 
-def _maps(found: StudyResult, metric: str, width: str) -> Picture:
+def _maps(found: StudyData, metric: str, width: str) -> Picture:
     numeric, others = _several(found)
     if len(numeric) < 2:
         raise ScenarioError("plot: a map needs two axes of numbers")

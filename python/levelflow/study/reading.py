@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.scenario import Scenario, nearest
+from levelflow.scenario import Scenario
 from levelflow.study.design import KINDS, Axis, Design, Label, check
 from levelflow.study.plan import Mistakes, Plan, Replications
 from levelflow.study.task import METRICS

@@ -11,7 +11,7 @@ from levelflow.study.task import METRICS
 if TYPE_CHECKING:
     import polars as pl
 
-    from levelflow.study.study import StudyResult
+    from levelflow.study.data import StudyData
 
 #: Limit on the number of axis values in the table of differences.
 MAX_COMPARED_VALUES = 12
@@ -23,7 +23,7 @@ TRANSFER_METRICS = ("fct_mean_s", "fct_p99_s", "slowdown_p99", "throughput_bps")
 FLOW_METRICS = ("throughput_bps", "jain_of_shares", "queue_mean_ms")
 
 
-def metrics(found: StudyResult) -> tuple[str, ...]:
+def metrics(found: StudyData) -> tuple[str, ...]:
     """Returns the metrics to show: those of the plan, otherwise the default metrics of transfers or of long flows."""
     if found.plan.metrics:
         return found.plan.metrics
@@ -48,7 +48,7 @@ def axis_label(metric: str) -> str:
     return f"{METRICS[metric]} ({short})" if short else METRICS[metric]
 
 
-def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
+def table(found: StudyData) -> tuple[list[str], list[list[str]]]:
     """Returns the header and the rows of the table of means, with one row per point."""
     shown = metrics(found)
     axes = [axis.name for axis in found.plan.design.axes]
@@ -64,7 +64,7 @@ def table(found: StudyResult) -> tuple[list[str], list[list[str]]]:
     return [*axes, "runs", *(unit(metric)[0] for metric in shown), *missing], rows
 
 
-def _left_out(found: StudyResult) -> list[list[str]]:
+def _left_out(found: StudyData) -> list[list[str]]:
     """Returns, for each point, the table cells of `UNFINISHED_COLUMNS` over the distinct runs."""
     return [_missing(own) for _, own in found.distinct.group_by("point", maintain_order=True)]
 
@@ -76,7 +76,7 @@ def _missing(runs: pl.DataFrame) -> list[str]:
     return [f"{finished:,} of {started:,}", percent(interval(shares).mean) if shares.size else "-"]
 
 
-def differences(found: StudyResult) -> tuple[str, list[str], list[list[str]]] | None:
+def differences(found: StudyData) -> tuple[str, list[str], list[list[str]]] | None:
     """Returns title, header and rows of a table of paired differences from the first value of an axis.
 
     The axis is the first axis with 2 to `MAX_COMPARED_VALUES` values that are not numbers. Returns None if no axis

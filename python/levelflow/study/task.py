@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -200,13 +200,13 @@ def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], 
     rows: list[Row] = []
     worst: dict[str, float] = {}
     for link, state in zip(result.summary["links"], states, strict=True):
-        name, whole = link["name"], link["queueing_delay_s"] or {}
+        name, whole = link["name"], link["queueing_delay_s"]
         own = own_of.get((name,), result.links.clear())
         delay = {
             "queue_mean_ms": delays.mean(own),
-            "queue_p50_ms": whole.get("p50"),
-            "queue_p99_ms": whole.get("p99"),
-            "queue_max_ms": whole.get("max"),
+            "queue_p50_ms": whole["p50"] if whole else None,
+            "queue_p99_ms": whole["p99"] if whole else None,
+            "queue_max_ms": whole["max"] if whole else None,
         }
         shown = {"utilisation": sent.get(name, 0.0) / (state["service_bps"] or math.inf)}
         shown |= {metric: 1e3 * value for metric, value in delay.items() if value is not None}
@@ -217,20 +217,18 @@ def _link_rows(result: Result, window: tuple[float, float]) -> tuple[list[Row], 
     return rows, worst
 
 
-def _times(found: dict[str, Any] | None) -> dict[str, float | None]:
+def _times(found: transfers.TransferSummary | None) -> dict[str, float | None]:
     """Returns the metrics of a set of transfers from their summary."""
     counts: dict[str, float | None] = {
-        "started": 0,
-        "transfers": 0,
-        "aborted": 0,
-        "unfinished": 0,
-        "missing_share": None,
+        "started": found["started"] if found else 0,
+        "transfers": found["finished"] if found else 0,
+        "aborted": found["aborted"] if found else 0,
+        "unfinished": found["unfinished"] if found else 0,
+        "missing_share": found["missing_share"] if found else None,
     }
-    if found:
-        counts = {key: found["finished" if key == "transfers" else key] for key in counts}
-    spreads = {"fct": ((found or {}).get("fct_s"), "_s"), "slowdown": ((found or {}).get("slowdown"), "")}
+    spreads = {"fct": (found and found["fct_s"], "_s"), "slowdown": (found and found["slowdown"], "")}
     return counts | {
-        f"{kind}_{level}{unit}": None if spread is None else spread[level]
+        f"{kind}_{level}{unit}": None if spread is None else spread[level]  # type: ignore[literal-required]
         for kind, (spread, unit) in spreads.items()
         for level in SPREAD_STATISTICS
     }
