@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use crate::choice::BufferChoice;
 use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propagation};
-use crate::error::{ScenarioError, unknown_key};
+use crate::error::{Place, Problem};
 use crate::format::Scenario;
-use crate::laws::{read_table, shown};
+use crate::laws::{read_table, refused, shown};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::profile::Profile;
 use crate::quantity::{BufferSize, Size};
@@ -37,7 +37,7 @@ impl Scenario {
             }
         }
         for ((index, crossing), (i, link, choice)) in crossing.iter().enumerate().zip(self.buffer_choices()) {
-            let place = format!("{}, buffer", link_place(i, link));
+            let place = link_place(i, link).key("buffer");
             let link = &mut links[index];
             match choice {
                 BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, crossing, &longest)?,
@@ -45,7 +45,7 @@ impl Scenario {
                     Sized::Algorithm(_) if !link.changes.is_empty() => {
                         let problem =
                             "algorithms need a link that does not change; give it a size, or remove its changes";
-                        return Err(ScenarioError::at(place, problem));
+                        return Err(place.error(Problem::Conflict(problem.into())));
                     }
                     Sized::Algorithm(params) => link.algorithm = Some(params),
                     Sized::Rule(rule, values) => {
@@ -66,7 +66,7 @@ impl Scenario {
 /// Returns a buffer of a fixed size. Bandwidth-delay products use the longest round-trip time of the flows that cross
 /// the link. If no flow crosses it, they use that of all flows.
 fn fixed(
-    place: &str,
+    place: &Place,
     size: BufferSize,
     link: &LinkSpec<Any>,
     crossing: &[Crossing<'_>],
@@ -86,7 +86,7 @@ fn fixed(
                 None => "BDP needs flows whose round-trip times are bounded",
             };
             let rtt = rtts.and_then(|rtts| rtts.into_iter().reduce(f64::max));
-            let rtt = rtt.ok_or_else(|| ScenarioError::at(place, problem))?;
+            let rtt = rtt.ok_or_else(|| place.error(Problem::Conflict(problem.into())))?;
             Buffer::Bytes(Bytes::new(
                 (times * link.service_rate(link.capacity).bps() * rtt / 8.0).ceil() as u64,
             ))
@@ -95,7 +95,7 @@ fn fixed(
 }
 
 /// Checks that a buffer holds at least the largest packet that crosses its link.
-fn check_capacity(place: &str, buffer: Buffer, largest: Option<Bytes>) -> Fallible<()> {
+fn check_capacity(place: &Place, buffer: Buffer, largest: Option<Bytes>) -> Fallible<()> {
     let capacity = match buffer {
         Buffer::Unlimited => return Ok(()),
         Buffer::Bytes(b) => b,
@@ -104,7 +104,7 @@ fn check_capacity(place: &str, buffer: Buffer, largest: Option<Bytes>) -> Fallib
     let least = largest.unwrap_or(Bytes::new(1));
     if capacity < least {
         let problem = format!("must have room for at least one packet, here {least}");
-        return Err(ScenarioError::at(place, problem));
+        return Err(place.error(Problem::Value(problem)));
     }
     Ok(())
 }
@@ -116,14 +116,13 @@ pub enum Sized {
 }
 
 /// Reads a buffer table, which names one sizing rule or one buffer-sizing algorithm.
-pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
+pub fn read_sized(place: &Place, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
-    let values = read_table(Profile::default(), &format!("{place}, {name}"), rows, &[table])?;
+    let values = read_table(Profile::default(), &place.key(name), rows, &[table])?;
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Ok(Sized::Rule(rule, values));
     }
-    let params = algorithm_params(name, &values)
-        .map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))?;
+    let params = algorithm_params(name, &values).map_err(|e| refused(place, name, e))?;
     Ok(Sized::Algorithm(params))
 }
 
@@ -132,20 +131,18 @@ pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>
 /// # Errors
 /// When the algorithm or a parameter is unknown, or a value is not allowed.
 pub fn buffer_algorithm_named(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyBufferParams> {
-    match read_sized("buffer", &BTreeMap::from([(name.to_owned(), table.clone())]))? {
+    let place = Place::from("buffer");
+    match read_sized(&place, &BTreeMap::from([(name.to_owned(), table.clone())]))? {
         Sized::Algorithm(params) => Ok(params),
-        Sized::Rule(..) => Err(ScenarioError::at(
-            "buffer",
-            format!("{name} is a rule, not an algorithm"),
-        )),
+        Sized::Rule(..) => Err(place.error(Problem::Value(format!("{name} is a rule, not an algorithm")))),
     }
 }
 
 type Named<'a> = (&'static str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
 
-fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {
+fn named<'a>(place: &Place, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {
     let Some((name, table)) = tables.first_key_value().filter(|_| tables.len() == 1) else {
-        return Err(ScenarioError::at(place, "a buffer has exactly one rule or algorithm"));
+        return Err(place.error(Problem::Value("a buffer has exactly one rule or algorithm".into())));
     };
     let algorithms = BUFFER_ALGORITHMS
         .iter()
@@ -157,10 +154,7 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
         Some((name, rows)) => Ok((name, table, rows)),
         None => {
             let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            Err(ScenarioError::at(
-                place,
-                format!("the rule or algorithm {}", unknown_key(name, &known)),
-            ))
+            Err(place.error(Problem::unknown("the rule or algorithm", name, &known)))
         }
     }
 }
@@ -170,8 +164,8 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<ParameterTables> {
     let BufferChoice::Tables(tables) = choice else {
         return None;
     };
-    let (name, table, rows) = named("", tables).ok()?;
-    let values = read_table(Profile::default(), "", rows, &[table]).ok()?;
+    let (name, table, rows) = named(&Place::default(), tables).ok()?;
+    let values = read_table(Profile::default(), &Place::default(), rows, &[table]).ok()?;
     Some(BTreeMap::from([(name, shown(rows, &values))]))
 }
 

@@ -7,9 +7,10 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::error::ScenarioError;
+use crate::context::{Fallible, check_delay, check_rate};
+use crate::error::{Place, Problem};
 use crate::loss::LossChoice;
-use crate::network::{LONGEST_DELAY, LinkState, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS};
+use crate::network::LinkState;
 
 /// Number of steps in a ramp.
 const RAMP_STEPS: u32 = 100;
@@ -128,24 +129,24 @@ impl Change {
     }
 
     /// Checks that all values are in range. Otherwise returns the first wrong key and its allowed values.
-    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+    pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
+        let outage = |problem| match problem {
+            Problem::Range { value, allowed } => Problem::range(value, format!("0 b/s for an outage, or {allowed}")),
+            other => other,
+        };
         let capacity = self.capacity.filter(|&rate| rate != Rate::ZERO);
-        if let Some(capacity) = capacity.filter(|rate| !(MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&rate.bps())) {
-            let allowed = "0 b/s for an outage, or 1 b/s to 1000 Tb/s";
-            return Err(("capacity", format!("{capacity} is out of range; allowed: {allowed}")));
-        }
+        capacity
+            .map_or(Ok(()), check_rate)
+            .map_err(|problem| ("capacity", outage(problem)))?;
         for (key, time) in [("delay", self.delay), ("jitter", self.jitter)] {
-            if let Some(time) = time.filter(|&time| time > LONGEST_DELAY) {
-                let problem = format!("{time} is out of range; allowed: 0 s to {LONGEST_DELAY}");
-                return Err((key, problem));
-            }
+            time.map_or(Ok(()), check_delay).map_err(|problem| (key, problem))?;
         }
         if let Some(Err(problem)) = self.loss.map(LossChoice::read) {
             return Err(("loss", problem));
         }
         for (key, time) in [("at", Some(self.at)), ("over", self.over)] {
             if time.is_some_and(|time| time > MAX_TIME) {
-                return Err((key, format!("allowed: up to {MAX_TIME}")));
+                return Err((key, Problem::Value(format!("allowed: up to {MAX_TIME}"))));
             }
         }
         Ok(())
@@ -153,25 +154,23 @@ impl Change {
 }
 
 /// Returns the states of a link after its initial state `first`: one per immediate change, and 100 per ramp.
-pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<Vec<LinkState>, ScenarioError> {
+pub fn read_changes(place: &Place, first: LinkState, changes: &Changes) -> Fallible<Vec<LinkState>> {
     let changes = match changes {
         Changes::List(changes) => changes,
         // `read_traces` has already replaced traces by their changes.
         Changes::Trace(_) => {
-            return Err(ScenarioError::at(
-                place,
-                "changes name a file, which cannot be read here",
-            ));
+            let problem = "changes name a file, which cannot be read here";
+            return Err(place.error(Problem::File(problem.into())));
         }
     };
     let (mut states, mut now, mut down) = (Vec::new(), first, false);
     for (i, change) in changes.iter().enumerate() {
-        let place = format!("{place}, changes {}", i + 1);
+        let place = place.key(&format!("changes {}", i + 1));
         let at = Time::ZERO + change.at;
         if at <= now.at && i > 0 {
             let before = now.at - Time::ZERO;
             let problem = format!("{} is not after the change before, which ends at {before}", change.at);
-            return Err(ScenarioError::at(format!("{place}, at"), problem));
+            return Err(place.key("at").error(Problem::Conflict(problem)));
         }
         let then = target(&place, &now, change)?;
         let before = states.len();
@@ -185,7 +184,7 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
         }
         if states.len() > MOST_CHANGES {
             let problem = format!("more than {MOST_CHANGES} changes, a ramp counted as {RAMP_STEPS}");
-            return Err(ScenarioError::at(place, problem));
+            return Err(place.error(Problem::Value(problem)));
         }
         now = states.last().copied().unwrap_or(now);
         for state in states[before..].iter_mut().filter(|_| down) {
@@ -196,17 +195,16 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
 }
 
 /// Returns the state of the link after a change.
-fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, ScenarioError> {
+fn target(place: &Place, now: &LinkState, change: &Change) -> Fallible<LinkState> {
     if change.is_nothing() {
-        return Err(ScenarioError::at(
-            place,
-            "changes nothing; give it a capacity, a delay, a jitter, a loss or down = true",
-        ));
+        let problem = "changes nothing; give it a capacity, a delay, a jitter, a loss or down = true";
+        return Err(place.error(Problem::Missing(problem.into())));
     }
-    let wrong = |(key, problem)| ScenarioError::at(format!("{place}, {key}"), problem);
+    let wrong = |(key, problem)| place.key(key).error(problem);
+    let conflict = |key, problem: &str| wrong((key, Problem::Conflict(problem.into())));
     change.check().map_err(wrong)?;
     if change.down.is_some() && change.over.is_some() {
-        return Err(wrong(("over", "a link fails, and is repaired, at once".to_owned())));
+        return Err(conflict("over", "a link fails, and is repaired, at once"));
     }
     let mixes = |loss| matches!(loss, WireLoss::Independent(_));
     let to = change
@@ -217,7 +215,7 @@ fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, Sc
         && change.loss.is_some()
         && !(mixes(now.wire.loss) && mixes(to))
     {
-        return Err(wrong(("loss", "a ramp needs probabilities, not bursts".to_owned())));
+        return Err(conflict("loss", "a ramp needs probabilities, not bursts"));
     }
     Ok(LinkState {
         at: now.at,
@@ -275,7 +273,7 @@ mod tests {
 
     fn states(changes: Value) -> Result<Vec<LinkState>, String> {
         let changes = serde_json::from_value(changes).map_err(|e| e.to_string())?;
-        read_changes("link 1", INITIAL_STATE, &changes).map_err(|e| e.to_string())
+        read_changes(&"link 1".into(), INITIAL_STATE, &changes).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use levelflow_laws::{Any, AnyRouter, AnyRouterParams, PortInfo, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate};
 
-use crate::error::ScenarioError;
+use crate::error::{Place, Problem, ScenarioError};
 use crate::format::Link;
-use crate::network::{FlowSpec, LinkSpec, RouteSpec};
+use crate::network::{FlowSpec, LONGEST_DELAY, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec};
 
 /// Value, or the mistakes in a scenario.
 pub type Fallible<T> = Result<T, ScenarioError>;
@@ -14,11 +14,22 @@ pub type Fallible<T> = Result<T, ScenarioError>;
 pub const LARGEST_PACKET: u64 = 65_535;
 
 /// Name of a link in error messages: `link 1 (R1->R2)`.
-pub fn link_place(i: usize, link: &Link) -> String {
+pub fn link_place(i: usize, link: &Link) -> Place {
     match &link.name {
-        Some(name) => format!("link {} ({name})", i + 1),
-        None => format!("link {} ({}->{})", i + 1, link.from, link.to),
+        Some(name) => Place::entry("link", i, name),
+        None => Place::entry("link", i, &format!("{}->{}", link.from, link.to)),
     }
+}
+
+/// Checks that a link or an application can have this rate.
+pub fn check_rate(rate: Rate) -> Result<(), Problem> {
+    let [low, high] = [MIN_CAPACITY_BPS, MAX_CAPACITY_BPS].map(Rate::clamped);
+    Problem::check(&rate, &(low..=high))
+}
+
+/// Checks that a wire can have this delay.
+pub fn check_delay(delay: Duration) -> Result<(), Problem> {
+    Problem::check(&delay, &(Duration::ZERO..=LONGEST_DELAY))
 }
 
 /// Returns the initial router half of a signalling at a link of this capacity.

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use crate::context::Fallible;
-use crate::error::{ScenarioError, nearest};
+use crate::error::{Place, Problem, ScenarioError, nearest};
 use crate::format::Scenario;
 
 /// Lists of a scenario, each with an example of a key of its entries.
@@ -36,20 +36,22 @@ pub enum Step {
 /// When a change has no value, or its path does not exist.
 pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     let (path, text) = change.split_once('=').ok_or_else(|| {
-        ScenarioError::at(
-            change,
-            format!("needs PATH=VALUE, as in duration='10 s'{}", redirected(change)),
-        )
+        let problem = format!("needs PATH=VALUE, as in duration='10 s'{}", redirected(change));
+        wrong(change, problem)
     })?;
     let value = value_of(text.trim());
     if let Some((list, rest)) = path.trim().split_once(".*.") {
         let Some(entries) = scenario[list].as_array().map(Vec::len) else {
             let problem = "* selects all entries of a list, as in flow.*.law or link.*.capacity";
-            return Err(ScenarioError::at(path.trim(), problem));
+            return Err(wrong(path.trim(), problem));
         };
         return (1..=entries).try_for_each(|number| put(scenario, &format!("{list}.{number}.{rest}"), value.clone()));
     }
     put(scenario, path.trim(), value)
+}
+
+fn wrong(path: &str, problem: impl Into<String>) -> ScenarioError {
+    Place::from(path).error(Problem::Assignment(problem.into()))
 }
 
 /// Returns a hint for a change without a value if a shell may have interpreted its `>` as a redirection.
@@ -82,7 +84,7 @@ fn put(scenario: &mut Value, path: &str, value: Value) -> Fallible<()> {
 /// # Errors
 /// When the path does not exist; names the nearest key or entry.
 pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
-    let refuse = |problem: String| Err(ScenarioError::at(path, problem));
+    let refuse = |problem: String| Err(wrong(path, problem));
     let keys: Vec<&str> = path.split('.').collect();
     let head = keys[0];
     if !KEYS.iter().any(|key| key == head) {
@@ -151,7 +153,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
             format!("'{key}' is more than one; write one of {}", known.join(", "))
         }
     };
-    Err(ScenarioError::at(path, problem))
+    Err(wrong(path, problem))
 }
 
 /// Returns the name of an entry, or else its two ends, or else its number.

@@ -1,23 +1,161 @@
-//! Error messages: one line per mistake, with place, problem and allowed values.
+//! Mistakes in scenarios: one line each, with place, problem and allowed values.
+
+use std::fmt;
+use std::ops::RangeInclusive;
 
 use derive_more::{Display, Error};
+use levelflow_laws::params::{self, ParamError, Shown};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Reasons why a scenario cannot be run; prints one line for each mistake.
+use crate::context::Fallible;
+
+/// Mistakes that prevent a run; prints one line for each.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
-#[display("{}", _0.join("\n"))]
-pub struct ScenarioError(#[error(not(source))] Vec<String>);
+#[display("{}", _0.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct ScenarioError(#[error(not(source))] Vec<Mistake>);
+
+/// One mistake and its location.
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+#[display("{}", one_line(&format!("{place}: {problem}")))]
+pub struct Mistake {
+    /// Location of the wrong value, or of the table that lacks a key.
+    pub place: Place,
+    /// Class of the mistake, with its details.
+    pub problem: Problem,
+}
+
+/// Location in a scenario: an entry such as `link 1 (R1->R2)`, then keys. The empty location is the top level.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Display)]
+#[display("{}", if _0.is_empty() { "top level".into() } else { _0.join(", ") })]
+pub struct Place(Vec<String>);
+
+/// Classes of mistakes. Texts without a description are complete messages.
+#[derive(Debug, Clone, PartialEq, Eq, Display)]
+pub enum Problem {
+    /// Value outside its range.
+    #[display("{value} is out of range; allowed: {allowed}")]
+    Range {
+        /// Rejected value.
+        value: String,
+        /// Allowed values.
+        allowed: String,
+    },
+    /// Value of the wrong type.
+    #[display("needs {needed}, not {found}")]
+    Type {
+        /// Allowed type.
+        needed: String,
+        /// Value in the scenario, or its type.
+        found: String,
+    },
+    /// Value that is wrong for another reason.
+    Value(String),
+    /// Unknown key, or unknown name.
+    #[display("{}", unknown(kind, name, known))]
+    Unknown {
+        /// Kind of the name, such as `the law`; empty for a key.
+        kind: &'static str,
+        /// Unknown key or name.
+        name: String,
+        /// Known keys or names.
+        known: Vec<String>,
+    },
+    /// Missing key or entry.
+    Missing(String),
+    /// Name or value that occurs twice.
+    Duplicate(String),
+    /// Value that contradicts another value, or needs another value.
+    Conflict(String),
+    /// Path that does not exist in the topology.
+    Route(String),
+    /// Text that is not TOML; the place is the line and column.
+    #[display("not valid TOML: {_0}")]
+    Syntax(String),
+    /// File with the values of a key that cannot be read.
+    File(String),
+    /// Assignment (`--set`) that is malformed, or whose path does not exist.
+    Assignment(String),
+}
+
+impl Place {
+    /// Creates the location of an entry of a list. `index` counts from 0, the text from 1.
+    pub(crate) fn entry(kind: &str, index: usize, name: &str) -> Self {
+        Self(vec![format!("{kind} {} ({name})", index + 1)])
+    }
+
+    /// Returns the location of a key in the table at this place.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        Self(self.0.iter().cloned().chain([key.to_owned()]).collect())
+    }
+
+    /// Returns the error for a problem at this place.
+    #[must_use]
+    pub fn error(&self, problem: Problem) -> ScenarioError {
+        ScenarioError(vec![Mistake {
+            place: self.clone(),
+            problem,
+        }])
+    }
+}
+
+impl<T: Into<String>> From<T> for Place {
+    fn from(text: T) -> Self {
+        Self(vec![text.into()])
+    }
+}
+
+impl Problem {
+    /// Creates the problem of a value outside its range.
+    pub(crate) fn range(value: impl fmt::Display, allowed: impl fmt::Display) -> Self {
+        Self::Range {
+            value: value.to_string(),
+            allowed: allowed.to_string(),
+        }
+    }
+
+    /// Checks that a value is within a range.
+    pub(crate) fn check<T: PartialOrd + fmt::Display>(value: &T, range: &RangeInclusive<T>) -> Result<(), Self> {
+        let problem = || Self::range(value, format!("{} to {}", range.start(), range.end()));
+        range.contains(value).then_some(()).ok_or_else(problem)
+    }
+
+    /// Creates the problem of an unknown name. `kind` is the kind of the name, such as `the law`; empty for a key.
+    #[must_use]
+    pub fn unknown(kind: &'static str, name: &str, known: &[&str]) -> Self {
+        let known = known.iter().map(|&name| name.to_owned()).collect();
+        Self::Unknown {
+            kind,
+            name: name.to_owned(),
+            known,
+        }
+    }
+}
+
+impl From<ParamError> for Problem {
+    fn from(error: ParamError) -> Self {
+        match error.problem {
+            params::Problem::Kind(_) => Self::Value(error.to_string()),
+            params::Problem::Conflict(why) => Self::Conflict(why.into()),
+            params::Problem::Range { value, range, unit } => {
+                let [value, low, high] = [value, range.0, range.1].map(|value| Shown(unit, value));
+                Self::range(value, format!("{low} to {high}"))
+            }
+        }
+    }
+}
 
 impl ScenarioError {
-    /// Creates an error for `problem` at `place`, such as "link 1 (R1->R2), capacity".
-    pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self(vec![one_line(&format!("{}: {}", place.into(), problem.into()))])
+    /// Returns the mistakes, in the order of their lines.
+    #[must_use]
+    pub fn mistakes(&self) -> &[Mistake] {
+        &self.0
     }
 
     /// Returns all values, or all mistakes if any result is an error.
-    pub(crate) fn collect<T>(results: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+    pub(crate) fn collect<T>(results: impl IntoIterator<Item = Fallible<T>>) -> Fallible<Vec<T>> {
         let (mut values, mut mistakes) = (Vec::new(), Vec::new());
         for result in results {
             match result {
@@ -38,34 +176,25 @@ impl ScenarioError {
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
         let problem = match one_line(error.message()) {
-            range if range.contains("out of range") => {
-                format!("the number is out of range; allowed: up to {}", i64::MAX)
-            }
-            problem => format!("not valid TOML: {problem}"),
+            range if range.contains("out of range") => Problem::range("the number", format!("up to {}", i64::MAX)),
+            problem => Problem::Syntax(problem),
         };
-        Self::at(format!("line {line}, column {column}"), problem)
+        Place(vec![format!("line {line}"), format!("column {column}")]).error(problem)
     }
 
     /// Creates an error for a value of the wrong type, or for an unknown or missing key, in `raw`. `within` is the
     /// place of `raw`.
-    pub(crate) fn structure(within: &str, raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let problem = wording(&one_line(&error.inner().to_string()));
-        let inside = place(raw, error.path());
-        let separator = if within.is_empty() || inside.is_empty() {
-            ""
-        } else {
-            ", "
-        };
-        let mut place = format!("{within}{separator}{inside}");
-        if let Some((unknown, known)) = unknown_name(&problem) {
-            let tail = format!(", {unknown}");
-            place.truncate(place.strip_suffix(&tail).map_or(place.len(), str::len));
-            if place == unknown {
-                place = "top level".into();
-            }
-            return Self::at(place, unknown_key(unknown, &known));
+    pub(crate) fn structure(
+        within: &Place,
+        raw: &Value,
+        error: &serde_path_to_error::Error<serde_json::Error>,
+    ) -> Self {
+        let problem = of_serde(&one_line(&error.inner().to_string()));
+        let mut place = Place([&within.0[..], &parts(raw, error.path())].concat());
+        if let Problem::Unknown { name, .. } = &problem {
+            place.0.pop_if(|last| last == name);
         }
-        Self::at(if place.is_empty() { "top level".into() } else { place }, problem)
+        place.error(problem)
     }
 }
 
@@ -116,13 +245,11 @@ fn named<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<Spans<'a, 'i>> {
 }
 
 /// Formats `"capcity" is not known here; did you mean "capacity"? (known: ...)`
-#[must_use]
-pub fn unknown_key(name: &str, known: &[&str]) -> String {
-    let list = known.join(", ");
-    match nearest(name, known) {
-        Some(near) => format!("{name:?} is not known here; did you mean {near:?}? (known: {list})"),
-        None => format!("{name:?} is not known here (known: {list})"),
-    }
+fn unknown(kind: &str, name: &str, known: &[String]) -> String {
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = nearest(name, &known).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+    let text = format!("{kind} {name:?} is not known here{hint} (known: {})", known.join(", "));
+    text.trim_start().to_owned()
 }
 
 /// Returns the known key that most resembles the unknown key in a message of serde.
@@ -141,18 +268,21 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     best.filter(|k| score(k) > 0.66).copied()
 }
 
-/// Rewrites a message of serde in the style of Levelflow's messages: first the needed value, then the found value.
-fn wording(message: &str) -> String {
+/// Classifies a message of serde, and rewrites it in the style of Levelflow's messages.
+fn of_serde(message: &str) -> Problem {
     if message == "expected map with a single key" {
-        return "needs exactly one key, the form to take, with what belongs to it inside".into();
+        return Problem::Value("needs exactly one key, the form to take, with what belongs to it inside".into());
+    }
+    if let Some((name, known)) = unknown_name(message) {
+        return Problem::unknown("", name, &known);
     }
     if let Some(key) = message.strip_prefix("missing field ") {
-        return format!("the key {} is missing", key.replace('`', "\""));
+        return Problem::Missing(format!("the key {} is missing", key.replace('`', "\"")));
     }
     let mut starts = ["invalid type: ", "invalid value: ", "invalid length "].iter();
     let parts = starts.find_map(|start| message.strip_prefix(start)?.split_once(", expected "));
     let Some((found, needed)) = parts else {
-        return message.to_owned();
+        return Problem::Value(message.to_owned());
     };
     let needed = match needed {
         "u64" => format!("a whole number from 0 to {}", u64::MAX),
@@ -177,7 +307,7 @@ fn wording(message: &str) -> String {
             .unwrap_or(found)
             .replace('`', ""),
     };
-    format!("needs {needed}, not {found}")
+    Problem::Type { needed, found }
 }
 
 /// Extracts the unknown name and the known names from serde's message for an unknown field or variant.
@@ -189,8 +319,8 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((quoted.next()?, quoted.collect()))
 }
 
-/// Formats a path with entries counted from 1: `flow[0].start` becomes `flow 1 (x1), start`.
-fn place(raw: &Value, path: &serde_path_to_error::Path) -> String {
+/// Returns the parts of a place, with entries counted from 1: `flow[0].start` becomes `flow 1 (x1)` and `start`.
+fn parts(raw: &Value, path: &serde_path_to_error::Path) -> Vec<String> {
     use serde_path_to_error::Segment;
     let mut here = Some(raw);
     let mut parts: Vec<String> = Vec::new();
@@ -212,7 +342,7 @@ fn place(raw: &Value, path: &serde_path_to_error::Path) -> String {
             Segment::Unknown => {}
         }
     }
-    parts.join(", ")
+    parts
 }
 
 pub(crate) fn nickname(member: &Value) -> String {

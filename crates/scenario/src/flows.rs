@@ -5,13 +5,11 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::application::ApplicationSpec;
 use crate::choice::{LawChoice, LawTables};
-use crate::context::{Fallible, LARGEST_PACKET, propagation};
-use crate::error::ScenarioError;
+use crate::context::{Fallible, LARGEST_PACKET, check_rate, propagation};
+use crate::error::{Place, Problem, ScenarioError};
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params, read_table};
-use crate::network::{
-    AckDelaySpec, FlowSpec, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec, Routes, SessionSpec,
-};
+use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec};
 use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
@@ -27,7 +25,7 @@ const FASTEST_ARRIVALS: f64 = 1e9;
 
 /// Reader of one flow entry.
 pub struct FlowReader<'a> {
-    pub place: &'a str,
+    pub place: &'a Place,
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
     pub routes: Fallible<Routes>,
@@ -39,13 +37,21 @@ pub struct FlowReader<'a> {
 }
 
 impl FlowReader<'_> {
-    fn error(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
-        ScenarioError::at(format!("{}, {key}", self.place), problem)
+    fn error(&self, key: &str, problem: Problem) -> ScenarioError {
+        self.place.key(key).error(problem)
+    }
+
+    fn conflict(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
+        self.error(key, Problem::Conflict(problem.into()))
+    }
+
+    fn value(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
+        self.error(key, Problem::Value(problem.into()))
     }
 
     fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
         let read = value.map(|v| v.dist(self.flow.packet)).transpose();
-        read.map_err(|problem| self.error(key, problem))
+        read.map_err(|problem| self.value(key, problem))
     }
 
     pub fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
@@ -55,12 +61,12 @@ impl FlowReader<'_> {
         let route = routes.first();
         let size = self.dist("size", flow.size.as_ref())?;
         if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
-            return Err(self.error("size", "must be above 0"));
+            return Err(self.value("size", "must be above 0"));
         }
         let params = self.params(defaults)?;
         if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
             let problem = format!("{} always retransmits lost data", params.law().name);
-            return Err(self.error("reliable", problem));
+            return Err(self.conflict("reliable", problem));
         }
         let session = self.session(size.is_some())?;
         let arrivals = self.arrivals(route, size.as_ref(), session.as_ref())?;
@@ -94,8 +100,7 @@ impl FlowReader<'_> {
     fn check_packets(&self) -> Fallible<()> {
         for (key, size) in [("packet", self.flow.packet), ("ack", self.flow.ack)] {
             if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
-                let problem = format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B");
-                return Err(self.error(key, problem));
+                return Err(self.error(key, Problem::range(size, format!("1 B to {LARGEST_PACKET} B"))));
             }
         }
         Ok(())
@@ -105,40 +110,40 @@ impl FlowReader<'_> {
     fn reliable(&self, params: &AnyParams, finite: bool, responds: bool) -> Fallible<bool> {
         let (asked, law) = (self.flow.reliable, params.law().name);
         if responds && asked == Some(false) {
-            return Err(self.error("reliable", "must be true with responses, which are delivered in full"));
+            return Err(self.conflict("reliable", "must be true with responses, which are delivered in full"));
         }
         let acknowledged = Any::transport(params).acknowledged;
         if !acknowledged && responds {
             let problem =
                 format!("responses are delivered in full, and {law} has no ACKs; allowed: {law} = {{ acks = true }}");
-            return Err(self.error("application", problem));
+            return Err(self.conflict("application", problem));
         }
         if !acknowledged && asked == Some(true) {
             let problem =
                 format!("{law} has no ACKs, so lost data cannot be retransmitted; allowed: {law} = {{ acks = true }}");
-            return Err(self.error("reliable", problem));
+            return Err(self.conflict("reliable", problem));
         }
         let reliable = asked.unwrap_or(acknowledged && (finite || responds));
         if reliable && !finite && !responds {
             let problem = "needs a size: only a finite transfer can be delivered in full";
-            return Err(self.error("reliable", problem));
+            return Err(self.conflict("reliable", problem));
         }
         Ok(reliable)
     }
 
     fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
-        let place = format!("{}, law", self.place);
+        let place = self.place.key("law");
         let (name, own) = match &self.flow.law {
             LawChoice::Name(name) => (name, None),
             LawChoice::Tables(tables) => match tables.first_key_value() {
                 Some((name, table)) if tables.len() == 1 => (name, Some(table)),
-                _ => return Err(ScenarioError::at(place, "a flow follows exactly one law")),
+                _ => return Err(self.value("law", "a flow follows exactly one law")),
             },
         };
         let info = law_named(&place, name)?;
         if let Some(own) = own {
             // Parameters of routers have no effect on a flow.
-            read_table(self.profile, &format!("{place}, {name}"), info.params, &[own])?;
+            read_table(self.profile, &place.key(name), info.params, &[own])?;
         }
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
         read_params(self.profile, &place, name, &layers)
@@ -167,7 +172,7 @@ impl FlowReader<'_> {
         let on_links = on_links.max().unwrap_or(Duration::ZERO);
         if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
             let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
-            return Err(self.error("rtt", problem));
+            return Err(self.conflict("rtt", problem));
         }
         Ok(Some(rtt))
     }
@@ -178,7 +183,7 @@ impl FlowReader<'_> {
 
     fn last_arrival(&self) -> Fallible<Option<Time>> {
         if self.flow.last_arrival.is_some() && self.flow.arrivals.is_none() {
-            return Err(self.error("last_arrival", "needs arrivals"));
+            return Err(self.conflict("last_arrival", "needs arrivals"));
         }
         self.after_start("last_arrival", self.flow.last_arrival)
     }
@@ -187,7 +192,7 @@ impl FlowReader<'_> {
         let Some(at) = at else { return Ok(None) };
         let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
         if at.as_secs_f64() <= start {
-            return Err(self.error(key, "must be after start"));
+            return Err(self.conflict(key, "must be after start"));
         }
         Ok(Some(Time::ZERO + at))
     }
@@ -208,9 +213,9 @@ impl FlowReader<'_> {
         let Flow { lifetime, arrivals, .. } = self.flow;
         if !has_size || lifetime.is_some() || arrivals.is_none() {
             let rule = "needs size, the size of an object, and arrivals, and no lifetime";
-            return Err(self.error("session", rule));
+            return Err(self.conflict("session", rule));
         }
-        let wrong = |problem| self.error("session", problem);
+        let wrong = |problem| self.value("session", problem);
         let count = |what: &str, value: &Varying<Count>| {
             let dist = value.dist(self.flow.packet).map_err(wrong)?;
             let largest = if dist.max().is_finite() {
@@ -220,7 +225,7 @@ impl FlowReader<'_> {
             };
             if !(1.0..=MOST_OBJECTS).contains(&largest) {
                 let problem = format!("{what} of {largest} are out of range; allowed: 1 to {MOST_OBJECTS}");
-                return Err(self.error("session", problem));
+                return Err(wrong(problem));
             }
             Ok(dist)
         };
@@ -232,25 +237,21 @@ impl FlowReader<'_> {
     }
 
     fn application(&self) -> Fallible<Option<ApplicationSpec>> {
-        let wrong = |problem: String| self.error("application", problem);
-        let in_range = |rate: Rate| {
-            let allowed = (MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&rate.bps());
-            let problem = || wrong(format!("{rate} is out of range; allowed: 1 b/s to 1000 Tb/s"));
-            allowed.then_some(rate).ok_or_else(problem)
-        };
+        let wrong = |problem: String| self.value("application", problem);
+        let check = |rate: Rate| check_rate(rate).map_err(|problem| self.error("application", problem));
         let Some(application) = &self.flow.application else {
             return Ok(None);
         };
         if self.flow.session.is_some() {
-            return Err(wrong("a session has one of its own".to_owned()));
+            return Err(self.conflict("application", "a session has one of its own"));
         }
         Ok(Some(match application {
-            ApplicationChoice::Rate(rate) => ApplicationSpec::OnOff {
-                rate: in_range(*rate)?,
-                periods: None,
-            },
-            ApplicationChoice::OnOff(OnOff { rate, on, off }) => {
-                let rate = in_range(*rate)?;
+            &ApplicationChoice::Rate(rate) => {
+                check(rate)?;
+                ApplicationSpec::OnOff { rate, periods: None }
+            }
+            &ApplicationChoice::OnOff(OnOff { rate, ref on, ref off }) => {
+                check(rate)?;
                 let [on, off] = [on, off].map(|time| time.dist(self.flow.packet).map_err(wrong));
                 let (on, off) = (on?, off?);
                 let packet = rate
@@ -283,10 +284,10 @@ impl FlowReader<'_> {
         session: Option<&SessionSpec>,
     ) -> Fallible<f64> {
         if !(load > 0.0 && load <= 10.0) {
-            let problem = format!("load {load} is out of range; allowed: above 0 to 10, or \"1000 %\"");
+            let problem = Problem::range(format!("load {load}"), "above 0 to 10, or \"1000 %\"");
             return Err(self.error("arrivals", problem));
         }
-        let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
+        let size = size.ok_or_else(|| self.conflict("arrivals", "load needs a size"))?;
         let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
         let links = route.forward.iter().map(|&l| &self.links[l as usize]);
         let rates = links.map(|link| link.service_rate(link.capacity).bps());
@@ -299,32 +300,28 @@ impl FlowReader<'_> {
             arrivals, count, limit, ..
         } = self.flow;
         if *limit == Some(0) {
-            return Err(self.error("limit", "must be at least 1"));
+            return Err(self.value("limit", "must be at least 1"));
         }
         if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalProcess::Times(_))) {
-            return Err(self.error("limit", "needs arrivals that go on"));
+            return Err(self.conflict("limit", "needs arrivals that go on"));
         }
         let Some(arrivals) = arrivals else {
-            return match count.unwrap_or(1) {
-                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count: count as u32 }),
-                count => {
-                    let problem = format!("{count} is out of range; allowed: 1 to {MOST_FLOWS}");
-                    Err(self.error("count", problem))
-                }
-            };
+            let count = count.unwrap_or(1);
+            Problem::check(&count, &(1..=MOST_FLOWS)).map_err(|problem| self.error("count", problem))?;
+            return Ok(Arrivals::Once { count: count as u32 });
         };
         if count.is_some() {
-            return Err(self.error(
+            return Err(self.conflict(
                 "count",
                 "cannot go with arrivals; use batches for several flows at a time",
             ));
         }
         let process = |at_start, interval: Dist, batch: u64| {
             if interval.max() <= 0.0 {
-                return Err(self.error("arrivals", "the interval must be above 0"));
+                return Err(self.value("arrivals", "the interval must be above 0"));
             }
             if !(1..=MOST_FLOWS).contains(&batch) {
-                let problem = format!("batch {batch} is out of range; allowed: 1 to {MOST_FLOWS}");
+                let problem = Problem::range(format!("batch {batch}"), format!("1 to {MOST_FLOWS}"));
                 return Err(self.error("arrivals", problem));
             }
             Ok(Arrivals::Process {
@@ -337,11 +334,11 @@ impl FlowReader<'_> {
         let interval = |value: &Varying<Duration>| {
             value
                 .dist(self.flow.packet)
-                .map_err(|problem| self.error("arrivals", problem))
+                .map_err(|problem| self.value("arrivals", problem))
         };
         let poisson = |rate: f64| {
             if rate > FASTEST_ARRIVALS {
-                let problem = format!("{rate} /s is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
+                let problem = Problem::range(format!("{rate} /s"), format!("up to {FASTEST_ARRIVALS} /s"));
                 return Err(self.error("arrivals", problem));
             }
             process(false, Dist::Exponential { mean: 1.0 / rate }, 1)
@@ -359,7 +356,7 @@ impl FlowReader<'_> {
         let Some(delay) = &self.flow.ack_delay else {
             return Ok(None);
         };
-        let dist = |problem| self.error("ack_delay", problem);
+        let dist = |problem| self.value("ack_delay", problem);
         Ok(Some(AckDelaySpec {
             every: delay.every.dist(self.flow.packet).map_err(dist)?,
             hold: delay.hold.dist(self.flow.packet).map_err(dist)?,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
-use crate::error::{ScenarioError, meant_key, nickname};
+use crate::error::{Place, Problem, ScenarioError, meant_key, nickname};
 use crate::loss::LossChoice;
 use crate::profile::Profile;
 use crate::quantity::{Count, Share, Size, Varying};
@@ -390,7 +390,7 @@ fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<Sce
     let mut number = 0;
     entries.retain_mut(|entry| {
         number += 1;
-        let within = format!("{kind} {number}{}", nickname(entry));
+        let within = Place::from(format!("{kind} {number}{}", nickname(entry)));
         let before = mistakes.len();
         mistakes.extend(take_mistakes::<T>(&within, entry));
         mistakes.len() == before
@@ -399,7 +399,7 @@ fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<Sce
 }
 
 /// Returns all mistakes in a table. Removes each wrong value from the table to find the next mistake.
-fn take_mistakes<T: DeserializeOwned>(within: &str, table: &mut Value) -> Vec<ScenarioError> {
+fn take_mistakes<T: DeserializeOwned>(within: &Place, table: &mut Value) -> Vec<ScenarioError> {
     let (mut mistakes, mut taken) = (Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, T>(&*table) {
         let message = error.inner().to_string();
@@ -461,9 +461,9 @@ impl Scenario {
             take_broken::<NextHop>(&mut rest, "route"),
             take_broken::<Flow>(&mut rest, "flow"),
         ];
-        let top = take_mistakes::<Self>("", &mut rest);
+        let top = take_mistakes::<Self>(&Place::default(), &mut rest);
         ScenarioError::collect(top.into_iter().chain(mistakes.into_iter().flatten()).map(Err::<(), _>))?;
-        Self::deserialize(&rest).map_err(|e| ScenarioError::at("top level", e.to_string()))
+        Self::deserialize(&rest).map_err(|e| Place::default().error(Problem::Value(e.to_string())))
     }
 
     /// Returns the law choice for each direction of each link, with the link and its index in the scenario.

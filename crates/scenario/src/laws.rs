@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_laws::params::{ParamError, ParamSpec, Problem, Raw, Shown};
+use levelflow_laws::params::{ParamError, ParamSpec, Raw, Shown};
 use levelflow_laws::{
     Any, AnyParams, AnyRouterParams, LAWS, LawInfo, SIGNALLINGS, SignallingInfo, on_the_wire, params, router_params,
 };
@@ -12,39 +12,33 @@ use serde_json::Value;
 
 use crate::choice::{LawChoice, LawTables};
 use crate::context::Fallible;
-use crate::error::{ScenarioError, unknown_key};
+use crate::error::{Place, Problem, ScenarioError};
 use crate::format::Scenario;
 use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
 
 /// Returns the parameters that a link sets, by signalling; `None` if the link has a plain queue.
-pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
-    let place = format!("{place}, law");
+pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
+    let place = place.key("law");
+    let wrong = |problem| Err(place.error(Problem::Value(problem)));
     match choice {
         None => Ok(Some(BTreeMap::new())),
         Some(LawChoice::Name(name)) if name == "none" => Ok(None),
         Some(LawChoice::Name(name)) => {
             let hint = "a link runs the laws of the flows that cross it; write \"none\", or parameters by law";
-            Err(ScenarioError::at(
-                place,
-                format!("{name:?} is not allowed here: {hint}"),
-            ))
+            wrong(format!("{name:?} is not allowed here: {hint}"))
         }
         Some(LawChoice::Tables(tables)) => {
             for (name, table) in tables {
                 let signalling = signalling_named(&place, name)?;
                 if signalling.name != name {
                     let own = signalling.name;
-                    let problem = format!("the routers of {name} are those of {own}; write {{ {own} = {{ ... }} }}");
-                    return Err(ScenarioError::at(place, problem));
+                    return wrong(format!(
+                        "the routers of {name} are those of {own}; write {{ {own} = {{ ... }} }}"
+                    ));
                 }
-                read_table(
-                    Profile::default(),
-                    &format!("{place}, {name}"),
-                    signalling.params,
-                    &[table],
-                )?;
+                read_table(Profile::default(), &place.key(name), signalling.params, &[table])?;
                 read_router_params(Profile::default(), &place, name, &[table])?;
             }
             Ok(Some(tables.clone()))
@@ -52,18 +46,18 @@ pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<L
     }
 }
 
-pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
+pub fn law_named(place: &Place, name: &str) -> Fallible<&'static LawInfo> {
     LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
         let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
         let problem = if name.eq_ignore_ascii_case("tcp") {
-            format!(
+            Problem::Value(format!(
                 "{name:?} has several versions; write \"cubic\", that of Linux, or \"newreno\" (known: {})",
                 known.join(", ")
-            )
+            ))
         } else {
-            format!("the law {}", unknown_key(name, &known))
+            Problem::unknown("the law", name, &known)
         };
-        ScenarioError::at(place, problem)
+        place.error(problem)
     })
 }
 
@@ -71,7 +65,7 @@ pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
 ///
 /// # Errors
 /// When routers take no part in it, or the name is unknown.
-pub fn signalling_named(place: &str, name: &str) -> Fallible<&'static SignallingInfo> {
+pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static SignallingInfo> {
     let mut laws = LAWS.iter().filter(|law| law.name == name).map(|law| law.signalling);
     let found = SIGNALLINGS.iter().find(|own| own.name == name).or_else(|| laws.next());
     let known: Vec<&str> = on_the_wire().map(|own| own.name).collect();
@@ -79,12 +73,9 @@ pub fn signalling_named(place: &str, name: &str) -> Fallible<&'static Signalling
         Some(found) if found.is_explicit() => Ok(found),
         Some(_) => {
             let problem = format!("routers take no part in {name} (allowed: {})", known.join(", "));
-            Err(ScenarioError::at(place, problem))
+            Err(place.error(Problem::Value(problem)))
         }
-        None => Err(ScenarioError::at(
-            place,
-            format!("the signalling {}", unknown_key(name, &known)),
-        )),
+        None => Err(place.error(Problem::unknown("the signalling", name, &known))),
     }
 }
 
@@ -108,9 +99,9 @@ pub fn rows_of(name: &str) -> Vec<ParamSpec> {
 /// When no law has its name, a parameter is unknown, or a value is not allowed.
 pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>) -> Fallible<()> {
     if on_the_wire().any(|own| own.name == name) {
-        read_router_params(profile, "law", name, &[table])?;
+        read_router_params(profile, &"law".into(), name, &[table])?;
     }
-    read_params(profile, "law", name, &[table]).map(drop)
+    read_params(profile, &"law".into(), name, &[table]).map(drop)
 }
 
 /// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
@@ -118,7 +109,7 @@ pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>
 /// # Errors
 /// When the law or a parameter is unknown, or a value is not allowed.
 pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
-    read_params(Profile::default(), "law", law, &[table])
+    read_params(Profile::default(), &"law".into(), law, &[table])
 }
 
 /// Returns the parameters of a law as values in base units, in the order of the law's parameter table. Missing
@@ -128,8 +119,8 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
 /// As [`law_params`].
 pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     law_params(law, table)?;
-    let info = law_named("law", law)?;
-    read_values(Profile::default(), "law", law, info.params, &[table])
+    let info = law_named(&"law".into(), law)?;
+    read_values(Profile::default(), &"law".into(), law, info.params, &[table])
 }
 
 /// Returns the parameters of the routers of a signalling, or of the signalling of a law, from a table. Missing
@@ -138,7 +129,7 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
 /// # Errors
 /// When the signalling or a parameter is unknown, or a value is not allowed.
 pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyRouterParams> {
-    read_router_params(Profile::default(), "law", name, &[table])
+    read_router_params(Profile::default(), &"law".into(), name, &[table])
 }
 
 /// Returns the values of the parameters of [`signalling_params`] in base units, in the order of the signalling's table.
@@ -147,13 +138,13 @@ pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallibl
 /// As [`signalling_params`].
 pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     let info = signalling_params(name, table)?.signalling();
-    read_values(Profile::default(), "law", info.name, info.params, &[table])
+    read_values(Profile::default(), &"law".into(), info.name, info.params, &[table])
 }
 
 /// Returns the values of all parameters in `rows`: their defaults, overridden by each table of `layers` in turn.
 pub fn read_table(
     profile: Profile,
-    place: &str,
+    place: &Place,
     rows: &[ParamSpec],
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<Vec<f64>> {
@@ -161,7 +152,7 @@ pub fn read_table(
     for (key, value) in layers.iter().flat_map(|table| table.iter()) {
         let index = rows.iter().position(|p| p.name == key).ok_or_else(|| {
             let known: Vec<&str> = rows.iter().map(|p| p.name).collect();
-            ScenarioError::at(place, unknown_key(key, &known))
+            place.error(Problem::unknown("", key, &known))
         })?;
         let raw = match value {
             Value::Bool(on) => Raw::Flag(*on),
@@ -170,11 +161,11 @@ pub fn read_table(
             _ => Raw::Text(""),
         };
         let wrong = |e: ParamError| {
-            let problem = match e.problem {
-                Problem::Range { .. } => e.to_string(),
-                Problem::Kind(_) | Problem::Conflict(_) => format!("{value}: {e}"),
+            let problem = match e.into() {
+                Problem::Value(text) => Problem::Value(format!("{value}: {text}")),
+                other => other,
             };
-            ScenarioError::at(format!("{place}, {key}"), problem)
+            place.key(key).error(problem)
         };
         values[index] = rows[index].read(raw).map_err(wrong)?;
     }
@@ -190,13 +181,13 @@ pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Parameters {
 /// Returns the values of the rows `own` of the table called `name`.
 fn read_values(
     profile: Profile,
-    place: &str,
+    place: &Place,
     name: &str,
     own: &[ParamSpec],
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<Vec<f64>> {
     let rows = rows_of(name);
-    let values = read_table(profile, &format!("{place}, {name}"), &rows, layers)?;
+    let values = read_table(profile, &place.key(name), &rows, layers)?;
     let value = |row: &ParamSpec| {
         let of_row = rows.iter().zip(&values).find(|(other, _)| other.name == row.name);
         *of_row.expect("a table has the rows of its parts").1
@@ -206,7 +197,7 @@ fn read_values(
 
 pub fn read_params(
     profile: Profile,
-    place: &str,
+    place: &Place,
     law: &str,
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyParams> {
@@ -218,7 +209,7 @@ pub fn read_params(
 /// Returns the parameters of the routers of the signalling called `name`.
 pub fn read_router_params(
     profile: Profile,
-    place: &str,
+    place: &Place,
     name: &str,
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyRouterParams> {
@@ -227,8 +218,9 @@ pub fn read_router_params(
     router_params(info.name, &values).map_err(|e| refused(place, info.name, e))
 }
 
-fn refused(place: &str, name: &str, error: ParamError) -> ScenarioError {
-    ScenarioError::at(format!("{place}, {name}, {}", error.name), error.to_string())
+/// Returns the error for a parameter of the law, signalling, queue discipline or algorithm `name`.
+pub fn refused(place: &Place, name: &str, error: ParamError) -> ScenarioError {
+    place.key(name).key(error.name).error(error.into())
 }
 
 /// Parameters in force, as scenarios write them.
@@ -247,7 +239,7 @@ impl InForce {
             };
             let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
             let rows = rows_of(name);
-            read_table(scenario.profile, "", &rows, &layers)
+            read_table(scenario.profile, &Place::default(), &rows, &layers)
                 .map_or_else(|_| Parameters::new(), |values| shown(&rows, &values))
         };
         let flows = scenario.flow.iter().zip(&network.flows);

@@ -42,7 +42,7 @@ pub use changes::{Change, Changes, Trace};
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
-pub use error::{ScenarioError, line, unknown_key};
+pub use error::{Mistake, Place, Problem, ScenarioError, line};
 pub use format::{
     AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,
 };

@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+use crate::error::Problem;
 use crate::quantity::Share;
 
 /// Packet loss of a wire.
@@ -67,7 +68,7 @@ impl LossChoice {
     ///
     /// # Errors
     /// When a value is out of range; the text names it and the allowed values.
-    pub fn read(self) -> Result<WireLoss, String> {
+    pub(crate) fn read(self) -> Result<WireLoss, Problem> {
         match self {
             Self::Share(Share(loss)) => Ok(WireLoss::Independent(checked("", loss, 0.0)?)),
             Self::Model(LossModel::GilbertElliott(Bursts { p, r, good, bad })) => {
@@ -82,10 +83,10 @@ impl LossChoice {
     }
 }
 
-fn checked(key: &str, value: f64, least: f64) -> Result<f64, String> {
+fn checked(key: &str, value: f64, least: f64) -> Result<f64, Problem> {
     let from = if least > 0.0 { "above 0" } else { "0" };
     let allowed = (least..=1.0).contains(&value);
     allowed
         .then_some(value)
-        .ok_or_else(|| format!("{key}{value} is out of range; allowed: {from} to 1"))
+        .ok_or_else(|| Problem::range(format!("{key}{value}"), format!("{from} to 1")))
 }

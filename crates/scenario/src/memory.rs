@@ -4,7 +4,7 @@ use levelflow_laws::Any;
 use levelflow_units::Bytes;
 
 use crate::context::{Fallible, largest_packet};
-use crate::error::{ScenarioError, unknown_key};
+use crate::error::{Place, Problem};
 use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
 use crate::quantity::Size;
@@ -17,10 +17,10 @@ impl Scenario {
         let mut taken = vec![None; links.len()];
         let mut memories = Vec::new();
         for (m, memory) in self.memory.iter().enumerate() {
-            let place = format!("memory {}", m + 1);
-            let error = |key: &str, problem: String| Err(ScenarioError::at(format!("{place}, {key}"), problem));
+            let place = Place::from(format!("memory {}", m + 1));
+            let error = |key, problem| Err(place.key(key).error(problem));
             if memory.links.is_empty() {
-                return error("links", "needs the name of a link".into());
+                return error("links", Problem::Missing("needs the name of a link".into()));
             }
             let mut spec = MemorySpec {
                 total: match memory.total {
@@ -32,16 +32,17 @@ impl Scenario {
             for name in &memory.links {
                 let Some(index) = links.iter().position(|link| link.name == *name) else {
                     let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-                    return error("links", format!("the link {}", unknown_key(name, &known)));
+                    return error("links", Problem::unknown("the link", name, &known));
                 };
                 if links[index].algorithm.is_none() {
                     let problem = format!(
                         "the buffer of {name} has no buffer-sizing algorithm; give it one, such as {{ abs_log = {{}} }}"
                     );
-                    return error("links", problem);
+                    return error("links", Problem::Conflict(problem));
                 }
                 if let Some(other) = taken[index].replace(m + 1) {
-                    return error("links", format!("{name} is named already, in memory {other}"));
+                    let problem = format!("{name} is named already, in memory {other}");
+                    return error("links", Problem::Duplicate(problem));
                 }
                 let packet = largest_of(flows, index as u32).unwrap_or(USUAL_PACKET);
                 let unit = match memory.total {
@@ -57,7 +58,7 @@ impl Scenario {
                     Size::Packets(_) => format!("{least} packets"),
                 };
                 let problem = format!("must have room for a packet of each link, here {room}");
-                return error("total", problem);
+                return error("total", Problem::Value(problem));
             }
             memories.push(spec);
         }

@@ -10,14 +10,12 @@ use levelflow_units::{Buffer, Duration, Time};
 
 use crate::changes::{Change, Changes, read_changes};
 use crate::choice::LawTables;
-use crate::context::{Fallible, link_place, router};
-use crate::error::ScenarioError;
+use crate::context::{Fallible, check_delay, check_rate, link_place, router};
+use crate::error::{Place, Problem, ScenarioError};
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Routing, Scenario};
 use crate::laws::{check_table, link_tables, read_router_params};
-use crate::network::{
-    FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, Network, Routes,
-};
+use crate::network::{FlowSpec, LinkSpec, LinkState, Network, Routes};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 
@@ -86,16 +84,17 @@ impl Scenario {
     }
 
     fn check_name(&self) -> Fallible<()> {
-        printable("name", &self.name)?;
+        let place = Place::from("name");
+        printable(&place, &self.name)?;
         if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
             let rule = "needs a name without slashes that does not begin with a dot: it names the results directory";
-            return Err(ScenarioError::at("name", rule));
+            return Err(place.error(Problem::Value(rule.into())));
         }
         if self.name.len() > LONGEST_NAME {
             let length = self.name.len();
             let problem =
                 format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as it names the directory of results");
-            return Err(ScenarioError::at("name", problem));
+            return Err(place.error(Problem::Value(problem)));
         }
         Ok(())
     }
@@ -103,8 +102,8 @@ impl Scenario {
     fn check_times(&self) -> Fallible<()> {
         for (key, time) in [("duration", self.duration), ("sample", self.sample)] {
             if time == Duration::ZERO || time > LONGEST_RUN {
-                let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
-                return Err(ScenarioError::at(key, problem));
+                let problem = Problem::range(time, format!("above 0 s to {LONGEST_RUN}"));
+                return Err(Place::from(key).error(problem));
             }
         }
         if self.duration.as_ps() / self.sample.as_ps() > MOST_SAMPLES {
@@ -112,7 +111,7 @@ impl Scenario {
                 "{} is too short; allowed: a {MOST_SAMPLES}th of the duration or more",
                 self.sample
             );
-            return Err(ScenarioError::at("sample", problem));
+            return Err(Place::from("sample").error(Problem::Value(problem)));
         }
         Ok(())
     }
@@ -126,13 +125,15 @@ impl Scenario {
 
     fn read_links(&self) -> Fallible<(Vec<LinkSpec<Any>>, Ends)> {
         if self.link.is_empty() {
-            return Err(ScenarioError::at("link", "at least one [[link]] is needed"));
+            let problem = Problem::Missing("at least one [[link]] is needed".into());
+            return Err(Place::from("link").error(problem));
         }
         let mut names = BTreeSet::new();
         let mut read = |(i, link): (usize, &Link)| {
             let place = link_place(i, link);
+            let conflict = |problem: &str| Err(place.error(Problem::Conflict(problem.into())));
             if link.reverse.is_some() && !link.duplex {
-                return Err(ScenarioError::at(place, "reverse needs duplex = true"));
+                return conflict("reverse needs duplex = true");
             }
             let (from, to) = (link.from.clone(), link.to.clone());
             let mut directions = vec![(read_link(&place, link, None)?, (from.clone(), to.clone()))];
@@ -141,20 +142,20 @@ impl Scenario {
                 directions.push((read_link(&place, link, Some(&other))?, (to, from)));
             }
             if link.measured && directions.iter().all(|(spec, _)| spec.changes.is_empty()) {
-                return Err(ScenarioError::at(place, "measured needs changes"));
+                return conflict("measured needs changes");
             }
             let jitters = |spec: &LinkSpec<Any>| {
                 let mut wires = spec.changes.iter().map(|state| state.wire).chain([spec.wire]);
                 wires.any(|wire| wire.jitter > Duration::ZERO)
             };
             if link.reorder && !directions.iter().any(|(spec, _)| jitters(spec)) {
-                return Err(ScenarioError::at(place, "reorder needs jitter"));
+                return conflict("reorder needs jitter");
             }
             for (spec, _) in &directions {
                 if !names.insert(spec.name.clone()) {
                     let hint = "give one of them a name of its own";
                     let problem = format!("two links are named {:?}; {hint}", spec.name);
-                    return Err(ScenarioError::at(place, problem));
+                    return Err(place.error(Problem::Duplicate(problem)));
                 }
             }
             Ok(directions)
@@ -171,18 +172,16 @@ impl Scenario {
     ) -> Fallible<Vec<FlowSpec<Any>>> {
         let mut topology = Topology::new(links, ends, self.weights()?, self.routing == Routing::Ecmp);
         for (i, hop) in self.route.iter().enumerate() {
-            topology.add_override(&format!("route {}", i + 1), &hop.at, &hop.to, &hop.via)?;
+            topology.add_override(&Place::from(format!("route {}", i + 1)), &hop.at, &hop.to, &hop.via)?;
         }
         let places = self.flow.iter().enumerate();
-        let places: Vec<_> = places
-            .map(|(i, flow)| format!("flow {} ({})", i + 1, flow.name))
-            .collect();
+        let places: Vec<_> = places.map(|(i, flow)| Place::entry("flow", i, &flow.name)).collect();
         let routes = self.read_routes(&places, links, &topology)?;
         let mut names = BTreeSet::new();
-        let read = |((flow, place), routes): ((&Flow, &String), Fallible<Routes>)| {
-            printable(&format!("{place}, name"), &flow.name)?;
+        let read = |((flow, place), routes): ((&Flow, &Place), Fallible<Routes>)| {
+            printable(&place.key("name"), &flow.name)?;
             if flow.name.is_empty() || !names.insert(flow.name.clone()) {
-                return Err(ScenarioError::at(place, "needs a name of its own"));
+                return Err(place.error(Problem::Duplicate("needs a name of its own".into())));
             }
             let reader = FlowReader {
                 place,
@@ -208,10 +207,8 @@ impl Scenario {
                 .and_then(|reverse| reverse.weight)
                 .unwrap_or(link.weight);
             for weight in std::iter::once(link.weight).chain(link.duplex.then_some(back)) {
-                if !(1..=MAX_WEIGHT).contains(&weight) {
-                    let problem = format!("{weight} is out of range; allowed: 1 to {MAX_WEIGHT}");
-                    return Err(ScenarioError::at(format!("{}, weight", link_place(i, link)), problem));
-                }
+                Problem::check(&weight, &(1..=MAX_WEIGHT))
+                    .map_err(|problem| link_place(i, link).key("weight").error(problem))?;
                 weights.push(u64::from(weight));
             }
         }
@@ -252,12 +249,8 @@ impl Scenario {
             };
             for name in signallings {
                 let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
-                spec.routers.push(read_router_params(
-                    self.profile,
-                    &format!("{place}, law"),
-                    name,
-                    &layers,
-                )?);
+                spec.routers
+                    .push(read_router_params(self.profile, &place.key("law"), name, &layers)?);
             }
         }
         for (i, flow) in flows.iter_mut().enumerate() {
@@ -271,24 +264,21 @@ impl Scenario {
                     .iter()
                     .any(|p| p.signalling().name == signalling)
             };
-            let place = format!("flow {} ({})", i + 1, flow.name);
+            let conflict = |problem| Err(Place::entry("flow", i, &flow.name).error(Problem::Conflict(problem)));
             for path in &mut flow.routes.paths {
                 path.routers = path.forward.iter().copied().filter(runs).collect();
                 match path.routers.len() {
                     0 => {
                         let problem =
                             format!("no link on its path runs {signalling}; remove law = \"none\" from one of them");
-                        return Err(ScenarioError::at(place, problem));
+                        return conflict(problem);
                     }
-                    256.. => {
-                        let problem = "its path has more than 255 routers of its signalling";
-                        return Err(ScenarioError::at(place, problem));
-                    }
+                    256.. => return conflict("its path has more than 255 routers of its signalling".into()),
                     _ => {}
                 }
             }
             if let Some(problem) = too_slow_to_measure(flow, links) {
-                return Err(ScenarioError::at(place, problem));
+                return conflict(problem);
             }
         }
         Ok(())
@@ -305,17 +295,17 @@ impl Scenario {
                     "{law} reacts to marks, but no queue on its path marks packets; give a link on it a queue such as \
                      queue = {{ red = {{ ecn = true }} }}"
                 );
-                return Err(ScenarioError::at(format!("flow {} ({})", i + 1, flow.name), problem));
+                return Err(Place::entry("flow", i, &flow.name).error(Problem::Conflict(problem)));
             }
         }
         Ok(())
     }
 }
 
-fn printable(place: &str, name: &str) -> Fallible<()> {
+fn printable(place: &Place, name: &str) -> Fallible<()> {
     if name.contains(char::is_control) {
         let problem = format!("{name:?} contains a control character; allowed: letters, digits, signs and spaces");
-        return Err(ScenarioError::at(place, problem));
+        return Err(place.error(Problem::Value(problem)));
     }
     Ok(())
 }
@@ -338,7 +328,7 @@ fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Chan
     }
 }
 
-fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
+fn read_link(place: &Place, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
     let none = Reverse::default();
     let own = reverse.unwrap_or(&none);
     let name = own.name.clone().unwrap_or_else(|| match (&link.name, reverse) {
@@ -348,16 +338,13 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         (None, Some(_)) => format!("{}->{}", link.to, link.from),
     });
     for (key, name) in [("from", &link.from), ("to", &link.to), ("name", &name)] {
-        printable(&format!("{place}, {key}"), name)?;
+        printable(&place.key(key), name)?;
     }
     if link.from == link.to {
-        return Err(ScenarioError::at(place, "a link needs two different nodes"));
+        return Err(place.error(Problem::Conflict("a link needs two different nodes".into())));
     }
     let capacity = own.capacity.unwrap_or(link.capacity);
-    if !(MIN_CAPACITY_BPS..=MAX_CAPACITY_BPS).contains(&capacity.bps()) {
-        let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
-        return Err(ScenarioError::at(format!("{place}, capacity"), problem));
-    }
+    check_rate(capacity).map_err(|problem| place.key("capacity").error(problem))?;
     let wire = read_wire(place, link, own)?;
     let first = LinkState {
         at: Time::ZERO,
@@ -379,26 +366,16 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
     })
 }
 
-fn read_wire(place: &str, link: &Link, own: &Reverse) -> Fallible<Propagation> {
-    let wrong = |key: &str, problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+fn read_wire(place: &Place, link: &Link, own: &Reverse) -> Fallible<Propagation> {
     let delay = own.delay.unwrap_or(link.delay);
     let [jitter, slot] = [own.jitter.or(link.jitter), own.slot.or(link.slot)].map(Option::unwrap_or_default);
     for (key, time) in [("delay", delay), ("jitter", jitter), ("slot", slot)] {
-        if time > LONGEST_DELAY {
-            let problem = format!("{time} is out of range; allowed: 0 s to {LONGEST_DELAY}");
-            return Err(wrong(key, problem));
-        }
+        check_delay(time).map_err(|problem| place.key(key).error(problem))?;
     }
-    let loss = own
-        .loss
-        .unwrap_or(link.loss)
-        .read()
-        .map_err(|problem| wrong("loss", problem))?;
+    let wrong = |problem| place.key("loss").error(problem);
+    let loss = own.loss.unwrap_or(link.loss).read().map_err(wrong)?;
     if loss.mean() >= 1.0 {
-        return Err(wrong(
-            "loss",
-            format!("{} is out of range; allowed: 0 to less than 1", loss.mean()),
-        ));
+        return Err(wrong(Problem::range(loss.mean(), "0 to less than 1")));
     }
     Ok(Propagation {
         delay,

@@ -7,7 +7,7 @@ use levelflow_random::Stream;
 use levelflow_units::Time;
 
 use crate::context::{Fallible, propagation};
-use crate::error::ScenarioError;
+use crate::error::{Place, Problem};
 use crate::format::{ArrivalProcess, Flow, Routing, Scenario};
 use crate::network::{LONGEST_DELAY, LinkSpec, RouteSpec, Routes};
 use crate::routing::{Request, Topology};
@@ -19,7 +19,7 @@ const MOST_SEARCHES: usize = 10_000_000;
 
 /// Path requirements of a flow entry.
 struct Wanted<'a> {
-    place: &'a str,
+    place: &'a Place,
     ends: [&'a str; 2],
     /// Forward and reverse path, if the flow specifies them.
     pinned: [Option<Vec<u32>>; 2],
@@ -31,7 +31,7 @@ impl Scenario {
     /// Reads the paths of all flows; `places` names the flows in error messages.
     pub(crate) fn read_routes(
         &self,
-        places: &[String],
+        places: &[Place],
         links: &[LinkSpec<Any>],
         topology: &Topology<'_>,
     ) -> Fallible<Vec<Fallible<Routes>>> {
@@ -48,7 +48,7 @@ impl Scenario {
                 times.len(),
                 self.flow.len()
             );
-            return Err(ScenarioError::at("reroute", problem));
+            return Err(Place::from("reroute").error(Problem::Value(problem)));
         }
         let mut routes: Vec<_> = wanted.iter().map(|_| Ok(Routes::default())).collect();
         for (from, down) in times {
@@ -75,7 +75,7 @@ impl Scenario {
                 .any(|path| propagation(path, links).is_none_or(|delay| delay > LONGEST_DELAY))
             {
                 let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
-                return Err(ScenarioError::at(wanted.place, problem));
+                return Err(wanted.place.error(Problem::Route(problem)));
             }
             Ok(routes)
         });
@@ -96,10 +96,8 @@ impl Scenario {
             }
         }
         if changes.is_empty() {
-            return Err(ScenarioError::at(
-                "reroute",
-                "needs a link that fails: changes with down = true",
-            ));
+            let problem = Problem::Conflict("needs a link that fails: changes with down = true".into());
+            return Err(Place::from("reroute").error(problem));
         }
         changes.sort_unstable();
         for same_time in changes.chunk_by(|one, other| one.0 == other.0) {
@@ -116,7 +114,7 @@ impl Scenario {
         Ok(times)
     }
 
-    fn wanted<'a>(&self, place: &'a str, flow: &'a Flow, topology: &Topology<'_>) -> Fallible<Wanted<'a>> {
+    fn wanted<'a>(&self, place: &'a Place, flow: &'a Flow, topology: &Topology<'_>) -> Fallible<Wanted<'a>> {
         let Flow {
             from,
             to,
@@ -124,27 +122,33 @@ impl Scenario {
             reverse_path,
             ..
         } = flow;
-        let at = |key: &str, problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+        let wrong = |key: &str, problem| place.key(key).error(Problem::Route(problem));
         let end = |key: &str, given: &'a Option<String>, on_path: Option<&'a String>| match (given, on_path) {
             (Some(name), Some(node)) if name != node => {
-                Err(at(key, format!("{name:?} is not the end of the path, {node:?}")))
+                Err(wrong(key, format!("{name:?} is not the end of the path, {node:?}")))
             }
             (Some(name), _) | (None, Some(name)) => Ok(name.as_str()),
-            (None, None) => Err(at(key, "is missing; write from and to, or a path".to_owned())),
+            (None, None) => {
+                let problem = Problem::Missing("is missing; write from and to, or a path".into());
+                Err(place.key(key).error(problem))
+            }
         };
         let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
         let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
         let along = |key: &str, nodes: &Option<Vec<String>>| {
             nodes
                 .as_ref()
-                .map(|nodes| topology.along(&format!("{place}, {key}"), nodes))
+                .map(|nodes| topology.along(&place.key(key), nodes))
                 .transpose()
         };
         let there = along("path", path)?;
         if let Some(nodes) = reverse_path
             && [nodes.first(), nodes.last()].map(|node| node.map(String::as_str)) != [Some(last), Some(first)]
         {
-            return Err(at("reverse_path", format!("must lead from {last:?} back to {first:?}")));
+            return Err(wrong(
+                "reverse_path",
+                format!("must lead from {last:?} back to {first:?}"),
+            ));
         }
         let back = along("reverse_path", reverse_path)?;
         let hashes = match (self.routing, &flow.arrivals) {
@@ -185,12 +189,13 @@ impl Wanted<'_> {
     ) -> Fallible<Vec<RouteSpec>> {
         let [there, back] = found;
         let [first, last] = self.ends;
-        let choose = |pinned: &Option<Vec<u32>>, found: Result<Vec<Vec<u32>>, _>, place: &str, from, to| match pinned {
+        let choose = |pinned: &Option<Vec<u32>>, found: Result<Vec<Vec<u32>>, _>, place: &Place, from, to| match pinned
+        {
             Some(path) => Ok(vec![path.clone(); self.keys.len()]),
             None => found.map_err(|why| topology.blocked(place, from, to, why)),
         };
         let there = choose(&self.pinned[0], there, self.place, first, last)?;
-        let back = choose(&self.pinned[1], back, &format!("{}, way back", self.place), last, first)?;
+        let back = choose(&self.pinned[1], back, &self.place.key("way back"), last, first)?;
         let path = |(forward, reverse)| RouteSpec {
             forward,
             reverse,

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use crate::error::{ScenarioError, unknown_key};
+use crate::context::Fallible;
+use crate::error::{Place, Problem, ScenarioError};
 use crate::network::{LinkSpec, Routes};
 use levelflow_laws::Any;
 use levelflow_random::{Stream, identity};
@@ -80,10 +81,10 @@ impl<'a> Topology<'a> {
     }
 
     /// Returns the node with this name.
-    pub fn node(&self, place: &str, name: &str) -> Result<usize, ScenarioError> {
+    pub fn node(&self, place: &Place, name: &str) -> Fallible<usize> {
         self.ids.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> = self.nodes.iter().take(20).copied().collect();
-            ScenarioError::at(place, format!("the node {}", unknown_key(name, &known)))
+            place.error(Problem::unknown("the node", name, &known))
         })
     }
 
@@ -95,18 +96,20 @@ impl<'a> Topology<'a> {
     }
 
     /// Sets `via` as the next hop of node `at` for packets to `to`.
-    pub fn add_override(&mut self, place: &str, at: &str, to: &str, via: &str) -> Result<(), ScenarioError> {
+    pub fn add_override(&mut self, place: &Place, at: &str, to: &str, via: &str) -> Fallible<()> {
         let (at, to, via) = (self.node(place, at)?, self.node(place, to)?, self.node(place, via)?);
         self.link_between(place, at, via)?;
         self.overrides.insert((at, to), via);
         Ok(())
     }
 
-    fn link_between(&self, place: &str, from: usize, to: usize) -> Result<u32, ScenarioError> {
+    fn link_between(&self, place: &Place, from: usize, to: usize) -> Fallible<u32> {
         self.link_to(from, to, &|_| true).ok_or_else(|| {
             let (from, to) = (self.nodes[from], self.nodes[to]);
             let hint = "add one, or duplex = true to the link the other way";
-            ScenarioError::at(place, format!("there is no link from {from:?} to {to:?}; {hint}"))
+            place.error(Problem::Route(format!(
+                "there is no link from {from:?} to {to:?}; {hint}"
+            )))
         })
     }
 
@@ -123,9 +126,9 @@ impl<'a> Topology<'a> {
     }
 
     /// Returns the links of the path through these nodes.
-    pub fn along(&self, place: &str, nodes: &[String]) -> Result<Vec<u32>, ScenarioError> {
+    pub fn along(&self, place: &Place, nodes: &[String]) -> Fallible<Vec<u32>> {
         if nodes.len() < 2 {
-            return Err(ScenarioError::at(place, "a path needs at least two nodes"));
+            return Err(place.error(Problem::Route("a path needs at least two nodes".into())));
         }
         let ids: Vec<usize> = nodes.iter().map(|n| self.node(place, n)).collect::<Result<_, _>>()?;
         ids.windows(2)
@@ -152,7 +155,7 @@ impl<'a> Topology<'a> {
     }
 
     /// Returns the error for a missing route between two nodes.
-    pub fn blocked(&self, place: &str, from: &str, to: &str, why: Blocked) -> ScenarioError {
+    pub fn blocked(&self, place: &Place, from: &str, to: &str, why: Blocked) -> ScenarioError {
         let problem = match why {
             Blocked::Ends => match (self.node(place, from), self.node(place, to)) {
                 (Err(unknown), _) | (_, Err(unknown)) => return unknown,
@@ -161,7 +164,7 @@ impl<'a> Topology<'a> {
             Blocked::Unreachable => format!("no route from {from:?} to {to:?}; add links or set a path"),
             Blocked::Circle => format!("the next hops from {from:?} to {to:?} go round in a circle"),
         };
-        ScenarioError::at(place, problem)
+        place.error(Problem::Route(problem))
     }
 
     fn walk(

@@ -3,7 +3,7 @@
 use levelflow_laws::{Any, ParamSpec, Unit};
 
 use crate::context::Fallible;
-use crate::error::ScenarioError;
+use crate::error::{Place, Problem};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 
@@ -188,18 +188,22 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
 /// Computes a buffer by a rule, in packets of the largest size that crosses the link. The result is at least 1. A
 /// result above [`LARGEST_BUFFER`] is an error.
 pub fn by_rule(
-    place: &str,
+    place: &Place,
     rule: &Rule,
     values: &[f64],
     link: &LinkSpec<Any>,
     crossing: &[(&FlowSpec<Any>, Option<f64>)],
 ) -> Fallible<u64> {
-    let needs = |key: &str, why: &str| ScenarioError::at(format!("{place}, {}, {key}", rule.name), why);
+    let place = place.key(rule.name);
+    let needs = |key, why: &str| place.key(key).error(Problem::Conflict(why.into()));
     let flows = match values[0] {
         0.0 => {
             count(crossing).ok_or_else(|| needs("flows", "needs a number of flows: those on the link come and go"))?
         }
-        flows if flows < 1.0 => return Err(needs("flows", "must be at least 1, or 0 for those of the scenario")),
+        flows if flows < 1.0 => {
+            let problem = Problem::Value("must be at least 1, or 0 for those of the scenario".into());
+            return Err(place.key("flows").error(problem));
+        }
         flows => flows,
     };
     let rtt = match values[1] {
@@ -214,7 +218,7 @@ pub fn by_rule(
     let packets = (rule.size)(&Known { flows, rate, pipe }, &values[2..]);
     if packets > LARGEST_BUFFER {
         let problem = format!("gives {packets:.3e} packets; must be at most {LARGEST_BUFFER}");
-        return Err(ScenarioError::at(format!("{place}, {}", rule.name), problem));
+        return Err(place.error(Problem::Value(problem)));
     }
     Ok(packets.max(1.0) as u64)
 }

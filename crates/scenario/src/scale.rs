@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::context::Fallible;
-use crate::error::ScenarioError;
+use crate::error::{Place, Problem};
 use crate::quantity::Share;
 
 /// Scales link rates, buffers, arrival rates, rates and response sizes of applications, and the rates of senders
@@ -62,8 +62,8 @@ pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     let flows = raw["flow"].as_array_mut().into_iter().flatten();
     for (i, flow) in flows.enumerate() {
         let name = flow["name"].as_str().unwrap_or_default();
-        let place = format!("flow {} ({name}), arrivals", i + 1);
-        let wrong = |problem: String| ScenarioError::at(place.clone(), problem);
+        let place = Place::entry("flow", i, name).key("arrivals");
+        let wrong = |problem| place.error(Problem::Value(problem));
         let allowed = "needs poisson, load, interval or batches";
         let Some(arrivals) = flow.get_mut("arrivals").and_then(Value::as_object_mut) else {
             return Err(wrong(allowed.to_owned()));

@@ -4,8 +4,8 @@ use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
 
 use crate::changes::{Change, MOST_CHANGES, Trace};
-use crate::context::link_place;
-use crate::error::ScenarioError;
+use crate::context::{Fallible, link_place};
+use crate::error::{Place, Problem};
 use crate::format::Link;
 use crate::loss::LossChoice;
 use crate::quantity::Share;
@@ -38,18 +38,18 @@ pub struct Opportunities {
 ///
 /// # Errors
 /// When `read` fails for a path, or a file is not a trace. The error names the link and the line.
-pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Result<(), ScenarioError> {
+pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Fallible<()> {
     let duration = raw.get("duration").and_then(Value::as_str);
     let duration = duration.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
     let links = raw.get_mut("link").and_then(Value::as_array_mut);
     for (i, link) in links.into_iter().flatten().enumerate() {
         let place = serde_json::from_value::<Link>(link.clone())
-            .map_or_else(|_| format!("link {}", i + 1), |link| link_place(i, &link));
+            .map_or_else(|_| Place::from(format!("link {}", i + 1)), |link| link_place(i, &link));
         for (pointer, key) in [("/changes", "changes"), ("/reverse/changes", "reverse, changes")] {
             let Some(changes) = link.pointer_mut(pointer).filter(|changes| changes.is_object()) else {
                 continue;
             };
-            let wrong = |problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+            let wrong = |problem| place.key(key).error(Problem::File(problem));
             let trace: Trace = serde_json::from_value(changes.clone()).map_err(|e| wrong(e.to_string()))?;
             let found = read_trace(&trace, &read).and_then(|recording| recording.until(duration));
             *changes = json!(found.map_err(wrong)?);

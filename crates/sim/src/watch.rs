@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::Any;
-use levelflow_scenario::{Resolved, ScenarioError, unknown_key};
+use levelflow_scenario::{Place, Problem, Resolved, ScenarioError};
 
 use crate::capture::{Capture, Watched};
 
@@ -17,10 +17,7 @@ impl Capture<Any> {
         let links = &scenario.network.links;
         let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(ScenarioError::at(
-                "capture",
-                format!("the link {}", unknown_key(wrong, &known)),
-            ));
+            return Err(Place::from("capture").error(Problem::unknown("the link", wrong, &known)));
         }
         let mut nodes: BTreeMap<&str, u32> = BTreeMap::new();
         for name in scenario.ends.iter().flat_map(|(from, to)| [from, to]) {

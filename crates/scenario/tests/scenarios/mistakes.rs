@@ -1,5 +1,6 @@
 //! Mistakes in values, names and topologies.
 
+use levelflow_scenario::{Place, Problem, Scenario};
 use serde_json::{Value, json};
 
 use crate::{assert_line, changed, check, refused};
@@ -389,7 +390,7 @@ fn a_name_that_no_directory_can_bear_is_refused() {
 
 #[test]
 fn names_that_differ_in_case_are_the_nearest() {
-    let said = levelflow_scenario::unknown_key("a->b", &["A->B", "B->A"]);
+    let said = Problem::unknown("", "a->b", &["A->B", "B->A"]).to_string();
     assert!(said.contains("did you mean \"A->B\"?"), "{said}");
 }
 
@@ -411,4 +412,66 @@ fn parameters_are_refused_where_nobody_reads_them() {
         &[("/flow/0/law", json!({ "jetmax": { "gamma": 0.9 } }))],
         &["flow 1 (x), law, jetmax", "\"gamma\" is not known here", "tau"],
     );
+}
+
+#[test]
+fn a_mistake_has_a_place_and_a_class() {
+    let (link, flow) = (Place::from("link 1 (A->B)"), Place::from("flow 1 (x)"));
+    let range = |value: &str, allowed: &str| Problem::Range {
+        value: value.into(),
+        allowed: allowed.into(),
+    };
+    let rates = "1 b/s to 1000 Tb/s";
+    for (pointer, value, place, problem) in [
+        (
+            "/link/0/capacity",
+            json!("0.5 b/s"),
+            link.key("capacity"),
+            range("0.5 b/s", rates),
+        ),
+        (
+            "/link/0/delay",
+            json!("25 h"),
+            link.key("delay"),
+            range("25 h", "0 s to 24 h"),
+        ),
+        (
+            "/flow/0/application",
+            json!({ "rate": "0.5 b/s" }),
+            flow.key("application"),
+            range("0.5 b/s", rates),
+        ),
+        (
+            "/flow/0/to",
+            json!("D"),
+            flow.clone(),
+            Problem::unknown("the node", "D", &["A", "B", "C"]),
+        ),
+        (
+            "/flow/0/to",
+            json!(null),
+            flow.key("to"),
+            Problem::Missing("is missing; write from and to, or a path".into()),
+        ),
+        (
+            "/link",
+            json!([]),
+            Place::from("link"),
+            Problem::Missing("at least one [[link]] is needed".into()),
+        ),
+        (
+            "/seed",
+            json!("x"),
+            Place::from("seed"),
+            Problem::Type {
+                needed: format!("a whole number from 0 to {}", u64::MAX),
+                found: "\"x\"".into(),
+            },
+        ),
+    ] {
+        let resolved = Scenario::from_value(&changed(&[(pointer, value)])).and_then(|s| s.resolve());
+        let mistakes = resolved.unwrap_err().mistakes().to_vec();
+        let found: Vec<_> = mistakes.into_iter().map(|one| (one.place, one.problem)).collect();
+        assert_eq!(found, [(place, problem)], "{pointer}");
+    }
 }
