@@ -1,5 +1,5 @@
-//! Result directories. Tables are written in parts during a run, and merged into one file per table at its end. Even if
-//! the run is interrupted, the tables are readable and the manifest contains the covered time.
+//! Result directories. Tables are written in parts during a run, and merged into one file per table at its end. If a
+//! run is interrupted, its tables are readable, and the manifest states the simulated time that they cover.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,7 +14,7 @@ use crate::table::{Recorder, Table};
 /// Format identifier in the manifest.
 pub const FORMAT: &str = "levelflow result 1";
 const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
-/// Files, other than tables, that an earlier run may have left.
+/// Files that an earlier run may have left, in addition to tables.
 const STALE_FILES: [&str; 17] = [
     "manifest.json",
     "summary.json",
@@ -34,8 +34,8 @@ const STALE_FILES: [&str; 17] = [
     "transfers.svg",
     "report.html",
 ];
-/// Scenario file of a testbed run, whose manifest has a `network` key. In any other directory this file belongs to the
-/// user.
+/// Scenario file that a testbed run writes. The manifest of such a run has the key `network`. In any other directory,
+/// this file belongs to the user.
 const SCENARIO: &str = "scenario.toml";
 /// Rows per row group. The number is fixed, so that files do not depend on flush times.
 const ROWS_PER_GROUP: usize = 1 << 18;
@@ -49,7 +49,7 @@ pub struct Recording {
     parts: u32,
 }
 
-/// A table that grows during a run: its parts, and the file that replaces them at the end.
+/// Table that grows during a run: the files with its parts, and the single file that replaces the parts at the end.
 struct Growing {
     name: &'static str,
     /// Rows not yet written to a part.

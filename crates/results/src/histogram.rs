@@ -5,8 +5,8 @@ use serde::Serialize;
 
 /// Significant digits of percentiles.
 const DIGITS: u8 = 2;
-/// Number of bits up to which values have a bucket each. Each further power of two has half as many buckets. This
-/// matches the buckets of an `hdrhistogram` with `DIGITS` digits.
+/// Number of bits: values of at most this length have a bucket each. Each further power of two has half as many
+/// buckets. An `hdrhistogram` with `DIGITS` digits has the same buckets.
 const UNIT_BITS: u32 = 8;
 
 /// Counts of values per bucket. The owner tracks the sum and maximum of the values. Quantiles are computed by an

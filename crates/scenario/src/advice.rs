@@ -32,7 +32,7 @@ impl Resolved {
         lines
     }
 
-    /// Returns a warning about the link with the largest offered load, if that exceeds 100 %.
+    /// Returns a warning about the link with the largest offered load, if this load exceeds 100 %.
     fn overload(&self) -> Option<String> {
         let loads = self.network.offered_loads();
         let over = || {
@@ -90,8 +90,8 @@ impl Resolved {
         lines
     }
 
-    /// Returns a warning about unlimited buffers at the bottleneck of a loss-based law, which never backs off without
-    /// drops.
+    /// Returns a warning about an unlimited buffer at the bottleneck of a loss-based law. Without drops, the law never
+    /// backs off.
     fn unlimited(&self) -> Option<String> {
         let links = &self.network.links;
         let slowest = |flow: &FlowSpec<Any>| {
@@ -103,7 +103,7 @@ impl Resolved {
                 .copied()
                 .min_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        // A transfer of more than two bandwidth-delay products can exceed its path and the queue of slow start.
+        // A transfer of at most two bandwidth-delay products fits into the path and the queue that slow start builds.
         let outgrows = |flow: &FlowSpec<Any>| {
             let room = slowest(flow).zip(self.round_trip(flow));
             let bytes = room.map(|(l, rtt)| {

@@ -64,7 +64,7 @@ impl Scenario {
 }
 
 /// Returns a buffer of a fixed size. Bandwidth-delay products use the longest round-trip time of the flows that cross
-/// the link. If no flow crosses it, they use that of all flows.
+/// the link. If no flow crosses the link, they use the longest round-trip time of all flows.
 fn fixed(
     place: &Place,
     size: BufferSize,
@@ -159,7 +159,7 @@ fn named<'a>(place: &Place, tables: &'a BTreeMap<String, BTreeMap<String, Value>
     }
 }
 
-/// Returns a buffer table with every default filled in, as scenarios write it.
+/// Returns a buffer table in the notation of scenarios, with all defaults filled in.
 pub fn sized_in_force(choice: &BufferChoice) -> Option<ParameterTables> {
     let BufferChoice::Tables(tables) = choice else {
         return None;

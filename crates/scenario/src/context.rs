@@ -32,7 +32,7 @@ pub fn check_delay(delay: Duration) -> Result<(), Problem> {
     Problem::check(&delay, &(Duration::ZERO..=LONGEST_DELAY))
 }
 
-/// Returns the initial router half of a signalling at a link of this capacity.
+/// Creates a router for a link of this capacity.
 pub fn router(capacity: Rate, params: &AnyRouterParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }

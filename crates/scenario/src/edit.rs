@@ -1,8 +1,8 @@
 //! Assignment of one value of a scenario by its path, as in `--set flow.x1.start='3 s'`.
 //!
-//! A path consists of keys separated by dots. Entries of a list are named by name, by number from 1, or by their ends:
-//! `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` selects every entry, as in
-//! `flow.*.law`. A law given by name becomes a table once one of its parameters is set.
+//! A path consists of keys separated by dots. An entry of a list is selected by its name, its number (counted from 1)
+//! or its two ends: `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` selects every
+//! entry, as in `flow.*.law`. A law given by name becomes a table once one of its parameters is set.
 
 use std::sync::LazyLock;
 
@@ -30,7 +30,7 @@ pub enum Step {
     Entry(usize),
 }
 
-/// Assigns a value to one or more places of a scenario. `change` is `PATH=VALUE`.
+/// Sets one or more values of a scenario. `change` is `PATH=VALUE`.
 ///
 /// # Errors
 /// When a change has no value, or its path does not exist.
@@ -156,7 +156,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
     Err(wrong(path, problem))
 }
 
-/// Returns the name of an entry, or else its two ends, or else its number.
+/// Returns the name of an entry. An entry without a name is named by its two ends, or by its number.
 fn name_of(index: usize, entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str();
     match (text("name"), text("from"), text("to")) {

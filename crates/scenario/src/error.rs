@@ -198,8 +198,9 @@ impl ScenarioError {
     }
 }
 
-/// Returns the line of a scenario file that an error refers to. For `link 1 (A->B), capacity: ...` this is the line of
-/// the key, or that of the entry if the key is missing. For `duration: ...` it is the line of the key.
+/// Returns the line of a scenario file that an error message refers to. For `link 1 (A->B), capacity: ...`, this is the
+/// line of the key `capacity`, or the first line of the entry if the key is missing. For `duration: ...`, this is the
+/// line of the key `duration`.
 #[must_use]
 pub fn line(text: &str, error: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;

@@ -7,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Rate};
 use crate::network::{LinkSpec, RouteSpec};
 use crate::schedule::RoundTrip;
 
-/// Path in an idle network. Each link has the largest capacity and the shortest delay of the run.
+/// Path in an idle network. Each link has the largest capacity and the shortest delay that it has during the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdealPath {
     /// Forward links.
@@ -24,7 +24,8 @@ pub struct IdealPath {
 struct IdealLink {
     /// Transmission time per byte.
     transmission: f64,
-    /// Time between the starts of two packets, per byte. It exceeds the transmission time on a link behind a shaper.
+    /// Time between the starts of two packets, per byte. This time exceeds the transmission time if the link has a
+    /// shaper.
     spacing: f64,
 }
 

@@ -1,6 +1,6 @@
 //! Parameters of laws and signallings: conversion of scenario tables to values, and of values to complete tables.
 //!
-//! A law and a signalling with one name share a table, whose rows are those of both.
+//! A law and a signalling of the same name share one table, which has the rows of both.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
 
-/// Returns the parameters that a link sets, by signalling; `None` if the link has a plain queue.
+/// Returns the parameters that a link sets, by signalling; `None` if the link has no routers.
 pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = place.key("law");
     let wrong = |problem| Err(place.error(Problem::Value(problem)));
@@ -61,10 +61,10 @@ pub fn law_named(place: &Place, name: &str) -> Fallible<&'static LawInfo> {
     })
 }
 
-/// Returns the signalling with this name, or that of the law with this name.
+/// Returns the signalling with this name, or the signalling of the law with this name.
 ///
 /// # Errors
-/// When routers take no part in it, or the name is unknown.
+/// When the signalling has no routers, or the name is unknown.
 pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static SignallingInfo> {
     let mut laws = LAWS.iter().filter(|law| law.name == name).map(|law| law.signalling);
     let found = SIGNALLINGS.iter().find(|own| own.name == name).or_else(|| laws.next());
@@ -79,7 +79,7 @@ pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static Signalli
     }
 }
 
-/// Returns the rows of the table with this name: those of the law, then others of the signalling.
+/// Returns the rows of the table with this name: the rows of the law, then the other rows of the signalling.
 pub fn rows_of(name: &str) -> Vec<ParamSpec> {
     let law = LAWS
         .iter()
@@ -123,8 +123,8 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
     read_values(Profile::default(), &"law".into(), law, info.params, &[table])
 }
 
-/// Returns the parameters of the routers of a signalling, or of the signalling of a law, from a table. Missing
-/// parameters have their defaults.
+/// Returns the parameters of routers from a table. `name` is a signalling, or a law that stands for its signalling.
+/// Missing parameters have their defaults.
 ///
 /// # Errors
 /// When the signalling or a parameter is unknown, or a value is not allowed.
@@ -141,7 +141,8 @@ pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallibl
     read_values(Profile::default(), &"law".into(), info.name, info.params, &[table])
 }
 
-/// Returns the values of all parameters in `rows`: their defaults, overridden by each table of `layers` in turn.
+/// Returns the values of all parameters in `rows`. The tables of `layers` override the defaults, later tables also the
+/// earlier tables.
 pub fn read_table(
     profile: Profile,
     place: &Place,
@@ -172,13 +173,13 @@ pub fn read_table(
     Ok(values)
 }
 
-/// Formats parameter values as scenarios write them, by name of the parameter.
+/// Formats parameter values in the notation of scenarios, by parameter name.
 pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Parameters {
     let row = |(row, value): (&ParamSpec, &f64)| (row.name, Shown(row.unit, *value).to_string());
     rows.iter().zip(values).map(row).collect()
 }
 
-/// Returns the values of the rows `own` of the table called `name`.
+/// Returns the values of the parameters `own` from the table called `name`.
 fn read_values(
     profile: Profile,
     place: &Place,
@@ -223,7 +224,7 @@ pub fn refused(place: &Place, name: &str, error: ParamError) -> ScenarioError {
     place.key(name).key(error.name).error(error.into())
 }
 
-/// Parameters in force, as scenarios write them.
+/// Parameters of all flows and links in the notation of scenarios, with all defaults filled in.
 pub struct InForce {
     pub flows: Vec<Parameters>,
     pub links: Vec<ParameterTables>,

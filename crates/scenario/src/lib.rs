@@ -1,8 +1,8 @@
 //! Scenarios: the structure that users write, as TOML or as the same structure in JSON, and the network it describes.
 //!
-//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and returns a
-//! [`Network`]. Every mistake is one [`ScenarioError`] with its place, the problem and the allowed values. The
-//! simulator and the network testbed draw start times, sizes and arrivals from the same [random
+//! [`Scenario`] is the structure that users write. [`Scenario::resolve`] checks it against the laws and the topology,
+//! and returns a [`Network`]. A [`ScenarioError`] contains all mistakes, each with its place, the problem and the
+//! allowed values. The simulator and the network testbed draw start times, sizes and arrivals from the same [random
 //! streams](levelflow_random).
 
 mod advice;

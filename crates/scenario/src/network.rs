@@ -47,7 +47,7 @@ pub struct MemorySpec {
 /// One direction of a link, with its queue.
 #[derive(Debug, Clone)]
 pub struct LinkSpec<P: Protocol> {
-    /// Unique name; it also names the link's random streams.
+    /// Unique name, also of the link's random streams.
     pub name: String,
     /// Line rate.
     pub capacity: Rate,
@@ -61,7 +61,7 @@ pub struct LinkSpec<P: Protocol> {
     pub algorithm: Option<AnyBufferParams>,
     /// States of the link during the run, in order of time.
     pub changes: Vec<LinkState>,
-    /// True if routers measure a changed capacity from transmitted packets; otherwise they are notified.
+    /// True if routers measure a changed capacity from transmitted packets. False if the link notifies its routers.
     pub measured: bool,
     /// Queue discipline, which selects the packets to drop or mark.
     pub queue: AnyQueueParams,
@@ -117,8 +117,8 @@ impl LinkState {
 pub struct Routes {
     /// Every path that a flow of the entry takes at some time. The first is the path of the first flow at time zero.
     pub paths: Vec<RouteSpec>,
-    /// Plans in order of their start times, the first at time zero. Each plan is a list of indices into `paths`. Flow
-    /// `n` takes the path at index `n` modulo the length of the list.
+    /// Routing plans with their start times, in order of time. The first plan starts at time zero. Each plan is a list
+    /// of indices into `paths`. Flow `n` of the entry takes the path at index `n` modulo the length of the list.
     pub plans: Vec<(Time, Vec<u32>)>,
 }
 
@@ -149,7 +149,7 @@ pub struct RouteSpec {
     pub forward: Vec<u32>,
     /// Links from receiver to sender; not empty.
     pub reverse: Vec<u32>,
-    /// Forward links that run the router half of the flow's law.
+    /// Forward links that have a router of the flow's signalling.
     pub routers: Vec<u32>,
 }
 
@@ -178,7 +178,7 @@ impl RouteSpec {
 /// Flow entry.
 #[derive(Debug, Clone)]
 pub struct FlowSpec<P: Protocol> {
-    /// Unique name; it also names the entry's random streams.
+    /// Unique name, also of the entry's random streams.
     pub name: String,
     /// Law of the senders, with its parameters.
     pub params: P::Params,
@@ -221,8 +221,8 @@ pub struct FlowSpec<P: Protocol> {
     pub ack_delay: Option<AckDelaySpec>,
 }
 
-/// Session of a user who reads pages. The objects of a page arrive at once, each as a flow. When all have been
-/// delivered, the user thinks, then requests the next page.
+/// Session of a user who reads pages. The objects of a page arrive at once, each as a flow. After the delivery of all
+/// objects, the user thinks, then requests the next page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSpec {
     /// Number of pages in a session.

@@ -1,8 +1,8 @@
 //! Offered load: bits that flow entries would send over each link if no queue delayed or dropped them.
 //!
 //! An entry offers the data of its transfers, or the rate of a sender or an application that the network does not slow
-//! down. Headers count; ACKs and packets that open or close flows do not. Unlimited flows and responses to requests are
-//! elastic and offer nothing. Each link is offered the load of all paths through it.
+//! down. The load includes headers. It excludes ACKs and packets that open or close flows. Unlimited flows and
+//! responses to requests are elastic and offer nothing. The load of a link is the sum over all paths through the link.
 
 use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
 use levelflow_units::Time;
@@ -11,12 +11,13 @@ use crate::application::ApplicationSpec;
 use crate::network::{FlowSpec, LinkSpec, Network, Routes};
 use crate::traffic::{Arrivals, Dist};
 
-/// Offered load of a link in its busiest period. A period ends when any entry begins or stops to offer load.
+/// Offered load of a link in its busiest period. A period ends when any entry starts or stops offering load.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Offered {
     /// Rate, b/s.
     pub bps: f64,
-    /// Ratio of the offered bits to the bits that the link can serve in this period; infinite if it can serve none.
+    /// Ratio of the offered bits to the bits that the link can serve in this period; infinite if the link can serve no
+    /// bits.
     pub load: f64,
 }
 
@@ -98,7 +99,7 @@ struct Demand {
 }
 
 impl Demand {
-    /// Returns the bits that a flow offers if it may send for this time, in seconds.
+    /// Returns the bits that a flow offers in this sending time, in seconds.
     fn within(&self, seconds: f64) -> f64 {
         let paced = self.bps.map_or(f64::INFINITY, |bps| bps * seconds);
         self.bits.unwrap_or(f64::INFINITY).min(paced)
@@ -140,7 +141,8 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
     let sends_from = |at: f64| demand.within(life.min(until - at));
     let offer = match &flow.arrivals {
-        // Flows with known start times offer load from the start of the run until their stop, unless they have a rate.
+        // The load of flows with known start times is averaged over the time from the start of the run to their stop
+        // time.
         Arrivals::Times(times) => Offer {
             bits: times
                 .iter()
@@ -201,7 +203,7 @@ fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
     (whole + cut * (until - (cut_from + last) / 2.0)) / (last - first)
 }
 
-/// Returns the index of each path in use, with the fraction of an entry's load that takes it.
+/// Returns the index of each path in use, with the fraction of the entry's load on this path.
 fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)> {
     if routes.is_single() {
         return vec![(0, 1.0)];

@@ -19,17 +19,17 @@ pub fn read_queue(place: &Place, choice: Option<&QueueChoice>) -> Fallible<AnyQu
     queue_params(info.name, &values).map_err(|e| refused(&place, info.name, e))
 }
 
-/// Parses a queue discipline as scenarios write it: a name, or a table of a name and its parameters.
+/// Parses a queue discipline in the notation of scenarios: a name, or a table of a name and its parameters.
 ///
 /// # Errors
-/// One line with the mistake and the allowed values.
+/// When the name or a parameter is unknown, or a value is not allowed.
 pub fn queue_of(text: &str) -> Fallible<AnyQueueParams> {
     let wrong = |e: serde_json::Error| Place::from("queue").error(Problem::Value(e.to_string()));
     let choice = serde_json::from_value(value_of(text)).map_err(wrong)?;
     read_queue(&"link".into(), Some(&choice))
 }
 
-/// Returns the queue discipline of a link with all parameters in force, as scenarios write it.
+/// Returns the queue discipline of a link in the notation of scenarios, with all defaults filled in.
 pub fn queue_in_force(choice: Option<&QueueChoice>) -> ParameterTables {
     let known = read_values(&Place::default(), choice).into_iter();
     known

@@ -49,8 +49,8 @@ impl Scenario {
     /// # Errors
     /// When the scenario has mistakes. Flows are checked only if the run and all links are correct.
     pub fn resolve(&self) -> Fallible<Resolved> {
-        // Flows refer to links, so they are checked last. The other parts are all checked, even if one of them has
-        // mistakes.
+        // Flows refer to links and are checked last. The run, the laws and the links are all checked, even if one of
+        // these checks fails.
         let (run, defaults, links) = (self.check_run(), self.read_laws(), self.read_links());
         let wrong = [
             run.err(),
@@ -229,7 +229,8 @@ impl Scenario {
         }
     }
 
-    /// Adds one router per signalling to the links that its data crosses, except to links whose law is "none".
+    /// Adds one router per signalling to each link that data of this signalling crosses. Links with the law "none" get
+    /// no routers.
     fn place_routers(
         &self,
         links: &mut [LinkSpec<Any>],

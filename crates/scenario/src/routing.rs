@@ -1,4 +1,5 @@
-//! Routing by least weight, then least delay, then the order of the scenario. Overrides take precedence.
+//! Routing: a path has the least weight. Of paths with equal weight, it has the least delay; then the order of links in
+//! the scenario decides. Next hops that the scenario sets take precedence.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -17,10 +18,10 @@ pub struct Topology<'a> {
     /// Start and end node of each link: (from, to).
     ends: Vec<(usize, usize)>,
     weights: Vec<u64>,
-    /// Links that begin at each node, and (`into`) links that end there.
+    /// Links that start at each node. The table `into` has the links that end at each node.
     from: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
-    /// Next hop by (node, destination), where an override sets it.
+    /// Next hops that the scenario sets, by (node, destination).
     overrides: BTreeMap<(usize, usize), usize>,
     /// True if flows are spread over paths of equal weight (ECMP).
     ecmp: bool,

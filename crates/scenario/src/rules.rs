@@ -17,7 +17,8 @@ pub struct Rule {
     pub title: &'static str,
     pub source: &'static str,
     pub params: &'static [ParamSpec],
-    /// Computes the buffer in packets. The second argument holds the parameter values after the first two, N and R.
+    /// Computes the buffer in packets. The second argument has the values of all parameters except the first two, N and
+    /// R.
     size: fn(&Known, &[f64]) -> f64,
 }
 
@@ -185,8 +186,8 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
     }
 }
 
-/// Computes a buffer by a rule, in packets of the largest size that crosses the link. The result is at least 1. A
-/// result above [`LARGEST_BUFFER`] is an error.
+/// Computes a buffer by a rule, in packets of the largest packet size on the link. The result is at least 1. A result
+/// above [`LARGEST_BUFFER`] is an error.
 pub fn by_rule(
     place: &Place,
     rule: &Rule,

@@ -136,7 +136,7 @@ fn after(from: Time, seconds: f64) -> Option<Time> {
 /// propagation delays of the links. The forward path takes half of the total unless its links take longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Whole round-trip time.
+    /// Base round-trip time of links and hosts.
     pub total: Duration,
     /// Delay at the hosts from sender to receiver.
     pub forward: Duration,

@@ -36,8 +36,8 @@ pub enum Dist {
     /// List of equally likely values.
     List(Vec<f64>),
     /// Points of a cumulative distribution function: values, each with the probability that a draw is at most this
-    /// value. Both ascend, the last probability is 1, and the function is linear between points. A draw below the first
-    /// probability returns the first value.
+    /// value. Values and probabilities ascend, the last probability is 1, and the function is linear between points. A
+    /// draw below the first probability returns the first value.
     Empirical(Vec<(f64, f64)>),
 }
 
@@ -84,8 +84,8 @@ impl Dist {
         }
     }
 
-    /// Returns the mean of a draw that is rounded up to whole units. Pareto and log-normal distributions are wide, so
-    /// their mean rises by half a unit.
+    /// Returns the mean of a draw that is rounded up to whole units. For the wide Pareto and log-normal distributions,
+    /// rounding up adds half a unit to the mean.
     #[must_use]
     pub fn mean_rounded_up(&self, unit: f64) -> f64 {
         // Mean of the rounded value, for a uniform distribution between `low` and `high`.

@@ -11,8 +11,8 @@ use crate::context::{propagation, router};
 use crate::network::FlowSpec;
 use crate::resolve::Resolved;
 
-/// Ratio of a control interval to the longest round-trip time above which the interval is too long. A flow needs
-/// several intervals to reach its rate.
+/// Largest ratio of a control interval to the longest round-trip time that causes no warning. A flow needs several
+/// intervals to reach its rate.
 const LONG_INTERVAL_ROUND_TRIPS: f64 = 5.0;
 /// Minimum number of packets per control interval on a saturated link, so that measured rates are accurate to a few
 /// percent.
@@ -24,8 +24,8 @@ const TYPICAL_PACKET: u64 = 1000;
 type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
 
 impl Resolved {
-    /// Returns warnings about control intervals of routers that are long compared with round-trip times. Each
-    /// signalling has at most one warning, about its worst link.
+    /// Returns warnings about routers whose control intervals are long compared with the round-trip times. A signalling
+    /// has at most one warning, about the link with the largest ratio.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
         for (l, link) in self.network.links.iter().enumerate() {

@@ -153,7 +153,8 @@ fn constant_senders_and_applications_offer_their_rate() {
             json!({ "size": "50 kB", "arrivals": { "poisson": "5 /s" } }),
             0.2,
         ),
-        // One flow arrives per second and sends for 2 s, so two are active. The last two are cut by 1 s on average.
+        // One flow arrives per second and sends for 2 s, so two are active. The end of the run shortens the last two by
+        // 1 s on average.
         (
             cbr(),
             json!({ "lifetime": "2 s", "arrivals": { "poisson": "1 /s" } }),

@@ -234,7 +234,7 @@ fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
     assert!(lines[0].contains("an ACK for each packet for cubic") && lines[1].contains("SRTT + 1 ms or more"));
 }
 
-/// A transfer of twice the bandwidth-delay product fits into its path and the queue that it builds in slow start.
+/// Uses transfers of twice the bandwidth-delay product, which fit into the path and the queue that slow start builds.
 #[test]
 fn large_transfers_fill_a_buffer_without_limit_too() {
     let full = |size: Value| {
