@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use levelflow_units::{Duration, Time};
 
-use crate::packet::PacketId;
+use crate::id::PacketId;
 use levelflow_random::Stream;
 use levelflow_scenario::AckDelaySpec;
 
@@ -90,14 +90,14 @@ mod tests {
             let now = Time::ZERO + us(100) * u64::from(id);
             while let Some(at) = due.filter(|&at| at <= now) {
                 let (packet, next) = element.pop(at);
-                out.push((packet, at.as_ps() / 1_000_000));
+                out.push((packet.0, at.as_ps() / 1_000_000));
                 due = next;
             }
-            due = element.push(now, id).or(due);
+            due = element.push(now, PacketId(id)).or(due);
         }
         while let Some(at) = due {
             let (packet, next) = element.pop(at);
-            out.push((packet, at.as_ps() / 1_000_000));
+            out.push((packet.0, at.as_ps() / 1_000_000));
             due = next;
         }
         assert_eq!(out, [(0, 0), (1, 100), (2, 1200), (3, 1210), (4, 1220), (5, 2230)]);

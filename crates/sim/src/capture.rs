@@ -8,6 +8,7 @@ use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Rate, Time};
 use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
 
+use crate::id::{EntryId, FlowId, IdVec, LinkId};
 use crate::packet::Packet;
 
 /// UDP port of receivers.
@@ -54,8 +55,8 @@ pub struct Watched {
 /// Flow that a packet belongs to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whose {
-    pub entry: u32,
-    pub slot: u32,
+    pub entry: EntryId,
+    pub slot: FlowId,
     pub started: Time,
 }
 
@@ -64,9 +65,9 @@ pub(crate) struct Whose {
 pub struct Capture<P: levelflow_laws::Protocol> {
     encode: Encode<P>,
     /// Interface number and nodes of each link; none if the link is not captured.
-    interfaces: Vec<Option<(u32, (u32, u32))>>,
+    interfaces: IdVec<LinkId, Option<(u32, (u32, u32))>>,
     /// Nodes of sender and receiver of each flow entry.
-    hosts: Vec<(u32, u32)>,
+    hosts: IdVec<EntryId, (u32, u32)>,
     bytes: Vec<u8>,
 }
 
@@ -76,14 +77,14 @@ impl<P: Wire> Capture<P> {
     pub fn new(links: usize, watched: &[Watched], hosts: Vec<(u32, u32)>) -> Self {
         let mut capture = Self {
             encode: P::wire,
-            interfaces: vec![None; links],
-            hosts,
+            interfaces: vec![None; links].into(),
+            hosts: hosts.into(),
             bytes: Vec::new(),
         };
         capture.section();
         for (interface, link) in (0..).zip(watched) {
             capture.interface(link);
-            capture.interfaces[link.link as usize] = Some((interface, link.nodes));
+            capture.interfaces[LinkId(link.link)] = Some((interface, link.nodes));
         }
         capture
     }
@@ -133,12 +134,12 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
     pub(crate) fn pass(
         &mut self,
         now: Time,
-        link: u32,
+        link: LinkId,
         packet: &Packet<HeaderOf<P>>,
         params: &P::Params,
         whose: Whose,
     ) {
-        let Some((interface, nodes)) = self.interfaces[link as usize] else {
+        let Some((interface, nodes)) = self.interfaces[link] else {
             return;
         };
         let mut header = [0; 64];
@@ -151,8 +152,8 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         frame[HEADERS + shim::SHIM_BYTES..end].copy_from_slice(&header[..length]);
         let size = usize::from(packet.size).max(end);
         ethernet(&mut frame, nodes);
-        let (sender, receiver) = self.hosts[whose.entry as usize];
-        let own_port = FIRST_PORT + (whose.slot % CAPTURE_PORTS) as u16;
+        let (sender, receiver) = self.hosts[whose.entry];
+        let own_port = FIRST_PORT + (whose.slot.0 % CAPTURE_PORTS) as u16;
         let (ends, ports) = if packet.label.is_ack() {
             ([receiver, sender], [PORT, own_port])
         } else {
@@ -179,7 +180,7 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
 fn shim_of<H>(packet: &Packet<H>, signalling: u8, length: usize, whose: Whose) -> Shim {
     let ack = packet.label.is_ack();
     let kind = if ack { Kind::Ack } else { packet.label.kind() };
-    let flow = [u64::from(whose.entry), u64::from(whose.slot), whose.started.as_ps()];
+    let flow = [u64::from(whose.entry.0), u64::from(whose.slot.0), whose.started.as_ps()];
     Shim {
         kind,
         marked: ack && packet.label.is_marked(),

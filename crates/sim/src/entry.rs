@@ -11,6 +11,7 @@ use levelflow_transport::{Limits, Rules};
 use levelflow_units::{Duration, Time};
 
 use crate::counters::{EntryCounters, EntryWindow};
+use crate::id::{FlowId, HopId, IdVec, PathId, SessionId};
 use crate::packet::Label;
 
 /// Limits of simulated hosts: events occur exactly when due, and only the law limits the rate.
@@ -75,11 +76,11 @@ pub struct FlowEntry<P: Protocol> {
     /// Number derived from the name of the entry.
     pub identity: u32,
     /// Start of each path of the entry in the table of hops.
-    pub hops: Vec<u32>,
+    pub hops: IdVec<PathId, HopId>,
     /// Propagation delay of the forward links and of the links back, by path.
-    pub delays: Vec<[Duration; 2]>,
+    pub delays: IdVec<PathId, [Duration; 2]>,
     /// Ideal completion times, by path; empty unless the flows are transfers.
-    pub ideal: Vec<IdealPath>,
+    pub ideal: IdVec<PathId, IdealPath>,
     /// Index of the entry's current routing plan.
     pub plan: usize,
     pub schedule: Schedule,
@@ -88,8 +89,8 @@ pub struct FlowEntry<P: Protocol> {
     /// Number of flows that have begun and whose receivers lack data.
     pub active: u32,
     /// Free slots of finished flows.
-    pub free_flows: BinaryHeap<Reverse<u32>>,
-    pub free_sessions: Vec<u32>,
+    pub free_flows: BinaryHeap<Reverse<FlowId>>,
+    pub free_sessions: Vec<SessionId>,
     /// Random stream for pages, objects and think times.
     pub sessions: Stream,
 }
@@ -108,13 +109,13 @@ impl<P: Protocol> FlowEntry<P> {
     }
 
     /// Returns the path of a flow under a routing plan.
-    pub fn path(&self, plan: usize, member: u32) -> usize {
+    pub fn path(&self, plan: usize, member: u32) -> PathId {
         let (_, paths) = &self.spec.routes.plans[plan];
-        paths[member as usize % paths.len()] as usize
+        PathId(paths[member as usize % paths.len()])
     }
 
     /// Returns the first path of a flow that started at this time. At equal times, flows start before routes change.
-    pub fn first_path(&self, started: Time, member: u32) -> usize {
+    pub fn first_path(&self, started: Time, member: u32) -> PathId {
         let plans = &self.spec.routes.plans;
         let later = plans.partition_point(|&(from, _)| from < started);
         self.path(later.saturating_sub(1), member)
@@ -135,7 +136,7 @@ impl<P: Protocol> FlowEntry<P> {
     }
 
     /// Start of a flow's path in the table of hops.
-    pub fn hop(&self, member: u32) -> u32 {
+    pub fn hop(&self, member: u32) -> HopId {
         self.hops[self.path(self.plan, member)]
     }
 }

@@ -8,41 +8,42 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use levelflow_units::Time;
 
+use crate::id::{AckDelayId, EntryId, FlowId, LinkId, PipeId, RouterId, SessionId};
 use crate::winner_tree::WinnerTree;
 
 /// Target of an event. Events at the same time are ordered by variant, then by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// The next packet reaches the far end of this link.
-    Link(u32),
+    Link(LinkId),
     /// The next packet of a host arrives at this link, before any interval of the link ends.
-    FlowEntry(u32),
+    FlowEntry(LinkId),
     /// The next ACK reaches its sender through this delay line.
-    Pipe(u32),
+    Pipe(PipeId),
     /// The next ACK leaves this delay element.
-    AckDelay(u32),
+    AckDelay(AckDelayId),
     /// This flow may send.
-    Send(u32),
+    Send(FlowId),
     /// The timer of this flow expires.
-    Timer(u32),
+    Timer(FlowId),
     /// This flow entry starts flows.
-    Arrival(u32),
+    Arrival(EntryId),
     /// This router closes its interval.
-    Interval(u32),
+    Interval(RouterId),
     /// This queue discipline closes its interval.
-    Queue(u32),
+    Queue(LinkId),
     /// The buffer of this link is resized.
-    Buffer(u32),
+    Buffer(LinkId),
     /// The transmitter of this link completes a packet.
-    Transmitter(u32),
+    Transmitter(LinkId),
     /// The timer of this receiver's delayed ACK expires.
-    Ack(u32),
+    Ack(FlowId),
     /// The application of this flow writes.
-    Write(u32),
+    Write(FlowId),
     /// The user of this session requests the next page.
-    Session(u32),
+    Session(SessionId),
     /// Capacity, delay or loss of this link change.
-    Change(u32),
+    Change(LinkId),
     /// Routes change.
     Routes,
     /// Results are sampled.
@@ -56,21 +57,21 @@ impl Target {
     /// Order among events at the same time.
     pub fn code(self) -> u32 {
         let (kind, index) = match self {
-            Self::Link(i) => (0, i),
-            Self::FlowEntry(i) => (1, i),
-            Self::Pipe(i) => (2, i),
-            Self::AckDelay(i) => (3, i),
-            Self::Send(i) => (4, i),
-            Self::Timer(i) => (5, i),
-            Self::Arrival(i) => (6, i),
-            Self::Interval(i) => (7, i),
-            Self::Queue(i) => (8, i),
-            Self::Buffer(i) => (9, i),
-            Self::Transmitter(i) => (10, i),
-            Self::Ack(i) => (11, i),
-            Self::Write(i) => (12, i),
-            Self::Session(i) => (13, i),
-            Self::Change(i) => (14, i),
+            Self::Link(i) => (0, i.0),
+            Self::FlowEntry(i) => (1, i.0),
+            Self::Pipe(i) => (2, i.0),
+            Self::AckDelay(i) => (3, i.0),
+            Self::Send(i) => (4, i.0),
+            Self::Timer(i) => (5, i.0),
+            Self::Arrival(i) => (6, i.0),
+            Self::Interval(i) => (7, i.0),
+            Self::Queue(i) => (8, i.0),
+            Self::Buffer(i) => (9, i.0),
+            Self::Transmitter(i) => (10, i.0),
+            Self::Ack(i) => (11, i.0),
+            Self::Write(i) => (12, i.0),
+            Self::Session(i) => (13, i.0),
+            Self::Change(i) => (14, i.0),
             Self::Routes => (15, 0),
             Self::Sample => (16, 0),
         };
@@ -82,21 +83,21 @@ impl Target {
     fn from_code(code: u32) -> Self {
         let index = code & INDEX;
         match code >> INDEX_BITS {
-            0 => Self::Link(index),
-            1 => Self::FlowEntry(index),
-            2 => Self::Pipe(index),
-            3 => Self::AckDelay(index),
-            4 => Self::Send(index),
-            5 => Self::Timer(index),
-            6 => Self::Arrival(index),
-            7 => Self::Interval(index),
-            8 => Self::Queue(index),
-            9 => Self::Buffer(index),
-            10 => Self::Transmitter(index),
-            11 => Self::Ack(index),
-            12 => Self::Write(index),
-            13 => Self::Session(index),
-            14 => Self::Change(index),
+            0 => Self::Link(LinkId(index)),
+            1 => Self::FlowEntry(LinkId(index)),
+            2 => Self::Pipe(PipeId(index)),
+            3 => Self::AckDelay(AckDelayId(index)),
+            4 => Self::Send(FlowId(index)),
+            5 => Self::Timer(FlowId(index)),
+            6 => Self::Arrival(EntryId(index)),
+            7 => Self::Interval(RouterId(index)),
+            8 => Self::Queue(LinkId(index)),
+            9 => Self::Buffer(LinkId(index)),
+            10 => Self::Transmitter(LinkId(index)),
+            11 => Self::Ack(FlowId(index)),
+            12 => Self::Write(FlowId(index)),
+            13 => Self::Session(SessionId(index)),
+            14 => Self::Change(LinkId(index)),
             15 => Self::Routes,
             _ => Self::Sample,
         }
@@ -236,7 +237,7 @@ impl EventList {
     #[inline(always)] // per event
     pub fn push(&mut self, at: Time, target: Target) {
         match target {
-            Target::Link(i) if self.links.add(i, at) => {}
+            Target::Link(i) if self.links.add(i.0, at) => {}
             _ => self.push_other(at, target),
         }
     }
@@ -265,10 +266,10 @@ impl EventList {
         {
             // Most events are of links: the processor predicts this branch and continues before the comparison is done.
             self.place = Place::Links;
-            return (at < end).then_some((at, Target::Link(i)));
+            return (at < end).then_some((at, Target::Link(LinkId(i))));
         }
         // This path also handles events at the same time.
-        let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(i)));
+        let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(LinkId(i))));
         let mut key = link.min(near).min(self.next_of_slice);
         if time(key) >= self.horizon {
             self.refill(&mut soon);
@@ -296,7 +297,7 @@ impl EventList {
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
         match (self.place, target) {
-            (Place::Links, Target::Link(i)) => self.links.clear(i),
+            (Place::Links, Target::Link(i)) => self.links.clear(i.0),
             _ => self.pop_other(),
         }
     }
@@ -331,9 +332,9 @@ impl EventList {
             self.pop_other();
         }
         match target {
-            Target::Link(i) if self.links.set(i, at) => {}
+            Target::Link(i) if self.links.set(i.0, at) => {}
             Target::Link(i) => {
-                self.links.clear(i);
+                self.links.clear(i.0);
                 self.push_other(at, target);
             }
             _ => self.push_other(at, target),
@@ -342,7 +343,7 @@ impl EventList {
 
     fn is_next(&self, target: Target) -> bool {
         let first = match self.place {
-            Place::Links => self.links.first().map(|(_, i)| Target::Link(i).code()),
+            Place::Links => self.links.first().map(|(_, i)| Target::Link(LinkId(i)).code()),
             Place::Near if self.near.vacant => None,
             Place::Near => self.near.events.peek().map(|&Reverse(key)| key as u32),
             Place::Slice => Some(self.next_of_slice as u32),
@@ -483,7 +484,7 @@ mod tests {
     #[test]
     fn a_delivery_that_is_pending_twice_does_not_hide_the_next() {
         const DAY: u64 = 86_400_000_000_000_000;
-        let (send, link) = (Target::Send(0), Target::Link(1));
+        let (send, link) = (Target::Send(FlowId(0)), Target::Link(LinkId(1)));
         let mut list = filled(&[
             (30 * DAY, link.code()),
             (15 * DAY, send.code()),
@@ -543,7 +544,7 @@ mod tests {
                     list.next_before(Time::NEVER, |_| ()); // reads the next event without handling it
                     prop_assert_eq!(list.next_before(Time::from_ps(first), |_| ()), None);
                     let between = Time::from_ps(now + (first - now) / 2);
-                    for target in [Target::Send(77), Target::Link(2)] {
+                    for target in [Target::Send(FlowId(77)), Target::Link(LinkId(2))] {
                         add(&mut list, &mut sorted, between, target);
                     }
                 }
@@ -560,8 +561,8 @@ mod tests {
                 if !late {
                     list.pop(target);
                 }
-                for target in [Target::Send(i as u32), Target::Link(1)].into_iter().take(i % 3) {
-                    if !late || target != Target::Link(1) {
+                for target in [Target::Send(FlowId(i as u32)), Target::Link(LinkId(1))].into_iter().take(i % 3) {
+                    if !late || target != Target::Link(LinkId(1)) {
                         add(&mut list, &mut sorted, next, target);
                     }
                 }

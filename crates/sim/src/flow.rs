@@ -8,11 +8,13 @@ use levelflow_units::{Duration, Time};
 use crate::alarm::Alarm;
 use crate::entry::{LIMITS, SharedRules};
 use crate::host::Host;
-use crate::packet::PacketId;
+use crate::id::{AckDelayId, EntryId, HopId, PacketId, PipeId, SessionId};
 use crate::pipe::NO_PIPE;
 
 /// Marks a flow that belongs to no session.
-pub const NO_SESSION: u32 = u32::MAX;
+pub const NO_SESSION: SessionId = SessionId(u32::MAX);
+/// Marks a flow whose ACKs are not delayed at random.
+pub const NO_ACK_DELAY: AckDelayId = AckDelayId(u32::MAX);
 /// Time from a flow's stop time to the event that stops the flow.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
 
@@ -43,16 +45,16 @@ pub struct Incoming {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow<P: Protocol> {
-    pub entry: u32,
-    pub pipe: u32,
+    pub entry: EntryId,
+    pub pipe: PipeId,
     pub in_flight: u32,
-    pub ack_delay: u32,
+    pub ack_delay: AckDelayId,
     pub incoming: Option<Box<Incoming>>,
     pub phase: Phase,
     /// True if the flow has begun and its receiver lacks data.
     pub active: bool,
     /// Start of the flow's path in the table of hops.
-    pub hop: u32,
+    pub hop: HopId,
     pub host: Option<Box<Host>>,
     /// Alarm for the next packet.
     pub pace: Alarm,
@@ -67,7 +69,7 @@ pub struct Flow<P: Protocol> {
     /// Number of the flow in its entry, from 0.
     pub member: u32,
     /// Web session of the flow, or [`NO_SESSION`].
-    pub session: u32,
+    pub session: SessionId,
     /// One-way delay from the host to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,
@@ -84,7 +86,7 @@ pub struct Writes {
 
 impl<P: Protocol> Flow<P> {
     /// Creates a flow of this entry that has sent nothing; it tracks packets if `recovers`.
-    pub fn new(entry: u32, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
+    pub fn new(entry: EntryId, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let SharedRules { params, transport, .. } = rules;
         let mut sender = Sender::new(Bare(P::Sender::new(params, info)), transport, now);
         if recovers {
@@ -95,11 +97,11 @@ impl<P: Protocol> Flow<P> {
             receiver: ReceiverOf::<P>::default(),
             entry,
             pipe: NO_PIPE,
-            ack_delay: u32::MAX,
+            ack_delay: NO_ACK_DELAY,
             incoming: recovers.then(Box::default),
             phase: Phase::Live,
             active: true,
-            hop: 0,
+            hop: HopId(0),
             in_flight: 0,
             session: NO_SESSION,
             writes: None,

@@ -14,6 +14,7 @@ mod entry;
 mod events;
 mod flow;
 mod host;
+mod id;
 mod interner;
 mod limit;
 mod link;

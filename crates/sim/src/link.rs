@@ -24,8 +24,9 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
+use crate::id::PacketId;
 use crate::interner::Interner;
-use crate::packet::{Packet, PacketId, Slab};
+use crate::packet::{Packet, Slab};
 use crate::ring::Ring;
 use crate::sizing::Sizing;
 use levelflow_random::Stream;

@@ -4,10 +4,8 @@ use levelflow_laws::{Kind, Transport};
 use levelflow_path::scheduler::{Ecn, FlowKey};
 use levelflow_units::Time;
 
+use crate::id::{EntryId, FlowId, HopId, Id, IdVec, PacketId};
 use crate::prefetch::prefetch;
-
-/// Index of a packet in the slab.
-pub type PacketId = u32;
 
 /// One packet; it fits a cache line.
 #[derive(Debug, Clone)]
@@ -18,11 +16,11 @@ pub struct Packet<H> {
     pub sent: Time,
     /// Position of the packet's first byte in its transfer.
     pub offset: u64,
-    pub flow: u32,
+    pub flow: FlowId,
     /// Transmission number.
     pub number: u32,
     /// Position in the table of hops.
-    pub hop: u32,
+    pub hop: HopId,
     /// Wire size of this packet, bytes.
     pub size: u16,
     pub label: Label,
@@ -132,21 +130,21 @@ impl Label {
 /// Packets in flight.
 #[derive(Debug)]
 pub struct Slab<H> {
-    packets: Vec<Packet<H>>,
+    packets: IdVec<PacketId, Packet<H>>,
     /// Histories of ACKs, by packet; empty while no flow tracks losses.
-    histories: Vec<u128>,
+    histories: IdVec<PacketId, u128>,
     free: Vec<PacketId>,
     /// Class of the data of each flow, and the entry of the flow.
-    classes: Vec<(FlowKey, u32)>,
+    classes: IdVec<FlowId, (FlowKey, EntryId)>,
 }
 
 impl<H> Default for Slab<H> {
     fn default() -> Self {
         Self {
-            packets: Vec::new(),
-            histories: Vec::new(),
+            packets: IdVec::default(),
+            histories: IdVec::default(),
             free: Vec::new(),
-            classes: Vec::new(),
+            classes: IdVec::default(),
         }
     }
 }
@@ -155,11 +153,10 @@ impl<H> Slab<H> {
     #[inline]
     pub fn insert(&mut self, packet: Packet<H>) -> PacketId {
         if let Some(id) = self.free.pop() {
-            self.packets[id as usize] = packet;
+            self.packets[id] = packet;
             return id;
         }
-        self.packets.push(packet);
-        (self.packets.len() - 1) as PacketId
+        self.packets.push(packet)
     }
 
     #[inline]
@@ -170,38 +167,36 @@ impl<H> Slab<H> {
     /// Stores the history of an ACK.
     #[inline]
     pub fn set_history(&mut self, id: PacketId, history: u128) {
-        if self.histories.len() <= id as usize {
-            self.histories.resize(self.packets.len(), 0);
+        if self.histories.get(id).is_none() {
+            self.histories.reach(PacketId::of(self.packets.len() - 1), 0);
         }
-        self.histories[id as usize] = history;
+        self.histories[id] = history;
     }
 
     /// Returns the history of an ACK that has one.
     #[inline]
     pub fn history(&self, id: PacketId) -> u128 {
-        self.histories[id as usize]
+        self.histories[id]
     }
 
     /// Sets the class of the data of a flow.
-    pub fn set_class(&mut self, flow: u32, entry: u32, class: FlowKey) {
-        if self.classes.len() <= flow as usize {
-            self.classes.resize(flow as usize + 1, (class, entry));
-        }
-        self.classes[flow as usize] = (class, entry);
+    pub fn set_class(&mut self, flow: FlowId, entry: EntryId, class: FlowKey) {
+        self.classes.reach(flow, (class, entry));
+        self.classes[flow] = (class, entry);
     }
 
     /// Index of the class of service at flow queues: each entry has one class for data, then one for ACKs.
     pub fn entry_class(&self, id: PacketId) -> usize {
-        let packet = &self.packets[id as usize];
-        let (_, entry) = self.classes[packet.flow as usize];
-        2 * entry as usize + usize::from(packet.label.is_ack())
+        let packet = &self.packets[id];
+        let (_, entry) = self.classes[packet.flow];
+        2 * entry.index() + usize::from(packet.label.is_ack())
     }
 
     /// Returns the fields of a packet by which queues classify it.
     pub fn class(&self, id: PacketId) -> FlowKey {
-        let packet = &self.packets[id as usize];
+        let packet = &self.packets[id];
         let ecn = packet.label.ecn();
-        let (data, _) = self.classes[packet.flow as usize];
+        let (data, _) = self.classes[packet.flow];
         if packet.label.is_ack() {
             return FlowKey {
                 flow: !data.flow,
@@ -216,8 +211,8 @@ impl<H> Slab<H> {
     /// Prefetches a packet that will be needed soon.
     #[inline]
     pub fn prefetch(&self, id: PacketId) {
-        prefetch(&self.packets[id as usize]);
-        if let Some(history) = self.histories.get(id as usize) {
+        prefetch(&self.packets[id]);
+        if let Some(history) = self.histories.get(id) {
             prefetch(history);
         }
     }
@@ -236,7 +231,7 @@ impl<H> Slab<H> {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         let histories = self.histories.capacity() * size_of::<u128>();
-        let classes = self.classes.capacity() * size_of::<(FlowKey, u32)>();
+        let classes = self.classes.capacity() * size_of::<(FlowKey, EntryId)>();
         self.packets.capacity() * size_of::<Packet<H>>()
             + histories
             + classes
@@ -248,14 +243,14 @@ impl<H> std::ops::Index<PacketId> for Slab<H> {
     type Output = Packet<H>;
     #[inline]
     fn index(&self, id: PacketId) -> &Packet<H> {
-        &self.packets[id as usize]
+        &self.packets[id]
     }
 }
 
 impl<H> std::ops::IndexMut<PacketId> for Slab<H> {
     #[inline]
     fn index_mut(&mut self, id: PacketId) -> &mut Packet<H> {
-        &mut self.packets[id as usize]
+        &mut self.packets[id]
     }
 }
 

@@ -5,6 +5,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::id::{IdVec, NodeId, PartId};
+
 /// Limit on nodes of a graph in which single nodes are moved.
 const MAX_NODES: usize = 20_000;
 /// Limit on passes over the boundary.
@@ -17,49 +19,53 @@ const IMBALANCE_DIVISOR: u64 = 50;
 /// Nodes with loads, and the traffic between them. The node numbers are not contiguous.
 #[derive(Debug)]
 pub struct Graph {
-    nodes: Vec<u32>,
+    nodes: Vec<NodeId>,
     /// Load of each node.
-    loads: Vec<u64>,
+    loads: IdVec<NodeId, u64>,
     /// Neighbours of each node, with the traffic to each.
-    neighbours: Vec<Vec<(u32, u64)>>,
+    neighbours: IdVec<NodeId, Vec<(NodeId, u64)>>,
 }
 
+/// Part of each node.
+pub type Assignment = IdVec<NodeId, PartId>;
+
 /// Possible move of a node: gain, node, new part.
-type Move = (i64, Reverse<u32>, u32);
+type Move = (i64, Reverse<NodeId>, PartId);
 
 impl Graph {
     /// Creates a graph with these nodes, each below `bound`, without edges.
-    pub fn new(nodes: Vec<u32>, bound: usize) -> Self {
+    pub fn new(nodes: Vec<NodeId>, bound: usize) -> Self {
         Self {
             nodes,
-            loads: vec![0; bound],
-            neighbours: vec![Vec::new(); bound],
+            loads: vec![0; bound].into(),
+            neighbours: vec![Vec::new(); bound].into(),
         }
     }
 
     /// Adds traffic between two nodes, or within one. The traffic is load for both nodes.
-    pub fn connect(&mut self, a: u32, b: u32, load: u64) {
-        self.loads[a as usize] += load;
-        self.loads[b as usize] += load;
+    pub fn connect(&mut self, a: NodeId, b: NodeId, load: u64) {
+        self.loads[a] += load;
+        self.loads[b] += load;
         if a != b {
-            self.neighbours[a as usize].push((b, load));
-            self.neighbours[b as usize].push((a, load));
+            self.neighbours[a].push((b, load));
+            self.neighbours[b].push((a, load));
         }
     }
 
     /// Assigns nodes to parts, in the order of a breadth-first search from the edge of the graph. Each part takes its
     /// share of the load. `None` if there are fewer nodes than parts.
-    pub fn assign(&self, parts: usize) -> Option<Vec<u32>> {
+    pub fn assign(&self, parts: usize) -> Option<Assignment> {
         if self.nodes.len() < parts {
             return None;
         }
         let first = *self.searched(&[]).last()?;
-        let mut part = vec![0; self.loads.len()];
+        let mut part = IdVec::from(vec![PartId(0); self.loads.len()]);
         let (sum, mut before) = (self.sum().max(1), 0);
         for node in self.searched(&[first]) {
-            let middle = before + self.loads[node as usize] / 2;
-            part[node as usize] = ((u128::from(middle) * parts as u128 / u128::from(sum)) as u32).min(parts as u32 - 1);
-            before += self.loads[node as usize];
+            let middle = before + self.loads[node] / 2;
+            let share = u128::from(middle) * parts as u128 / u128::from(sum);
+            part[node] = PartId((share as u32).min(parts as u32 - 1));
+            before += self.loads[node];
         }
         Some(part)
     }
@@ -67,7 +73,7 @@ impl Graph {
     /// Moves nodes between parts while this reduces the traffic between parts. The largest load of a part does not
     /// grow, except to slightly more than the mean. A large graph stays as it is, because the time grows faster than
     /// its size.
-    pub fn refine(&self, part: &mut [u32], parts: usize) {
+    pub fn refine(&self, part: &mut Assignment, parts: usize) {
         if self.nodes.len() > MAX_NODES {
             return;
         }
@@ -80,10 +86,10 @@ impl Graph {
 
     /// Moves each node at most once, the move with the largest gain first. Then undoes the last moves if they brought
     /// no gain. Returns true if any move remains.
-    fn pass(&self, part: &mut [u32], parts: usize) -> bool {
-        let mut loads = vec![0; parts];
+    fn pass(&self, part: &mut Assignment, parts: usize) -> bool {
+        let mut loads = IdVec::from(vec![0; parts]);
         for &node in &self.nodes {
-            loads[part[node as usize] as usize] += self.loads[node as usize];
+            loads[part[node]] += self.loads[node];
         }
         let mean = self.sum() / parts as u64;
         let most = loads
@@ -95,46 +101,43 @@ impl Graph {
         let heaviest = self.loads.iter().max().copied().unwrap_or_default();
         let on_the_way = most.max(mean + heaviest); // bound during a pass: two nodes cannot swap places at once
         let mut moves: BinaryHeap<Move> = self.nodes.iter().flat_map(|&node| self.moves(node, part)).collect();
-        let mut full: Vec<Vec<Move>> = vec![Vec::new(); parts];
-        let mut moved = vec![false; part.len()];
+        let mut full: IdVec<PartId, Vec<Move>> = vec![Vec::new(); parts].into();
+        let mut moved = IdVec::from(vec![false; part.len()]);
         let (mut made, mut kept) = (Vec::new(), 0);
         let (mut gained, mut best) = (0, 0);
         while let Some((gain, Reverse(node), to)) = moves.pop() {
-            let (i, from) = (node as usize, part[node as usize]);
-            if moved[i] || gain != self.gain(node, to, part) {
+            let from = part[node];
+            if moved[node] || gain != self.gain(node, to, part) {
                 continue;
             }
-            if loads[to as usize] + self.loads[i] > on_the_way {
-                full[to as usize].push((gain, Reverse(node), to));
+            if loads[to] + self.loads[node] > on_the_way {
+                full[to].push((gain, Reverse(node), to));
                 continue;
             }
-            loads[from as usize] -= self.loads[i];
-            loads[to as usize] += self.loads[i];
-            (part[i], moved[i]) = (to, true);
-            made.push((i, from));
+            loads[from] -= self.loads[node];
+            loads[to] += self.loads[node];
+            (part[node], moved[node]) = (to, true);
+            made.push((node, from));
             gained += gain;
             if gained > best && loads.iter().all(|&load| load <= most) {
                 (best, kept) = (gained, made.len());
             } else if made.len() - kept > MAX_FRUITLESS_MOVES {
                 break;
             }
-            moves.extend(full[from as usize].drain(..));
-            let beside = self.neighbours[i].iter().filter(|&&(other, _)| !moved[other as usize]);
+            moves.extend(full[from].drain(..));
+            let beside = self.neighbours[node].iter().filter(|&&(other, _)| !moved[other]);
             moves.extend(beside.flat_map(|&(other, _)| self.moves(other, part)));
         }
-        for (i, from) in made.drain(kept..).rev() {
-            part[i] = from;
+        for (node, from) in made.drain(kept..).rev() {
+            part[node] = from;
         }
         best > 0
     }
 
     /// Moves of a node to the parts of its neighbours.
-    fn moves<'a>(&'a self, node: u32, part: &'a [u32]) -> impl Iterator<Item = Move> + 'a {
-        let own = part[node as usize];
-        let mut others: Vec<u32> = self.neighbours[node as usize]
-            .iter()
-            .map(|&(other, _)| part[other as usize])
-            .collect();
+    fn moves<'a>(&'a self, node: NodeId, part: &'a Assignment) -> impl Iterator<Item = Move> + 'a {
+        let own = part[node];
+        let mut others: Vec<PartId> = self.neighbours[node].iter().map(|&(other, _)| part[other]).collect();
         others.sort_unstable();
         others.dedup();
         let others = others.into_iter().filter(move |&other| other != own);
@@ -142,14 +145,14 @@ impl Graph {
     }
 
     /// Reduction in traffic between parts if the node moves.
-    fn gain(&self, node: u32, to: u32, part: &[u32]) -> i64 {
-        let own = part[node as usize];
-        let passes = |&(other, load): &(u32, u64)| match part[other as usize] {
+    fn gain(&self, node: NodeId, to: PartId, part: &Assignment) -> i64 {
+        let own = part[node];
+        let passes = |&(other, load): &(NodeId, u64)| match part[other] {
             at if at == to => load.cast_signed(),
             at if at == own => -load.cast_signed(),
             _ => 0,
         };
-        self.neighbours[node as usize].iter().map(passes).sum()
+        self.neighbours[node].iter().map(passes).sum()
     }
 
     fn sum(&self) -> u64 {
@@ -157,18 +160,18 @@ impl Graph {
     }
 
     /// Nodes in breadth-first order, starting from `first`.
-    fn searched(&self, first: &[u32]) -> Vec<u32> {
-        let mut seen = vec![false; self.loads.len()];
+    fn searched(&self, first: &[NodeId]) -> Vec<NodeId> {
+        let mut seen = IdVec::from(vec![false; self.loads.len()]);
         let mut order = Vec::new();
         for &root in first.iter().chain(&self.nodes) {
             let mut queue = VecDeque::from([root]);
             while let Some(node) = queue.pop_front() {
-                if std::mem::replace(&mut seen[node as usize], true) {
+                if std::mem::replace(&mut seen[node], true) {
                     continue;
                 }
                 order.push(node);
-                let neighbours = self.neighbours[node as usize].iter().map(|&(other, _)| other);
-                queue.extend(neighbours.filter(|&other| !seen[other as usize]));
+                let neighbours = self.neighbours[node].iter().map(|&(other, _)| other);
+                queue.extend(neighbours.filter(|&other| !seen[other]));
             }
         }
         order
@@ -180,28 +183,29 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::id::Id;
 
     fn graph(nodes: u32, edges: &[(u32, u32, u64)]) -> Graph {
-        let mut graph = Graph::new((0..nodes).collect(), nodes as usize);
+        let mut graph = Graph::new((0..nodes).map(NodeId).collect(), nodes as usize);
         for &(a, b, load) in edges {
-            graph.connect(a, b, load);
+            graph.connect(NodeId(a), NodeId(b), load);
         }
         graph
     }
 
-    fn crossing(edges: &[(u32, u32, u64)], part: &[u32]) -> u64 {
-        let crosses = |&&(a, b, _): &&(u32, u32, u64)| part[a as usize] != part[b as usize];
+    fn crossing(edges: &[(u32, u32, u64)], part: &Assignment) -> u64 {
+        let crosses = |&&(a, b, _): &&(u32, u32, u64)| part[NodeId(a)] != part[NodeId(b)];
         edges.iter().filter(crosses).map(|&(_, _, load)| load).sum()
     }
 
-    fn largest(edges: &[(u32, u32, u64)], part: &[u32], parts: usize) -> u64 {
+    fn largest(edges: &[(u32, u32, u64)], part: &Assignment, parts: usize) -> u64 {
         let of = |k| {
             let ends = edges.iter().flat_map(|&(a, b, load)| [(a, load), (b, load)]);
-            ends.filter(|&(node, _)| part[node as usize] == k)
+            ends.filter(|&(node, _)| part[NodeId(node)] == k)
                 .map(|(_, load)| load)
                 .sum()
         };
-        (0..parts as u32).map(of).max().unwrap_or_default()
+        (0..parts as u32).map(PartId).map(of).max().unwrap_or_default()
     }
 
     /// Two cliques of six, joined by one edge, with nodes assigned alternately: no single move leads to the best cut.
@@ -209,7 +213,7 @@ mod tests {
     fn cliques_are_put_together() {
         let pairs = |first: u32| (first..first + 6).flat_map(move |a| (a + 1..first + 6).map(move |b| (a, b, 1)));
         let edges: Vec<_> = pairs(0).chain(pairs(6)).chain([(5, 6, 1)]).collect();
-        let mut part: Vec<u32> = (0..12).map(|i| i % 2).collect();
+        let mut part: Assignment = (0..12).map(|i| PartId(i % 2)).collect();
         graph(12, &edges).refine(&mut part, 2);
         assert_eq!(crossing(&edges, &part), 1, "{part:?}");
     }
@@ -219,7 +223,7 @@ mod tests {
     fn leaves_go_to_their_hubs() {
         let nodes = 4000;
         let edges: Vec<_> = (2..nodes).map(|leaf| (leaf / 2 % 2, leaf, 1)).collect();
-        let mut part: Vec<u32> = (0..nodes).map(|i| i % 2).collect();
+        let mut part: Assignment = (0..nodes).map(|i| PartId(i % 2)).collect();
         graph(nodes, &edges).refine(&mut part, 2);
         assert_eq!(crossing(&edges, &part), 0);
     }
@@ -238,7 +242,7 @@ mod tests {
             let mean = graph.sum() / parts as u64;
             let most = largest(&edges, &before, parts).max(mean + mean / IMBALANCE_DIVISOR);
             prop_assert!(largest(&edges, &after, parts) <= most);
-            prop_assert!(after.iter().all(|&part| (part as usize) < parts));
+            prop_assert!(after.iter().all(|&part| part.index() < parts));
         }
     }
 }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use levelflow_units::{Duration, Time};
 
-use crate::packet::PacketId;
+use crate::id::{IdVec, PacketId, PipeId};
 use crate::prefetch::ahead;
 use crate::ring::Ring;
 
 /// Marks a flow whose links account for all of its base round-trip time.
-pub const NO_PIPE: u32 = u32::MAX;
+pub const NO_PIPE: PipeId = PipeId(u32::MAX);
 
 #[derive(Debug)]
 struct Pipe {
@@ -21,14 +21,14 @@ struct Pipe {
 /// Delay lines by delay; flows with the same delay share one line.
 #[derive(Debug, Default)]
 pub struct Pipes {
-    pipes: Vec<Pipe>,
-    free: Vec<u32>,
-    by_delay: HashMap<Duration, u32>,
+    pipes: IdVec<PipeId, Pipe>,
+    free: Vec<PipeId>,
+    by_delay: HashMap<Duration, PipeId>,
 }
 
 impl Pipes {
     /// Adds a flow to the line with this delay; returns the line.
-    pub fn join(&mut self, delay: Duration) -> u32 {
+    pub fn join(&mut self, delay: Duration) -> PipeId {
         if delay == Duration::ZERO {
             return NO_PIPE;
         }
@@ -40,23 +40,22 @@ impl Pipes {
                 fifo: Ring::default(),
             };
             if let Some(id) = free.pop() {
-                pipes[id as usize] = fresh;
+                pipes[id] = fresh;
                 id
             } else {
-                pipes.push(fresh);
-                (pipes.len() - 1) as u32
+                pipes.push(fresh)
             }
         });
-        pipes[id as usize].users += 1;
+        pipes[id].users += 1;
         id
     }
 
     /// Removes a flow, which has nothing in flight, from its line.
-    pub fn leave(&mut self, id: u32) {
+    pub fn leave(&mut self, id: PipeId) {
         if id == NO_PIPE {
             return;
         }
-        let pipe = &mut self.pipes[id as usize];
+        let pipe = &mut self.pipes[id];
         pipe.users -= 1;
         if pipe.users == 0 {
             self.by_delay.remove(&pipe.delay);
@@ -66,8 +65,8 @@ impl Pipes {
 
     /// Adds a packet; returns its delivery time if it is the only one.
     #[inline]
-    pub fn push(&mut self, id: u32, now: Time, packet: PacketId) -> Option<Time> {
-        let pipe = &mut self.pipes[id as usize];
+    pub fn push(&mut self, id: PipeId, now: Time, packet: PacketId) -> Option<Time> {
+        let pipe = &mut self.pipes[id];
         let at = now.saturating_add(pipe.delay);
         pipe.fifo.push_back((at, packet));
         (pipe.fifo.len() == 1).then_some(at)
@@ -75,16 +74,16 @@ impl Pipes {
 
     /// Removes the packet that is due; returns it and the time of the next delivery.
     #[inline]
-    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
-        let fifo = &mut self.pipes[id as usize].fifo;
+    pub fn pop(&mut self, id: PipeId) -> (PacketId, Option<Time>) {
+        let fifo = &mut self.pipes[id].fifo;
         let ((_, packet), next) = fifo.pop_front().expect("an event per packet");
         (packet, next.map(|(at, _)| at))
     }
 
     /// Packets to prefetch; see [`ahead`].
     #[inline]
-    pub fn ahead(&self, id: u32) -> Option<[PacketId; 2]> {
-        ahead(&self.pipes[id as usize].fifo, |&(_, id)| id)
+    pub fn ahead(&self, id: PipeId) -> Option<[PacketId; 2]> {
+        ahead(&self.pipes[id].fifo, |&(_, id)| id)
     }
 
     /// Packets in all lines, in no particular order.

@@ -3,7 +3,7 @@
 use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Duration, Time};
 
-use crate::packet::PacketId;
+use crate::id::{IdVec, PacketId};
 
 /// Fate of a packet at a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Stay {
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Arrival time of each packet at its current link.
-    arrived: Vec<Time>,
+    arrived: IdVec<PacketId, Time>,
     stays: Vec<Stay>,
 }
 
@@ -59,16 +59,13 @@ impl Trace {
 
     /// Records the arrival of a packet at a link.
     pub(crate) fn arrives(&mut self, at: Time, id: PacketId) {
-        let index = id as usize;
-        if self.arrived.len() <= index {
-            self.arrived.resize(index + 1, Time::NEVER);
-        }
-        self.arrived[index] = at;
+        self.arrived.reach(id, Time::NEVER);
+        self.arrived[id] = at;
     }
 
     /// Arrival time of a packet at its current link; NEVER if the packet arrived before the trace began.
     pub(crate) fn arrival(&self, id: PacketId) -> Time {
-        self.arrived.get(id as usize).copied().unwrap_or(Time::NEVER)
+        self.arrived.get(id).copied().unwrap_or(Time::NEVER)
     }
 
     pub(crate) fn ended(&mut self, stay: Stay) {

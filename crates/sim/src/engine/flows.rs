@@ -14,6 +14,7 @@ use crate::entry::{FlowEntry, LIMITS};
 use crate::events::Target;
 use crate::flow::{Flow, NO_SESSION, Phase, Writes};
 use crate::host::Host;
+use crate::id::{EntryId, FlowId, SessionId};
 use crate::limit::max_packets;
 use levelflow_random::Stream;
 use levelflow_results::{Outcome, TransferRow};
@@ -27,8 +28,8 @@ impl<P: Protocol> Sim<P> {
     /// Continues after an ACK, which may have changed the rate or congestion window, shown losses, or been the last
     /// ACK.
     #[inline]
-    pub(super) fn try_send(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    pub(super) fn try_send(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         if !flow.sender.law().paces() {
             return self.fill_window(i);
         }
@@ -47,8 +48,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends now: one packet if the law paces, or all packets that the congestion window allows.
-    fn send_now(&mut self, i: u32) {
-        if self.flows[i as usize].sender.law().paces() {
+    fn send_now(&mut self, i: FlowId) {
+        if self.flows[i].sender.law().paces() {
             self.transmit(i);
         } else {
             self.fill_window(i);
@@ -56,12 +57,12 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends all packets that the congestion window allows.
-    fn fill_window(&mut self, i: u32) {
-        while self.flows[i as usize].sender.may_send() && !self.is_full() {
+    fn fill_window(&mut self, i: FlowId) {
+        while self.flows[i].sender.may_send() && !self.is_full() {
             if !self.send_data(i) {
                 return self.idle(i);
             }
-            if self.flows[i as usize].sender.law().paces() {
+            if self.flows[i].sender.law().paces() {
                 return self.try_send(i); // the flow has been idle, and its law paces from now on
             }
         }
@@ -69,18 +70,18 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends a packet that pacing allows now, and sets the time of the next one.
-    pub(super) fn transmit(&mut self, i: u32) {
-        if !self.flows[i as usize].sender.may_send() {
+    pub(super) fn transmit(&mut self, i: FlowId) {
+        if !self.flows[i].sender.may_send() {
             return self.wait(i);
         }
         if !self.send_data(i) {
             return self.idle(i);
         }
-        let flow = &mut self.flows[i as usize];
+        let flow = &mut self.flows[i];
         if let Some(at) = flow.pace.set(flow.departure(self.now)) {
             self.schedule(at, Target::Send(i));
         }
-        let flow = &self.flows[i as usize];
+        let flow = &self.flows[i];
         // In this order, a flow without a timer touches only four cache lines.
         if flow.incoming.is_some() && !flow.timer.is_set() {
             self.set_timer(i);
@@ -89,9 +90,9 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends the next chunk; returns false if there is none.
     #[inline(always)] // per packet
-    fn send_data(&mut self, i: u32) -> bool {
-        let flow = &mut self.flows[i as usize];
-        let rules = self.entries[flow.entry as usize].rules.lend();
+    fn send_data(&mut self, i: FlowId) -> bool {
+        let flow = &mut self.flows[i];
+        let rules = self.entries[flow.entry].rules.lend();
         let before = self.share.as_ref().map(|_| flow.sender.totals().retransmitted);
         let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return false;
@@ -105,15 +106,15 @@ impl<P: Protocol> Sim<P> {
 
     /// Sets the retransmission timer of a sender that tracks its packets, if an ACK is expected.
     #[inline]
-    fn wait(&mut self, i: u32) {
-        if self.flows[i as usize].incoming.is_some() {
+    fn wait(&mut self, i: FlowId) {
+        if self.flows[i].incoming.is_some() {
             self.set_timer(i);
         }
     }
 
-    fn set_timer(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
-        let Some(due) = flow.sender.timeout(&self.entries[flow.entry as usize].rules.transport) else {
+    fn set_timer(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
+        let Some(due) = flow.sender.timeout(&self.entries[flow.entry].rules.transport) else {
             return flow.timer.clear();
         };
         if let Some(at) = flow.timer.set(due.max(self.now)) {
@@ -122,8 +123,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles a flow without data to send: it waits for ACKs, or ends.
-    fn idle(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    fn idle(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         if flow.sender.is_done(self.now) {
             return self.end_flow(i);
         }
@@ -137,8 +138,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sets the time of the next write of an application, or of its flow's stop.
-    fn await_write(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    fn await_write(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         let Some(writes) = &mut flow.writes else { return };
         let due = writes.application.due().unwrap_or(Time::NEVER).min(flow.sender.stop());
         if let Some(at) = writes.alarm.set(due.max(self.now)) {
@@ -147,9 +148,9 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles a possible write of an application.
-    pub(super) fn write(&mut self, i: u32) {
+    pub(super) fn write(&mut self, i: FlowId) {
         self.events.pop(Target::Write(i));
-        let flow = &mut self.flows[i as usize];
+        let flow = &mut self.flows[i];
         let Some(writes) = &mut flow.writes else { return };
         match writes.alarm.fire(self.now) {
             Fired::Now if flow.phase == Phase::Live => {
@@ -157,7 +158,7 @@ impl<P: Protocol> Sim<P> {
                     flow.sender.write(writes.application.write());
                 }
                 self.await_write(i);
-                if self.flows[i as usize].sender.is_open() {
+                if self.flows[i].sender.is_open() {
                     self.try_send(i);
                 }
             }
@@ -166,14 +167,14 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    fn end_flow(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
-        let entry = &mut self.entries[flow.entry as usize];
+    fn end_flow(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
+        let entry = &mut self.entries[flow.entry];
         if entry.rules.transport.opening == Opening::Handshake {
             let end = flow.sender.transmit_end(&entry.rules.lend(), self.now, ());
             self.launch(i, end);
         }
-        let flow = &mut self.flows[i as usize];
+        let flow = &mut self.flows[i];
         flow.phase = Phase::Done;
         flow.timer.clear();
         flow.pace.clear();
@@ -188,15 +189,15 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles a timeout.
-    pub(super) fn timeout(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    pub(super) fn timeout(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         if flow.phase != Phase::Live {
             return;
         }
         if !flow.sender.is_open() {
             return self.open(i);
         }
-        let rules = self.entries[flow.entry as usize].rules.lend();
+        let rules = self.entries[flow.entry].rules.lend();
         flow.sender.handle_timeout(&rules, self.now);
         if flow.sender.law().timeout().is_some() {
             return self.try_send(i); // at the pace of the law
@@ -205,9 +206,9 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends the packet that opens a flow, or ends the flow after its stop time.
-    fn open(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
-        let rules = self.entries[flow.entry as usize].rules.lend();
+    fn open(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
+        let rules = self.entries[flow.entry].rules.lend();
         let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return self.end_flow(i);
         };
@@ -218,8 +219,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Starts the flows of an entry that arrive now, and schedules the next arrival.
-    pub(super) fn arrival(&mut self, i: u32) {
-        let entry = &mut self.entries[i as usize];
+    pub(super) fn arrival(&mut self, i: EntryId) {
+        let entry = &mut self.entries[i];
         let next = entry.schedule.next(&entry.spec);
         let batch = std::mem::replace(&mut entry.batch, next.map_or(0, |arrival| arrival.flows));
         let sessions = entry.spec.session.is_some();
@@ -239,8 +240,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Starts a flow of an entry, which may be part of a session.
-    pub(super) fn start_flow(&mut self, e: u32, session: u32) {
-        let entry = &mut self.entries[e as usize];
+    pub(super) fn start_flow(&mut self, e: EntryId, session: SessionId) {
+        let entry = &mut self.entries[e];
         let member = entry.counters.started as u32;
         let [at_first, now] = [0, entry.plan].map(|plan| entry.delays[entry.path(plan, member)]);
         let hop = entry.hop(member);
@@ -277,8 +278,7 @@ impl<P: Protocol> Sim<P> {
         flow.host_delay = rtt.forward;
         flow.pipe = self.pipes.join(rtt.at_hosts());
         if let Some(delay) = &spec.ack_delay {
-            flow.ack_delay = self.ack_delays.len() as u32;
-            self.ack_delays.push(AckDelay::new(delay.clone(), stream("ack delay")));
+            flow.ack_delay = self.ack_delays.push(AckDelay::new(delay.clone(), stream("ack delay")));
         }
         if spec.overhead.as_ps() > 0 {
             flow.host = Some(Box::new(Host::new(spec.overhead, spec.slow, stream("overhead"))));
@@ -301,8 +301,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sets the class of the packets of a flow, by which queue disciplines choose its queue.
-    fn classify(&mut self, flow: u32, e: u32, member: u32) {
-        let entry = &self.entries[e as usize];
+    fn classify(&mut self, flow: FlowId, e: EntryId, member: u32) {
+        let entry = &self.entries[e];
         let [source, destination] = entry.spec.ends;
         let class = FlowKey {
             flow: entry.identity.wrapping_add(member.wrapping_mul(FLOW_SEED_STEP)),
@@ -315,14 +315,14 @@ impl<P: Protocol> Sim<P> {
 
     /// Stores a flow in the first free slot of its own entry, or in a new slot. The order of simultaneous events then
     /// does not depend on other entries.
-    fn place(&mut self, flow: Flow<P>) -> u32 {
-        if let Some(Reverse(i)) = self.entries[flow.entry as usize].free_flows.pop() {
-            self.flows[i as usize] = flow;
+    fn place(&mut self, flow: Flow<P>) -> FlowId {
+        if let Some(Reverse(i)) = self.entries[flow.entry].free_flows.pop() {
+            self.flows[i] = flow;
             return i;
         }
-        self.flows.push(flow);
+        let i = self.flows.push(flow);
         self.most_packets = max_packets(self.flows.len(), self.memory_limit);
-        (self.flows.len() - 1) as u32
+        i
     }
 
     /// Frees the slots of flows that have ended and have no packets in flight.
@@ -331,7 +331,7 @@ impl<P: Protocol> Sim<P> {
         for part in 0..parts.len() {
             let mut ended = std::mem::take(&mut parts[part].ended);
             ended.retain(|&i| {
-                let in_flight = parts.iter().map(|part| part.flows[i as usize].in_flight);
+                let in_flight = parts.iter().map(|part| part.flows[i].in_flight);
                 let is_over = in_flight.fold(0, u32::wrapping_add) == 0;
                 if is_over {
                     over.push(i);
@@ -342,7 +342,7 @@ impl<P: Protocol> Sim<P> {
         }
         over.sort_unstable();
         for &i in &over {
-            if parts[0].flows[i as usize].active {
+            if parts[0].flows[i].active {
                 Self::record_unfinished(parts, i, Outcome::Aborted);
                 parts[0].no_longer_active(i, Outcome::Aborted);
             }
@@ -350,18 +350,18 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    fn free(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    fn free(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         (flow.phase, flow.in_flight, flow.active) = (Phase::Free, 0, false);
         self.pipes.leave(flow.pipe);
-        self.entries[flow.entry as usize].free_flows.push(Reverse(i));
+        self.entries[flow.entry].free_flows.push(Reverse(i));
     }
 
     /// Makes a flow inactive and counts its outcome.
-    pub(super) fn no_longer_active(&mut self, i: u32, outcome: Outcome) {
-        let flow = &mut self.flows[i as usize];
+    pub(super) fn no_longer_active(&mut self, i: FlowId, outcome: Outcome) {
+        let flow = &mut self.flows[i];
         if std::mem::take(&mut flow.active) {
-            let entry = &mut self.entries[flow.entry as usize];
+            let entry = &mut self.entries[flow.entry];
             entry.active -= 1;
             match outcome {
                 Outcome::Finished => entry.counters.finished += 1,
@@ -372,8 +372,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Completes a transfer: its receiver has everything.
-    pub(super) fn complete(&mut self, i: u32) {
-        let flow = &self.flows[i as usize];
+    pub(super) fn complete(&mut self, i: FlowId) {
+        let flow = &self.flows[i];
         let fct = (self.now - flow.started) + flow.host_delay;
         let row = self.transfer(i).ended(Outcome::Finished, Some(fct.as_secs_f64()));
         if self.share.is_some() {
@@ -385,9 +385,9 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Returns the row of an unfinished transfer, with the retransmissions of its sender, if this part has the sender.
-    fn transfer(&self, i: u32) -> TransferRow {
-        let flow = &self.flows[i as usize];
-        let entry = &self.entries[flow.entry as usize];
+    fn transfer(&self, i: FlowId) -> TransferRow {
+        let flow = &self.flows[i];
+        let entry = &self.entries[flow.entry];
         let path = entry.first_path(flow.started, flow.member);
         let [there, back] = entry.delays[path];
         let at_hosts = flow.base_rtt - there - back;
@@ -398,7 +398,7 @@ impl<P: Protocol> Sim<P> {
         };
         let bytes = flow.sender.size();
         TransferRow {
-            flow: flow.entry,
+            flow: flow.entry.0,
             member: flow.member,
             start_s: flow.started.as_secs_f64(),
             bytes,
@@ -413,8 +413,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Records a transfer whose receiver lacks data.
-    fn record_unfinished(parts: &mut [Self], i: u32, outcome: Outcome) {
-        let [sender, _] = parts[0].ends(parts[0].flows[i as usize].entry);
+    fn record_unfinished(parts: &mut [Self], i: FlowId, outcome: Outcome) {
+        let [sender, _] = parts[0].ends(parts[0].flows[i].entry);
         let row = parts[sender].transfer(i).ended(outcome, None);
         parts[0].recorder.transfer(&row);
     }
@@ -430,13 +430,13 @@ impl<P: Protocol> Sim<P> {
         Self::close_flows(parts);
         Self::release(parts);
         let whole = &parts[0];
-        let goes_on = |&i: &u32| {
-            let flow = &whole.flows[i as usize];
-            flow.active && whole.entries[flow.entry as usize].has_transfers()
+        let goes_on = |&i: &FlowId| {
+            let flow = &whole.flows[i];
+            flow.active && whole.entries[flow.entry].has_transfers()
         };
-        let mut unfinished: Vec<u32> = (0..whole.flows.len() as u32).filter(goes_on).collect();
+        let mut unfinished: Vec<_> = whole.flows.ids().filter(goes_on).collect();
         unfinished.sort_by_key(|&i| {
-            let flow = &whole.flows[i as usize];
+            let flow = &whole.flows[i];
             (flow.entry, flow.member)
         });
         for i in unfinished {

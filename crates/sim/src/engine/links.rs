@@ -6,8 +6,8 @@ use levelflow_units::{Duration, Time};
 use super::{IN_CACHE, RECEIVER, SENDER, Sim};
 use crate::capture::Whose;
 use crate::events::Target;
+use crate::id::{FlowId, HopId, LinkId, PacketId, RouterId};
 use crate::link::{Admission, Delivery};
-use crate::packet::PacketId;
 use crate::pipe::NO_PIPE;
 use crate::prefetch::prefetch;
 use crate::trace::Fate;
@@ -20,23 +20,22 @@ impl<P: Protocol> Sim<P> {
         if let Some([next, later]) = ahead {
             self.packets.prefetch(later);
             let packet = &self.packets[next];
-            let hop = packet.hop as usize;
-            let leaves = |hop: usize| self.hops.get(hop).is_some_and(|&to| to >= SENDER);
-            if leaves(hop) || leaves(hop + 1) {
-                prefetch(&self.flows[packet.flow as usize]);
+            let leaves = |hop| self.hops.get(hop).is_some_and(|&to| to >= SENDER);
+            if leaves(packet.hop) || leaves(packet.hop.next()) {
+                prefetch(&self.flows[packet.flow]);
             }
         }
     }
 
     #[inline(always)] // one caller, per event
-    pub(super) fn link_delivers(&mut self, i: u32) {
-        let link = &mut self.links[i as usize];
+    pub(super) fn link_delivers(&mut self, i: LinkId) {
+        let link = &mut self.links[i];
         if !link.is_fifo() || link.first_entry <= self.now {
             return self.special_link_delivers(i);
         }
         let (id, next) = link.deliver_in_order(&mut self.packets);
         if self.packets.most() > IN_CACHE {
-            self.prefetch(self.links[i as usize].ahead());
+            self.prefetch(self.links[i].ahead());
         }
         if let Some(at) = next {
             self.events.replace(at, Target::Link(i));
@@ -49,9 +48,9 @@ impl<P: Protocol> Sim<P> {
 
     /// Handles a delivery of a link that is not a plain FIFO, or at which packets of hosts have arrived.
     #[inline(never)]
-    fn special_link_delivers(&mut self, i: u32) {
+    fn special_link_delivers(&mut self, i: LinkId) {
         self.admit_pending(i);
-        let link = &mut self.links[i as usize];
+        let link = &mut self.links[i];
         if !link.is_due(self.now) {
             let next = link.next_delivery();
             return self.reschedule(next, Target::Link(i));
@@ -71,7 +70,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Moves a packet from the far end of a link to its next hop.
     #[inline(always)] // per delivery
-    fn reach_far_end(&mut self, i: u32, id: PacketId) {
+    fn reach_far_end(&mut self, i: LinkId, id: PacketId) {
         if self.capture.is_some() {
             self.captured(i, id);
         }
@@ -79,22 +78,22 @@ impl<P: Protocol> Sim<P> {
             self.traced(i, id, Fate::Delivered);
         }
         let packet = &mut self.packets[id];
-        packet.hop += 1;
+        packet.hop = packet.hop.next();
         let (hop, flow) = (packet.hop, packet.flow);
         self.move_on(id, hop, flow);
     }
 
     /// Adds a packet at the far end of a link to the capture.
     #[cold]
-    fn captured(&mut self, link: u32, id: PacketId) {
+    fn captured(&mut self, link: LinkId, id: PacketId) {
         let packet = &self.packets[id];
-        let flow = &self.flows[packet.flow as usize];
+        let flow = &self.flows[packet.flow];
         let whose = Whose {
             entry: flow.entry,
             slot: packet.flow,
             started: flow.started,
         };
-        let params = &self.entries[flow.entry as usize].rules.params;
+        let params = &self.entries[flow.entry].rules.params;
         if let Some(capture) = &mut self.capture {
             capture.pass(self.now, link, packet, params, whose);
         }
@@ -108,10 +107,10 @@ impl<P: Protocol> Sim<P> {
 
     /// Same as [`forward`](Self::forward), inlined for deliveries, which spend most of their time here.
     #[inline(always)]
-    pub(super) fn move_on(&mut self, id: PacketId, hop: u32, flow: u32) {
-        match self.hops[hop as usize] {
+    pub(super) fn move_on(&mut self, id: PacketId, hop: HopId, flow: FlowId) {
+        match self.hops[hop] {
             RECEIVER => self.receive(id),
-            SENDER => match self.flows[flow as usize].pipe {
+            SENDER => match self.flows[flow].pipe {
                 NO_PIPE => self.feedback(id),
                 pipe => {
                     if let Some(at) = self.pipes.push(pipe, self.now, id) {
@@ -120,7 +119,7 @@ impl<P: Protocol> Sim<P> {
                 }
             },
             link => {
-                let to = &mut self.links[link as usize];
+                let to = &mut self.links[link];
                 if to.is_plain() && to.first_entry > self.now && self.trace.is_none() {
                     let admission = to.offer_plain(self.now, id, &mut self.packets);
                     self.admitted(link, id, admission);
@@ -133,7 +132,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Handles the admission of a packet at a link: schedules an event or drops the packet, if needed.
     #[inline(always)] // per hop
-    fn admitted(&mut self, link: u32, id: PacketId, admission: Admission) {
+    fn admitted(&mut self, link: LinkId, id: PacketId, admission: Admission) {
         match admission {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
             Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
@@ -144,17 +143,17 @@ impl<P: Protocol> Sim<P> {
 
     /// Offers a packet to a link, after packets of hosts that arrived earlier.
     #[inline(never)]
-    fn offer_in_turn(&mut self, link: u32, id: PacketId) {
+    fn offer_in_turn(&mut self, link: LinkId, id: PacketId) {
         self.admit_pending(link);
         self.offer(link, self.now, id);
     }
 
     /// Offers a packet to a link.
-    fn offer(&mut self, link: u32, at: Time, id: PacketId) {
+    fn offer(&mut self, link: LinkId, at: Time, id: PacketId) {
         if let Some(trace) = &mut self.trace {
             trace.arrives(at, id);
         }
-        let to = &mut self.links[link as usize];
+        let to = &mut self.links[link];
         if to.is_plain() {
             // A plain link evicts no packet. Packets of hosts with a processing time take this branch.
             let admission = to.offer_plain(at, id, &mut self.packets);
@@ -167,25 +166,25 @@ impl<P: Protocol> Sim<P> {
 
     /// Admits packets of hosts that have arrived at a link by now; called before the link is read.
     #[inline(never)]
-    pub(super) fn admit_pending(&mut self, link: u32) {
-        while let Some((at, id)) = self.links[link as usize].entered(self.now) {
+    pub(super) fn admit_pending(&mut self, link: LinkId) {
+        while let Some((at, id)) = self.links[link].entered(self.now) {
             self.offer(link, at, id);
         }
     }
 
     /// Admits packets of hosts to a link, and schedules the next such arrival.
-    pub(super) fn enter(&mut self, link: u32) {
+    pub(super) fn enter(&mut self, link: LinkId) {
         self.admit_pending(link);
-        if let Some(at) = self.links[link as usize].next_entry() {
+        if let Some(at) = self.links[link].next_entry() {
             self.events.push(at, Target::FlowEntry(link));
         }
     }
 
     /// Handles a change of a link.
     #[cold]
-    pub(super) fn change(&mut self, i: u32) {
+    pub(super) fn change(&mut self, i: LinkId) {
         self.admit_pending(i);
-        let link = &mut self.links[i as usize];
+        let link = &mut self.links[i];
         let (done, next) = (link.change(self.now, &mut self.packets), link.next_change());
         self.reschedule(next, Target::Change(i));
         if let Some(at) = done {
@@ -196,12 +195,12 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles the end of a transmission.
-    pub(super) fn transmitted(&mut self, i: u32) {
-        if !self.links[i as usize].has_sent(self.now) {
+    pub(super) fn transmitted(&mut self, i: LinkId) {
+        if !self.links[i].has_sent(self.now) {
             return self.events.pop(Target::Transmitter(i));
         }
         self.admit_pending(i);
-        let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
+        let (first, done) = self.links[i].transmitted(self.now, &mut self.packets);
         self.reschedule(done, Target::Transmitter(i));
         if let Some(at) = first {
             self.events.push(at, Target::Link(i));
@@ -212,15 +211,15 @@ impl<P: Protocol> Sim<P> {
 
     /// Counts and frees the packets that a queue has evicted.
     #[inline]
-    fn drop_evicted(&mut self, link: u32) {
-        while let Some(packet) = self.links[link as usize].next_evicted() {
+    fn drop_evicted(&mut self, link: LinkId) {
+        while let Some(packet) = self.links[link].next_evicted() {
             self.discard(link, packet, Fate::Dropped);
         }
     }
 
     /// Counts and frees a packet that a link has dropped, evicted or lost.
     #[cold]
-    fn discard(&mut self, link: u32, id: PacketId, fate: Fate) {
+    fn discard(&mut self, link: LinkId, id: PacketId, fate: Fate) {
         if self.trace.is_some() {
             self.traced(link, id, fate);
         }
@@ -230,7 +229,7 @@ impl<P: Protocol> Sim<P> {
         };
         let packet = &self.packets[id];
         let (flow, ack) = (packet.flow, packet.label.is_ack());
-        let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
+        let entry = &mut self.entries[self.flows[flow].entry];
         if ack {
             count(&mut entry.counters.acks);
         } else {
@@ -241,34 +240,34 @@ impl<P: Protocol> Sim<P> {
         self.left_network(flow);
     }
 
-    pub(super) fn close_interval(&mut self, i: u32) {
-        self.admit_pending(self.routers[i as usize].link);
-        let router = &mut self.routers[i as usize];
-        let link = &mut self.links[router.link as usize];
+    pub(super) fn close_interval(&mut self, i: RouterId) {
+        self.admit_pending(self.routers[i].link);
+        let router = &mut self.routers[i];
+        let link = &mut self.links[router.link];
         link.catch_up(self.now, &mut self.packets);
-        link.close_interval(router.port as usize, self.now - router.since);
+        link.close_interval(router.port, self.now - router.since);
         router.since = self.now;
-        let port = &link.ports[router.port as usize];
+        let port = &link.ports[router.port];
         let interval = port.law.interval(&port.params).max(Duration::from_ps(1));
         self.reschedule(self.now.checked_add(interval), Target::Interval(i));
     }
 
-    pub(super) fn close_queue_interval(&mut self, i: u32) {
+    pub(super) fn close_queue_interval(&mut self, i: LinkId) {
         self.admit_pending(i);
-        let link = &mut self.links[i as usize];
+        let link = &mut self.links[i];
         link.catch_up(self.now, &mut self.packets);
         link.close_queue_interval(self.now);
         let next = link.queue_interval().and_then(|d| self.now.checked_add(d));
         self.reschedule(next, Target::Queue(i));
     }
 
-    pub(super) fn size_buffer(&mut self, i: u32) {
+    pub(super) fn size_buffer(&mut self, i: LinkId) {
         self.admit_pending(i);
-        let link = &mut self.links[i as usize];
+        let link = &mut self.links[i];
         link.catch_up(self.now, &mut self.packets);
         link.size_buffer(self.now);
         let next = link.sizing_interval().and_then(|d| self.now.checked_add(d));
-        match (self.memory_of[i as usize], link.wanted_packets()) {
+        match (self.memory_of[i], link.wanted_packets()) {
             (Some(memory), _) => self.share_memory(memory),
             (None, Some(packets)) => link.grant(packets),
             (None, None) => {}

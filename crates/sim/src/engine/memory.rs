@@ -4,13 +4,14 @@ use levelflow_laws::Protocol;
 use levelflow_laws::buffers::memory::{Share, divide};
 
 use super::Sim;
+use crate::id::{IdVec, LinkId};
 use levelflow_scenario::MemorySpec;
 
 /// Returns the index of the shared memory of each link.
-pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usize>> {
-    let mut of = vec![None; links];
+pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> IdVec<LinkId, Option<usize>> {
+    let mut of = IdVec::from(vec![None; links]);
     for (m, memory) in memories.iter().enumerate() {
-        memory.links.iter().for_each(|&(link, _)| of[link as usize] = Some(m));
+        memory.links.iter().for_each(|&(link, _)| of[LinkId(link)] = Some(m));
     }
     of
 }
@@ -18,14 +19,14 @@ pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usiz
 impl<P: Protocol> Sim<P> {
     /// Divides a memory among its links according to the requests of their algorithms.
     pub(super) fn share_memory(&mut self, m: usize) {
-        (0..self.memories[m].links.len()).for_each(|k| self.admit_pending(self.memories[m].links[k].0));
+        (0..self.memories[m].links.len()).for_each(|k| self.admit_pending(LinkId(self.memories[m].links[k].0)));
         let memory = &self.memories[m];
         let mut shares = Vec::with_capacity(memory.links.len());
         for &(i, unit) in &memory.links {
-            let link = &mut self.links[i as usize];
+            let link = &mut self.links[LinkId(i)];
             link.catch_up(self.now, &mut self.packets);
             shares.push(Share {
-                weight: self.specs[i as usize].capacity.bps(),
+                weight: self.specs[LinkId(i)].capacity.bps(),
                 least: unit,
                 wanted: unit * link.wanted_packets().unwrap_or(1.0),
                 held: unit * link.queue_packets() as f64,
@@ -40,7 +41,7 @@ impl<P: Protocol> Sim<P> {
         }
         divide(memory.total, &mut shares);
         for (&(i, unit), share) in memory.links.iter().zip(&shares) {
-            self.links[i as usize].grant(share.limit / unit);
+            self.links[LinkId(i)].grant(share.limit / unit);
         }
     }
 }

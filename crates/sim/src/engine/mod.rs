@@ -23,10 +23,11 @@ use crate::cut::Cut;
 use crate::entry::FlowEntry;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
+use crate::id::{AckDelayId, EntryId, FlowId, HopId, Id, IdVec, LinkId, PacketId, RouterId, SessionId};
 use crate::interner::Interner;
 use crate::limit::{MemoryExceeded, max_packets};
 use crate::link::Link;
-use crate::packet::{Label, Packet, PacketId, Slab};
+use crate::packet::{Label, Packet, Slab};
 use crate::pipe::Pipes;
 use crate::prefetch::prefetch;
 use crate::trace::Trace;
@@ -37,9 +38,8 @@ use sessions::Session;
 pub use share::Crossing;
 use share::Share;
 
-const RECEIVER: u32 = u32::MAX;
-const SENDER: u32 = u32::MAX - 1;
-const NO_DELAY: u32 = u32::MAX;
+const RECEIVER: LinkId = LinkId(u32::MAX);
+const SENDER: LinkId = LinkId(u32::MAX - 1);
 /// Number of events between two checks of the memory limit, less one. The number is a power of two.
 const MEMORY_EVERY: u64 = (1 << 8) - 1;
 /// Number of packets (512 KiB) that fit a processor's second-level cache, so that prefetching is needless.
@@ -48,8 +48,8 @@ const IN_CACHE: usize = 8192;
 /// Router with a periodic control interval.
 #[derive(Debug)]
 struct Router {
-    link: u32,
-    port: u32,
+    link: LinkId,
+    port: usize,
     since: Time,
 }
 
@@ -68,21 +68,21 @@ pub struct Sim<P: Protocol> {
     packets: Slab<HeaderOf<P>>,
     /// True if a link classifies packets by flow.
     classifies: bool,
-    specs: Vec<LinkSpec<P>>,
-    links: Vec<Link<P>>,
+    specs: IdVec<LinkId, LinkSpec<P>>,
+    links: IdVec<LinkId, Link<P>>,
     memories: Vec<MemorySpec>,
     /// Index of the shared memory of each link's buffer; none if the buffer shares no memory.
-    memory_of: Vec<Option<usize>>,
+    memory_of: IdVec<LinkId, Option<usize>>,
     /// Hops of all paths: links forward, [`RECEIVER`], links back, [`SENDER`].
-    hops: Vec<u32>,
+    hops: IdVec<HopId, LinkId>,
     pipes: Pipes,
-    ack_delays: Vec<AckDelay>,
-    routers: Vec<Router>,
-    entries: Vec<FlowEntry<P>>,
-    flows: Vec<Flow<P>>,
+    ack_delays: IdVec<AckDelayId, AckDelay>,
+    routers: IdVec<RouterId, Router>,
+    entries: IdVec<EntryId, FlowEntry<P>>,
+    flows: IdVec<FlowId, Flow<P>>,
     /// Flows that send nothing more but may have packets in flight; their slots become free at the next sample.
-    ended: Vec<u32>,
-    sessions: Vec<Session>,
+    ended: Vec<FlowId>,
+    sessions: IdVec<SessionId, Session>,
     last_sample: Time,
     /// State shared with other parts, if the network is cut.
     share: Option<Box<Share<HeaderOf<P>>>>,
@@ -135,16 +135,16 @@ impl<P: Protocol> Sim<P> {
             classifies: specs.iter().any(|spec| spec.queue.schedules()),
             memory_of: memory::of_links(&memories, specs.len()),
             memories,
-            specs,
+            specs: specs.into(),
             links,
-            hops: Vec::new(),
+            hops: IdVec::default(),
             pipes: Pipes::default(),
-            ack_delays: Vec::new(),
-            routers: Vec::new(),
-            entries: Vec::with_capacity(flows.len()),
-            flows: Vec::new(),
+            ack_delays: IdVec::default(),
+            routers: IdVec::default(),
+            entries: IdVec::default(),
+            flows: IdVec::default(),
             ended: Vec::new(),
-            sessions: Vec::new(),
+            sessions: IdVec::default(),
             last_sample: Time::ZERO,
             share,
             capture: None,
@@ -180,7 +180,7 @@ impl<P: Protocol> Sim<P> {
     /// Returns the current law of a flow; none if the flow does not exist yet.
     #[must_use]
     pub fn law(&self, flow: usize) -> Option<&P::Sender> {
-        self.flows.get(flow).map(|flow| flow.sender.law())
+        self.flows.get(FlowId::of(flow)).map(|flow| flow.sender.law())
     }
 
     /// Events processed so far, without arrivals from hosts at idle links.
@@ -205,7 +205,7 @@ impl<P: Protocol> Sim<P> {
     pub fn memory(&self) -> usize {
         let links: usize = self.links.iter().map(Link::memory).sum();
         let flows = self.flows.capacity() * size_of::<Flow<P>>();
-        links + flows + self.packets.memory() + self.pipes.memory() + self.hops.capacity() * size_of::<u32>()
+        links + flows + self.packets.memory() + self.pipes.memory() + self.hops.capacity() * size_of::<LinkId>()
     }
 
     /// Continues until `until` or for at most `budget` events; returns true at the end of the run.
@@ -245,7 +245,7 @@ impl<P: Protocol> Sim<P> {
         let Self { events, flows, .. } = self;
         events.next_before(before, |target| {
             if let Target::Send(i) = target {
-                prefetch(&flows[i as usize]);
+                prefetch(&flows[i]);
             }
         })
     }
@@ -262,14 +262,14 @@ impl<P: Protocol> Sim<P> {
         let Self {
             flows, entries, now, ..
         } = &parts[0];
-        let mut found = vec![(0, 0); entries.len()];
-        for (i, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.phase != Phase::Free) {
+        let mut found = IdVec::from(vec![(0, 0); entries.len()]);
+        for (i, flow) in flows.pairs().filter(|(_, flow)| flow.phase != Phase::Free) {
             let in_flight = parts.iter().map(|part| part.flows[i].in_flight);
-            let (packets, flows) = &mut found[flow.entry as usize];
+            let (packets, flows) = &mut found[flow.entry];
             *packets += u64::from(in_flight.fold(0, u32::wrapping_add));
             *flows += 1;
         }
-        let largest = (0..found.len()).max_by_key(|&i| found[i]).unwrap_or_default();
+        let largest = found.ids().max_by_key(|&i| found[i]).unwrap_or_default();
         let (packets, flows) = found[largest];
         let name = &entries[largest].spec.name;
         MemoryExceeded::on_the_way(name, packets, flows, *now - Time::ZERO, parts[0].memory_limit)
@@ -288,13 +288,13 @@ impl<P: Protocol> Sim<P> {
                 self.feedback(packet);
             }
             Target::AckDelay(i) => {
-                let (packet, next) = self.ack_delays[i as usize].pop(self.now);
+                let (packet, next) = self.ack_delays[i].pop(self.now);
                 self.reschedule(next, target);
                 self.forward(packet);
             }
             Target::Send(i) => {
                 self.events.pop(target);
-                match self.flows[i as usize].pace.fire(self.now) {
+                match self.flows[i].pace.fire(self.now) {
                     Fired::Now => self.transmit(i),
                     Fired::Later(at) => self.schedule(at, target),
                     Fired::Stale => {}
@@ -302,7 +302,7 @@ impl<P: Protocol> Sim<P> {
             }
             Target::Timer(i) => {
                 self.events.pop(target);
-                match self.flows[i as usize].timer.fire(self.now) {
+                match self.flows[i].timer.fire(self.now) {
                     Fired::Now => self.timeout(i),
                     Fired::Later(at) => self.schedule(at, target),
                     Fired::Stale => {}
@@ -353,8 +353,8 @@ impl<P: Protocol> Sim<P> {
 
     /// Counts a packet of this flow as no longer in flight.
     #[inline]
-    fn left_network(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
+    fn left_network(&mut self, i: FlowId) {
+        let flow = &mut self.flows[i];
         flow.in_flight = flow.in_flight.wrapping_sub(1);
     }
 
@@ -369,10 +369,10 @@ impl<P: Protocol> Sim<P> {
             ..
         } = self.packets[id];
         let (kind, rtt) = (label.kind(), self.now - sent);
-        let flow = &mut self.flows[i as usize];
+        let flow = &mut self.flows[i];
         let history = flow.incoming.as_ref().map_or(0, |_| self.packets.history(id));
         self.packets.remove(id);
-        let entry = &mut self.entries[flow.entry as usize];
+        let entry = &mut self.entries[flow.entry];
         entry.counters.acks.delivered += 1;
         entry.counters.round_trip(rtt);
         entry.window.rtt_sum += rtt.as_secs_f64();
@@ -404,9 +404,9 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends a packet.
     #[inline(always)]
-    fn launch(&mut self, i: u32, packet: Transmit<HeaderOf<P>>) {
-        let flow = &mut self.flows[i as usize];
-        let entry = &mut self.entries[flow.entry as usize];
+    fn launch(&mut self, i: FlowId, packet: Transmit<HeaderOf<P>>) {
+        let flow = &mut self.flows[i];
+        let entry = &mut self.entries[flow.entry];
         flow.in_flight = flow.in_flight.wrapping_add(1);
         entry.counters.data.sent += 1;
         entry.counters.sent_bytes += u64::from(packet.size);
@@ -423,12 +423,12 @@ impl<P: Protocol> Sim<P> {
             label: Label::of(packet.kind, entry.rules.flags),
             acks: 1,
         });
-        match &mut self.flows[i as usize].host {
+        match &mut self.flows[i].host {
             None => self.move_on(id, first_hop, i),
             Some(host) => {
-                let (link, at) = (self.hops[first_hop as usize], host.departure(self.now));
+                let (link, at) = (self.hops[first_hop], host.departure(self.now));
                 self.admit_pending(link);
-                if let Some(at) = self.links[link as usize].expect(at, id) {
+                if let Some(at) = self.links[link].expect(at, id) {
                     self.events.push(at, Target::FlowEntry(link));
                 }
             }

@@ -4,18 +4,19 @@ use levelflow_laws::{Arrived, Kind, Protocol, Signalling};
 use levelflow_transport::Chunk;
 use levelflow_units::Bytes;
 
-use super::{NO_DELAY, Sim};
+use super::Sim;
 use crate::alarm::Fired;
 use crate::events::Target;
-use crate::packet::PacketId;
+use crate::flow::NO_ACK_DELAY;
+use crate::id::{FlowId, PacketId};
 
 impl<P: Protocol> Sim<P> {
     /// Handles a packet at its receiver, which turns it into its ACK.
     pub(super) fn receive(&mut self, id: PacketId) {
         let packet = &mut self.packets[id];
         let (i, kind) = (packet.flow, packet.label.kind());
-        let flow = &mut self.flows[i as usize];
-        let entry = &mut self.entries[flow.entry as usize];
+        let flow = &mut self.flows[i];
+        let entry = &mut self.entries[flow.entry];
         entry.counters.data.delivered += 1;
         entry.counters.delivered_bytes += u64::from(packet.size);
         entry.window.delivered_bytes += u64::from(packet.size);
@@ -57,7 +58,7 @@ impl<P: Protocol> Sim<P> {
         packet.label = packet.label.acked();
         packet.size = entry.rules.limits.control;
         <P::Signalling as Signalling>::reflect_in_place(&mut flow.receiver, &arrived, &mut packet.header);
-        packet.hop += 1;
+        packet.hop = packet.hop.next();
         if let Some(incoming) = &mut flow.incoming {
             incoming.history.on_arrival(packet.number);
             let history = incoming.history.below(packet.number);
@@ -75,9 +76,9 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Delayed ACKs: sends an ACK, or holds it if it may wait.
-    fn hold_or_ack(&mut self, i: u32, id: PacketId, may_wait: bool) {
-        let flow = &mut self.flows[i as usize];
-        let transport = self.entries[flow.entry as usize].rules.transport;
+    fn hold_or_ack(&mut self, i: FlowId, id: PacketId, may_wait: bool) {
+        let flow = &mut self.flows[i];
+        let transport = self.entries[flow.entry].rules.transport;
         let incoming = flow.incoming.as_mut().expect("losses are tracked");
         let marked = self.packets[id].label.is_marked();
         if let Some(held) = incoming.delayed.take() {
@@ -90,7 +91,7 @@ impl<P: Protocol> Sim<P> {
                 self.ack(i, held);
             }
         }
-        let flow = &mut self.flows[i as usize];
+        let flow = &mut self.flows[i];
         let incoming = flow.incoming.as_mut().expect("losses are tracked");
         if !may_wait || self.packets[id].acks >= transport.ack_every {
             return self.ack(i, id);
@@ -102,8 +103,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles the timer of a delayed ACK.
-    pub(super) fn delayed_ack(&mut self, i: u32) {
-        let Some(incoming) = self.flows[i as usize].incoming.as_mut() else {
+    pub(super) fn delayed_ack(&mut self, i: FlowId) {
+        let Some(incoming) = self.flows[i].incoming.as_mut() else {
             return;
         };
         match incoming.delay.fire(self.now) {
@@ -119,13 +120,13 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends an ACK.
     #[inline(always)] // per ACK
-    fn ack(&mut self, i: u32, id: PacketId) {
-        let flow = &self.flows[i as usize];
-        self.entries[flow.entry as usize].counters.acks.sent += 1;
+    fn ack(&mut self, i: FlowId, id: PacketId) {
+        let flow = &self.flows[i];
+        self.entries[flow.entry].counters.acks.sent += 1;
         let delay = flow.ack_delay;
-        if delay == NO_DELAY {
+        if delay == NO_ACK_DELAY {
             self.forward(id);
-        } else if let Some(at) = self.ack_delays[delay as usize].push(self.now, id) {
+        } else if let Some(at) = self.ack_delays[delay].push(self.now, id) {
             self.events.push(at, Target::AckDelay(delay));
         }
     }

@@ -6,6 +6,7 @@ use super::{FlowEntry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::counters::{EntryWindow, LinkEnd, Violation};
 use crate::flow::Phase;
+use crate::id::{EntryId, Id, IdVec, LinkId};
 use levelflow_results::{FlowRow, LinkRow, LinkSummary, MemberRow, Summary};
 use levelflow_scenario::{Arrivals, FlowSpec};
 
@@ -34,20 +35,20 @@ impl<P: Protocol> Sim<P> {
         parts.iter_mut().for_each(|part| part.last_sample = now);
         Self::record_members(parts, t, elapsed);
         let bps = |bytes: u64| bytes as f64 * 8.0 / elapsed;
-        let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); parts[0].entries.len()];
+        let mut sums = IdVec::from(vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); parts[0].entries.len()]);
         for part in &*parts {
             part.add_up(&mut sums);
         }
-        for (i, (rate, proposal, window_packets, bottleneck)) in sums.into_iter().enumerate() {
+        for (i, &(rate, proposal, window_packets, bottleneck)) in sums.pairs() {
             let window = Self::entry_window(parts, i);
             let whole = &mut parts[0];
             let entry = &whole.entries[i];
-            let path = &entry.spec.routes.paths[entry.path(entry.plan, 0)];
+            let path = &entry.spec.routes.paths[entry.path(entry.plan, 0).index()];
             let link = path.link_of(bottleneck).map_or(-1, |link| link as i32);
             let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
             whole.recorder.flow(&FlowRow {
                 t,
-                flow: i as u32,
+                flow: i.0,
                 active: entry.active,
                 throughput_bps: bps(window.delivered_bytes),
                 goodput_bps: bps(window.delivered_bytes - window.repeated_bytes),
@@ -66,19 +67,19 @@ impl<P: Protocol> Sim<P> {
     /// Brings all links and flows up to date: packets of hosts arrive at links, and flows complete.
     fn settle(parts: &mut [Self]) {
         for part in &mut *parts {
-            (0..part.links.len()).for_each(|link| part.admit_pending(link as u32));
+            part.links.ids().for_each(|link| part.admit_pending(link));
         }
         Self::close_flows(parts);
     }
 
     /// Adds the rates, proposals and windows of the senders in this part to those of their entries.
-    fn add_up(&self, sums: &mut [(f64, f64, f64, Bottleneck)]) {
+    fn add_up(&self, sums: &mut IdVec<EntryId, (f64, f64, f64, Bottleneck)>) {
         for flow in self
             .flows
             .iter()
             .filter(|f| f.phase == Phase::Live && self.sends(f.entry))
         {
-            let sum = &mut sums[flow.entry as usize];
+            let sum = &mut sums[flow.entry];
             let law = flow.sender.law();
             if flow.is_sending() {
                 sum.0 += law.rate().bps();
@@ -92,7 +93,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Takes the activity of an entry since the latest sample, summed over all parts.
-    fn entry_window(parts: &mut [Self], i: usize) -> EntryWindow {
+    fn entry_window(parts: &mut [Self], i: EntryId) -> EntryWindow {
         let mut sum = EntryWindow::default();
         for part in parts {
             sum.absorb(std::mem::take(&mut part.entries[i].window));
@@ -101,16 +102,16 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn record_members(parts: &mut [Self], t: f64, elapsed: f64) {
-        for i in 0..parts[0].flows.len() {
+        for i in parts[0].flows.ids() {
             let entry = parts[0].flows[i].entry;
             let [sender, receiver] = parts[0].ends(entry);
             let delivered = std::mem::take(&mut parts[receiver].flows[i].delivered_bytes);
             let flow = &parts[sender].flows[i];
-            if flow.phase == Phase::Live && lists_members(&parts[sender].entries[entry as usize].spec) {
+            if flow.phase == Phase::Live && lists_members(&parts[sender].entries[entry].spec) {
                 let law = flow.sender.law();
                 let row = MemberRow {
                     t,
-                    flow: entry,
+                    flow: entry.0,
                     member: flow.member,
                     throughput_bps: delivered as f64 * 8.0 / elapsed,
                     law_rate_bps: if flow.is_sending() { law.rate().bps() } else { 0.0 },
@@ -121,8 +122,8 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn record_links(parts: &mut [Self], t: f64, elapsed: f64) {
-        for i in 0..parts[0].links.len() {
-            let home = parts[0].queue_of(i as u32);
+        for i in parts[0].links.ids() {
+            let home = parts[0].queue_of(i);
             let Self {
                 links, packets, now, ..
             } = &mut parts[home];
@@ -138,7 +139,7 @@ impl<P: Protocol> Sim<P> {
             };
             let row = LinkRow {
                 t,
-                link: i as u32,
+                link: i.0,
                 arrival_bps,
                 peak_bps,
                 throughput_bps: sample.sent_bytes as f64 * 8.0 / elapsed,
@@ -170,11 +171,11 @@ impl<P: Protocol> Sim<P> {
     /// Returns the counters up to now of a simulation in several parts.
     pub(crate) fn summarise(parts: &mut [Self]) -> Result<Summary, Violation> {
         Self::settle(parts);
-        let mut in_flight = vec![[0u64; 2]; parts[0].entries.len()];
+        let mut in_flight = IdVec::from(vec![[0u64; 2]; parts[0].entries.len()]);
         parts.iter().try_for_each(|part| part.find_packets(&mut in_flight))?;
         let mut flows = Vec::new();
-        for (i, found) in in_flight.iter().enumerate() {
-            let [home, _] = parts[0].ends(i as u32);
+        for (i, found) in in_flight.pairs() {
+            let [home, _] = parts[0].ends(i);
             for other in (0..parts.len()).filter(|&other| other != home) {
                 let counted = parts[other].entries[i].counters.taken();
                 parts[home].entries[i].counters.absorb(&counted);
@@ -184,7 +185,7 @@ impl<P: Protocol> Sim<P> {
             balance(&spec.name, counters.acks.outstanding(), found[1])?;
             flows.push(counters.summary(&spec.name, found[0]));
         }
-        let links = (0..parts[0].links.len()).map(|i| Self::link_summary(parts, i));
+        let links = parts[0].links.ids().map(|i| Self::link_summary(parts, i));
         let links = links.collect::<Result<_, _>>()?;
         Ok(Summary {
             simulated_s: parts[0].now.as_secs_f64(),
@@ -196,7 +197,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Counts data and ACKs in flight, by entry.
-    fn find_packets(&self, in_flight: &mut [[u64; 2]]) -> Result<(), Violation> {
+    fn find_packets(&self, in_flight: &mut IdVec<EntryId, [u64; 2]>) -> Result<(), Violation> {
         let mut everywhere = 0;
         let on_links = self.links.iter().flat_map(|link| link.packets().chain(link.entering()));
         for id in on_links
@@ -204,15 +205,15 @@ impl<P: Protocol> Sim<P> {
             .chain(self.ack_delays.iter().flat_map(AckDelay::packets))
         {
             let packet = &self.packets[id];
-            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.label.is_ack())] += 1;
+            in_flight[self.flows[packet.flow].entry][usize::from(packet.label.is_ack())] += 1;
             everywhere += 1;
         }
         everywhere += self.held_acks().count() as u64;
         balance("the packet store", self.packets.len() as u64, everywhere)
     }
 
-    fn link_summary(parts: &mut [Self], i: usize) -> Result<LinkSummary, Violation> {
-        let home = parts[0].queue_of(i as u32);
+    fn link_summary(parts: &mut [Self], i: LinkId) -> Result<LinkSummary, Violation> {
+        let home = parts[0].queue_of(i);
         let mut found = 0;
         for k in 0..parts.len() {
             let (now, Self { links, packets, .. }) = (parts[k].now, &mut parts[k]);
@@ -241,7 +242,7 @@ impl<P: Protocol> Sim<P> {
             in_flight: found,
             utilisation,
             backlog_max: link.largest_backlog(),
-            classes: link.classes(|entry| &entries[entry].spec.name),
+            classes: link.classes(|entry| &entries[EntryId::of(entry)].spec.name),
             waiting_packets: link.queue_packets() as u64,
         };
         Ok(c.summary(&spec.name, end))

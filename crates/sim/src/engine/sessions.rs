@@ -7,11 +7,12 @@ use levelflow_units::Duration;
 use super::Sim;
 use crate::events::Target;
 use crate::flow::NO_SESSION;
+use crate::id::{EntryId, FlowId, SessionId};
 
 /// Session of one user.
 #[derive(Debug)]
 pub struct Session {
-    entry: u32,
+    entry: EntryId,
     /// Pages not yet requested.
     pages: u64,
     /// Objects of the page still in progress.
@@ -20,8 +21,8 @@ pub struct Session {
 
 impl<P: Protocol> Sim<P> {
     /// Starts the session of a user, who requests the first page.
-    pub(super) fn start_session(&mut self, entry: u32) {
-        let e = &mut self.entries[entry as usize];
+    pub(super) fn start_session(&mut self, entry: EntryId) {
+        let e = &mut self.entries[entry];
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
         let pages = spec.pages.sample(&mut e.sessions).ceil().max(1.0) as u64;
         let session = Session {
@@ -31,20 +32,19 @@ impl<P: Protocol> Sim<P> {
         };
         // Like flows, sessions reuse free slots of their own entry.
         let id = if let Some(id) = e.free_sessions.pop() {
-            self.sessions[id as usize] = session;
+            self.sessions[id] = session;
             id
         } else {
-            self.sessions.push(session);
-            (self.sessions.len() - 1) as u32
+            self.sessions.push(session)
         };
         self.next_page(id);
     }
 
     /// Requests the next page.
-    pub(super) fn next_page(&mut self, id: u32) {
-        let session = &mut self.sessions[id as usize];
+    pub(super) fn next_page(&mut self, id: SessionId) {
+        let session = &mut self.sessions[id];
         let entry = session.entry;
-        let e = &mut self.entries[entry as usize];
+        let e = &mut self.entries[entry];
         if e.spec.stop.is_some_and(|stop| self.now >= stop) {
             e.free_sessions.push(id);
             return;
@@ -62,17 +62,17 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles a complete flow. If it completes a page, the user thinks, or leaves after the last page.
-    pub(super) fn object_is_there(&mut self, flow: u32) {
-        let id = std::mem::replace(&mut self.flows[flow as usize].session, NO_SESSION);
+    pub(super) fn object_is_there(&mut self, flow: FlowId) {
+        let id = std::mem::replace(&mut self.flows[flow].session, NO_SESSION);
         if id == NO_SESSION {
             return;
         }
-        let session = &mut self.sessions[id as usize];
+        let session = &mut self.sessions[id];
         session.objects -= 1;
         if session.objects > 0 {
             return;
         }
-        let e = &mut self.entries[session.entry as usize];
+        let e = &mut self.entries[session.entry];
         if session.pages == 0 {
             e.free_sessions.push(id);
             return;

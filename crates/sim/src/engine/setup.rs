@@ -9,6 +9,7 @@ use super::{RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::entry::{FlowEntry, SharedRules};
 use crate::events::Target;
+use crate::id::{HopId, Id, IdVec, LinkId};
 use crate::interner::Interner;
 use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, IdealPath, Schedule};
@@ -16,44 +17,43 @@ use levelflow_scenario::{FlowSpec, IdealPath, Schedule};
 impl<P: Protocol> Sim<P> {
     /// Schedules the end of each router's first interval at a random phase.
     pub(super) fn start_routers(&mut self) {
-        for (i, link) in self.links.iter().enumerate() {
+        for (i, link) in self.links.pairs() {
             let mut stream = Stream::new(self.seed, "phase", &self.specs[i].name);
             for (port, router) in link.ports.iter().enumerate() {
                 let interval = router.law.interval(&router.params);
                 let phase = 1 + (stream.unit() * interval.as_ps() as f64) as u64;
-                let index = self.routers.len() as u32;
-                self.routers.push(Router {
-                    link: i as u32,
-                    port: port as u32,
+                let index = self.routers.push(Router {
+                    link: i,
+                    port,
                     since: Time::ZERO,
                 });
-                if Time::from_ps(phase) <= self.end && self.has_queue(i as u32) {
+                if Time::from_ps(phase) <= self.end && self.has_queue(i) {
                     self.events.push(Time::from_ps(phase), Target::Interval(index));
                 }
             }
-            if !self.has_queue(i as u32) {
+            if !self.has_queue(i) {
                 continue;
             }
             if let Some(interval) = link.queue_interval() {
-                self.events.push(Time::ZERO + interval, Target::Queue(i as u32));
+                self.events.push(Time::ZERO + interval, Target::Queue(i));
             }
             if let Some(at) = link.next_change().filter(|&at| at <= self.end) {
-                self.events.push(at, Target::Change(i as u32));
+                self.events.push(at, Target::Change(i));
             }
             if let Some(interval) = link.sizing_interval() {
-                self.events.push(Time::ZERO + interval, Target::Buffer(i as u32));
+                self.events.push(Time::ZERO + interval, Target::Buffer(i));
             }
         }
     }
 
     pub(super) fn add_entry(&mut self, mut spec: FlowSpec<P>, rules: &mut Interner<SharedRules<P>>) {
         spec.application = spec.application.map(|application| application.clocked(spec.slow));
-        let mut hops = Vec::new();
+        let mut hops = IdVec::default();
         for path in &spec.routes.paths {
-            hops.push(self.hops.len() as u32);
-            self.hops.extend_from_slice(&path.forward);
+            hops.push(HopId::of(self.hops.len()));
+            self.hops.extend(path.forward.iter().copied().map(LinkId));
             self.hops.push(RECEIVER);
-            self.hops.extend_from_slice(&path.reverse);
+            self.hops.extend(path.reverse.iter().copied().map(LinkId));
             self.hops.push(SENDER);
         }
         let sessions = Stream::new(self.seed, "session", &spec.name);
@@ -81,8 +81,7 @@ impl<P: Protocol> Sim<P> {
             window: EntryWindow::default(),
             sessions,
         };
-        self.entries.push(entry);
-        let index = self.entries.len() as u32 - 1;
+        let index = self.entries.push(entry);
         if let Some(first) = first {
             self.schedule(first.at, Target::Arrival(index));
         }
@@ -99,13 +98,13 @@ impl<P: Protocol> Sim<P> {
     /// Changes routes. Packets sent from now on take the new routes; packets in flight keep the old ones.
     pub(super) fn change_routes(&mut self) {
         self.events.pop(Target::Routes);
-        for entry in &mut self.entries {
+        for entry in self.entries.iter_mut() {
             if entry.next_plan().is_some_and(|at| at <= self.now) {
                 entry.plan += 1;
             }
         }
-        for flow in &mut self.flows {
-            flow.hop = self.entries[flow.entry as usize].hop(flow.member);
+        for flow in self.flows.iter_mut() {
+            flow.hop = self.entries[flow.entry].hop(flow.member);
         }
         self.await_routes();
     }

@@ -14,6 +14,7 @@ use levelflow_units::{Duration, Time};
 use super::Sim;
 use crate::cut::Cut;
 use crate::events::Target;
+use crate::id::{EntryId, FlowId, LinkId};
 use crate::limit::MemoryExceeded;
 use crate::packet::Packet;
 
@@ -27,9 +28,9 @@ pub struct Share<H> {
     /// Flows that ended in this part since the latest decision for all parts, in order of time.
     closings: Vec<Closing>,
     /// Retransmissions by senders in this part since the latest decision for all parts, in order of time.
-    retransmissions: Vec<(Place, u32)>,
+    retransmissions: Vec<(Place, FlowId)>,
     /// Links that lead to other parts.
-    exits: Vec<u32>,
+    exits: Vec<LinkId>,
     /// Packets that have left for each part.
     outbox: Vec<Vec<Crossing<H>>>,
 }
@@ -41,7 +42,7 @@ type Place = (Time, u32);
 #[derive(Debug)]
 struct Closing {
     place: Place,
-    flow: u32,
+    flow: FlowId,
     completion: Option<TransferRow>,
 }
 
@@ -50,7 +51,7 @@ struct Closing {
 pub struct Crossing<H> {
     /// Arrival time at the far end.
     deliver: Time,
-    link: u32,
+    link: LinkId,
     packet: Packet<H>,
     /// History of an ACK, if its flow tracks packets.
     history: u128,
@@ -72,24 +73,24 @@ impl<H> Share<H> {
 
 impl<P: Protocol> Sim<P> {
     /// Part that holds the queue of a link.
-    pub(super) fn queue_of(&self, link: u32) -> usize {
+    pub(super) fn queue_of(&self, link: LinkId) -> usize {
         self.share.as_ref().map_or(0, |share| share.cut.queue(link))
     }
 
     /// Parts that hold the senders and the receivers of an entry.
-    pub(super) fn ends(&self, entry: u32) -> [usize; 2] {
+    pub(super) fn ends(&self, entry: EntryId) -> [usize; 2] {
         self.share.as_ref().map_or([0, 0], |share| share.cut.ends(entry))
     }
 
     /// True if this part holds the queue of a link.
-    pub(super) fn has_queue(&self, link: u32) -> bool {
+    pub(super) fn has_queue(&self, link: LinkId) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.queue(link) == share.number)
     }
 
     /// True if this part holds the senders of an entry.
-    pub(super) fn sends(&self, entry: u32) -> bool {
+    pub(super) fn sends(&self, entry: EntryId) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.ends(entry)[0] == share.number)
@@ -136,10 +137,7 @@ impl<P: Protocol> Sim<P> {
     /// Marks the links that lead to other parts.
     pub(super) fn lead_elsewhere(&mut self) {
         let Some(share) = &self.share else { return };
-        share
-            .exits
-            .iter()
-            .for_each(|&link| self.links[link as usize].lead_elsewhere());
+        share.exits.iter().for_each(|&link| self.links[link].lead_elsewhere());
     }
 
     /// Handles the events before `end`, which is at most one time window after the earliest event of all parts.
@@ -165,12 +163,12 @@ impl<P: Protocol> Sim<P> {
         };
         for &i in &share.exits {
             self.admit_pending(i);
-            let link = &mut self.links[i as usize];
+            let link = &mut self.links[i];
             link.catch_up(last, &mut self.packets);
             while let Some((deliver, id)) = link.pass_on() {
                 next = next.min(deliver);
                 let packet = self.packets[id].clone();
-                let tracks = packet.label.is_ack() && self.flows[packet.flow as usize].incoming.is_some();
+                let tracks = packet.label.is_ack() && self.flows[packet.flow].incoming.is_some();
                 let history = if tracks { self.packets.history(id) } else { 0 };
                 self.packets.remove(id);
                 share.outbox[share.cut.far_end(i)].push(Crossing {
@@ -204,12 +202,12 @@ impl<P: Protocol> Sim<P> {
         } in crossings.drain(..)
         {
             let size = u32::from(packet.size);
-            let tracks = packet.label.is_ack() && self.flows[packet.flow as usize].incoming.is_some();
+            let tracks = packet.label.is_ack() && self.flows[packet.flow].incoming.is_some();
             let id = self.packets.insert(packet);
             if tracks {
                 self.packets.set_history(id, history);
             }
-            if self.links[link as usize].accept(deliver, id, size) {
+            if self.links[link].accept(deliver, id, size) {
                 self.events.push(deliver, Target::Link(link));
             }
         }
@@ -222,7 +220,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Records a retransmission of a sender.
     #[cold]
-    pub(super) fn note_retransmission(&mut self, flow: u32) {
+    pub(super) fn note_retransmission(&mut self, flow: FlowId) {
         let place = self.here();
         if let Some(share) = &mut self.share {
             share.retransmissions.push((place, flow));
@@ -230,9 +228,9 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Records that a flow has become inactive, unless this part already did.
-    pub(super) fn close(&mut self, flow: u32, completion: Option<TransferRow>) {
+    pub(super) fn close(&mut self, flow: FlowId, completion: Option<TransferRow>) {
         let place = self.here();
-        let active = std::mem::take(&mut self.flows[flow as usize].active);
+        let active = std::mem::take(&mut self.flows[flow].active);
         if let Some(share) = self.share.as_mut().filter(|_| active) {
             share.closings.push(Closing {
                 place,
@@ -257,16 +255,14 @@ impl<P: Protocol> Sim<P> {
             if !closed.insert(flow) {
                 continue;
             }
-            let entry = parts[0].flows[flow as usize].entry;
+            let entry = parts[0].flows[flow].entry;
             if let Some(mut row) = completion {
                 row.retransmitted = parts[parts[0].ends(entry)[0]].retransmitted_before(flow, place);
                 parts[0].recorder.transfer(&row);
             }
-            parts[0].flows[flow as usize].active = true;
+            parts[0].flows[flow].active = true;
             parts[0].no_longer_active(flow, Outcome::Finished);
-            parts
-                .iter_mut()
-                .for_each(|part| part.flows[flow as usize].active = false);
+            parts.iter_mut().for_each(|part| part.flows[flow].active = false);
         }
         for share in parts.iter_mut().filter_map(|part| part.share.as_mut()) {
             share.retransmissions.clear();
@@ -274,10 +270,10 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Returns the number of a flow's retransmissions before an event. This part must have the flow's sender.
-    fn retransmitted_before(&self, flow: u32, place: Place) -> u32 {
+    fn retransmitted_before(&self, flow: FlowId, place: Place) -> u32 {
         let later = self.share.iter().flat_map(|share| share.retransmissions.iter().rev());
         let later = later.take_while(|&&(other, _)| other > place);
         let later = later.filter(|&&(_, other)| other == flow).count() as u32;
-        self.flows[flow as usize].sender.totals().retransmitted - later
+        self.flows[flow].sender.totals().retransmitted - later
     }
 }

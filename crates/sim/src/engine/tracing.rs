@@ -4,19 +4,19 @@ use levelflow_laws::Protocol;
 use levelflow_units::Time;
 
 use super::Sim;
-use crate::packet::PacketId;
+use crate::id::{LinkId, PacketId};
 use crate::trace::{Fate, Stay, Trace};
 
 impl<P: Protocol> Sim<P> {
     /// Records the stay of a packet at a link. The stay ends now.
     #[cold]
-    pub(super) fn traced(&mut self, link: u32, id: PacketId, fate: Fate) {
+    pub(super) fn traced(&mut self, link: LinkId, id: PacketId, fate: Fate) {
         let Some(trace) = &self.trace else { return };
         let mut stay = self.stay(trace, link, id, fate);
         if fate == Fate::Dropped {
             stay.ends = self.now;
         } else {
-            stay = stay.on_wire(self.now, self.links[link as usize].delay());
+            stay = stay.on_wire(self.now, self.links[link].delay());
         }
         if let Some(trace) = &mut self.trace {
             trace.ended(stay);
@@ -28,9 +28,9 @@ impl<P: Protocol> Sim<P> {
     pub fn present(&self) -> Vec<Stay> {
         let Some(trace) = &self.trace else { return Vec::new() };
         let mut stays = Vec::new();
-        for (i, link) in self.links.iter().enumerate() {
+        for (i, link) in self.links.pairs() {
             for (id, due) in link.stays() {
-                let stay = self.stay(trace, i as u32, id, Fate::Present);
+                let stay = self.stay(trace, i, id, Fate::Present);
                 stays.push(match due {
                     Some(at) => stay.on_wire(at, link.delay()),
                     None => stay,
@@ -40,11 +40,11 @@ impl<P: Protocol> Sim<P> {
         stays
     }
 
-    fn stay(&self, trace: &Trace, link: u32, id: PacketId, fate: Fate) -> Stay {
+    fn stay(&self, trace: &Trace, link: LinkId, id: PacketId, fate: Fate) -> Stay {
         let packet = &self.packets[id];
         Stay {
-            link,
-            flow: self.flows[packet.flow as usize].entry,
+            link: link.0,
+            flow: self.flows[packet.flow].entry.0,
             ack: packet.label.is_ack(),
             ecn: packet.label.ecn(),
             size: packet.size,

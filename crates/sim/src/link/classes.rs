@@ -6,7 +6,8 @@ use levelflow_results::{ClassSummary, Delays};
 
 use super::Link;
 use super::served::Served;
-use crate::packet::{PacketId, Slab};
+use crate::id::PacketId;
+use crate::packet::Slab;
 
 impl Served {
     /// Counts the queueing delay of the packet in service for the packet's class.

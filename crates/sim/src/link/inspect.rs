@@ -7,7 +7,7 @@ use levelflow_units::{Duration, Time};
 use super::wire::Overtaking;
 use super::{COUNTED, Link};
 use crate::counters::LinkSample;
-use crate::packet::PacketId;
+use crate::id::PacketId;
 
 impl<P: Protocol> Link<P> {
     /// Bytes that have left the queue.

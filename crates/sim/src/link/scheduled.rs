@@ -7,7 +7,8 @@ use levelflow_units::{Buffer, Time};
 
 use super::Link;
 use super::served::Waiting;
-use crate::packet::{PacketId, Slab};
+use crate::id::PacketId;
+use crate::packet::Slab;
 
 impl<P: Protocol> Link<P> {
     /// Enqueues a packet, after which one of the queues may have to make room.

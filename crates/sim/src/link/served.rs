@@ -12,7 +12,8 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use super::wire::Overtaking;
 use super::{Admission, COUNTED, Link, Transit, pace};
-use crate::packet::{PacketId, Slab};
+use crate::id::PacketId;
+use crate::packet::Slab;
 
 /// Packet waiting for the transmitter.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,8 @@ use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_units::{Duration, Time};
 
 use super::{COUNTED, Link, Transit};
-use crate::packet::{PacketId, Slab};
+use crate::id::PacketId;
+use crate::packet::Slab;
 use crate::prefetch::ahead;
 
 /// Packet that overtakes other packets: delivery time, running number, and packet index.
