@@ -205,7 +205,7 @@ table! {
         slowdown: F64(f64),
         /// Retransmitted packets.
         retransmitted: U32(u32),
-        /// Outcome, as [`Outcome::code`].
+        /// Number of the outcome, from [`Outcome::code`].
         outcome: U32(u32),
     }
 }

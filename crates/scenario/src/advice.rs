@@ -155,7 +155,7 @@ impl Resolved {
     }
 }
 
-/// Returns the suffix of a warning that also applies to this number of other links.
+/// Returns the end of a warning: the number of other links to which the warning also applies.
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),

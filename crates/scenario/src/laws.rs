@@ -116,14 +116,14 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
 /// parameters have the defaults of Linux.
 ///
 /// # Errors
-/// As [`law_params`].
+/// The same as for [`law_params`].
 pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     law_params(law, table)?;
     let info = law_named(&"law".into(), law)?;
     read_values(Profile::default(), &"law".into(), law, info.params, &[table])
 }
 
-/// Returns the parameters of routers from a table. `name` is a signalling, or a law that stands for its signalling.
+/// Returns the parameters of routers from a table. `name` is a signalling, or a law that selects its own signalling.
 /// Missing parameters have their defaults.
 ///
 /// # Errors
@@ -135,7 +135,7 @@ pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallibl
 /// Returns the values of the parameters of [`signalling_params`] in base units, in the order of the signalling's table.
 ///
 /// # Errors
-/// As [`signalling_params`].
+/// The same as for [`signalling_params`].
 pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     let info = signalling_params(name, table)?.signalling();
     read_values(Profile::default(), &"law".into(), info.name, info.params, &[table])

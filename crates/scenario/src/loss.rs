@@ -67,7 +67,7 @@ impl LossChoice {
     /// Returns the loss model.
     ///
     /// # Errors
-    /// When a value is out of range; the text names it and the allowed values.
+    /// When a value is out of range.
     pub(crate) fn read(self) -> Result<WireLoss, Problem> {
         match self {
             Self::Share(Share(loss)) => Ok(WireLoss::Independent(checked("", loss, 0.0)?)),

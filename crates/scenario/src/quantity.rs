@@ -107,7 +107,7 @@ impl<T: Base> Varying<T> {
     /// Returns the distribution in base units.
     ///
     /// # Errors
-    /// When its parameters are out of range; the text names the parameter and the allowed values.
+    /// When a parameter is out of range. The text names the parameter and the allowed values.
     pub fn dist(&self, packet: Bytes) -> Result<Dist, String> {
         let base = |t: &T| t.base(packet);
         let positive = |what: &str, x: f64| {

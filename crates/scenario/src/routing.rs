@@ -1,5 +1,5 @@
-//! Routing: a path has the least weight. Of paths with equal weight, it has the least delay; then the order of links in
-//! the scenario decides. Next hops that the scenario sets take precedence.
+//! Routing: each path has the least sum of weights. Among paths of equal weight, the least delay decides, then the
+//! order of links in the scenario. Next hops that the scenario sets take precedence.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};

@@ -38,7 +38,7 @@ impl AckDelay {
         (self.queue.len() == 1).then(|| self.release(now))
     }
 
-    /// Returns the ACK that is released now, and the release time of the next one.
+    /// Returns the ACK that is released now, and the release time of the next ACK.
     pub fn pop(&mut self, now: Time) -> (PacketId, Option<Time>) {
         let packet = self.queue.pop_front().expect("an event per head of line");
         self.last = Some(now);

@@ -2,7 +2,8 @@
 
 use levelflow_units::Time;
 
-/// Pending event, and the time at which the alarm should act. A later time is kept in `due` until the event fires.
+/// Pending event, and the time at which the alarm should act. If the alarm acts later than the event, `due` has the
+/// time of the alarm.
 #[derive(Debug, Clone, Copy)]
 pub struct Alarm {
     event: Time,

@@ -1,7 +1,7 @@
 //! Capture file of links: Ethernet, IPv4, UDP, shim and header of each packet that reaches the far end of a link.
 //!
-//! The format is pcapng with one interface per link and times in nanoseconds. Payloads are omitted; checksums assume
-//! that they are zeros.
+//! The format is pcapng with one interface per link and times in nanoseconds. Payloads are omitted, and checksums
+//! assume payloads of zeros.
 
 use levelflow_laws::{Any, AnyHeader, HeaderOf, Kind, Protocol};
 use levelflow_path::scheduler::Ecn;
@@ -26,7 +26,7 @@ const PACKET: u32 = 6;
 
 /// Laws whose headers can be written into a capture.
 pub trait Wire: Protocol + Sized {
-    /// Writes the header to the start of `out`; returns the number of its signalling and its length.
+    /// Writes the header to the start of `out`; returns the number of the signalling and the length of the header.
     fn wire(header: &HeaderOf<Self>, out: &mut [u8]) -> (u8, usize);
 }
 
@@ -52,7 +52,7 @@ pub struct Watched {
     pub nodes: (u32, u32),
 }
 
-/// Flow that a packet belongs to.
+/// Flow of a captured packet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Whose {
     pub entry: EntryId,

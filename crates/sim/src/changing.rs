@@ -15,7 +15,7 @@ pub struct Changing {
     began: Time,
     /// Totals since time zero, for routers that measure the capacity.
     sent: Sent,
-    /// Value of `sent` at the latest measurement by each port's router; none unless routers measure the capacity.
+    /// Value of `sent` at the latest measurement by each port's router; none if routers do not measure the capacity.
     seen: Option<Vec<Sent>>,
 }
 

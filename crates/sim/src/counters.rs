@@ -40,7 +40,7 @@ impl LinkCounters {
         self.backlog_sum += backlog;
     }
 
-    /// Ends a sample: sums restart, so that they do not overflow.
+    /// Ends a sample: restarts the sums, which could overflow in a long run.
     pub(crate) fn fold(&mut self) {
         self.backlog_before += u128::from(std::mem::take(&mut self.backlog_sum));
     }
@@ -118,7 +118,7 @@ pub struct EntryCounters {
     pub acks: PacketCounts,
     /// Round-trip times, ns.
     rtt: Histogram,
-    /// Flows begun.
+    /// Flows started.
     pub started: u64,
     /// Flows that delivered everything, or that have no size and stopped.
     pub finished: u64,
@@ -157,8 +157,8 @@ impl EntryWindow {
 }
 
 impl EntryCounters {
-    /// Removes and returns the counts of this part that another part adds to its own. Round trips and flows begun are
-    /// not added.
+    /// Removes and returns the counts of this part, which another part adds to its own counts. Round trips and started
+    /// flows are not included.
     pub(crate) fn taken(&mut self) -> Self {
         Self {
             data: std::mem::take(&mut self.data),

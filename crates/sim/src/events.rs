@@ -1,6 +1,6 @@
-//! Event list. It is small, because a link or a delay line has one pending event, however many packets are in flight.
-//! Deliveries of links are kept in a winner tree, apart from other events. With very many flows, each of which has an
-//! event, only the next events are kept in order.
+//! Event list. It is small, because a link or a delay line has one pending event for all its packets. Deliveries of
+//! links are kept in a winner tree, apart from other events. With thousands of flows, each with an event of its own,
+//! only the earliest events are sorted.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -119,8 +119,8 @@ type Key = u128;
 /// Key of an event in a slice: time since the start of the slice, and target.
 type InSlice = u64;
 
-/// Heap of events. The first event may already have been handled. The next event added then takes its place, which is
-/// faster than a removal and an insertion.
+/// Heap of events. The first event may already have been handled. The next event added then replaces the first event,
+/// which is faster than a removal and an insertion.
 #[derive(Debug, Default)]
 struct Heap {
     events: BinaryHeap<Reverse<Key>>,
@@ -163,17 +163,17 @@ impl Heap {
     }
 }
 
-/// Pending events in order of time, then target. The order does not depend on when they were scheduled.
+/// Pending events in order of time, then target. The order does not depend on when the events were scheduled.
 #[derive(Debug)]
 pub struct EventList {
-    /// Deliveries of links, which are most events, except those too far in the future.
+    /// Deliveries of links, except deliveries beyond the range of the tree. Most events are deliveries.
     links: WinnerTree,
     /// Other events before the horizon.
     near: Heap,
     /// Remaining events of the slice before the horizon, latest first.
     slice: Vec<Reverse<InSlice>>,
     slice_began: u64,
-    /// Next event of `slice`; the horizon if none is left.
+    /// Next event of `slice`; the horizon if the slice is empty.
     next_of_slice: Key,
     horizon: u64,
     /// Events of the slices after the horizon.
@@ -232,8 +232,7 @@ impl EventList {
         }
     }
 
-    /// Adds an event. Only the earliest event of a link is kept, since the link schedules the next one when it is
-    /// handled.
+    /// Adds an event. Only the earliest event of a link is kept: its handler schedules the next event of the link.
     #[inline(always)] // per event
     pub fn push(&mut self, at: Time, target: Target) {
         match target {
@@ -255,7 +254,7 @@ impl EventList {
         }
     }
 
-    /// Returns the next event before `end`. Calls `soon` for upcoming events of a slice.
+    /// Returns the next event before `end`. Calls `soon` with the target of each upcoming event of a slice.
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
@@ -363,7 +362,7 @@ impl EventList {
         }
     }
 
-    /// Moves all events after the next slice out of the heap, unless that has been done.
+    /// Moves all events after the next slice out of the heap, unless this has already happened.
     #[cold]
     fn spill(&mut self) {
         let Some(&Reverse(next)) = self.near.events.peek().filter(|_| self.horizon == u64::MAX) else {
@@ -441,7 +440,7 @@ mod tests {
         })
     }
 
-    /// Generates times: often equal, and from the first slice to beyond the last.
+    /// Generates times from the first slice to after the last slice. Equal times are frequent.
     fn some_time() -> impl Strategy<Value = u64> {
         let unit = prop::sample::select(vec![
             1,
@@ -461,7 +460,7 @@ mod tests {
         list
     }
 
-    /// Adds an event, unless it is the second one of a link.
+    /// Adds an event, unless the link already has an event.
     fn add(list: &mut EventList, sorted: &mut BTreeMap<Key, u32>, at: Time, target: Target) {
         let is_pending = |key: &Key| *key as u32 == target.code();
         if matches!(target, Target::Link(_)) && sorted.keys().any(is_pending) {

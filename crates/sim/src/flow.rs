@@ -29,7 +29,7 @@ pub enum Phase {
     Free,
 }
 
-/// State of the receiver of a flow that tracks losses, or is a transfer.
+/// State of a receiver. Only flows that track losses and transfers have one.
 #[derive(Debug, Default)]
 pub struct Incoming {
     pub history: History,
@@ -40,8 +40,8 @@ pub struct Incoming {
     pub delay: Alarm,
 }
 
-/// State of a flow. Fields used for every packet come first, on as few cache lines as possible: with many flows, they
-/// are not in the cache.
+/// State of a flow. Fields used for every packet come first, on as few cache lines as possible. With many flows, these
+/// lines are not in the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow<P: Protocol> {
@@ -61,8 +61,8 @@ pub struct Flow<P: Protocol> {
     /// Bytes received since the latest sample.
     pub delivered_bytes: u64,
     pub sender: Sender<P>,
-    /// Alarm for the next opening packet, or for the retransmission timeout. Few laws need the fields from here on per
-    /// packet.
+    /// Alarm for the next opening packet, or for the retransmission timeout. Few laws use this field and the following
+    /// fields for each packet.
     pub timer: Alarm,
     pub receiver: ReceiverOf<P>,
     pub started: Time,
@@ -73,7 +73,7 @@ pub struct Flow<P: Protocol> {
     /// One-way delay from the host to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,
-    /// Application; none if there is always something to send.
+    /// Application; none if the flow always has data to send.
     pub writes: Option<Box<Writes>>,
 }
 
@@ -85,7 +85,7 @@ pub struct Writes {
 }
 
 impl<P: Protocol> Flow<P> {
-    /// Creates a flow of this entry that has sent nothing; it tracks packets if `recovers`.
+    /// Creates a flow of this entry that has sent nothing. The flow tracks its packets if `recovers`.
     pub fn new(entry: EntryId, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let SharedRules { params, transport, .. } = rules;
         let mut sender = Sender::new(Bare(P::Sender::new(params, info)), transport, now);

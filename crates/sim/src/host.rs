@@ -11,7 +11,7 @@ pub struct Host {
     stream: Stream,
     /// Largest processing time, ps.
     largest: f64,
-    /// Relative error of the clock; positive if it is slow.
+    /// Relative error of the clock; positive if the clock is slow.
     slow: f64,
     last: Time,
 }
@@ -34,7 +34,7 @@ impl Host {
         self.last
     }
 
-    /// Returns the time at which the host's clock shows `due`, if it was right at `since`.
+    /// Returns the time at which the host's clock shows `due`, if the clock was right at `since`.
     #[inline]
     pub fn clocked(&self, since: Time, due: Time) -> Time {
         if due == Time::NEVER {

@@ -41,11 +41,11 @@ ids! {
     SessionId
     /// Router with a control interval.
     RouterId
-    /// Delay line without capacity.
+    /// Delay line for ACKs, without a capacity.
     PipeId
-    /// Element that delays the ACKs of one flow.
+    /// Element that delays the ACKs of one flow at random.
     AckDelayId
-    /// Position in the table of hops.
+    /// Position in the table of hops, which lists the links of all paths.
     HopId
     /// Packet slot of the slab.
     PacketId
@@ -80,7 +80,7 @@ impl<I: Id, T> IdVec<I, T> {
         I::of(self.items.len() - 1)
     }
 
-    /// Extends the vector with copies of an item, so that it has this number.
+    /// Extends the vector with copies of an item, up to this number.
     #[inline]
     pub fn reach(&mut self, id: I, item: T)
     where

@@ -17,7 +17,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: PartialEq> Interner<T> {
-    /// Returns a shared copy of a value: a recent one if it is equal, or else a new one.
+    /// Returns a shared copy of a value: a recent equal copy, or a new copy.
     pub fn of(&mut self, value: T) -> Arc<T> {
         if let Some(equal) = self.0.iter().find(|held| ***held == value) {
             return Arc::clone(equal);

@@ -10,7 +10,7 @@ use crate::packet::Packet;
 
 /// Largest capacity of a list relative to its contents, since lists double in size.
 const GROWTH_FACTOR: u64 = 2;
-/// Memory for a packet in flight at sender and receiver and in a queue, bytes.
+/// Memory for a packet in flight, bytes: at the sender, at the receiver and in a queue.
 const PER_PACKET: u64 = 160;
 /// Memory for a flow in addition to its record, bytes: a large sender, loss recovery, streams, lists.
 const PER_FLOW: u64 = 1024;
@@ -24,8 +24,8 @@ pub struct MemoryExceeded {
     limit: Bytes,
 }
 
-/// Memory for flows and packets in flight, bytes. It assumes the general engine, so that a run ends at the same event
-/// on any engine.
+/// Memory for flows and packets in flight, bytes. The sizes are those of the general engine, so that a run ends at the
+/// same event on any engine.
 const fn bytes_for(flows: u64, packets: u64) -> u64 {
     let flow = GROWTH_FACTOR * size_of::<Flow<Any>>() as u64 + PER_FLOW;
     let packet = GROWTH_FACTOR * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);

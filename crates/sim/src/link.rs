@@ -1,11 +1,11 @@
 //! One direction of a link: a queue, a transmitter and a wire.
 //!
-//! If every decision is made on arrival, a packet's departure time is known then. Such a packet costs one event:
-//! delivery at the far end. Departures are caught up with lazily, in order, before the queue is read. The state of a
-//! router law changes only at the end of an interval, and every interval begins by catching up. A law that stamps
-//! departing packets therefore sees the same state as if each departure were an event. A queue that drops from its
-//! front or decides on departure costs a second event, at the end of each transmission. So do the queues of a
-//! [`Scheduler`]. A shaper may make the transmitter wait, which costs one more event.
+//! If a link makes every decision on arrival, the departure time of a packet is known on arrival. Such a packet takes
+//! one event: delivery at the far end. Departures are caught up with lazily, in order, before the queue is read. The
+//! state of a router law changes only at the end of an interval, and every interval begins by catching up. A law that
+//! stamps departing packets therefore sees the same state as if each departure were an event. A queue that drops from
+//! its front or decides on departure takes a second event, at the end of each transmission. The queues of a
+//! [`Scheduler`] take this event, too. A shaper may make the transmitter wait, which takes a third event.
 
 mod classes;
 mod inspect;
@@ -47,7 +47,7 @@ struct Transit {
     size: u32,
 }
 
-/// State of a router, aligned to a cache line: the routers of JetMax, EMKC and Kelly fit one.
+/// State of a router, aligned to a cache line: the routers of JetMax, EMKC and Kelly fit one line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct LawPort<P: Protocol> {
@@ -96,8 +96,9 @@ impl Aqm {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link<P: Protocol> {
-    /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. If the
-    /// transmitter has events of its own, only packets on the wire, except those that overtake other packets.
+    /// Packets from the far end to the tail of the queue; the first `departed` of them are on the wire. If the
+    /// transmitter has events of its own, the ring has only packets on the wire, without the packets that overtake
+    /// others.
     transit: Ring<Transit>,
     departed: u32,
     /// True if departures follow from arrivals and no packet overtakes another: the transmitter has no events of its
@@ -375,8 +376,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Adds a packet to the backlog. Returns the packet's queueing delay, provided that the packet keeps its place and
-    /// the line its rate.
+    /// Adds a packet to the backlog. Returns the packet's queueing delay. The delay is right if the packet keeps its
+    /// place and the line keeps its rate.
     #[inline(always)]
     fn account<const PLAIN: bool>(&mut self, now: Time, size: u32) -> Duration {
         let transmission = self.transmission(size);
@@ -468,8 +469,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Transmission time to the nearest picosecond. It is at most 7 days at the slowest rate, so a signed number holds
-    /// it, which is faster to convert to.
+    /// Transmission time to the nearest picosecond. The time is at most 7 days at the slowest rate, so it fits a signed
+    /// number. The conversion to a signed number is faster.
     fn transmission(&self, size: u32) -> Duration {
         Duration::from_ps((f64::from(size) * self.pace + 0.5) as i64 as u64)
     }

@@ -7,7 +7,7 @@ use levelflow_units::Time;
 use crate::id::{EntryId, FlowId, HopId, Id, IdVec, PacketId};
 use crate::prefetch::prefetch;
 
-/// One packet; it fits a cache line.
+/// Packet. It fits a cache line.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub struct Packet<H> {
@@ -17,7 +17,7 @@ pub struct Packet<H> {
     /// Position of the packet's first byte in its transfer.
     pub offset: u64,
     pub flow: FlowId,
-    /// Transmission number.
+    /// Number of the transmission: retransmissions have new numbers.
     pub number: u32,
     /// Position in the table of hops.
     pub hop: HopId,
@@ -49,7 +49,7 @@ impl Label {
         }
     }
 
-    /// Label of a packet to the receiver, with these [flags](Self::flags) if it is data.
+    /// Label of a packet from the sender. Only data has the [flags](Self::flags).
     #[inline]
     pub fn of(kind: Kind, flags: u8) -> Self {
         Self(kind as u8 | if kind == Kind::Data { flags } else { 0 })
@@ -173,7 +173,7 @@ impl<H> Slab<H> {
         self.histories[id] = history;
     }
 
-    /// Returns the history of an ACK that has one.
+    /// Returns the history of an ACK, which must have been stored.
     #[inline]
     pub fn history(&self, id: PacketId) -> u128 {
         self.histories[id]

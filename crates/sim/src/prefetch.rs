@@ -2,13 +2,13 @@
 
 use crate::ring::Ring;
 
-/// Prefetch distance of packets. Deliveries before the prefetched packet is due take about one memory latency.
+/// Prefetch distance of packets: the number of deliveries that take about one memory latency.
 const PREFETCH_DISTANCE_PACKETS: usize = 1;
-/// Prefetch distance of places in the line, which must be in the cache before their packets can be prefetched.
+/// Prefetch distance of places in a line. A place must be in the cache before its packet can be prefetched.
 const PREFETCH_DISTANCE_PLACES: usize = 3 * PREFETCH_DISTANCE_PACKETS;
 
-/// Returns the first packet of a line and the one to prefetch; none if the line is short, since few packets are in the
-/// cache anyway. Also prefetches a later place of the line.
+/// Returns the first packet of a line and the packet to prefetch; none if the line is short. The few packets of a short
+/// line are in the cache. Also prefetches a later place of the line.
 #[inline]
 pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
     let later = line.get(PREFETCH_DISTANCE_PACKETS)?;
@@ -22,7 +22,7 @@ pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> 
 #[cfg(target_arch = "x86_64")]
 const MAX_LINES: usize = 4;
 
-/// Prefetches a value, or the beginning of a large one, without waiting for it.
+/// Prefetches a value, or the beginning of a large value, without waiting for the memory.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! Replays a log of a law's inputs and compares headers and states with those logged.
+//! Replays a log of a law's inputs, and compares headers and states with the log.
 //!
 //! The log may come from another machine, where the same law ran in real time; see
 //! [`journal`](levelflow_wire::journal).
@@ -26,13 +26,13 @@ pub struct Replay {
     pub records: u64,
     /// Position of an incomplete last record, left by a program that was stopped; bytes from the start of the log.
     pub truncated_at: Option<usize>,
-    /// First difference; nothing after it was replayed.
+    /// First difference. The replay ends there.
     pub difference: Option<Difference>,
     /// Senders, routers and receivers, in the order of their numbers.
     pub instances: Vec<InstanceReport>,
 }
 
-/// Header or state that differs from the logged one.
+/// Header or state that differs from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Number of the record, from 1.
@@ -58,17 +58,17 @@ pub struct InstanceReport {
     pub role: &'static str,
     /// Inputs at the start, other than parameters.
     pub start: String,
-    /// Parameters, as scenarios write them.
+    /// Parameters in the notation of scenarios.
     pub params: BTreeMap<&'static str, String>,
     /// Calls of the law.
     pub calls: u64,
     /// Time from the first to the last call, s.
     pub span_s: f64,
-    /// Headers equal to those logged.
+    /// Headers equal to the logged headers.
     pub headers: u64,
-    /// Digests of states equal to those logged.
+    /// Digests of states equal to the logged digests.
     pub states: u64,
-    /// All variables at the end.
+    /// Values of all variables at the end.
     pub state: String,
 }
 

@@ -75,7 +75,7 @@ impl<T: Copy + Default> Ring<T> {
         self.len += 1;
     }
 
-    /// Removes the first value; returns it and the one after it.
+    /// Removes the first value; returns this value and the next value.
     #[inline]
     pub fn pop_front(&mut self) -> Option<(T, Option<T>)> {
         let front = *self.front()?;

@@ -22,9 +22,9 @@ use crate::limit::MemoryExceeded;
 
 /// Events of the pilot run, after which the number of threads is chosen.
 const PILOT_EVENTS: u64 = 300_000;
-/// Least speed-up for which a network is cut.
+/// Minimum speed-up for which a network is cut.
 const LEAST_GAIN: f64 = 1.2;
-/// Approximate time per event, s, in a network that fits a processor's second-level cache, and in a larger one.
+/// Approximate time per event, s, in a network that fits a processor's second-level cache, and in a larger network.
 const PER_EVENT: [f64; 2] = [25e-9, 50e-9];
 /// Size of a processor's second-level cache, bytes.
 const CACHE_BYTES: usize = 1_000_000;
@@ -36,7 +36,7 @@ const PER_EXIT: f64 = 10e-9;
 const PER_CROSSING: f64 = 50e-9;
 /// Work of the slowest part in a time window, relative to the mean over parts.
 const IMBALANCE: f64 = 1.1;
-/// Least number of events in a window for which several threads are used.
+/// Minimum number of events in a window for which several threads are used.
 const MIN_EVENTS_PER_WINDOW: u64 = 200;
 /// Events between checks of memory use.
 const EVENTS_PER_MEMORY_CHECK: u64 = 1 << 20;
@@ -88,7 +88,7 @@ pub trait Running: Debug + Send + Sync {
     fn memory(&self) -> usize;
     /// Recorded results that the caller has not yet taken.
     fn recorder(&mut self) -> &mut Recorder;
-    /// Records the transfers still in progress at the end of the run, which must not continue then.
+    /// Records the transfers that are still in progress at the end of the run. The run must not continue afterwards.
     fn record_end(&mut self);
     /// Counters up to now.
     ///
@@ -374,7 +374,7 @@ impl<H: Send> Shared<H> {
         }
     }
 
-    /// Runs some parts, of which the first has number `first`, window by window up to `stop`.
+    /// Runs consecutive parts, starting with number `first`, window by window up to `stop`.
     fn work<P>(&self, parts: &mut [Sim<P>], first: usize, next: Time, stop: Time, window: Duration) -> Rounds
     where
         P: Protocol<Signalling: Signalling<Header = H>>,

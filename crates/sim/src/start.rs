@@ -1,4 +1,5 @@
-//! Choice of the engine for a network: one compiled for its only law, or the general one. All give the same results.
+//! Choice of the engine for a network: an engine compiled for the only law of the network, or the general engine. All
+//! engines give the same results.
 
 use std::fmt::Debug;
 
@@ -19,7 +20,7 @@ type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn R
 
 /// Engines for one law, which need no dispatch by law per packet and reduce the run time by 5 to 13 %. Each adds a
 /// quarter of a megabyte to the library and three seconds to its compilation. Only laws of many or large simulations
-/// have one.
+/// have an engine of their own.
 const ENGINES: [Engine; 6] = [
     only::<JetMax>(),
     only::<Emkc>(),

@@ -1,4 +1,4 @@
-//! Trace of packets: the stay of each one at each link, for animations.
+//! Trace of packets: the stay of each packet at each link, for animations.
 
 use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Duration, Time};

@@ -1,19 +1,19 @@
-//! Winner tree: finds the earliest of a fixed number of times without a branch that depends on them. It is the tree
-//! selection of D. E. Knuth, *The Art of Computer Programming* 3, 5.2.3.
+//! Winner tree: finds the earliest of a fixed number of times without a branch that depends on the times. Source: tree
+//! selection in D. E. Knuth, *The Art of Computer Programming* 3, 5.2.3.
 
 use levelflow_units::Time;
 
 /// Key of a leaf without a time.
 const NONE: u64 = u64::MAX;
 
-/// Least number of keys, enough for 4,096 leaves. At this size the compiler omits bounds checks, which reduces the run
-/// time by 2 to 4 %.
+/// Minimum number of keys, enough for 4,096 leaves. At this size the compiler omits bounds checks, which reduces the
+/// run time by 2 to 4 %.
 const FEW: usize = 1 << 13;
 
 /// Winner tree. Each leaf may have a time, and each inner node has the earlier time of its two children.
 ///
-/// Time and leaf number form one key. The earlier of two keys is their minimum, which needs no branch prediction. The
-/// times that fit are limited to a range after an epoch: five hours with a thousand leaves, 17 s with a million. The
+/// Time and leaf number form one key. The earlier of two keys is their minimum, which needs no branch prediction. A key
+/// has room for the times in a range after an epoch: five hours with a thousand leaves, 17 s with a million leaves. The
 /// epoch advances once half of the range has passed.
 #[derive(Debug)]
 pub struct WinnerTree {
@@ -56,7 +56,7 @@ impl WinnerTree {
         (key != NONE).then(|| (Time::from_ps(self.epoch + after), leaf))
     }
 
-    /// Sets the time of a leaf; returns false if it is out of range.
+    /// Sets the time of a leaf; returns false if the time is out of range.
     #[inline]
     #[must_use]
     pub fn set(&mut self, leaf: u32, at: Time) -> bool {
@@ -67,7 +67,7 @@ impl WinnerTree {
         key.is_some()
     }
 
-    /// Sets the time of a leaf unless it has an earlier one; returns false if it is out of range.
+    /// Sets the time of a leaf, unless the leaf has an earlier time; returns false if the time is out of range.
     #[inline]
     #[must_use]
     pub fn add(&mut self, leaf: u32, at: Time) -> bool {

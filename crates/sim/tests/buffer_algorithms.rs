@@ -52,8 +52,8 @@ fn drops_that_no_buffer_avoids_let_none_grow() {
     }
 }
 
-/// CoDel drops departing packets, also in intervals without arrivals. The algorithm removes 0.06 packets per interval,
-/// as without any drops.
+/// CoDel drops departing packets, also in intervals without arrivals. The algorithm ignores these drops and removes
+/// 0.06 packets per interval.
 #[test]
 fn an_algorithm_does_not_see_what_codel_drops() {
     let buffer = "{ abs = { interval = '1 ms', utilisation = 0, loss = 0.02, initial = '2000 packets' } }";
@@ -84,7 +84,7 @@ fn an_algorithm_sees_the_same_in_both_service_models() {
 }
 
 /// After its limit has fallen, a queue that drops from its front loses as much as drop-tail: one packet per arrival
-/// until it fits.
+/// until the queue fits.
 #[test]
 fn packets_that_no_longer_fit_stay() {
     let buffer = "{ adt = { utilisation = 0.5, gain = 1000, interval = '2 s', initial = '1000 packets' } }";

@@ -124,7 +124,8 @@ fn waits_are_those_at_the_capacity_of_their_time() {
         &flow("x", OVERLOAD, "packet = '1000 B'"),
     );
     let wait = found.summary.links[0].queueing_delay_s.as_ref().unwrap();
-    // Five of six packets depart in the first half; each waits for 24 other packets and for the rest of one.
+    // Five of six packets depart in the first half; each waits for 24 other packets and for the rest of the packet in
+    // service.
     assert_close(wait.p50, 0.0195, 0.03);
     assert_close(wait.p90, 0.0975, 0.03);
 }

@@ -7,8 +7,8 @@ use levelflow_sim::{Threads, start};
 use levelflow_units::Time;
 use serde_json::{Value, json};
 
-/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, as this compiler builds tests. Three of
-/// the laws have engines of their own. Update a number when an engine improves, or has a reason to take more
+/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, in a test build of the compiler below.
+/// Three of the laws have engines of their own. Update a number when an engine improves, or has a reason to take more
 /// instructions.
 const EXPECTED: [(&str, f64); 4] = [
     ("jetmax", 1344.0),

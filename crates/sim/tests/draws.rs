@@ -1,4 +1,4 @@
-//! Random choices of laws: another seed gives another run, and no flow changes the choices of another.
+//! Random choices of laws: another seed gives another run, and no flow changes the random choices of another flow.
 
 use crate::common::{Run, run};
 use levelflow_laws::{Any, LAWS, Protocol};

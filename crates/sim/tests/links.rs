@@ -133,7 +133,8 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
 }
 
 // **Invariant** (The engine): the second event changes no time.
-/// A link whose transmitter has events of its own times packets exactly like one that computes departures on arrival.
+/// A link whose transmitter has events of its own times packets exactly like a link that computes departures on
+/// arrival.
 #[test]
 fn an_event_for_the_transmitter_changes_no_time() {
     let computed = one_queue("drop_tail", "unlimited", 1400.0);

@@ -15,7 +15,7 @@ const DATA: u64 = 1000;
 const SECONDS: f64 = 2.0;
 const SAMPLE: f64 = 0.25;
 
-/// Queue disciplines of the first link, and its buffer in packets.
+/// Queue discipline of the first link, and the buffer of this link in packets.
 const QUEUES: [(&str, u32); 9] = [
     ("drop_tail", 30),
     ("drop_front", 30),

@@ -62,7 +62,8 @@ fn mbps(run: &Run) -> Vec<f64> {
 // **Invariant** (The engine): phase effects between equal links and synchronised arrivals lock out no flow. Hosts of
 // window-based laws add a random processing time.
 /// A stream shaped by a link of equal capacity arrives exactly when a full queue has room, if hosts and clocks are
-/// ideal. Flows that compete with it there get almost no throughput. Their fair share is at least a third of the link.
+/// ideal. Flows that compete with this stream get almost no throughput. Their fair share is at least a third of the
+/// link.
 #[test]
 fn equal_links_starve_no_flow_that_packets_clock() {
     let least = |settings: &str, seed| {

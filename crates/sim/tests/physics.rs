@@ -306,8 +306,8 @@ fn each_entry_has_acks_of_its_own_size() {
     );
 }
 
-/// The reverse path of 1 Mb/s carries 3125 of the 25,000 ACKs of 40 B per second for 200 Mb/s of data. A queue of 7
-/// packets holds 280 B.
+/// The data rate of 200 Mb/s causes 25,000 ACKs of 40 B per second. The reverse path of 1 Mb/s carries 3125 ACKs per
+/// second. A queue of 7 packets holds 280 B.
 #[test]
 fn a_buffer_in_packets_counts_small_ones_as_whole() {
     let link = r#"{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true,
@@ -408,8 +408,8 @@ fn the_clock_does_not_run_backwards() {
     assert_eq!(sim.now(), at(1500));
 }
 
-/// Eq 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. That is `R = C`, as in the code of its authors, if
-/// `q` excludes the packet in service, and 7 % below it otherwise.
+/// Eq 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. If `q` excludes the packet in service, as in the code
+/// of RCP's authors, the equilibrium is `R = C`. Otherwise, it is 7 % lower.
 #[test]
 fn one_rcp_flow_fills_a_slow_line() {
     let run = run(r#"
@@ -424,7 +424,7 @@ fn one_rcp_flow_fills_a_slow_line() {
     }
 }
 
-/// RCP that counts drops as queue offers less than RCP that does not, even if it is not the link's first law.
+/// RCP offers less if it counts drops as queue, even if RCP is not the link's first law.
 #[test]
 fn every_law_of_a_port_hears_of_drops() {
     let offered = |loss_aware: bool| {

@@ -20,13 +20,13 @@ fn defaults(law: &str) -> AnyParams {
 }
 
 /// Laws that need no marks, without Kelly control. Kelly control adds signed prices: if one link drops packets that
-/// another link then lacks, its rate grows without bound.
+/// another link then lacks, the sender's rate grows without bound.
 fn laws() -> Vec<&'static str> {
     let plain = |law: &&LawInfo| law.name != "kelly" && !Any::transport(&defaults(law.name)).ecn;
     LAWS.iter().filter(plain).map(|law| law.name).collect()
 }
 
-/// Laws of [`laws`] as scenarios write them. Reno and NewReno are included a second time, without SACK.
+/// Laws of [`laws`] in the notation of scenarios. Reno and NewReno are included a second time, without SACK.
 fn written() -> Vec<String> {
     let without = ["reno", "newreno"].map(|law| format!("{{ {law} = {{ sack = false }} }}"));
     laws().iter().map(|law| format!("{law:?}")).chain(without).collect()
@@ -199,8 +199,8 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         )
 }
 
-/// Generates a tree of duplex links, one more link from its root to its last node, and flows; all names have this
-/// prefix.
+/// Generates flows and links. The links form a tree, with an additional link from the root to the last node. All links
+/// are duplex, and all names have this prefix.
 fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
     (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
         let links = (1..nodes).map(|i| {
@@ -246,7 +246,7 @@ fn run(scenario: &Value) -> Run {
     finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")))
 }
 
-/// Converts a table to text, exact to the bit, in which NaN equals NaN.
+/// Converts a table to text that represents every bit of a number. Two NaN values have equal texts.
 fn bits(table: &Table) -> Vec<String> {
     let bits = |c: &Column| match c {
         Column::F64(v) => format!("{:?}", v.iter().map(|x| x.to_bits()).collect::<Vec<_>>()),

@@ -47,8 +47,8 @@ fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Paths have the least weight. Among several, one flow takes the path of least delay, and many flows use all of
-    /// them.
+    /// Paths have the least weight. Among several such paths, a single flow takes the path of least delay, and many
+    /// flows use all paths.
     #[test]
     fn paths_are_those_of_another_algorithm(
         drawn in prop::collection::vec((0..9usize, 0..9usize, 1..4u64, 1..5u64), 1..25),

@@ -94,8 +94,9 @@ fn flows_get_equal_shares() {
     }
 }
 
-/// A packet that arrives alone waits for the packet in service and for the turns of other new flows, of which there are
-/// none. Its delay is at most two transmission times and the propagation delay, under any amount of bulk traffic.
+/// A packet that arrives alone waits for the packet in service and for the turns of other new flows. Here, no other
+/// flow is new. Its delay is at most two transmission times and the propagation delay, under any amount of bulk
+/// traffic.
 #[test]
 fn a_sparse_flow_waits_for_one_packet() {
     for queue in ["fq_codel", "cake"] {
@@ -172,9 +173,9 @@ fn cake_shares_between_hosts() {
     }
 }
 
-/// Classic flows alone: the controller holds the delay of C at its target, and drops with the square of its signal. A
-/// Reno flow with round-trip time `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997), here limited only
-/// by its window.
+/// Classic flows alone: the controller holds the delay of the classic queue C at its target, and drops with the square
+/// of its signal. A Reno flow with round-trip time `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997),
+/// here limited only by its window.
 #[test]
 fn classic_flows_hold_the_target_and_obey_the_root() {
     let flows = 10.0;
@@ -227,7 +228,7 @@ fn prague_and_cubic_share_a_line_at_different_delays() {
 }
 
 /// Prague's share does not depend on round trips below 25 ms if marks are random. Three flows with round trips of 5 ms
-/// compete with three flows of 20 ms. Marks of the step come in bursts, and would favour the flow that reacts first.
+/// compete with three flows of 20 ms. A step threshold marks in bursts, which would favour the flow that reacts first.
 #[test]
 fn prague_gives_short_round_trips_no_advantage() {
     let flow = |n: u32, law: &str| format!("{}rtt = \"{n} ms\"", endless(&format!("x{n}"), law, "A", 3));

@@ -86,7 +86,7 @@ fn family() -> Vec<&'static str> {
     windowed.map(|law| law.name).collect()
 }
 
-/// A law with marks disabled, because they need a queue that marks.
+/// Law without ECN, since the queues of these tests do not mark.
 fn unmarked(law: &str, more: &str) -> String {
     let marks = LAWS.iter().any(|own| own.name == law && has(own, "ecn"));
     let marks = if marks { "ecn = false" } else { "" };
@@ -138,7 +138,7 @@ fn the_handshake_backs_off_likewise() {
     }
 }
 
-/// The RTO on a path with constant delay is SRTT + `min_timeout`, from 1 us on.
+/// The RTO on a path with constant delay is SRTT + `min_timeout`, for any `min_timeout` of at least 1 us.
 #[test]
 fn any_min_timeout_is_honoured() {
     for law in family() {

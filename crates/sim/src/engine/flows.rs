@@ -419,7 +419,7 @@ impl<P: Protocol> Sim<P> {
         parts[0].recorder.transfer(&row);
     }
 
-    /// Records the transfers still in progress at the end of the run, which must not continue then.
+    /// Records the transfers that are still in progress at the end of the run. The run must not continue afterwards.
     pub fn record_end(&mut self) {
         Self::record_end_of(std::slice::from_mut(self));
     }

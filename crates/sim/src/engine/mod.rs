@@ -40,9 +40,10 @@ use share::Share;
 
 const RECEIVER: LinkId = LinkId(u32::MAX);
 const SENDER: LinkId = LinkId(u32::MAX - 1);
-/// Number of events between two checks of the memory limit, less one. The number is a power of two.
+/// Bit mask of the number of events between two checks of the memory limit, which is a power of two.
 const MEMORY_EVERY: u64 = (1 << 8) - 1;
-/// Number of packets (512 KiB) that fit a processor's second-level cache, so that prefetching is needless.
+/// Number of packets (512 KiB) that fit a processor's second-level cache. Up to this number, packets are not
+/// prefetched.
 const IN_CACHE: usize = 8192;
 
 /// Router with a periodic control interval.

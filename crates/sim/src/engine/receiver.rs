@@ -75,7 +75,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Delayed ACKs: sends an ACK, or holds it if it may wait.
+    /// Delayed ACKs: sends an ACK, or holds the ACK if it may wait.
     fn hold_or_ack(&mut self, i: FlowId, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i];
         let transport = self.entries[flow.entry].rules.transport;

@@ -1,5 +1,5 @@
-//! Users who read pages. The objects of a page are flows that start together. When all have arrived, the user thinks,
-//! then requests the next page.
+//! Users who read pages. The objects of a page are flows that start together. When all objects have arrived, the user
+//! thinks, then requests the next page.
 
 use levelflow_laws::Protocol;
 use levelflow_units::Duration;

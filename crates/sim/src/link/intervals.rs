@@ -1,4 +1,4 @@
-//! Control intervals of a link: of router laws, queue disciplines and buffer-sizing algorithms.
+//! Control intervals of the router laws, the queue discipline and the buffer-sizing algorithm of a link.
 
 use levelflow_laws::{PortView, Protocol, RouterLaw};
 use levelflow_path::Scheduler;

@@ -183,7 +183,7 @@ impl<P: Protocol> Link<P> {
         self.changing.as_ref().and_then(|changing| changing.due())
     }
 
-    /// Changes capacity, delay and loss; returns the end of the current service, or of one that can start now.
+    /// Changes capacity, delay and loss; returns the end of the current service, or of a service that starts now.
     pub fn change(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         let changing = self.changing.as_mut()?;
         let (same, notified) = (changing.capacity(), changing.notifies());
@@ -237,8 +237,8 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// True if waiting packets may be evicted for a new one, and `size` more bytes fit once only the packet in service
-    /// is left.
+    /// True if waiting packets may be evicted for a new packet, and `size` more bytes fit when only the packet in
+    /// service is left.
     pub(super) fn can_make_room(&self, size: u64) -> bool {
         let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;

@@ -53,7 +53,7 @@ impl<P: Protocol> Link<P> {
         overtaking.into_iter().chain(in_order).min()
     }
 
-    /// Takes the next packet to be delivered, if it has overtaken another.
+    /// Takes the next packet to be delivered, if this packet has overtaken another.
     fn take_overtaking(&mut self) -> Option<PacketId> {
         let overtaking = &mut self.served.as_mut()?.overtaking;
         let &Reverse((deliver, _, packet)) = overtaking.peek()?;

@@ -6,7 +6,7 @@ use levelflow_sim::{Any, Division, Sim, Stay, Threads, Trace};
 use levelflow_units::Time;
 use serde_json::Value;
 
-/// Event limit above that of any run here, unless a law sends without bound.
+/// Event limit that only a law that sends without bound exceeds.
 pub const NO_LIMIT: u64 = 4_000_000;
 
 /// Results of a finished run.
