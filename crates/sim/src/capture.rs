@@ -60,14 +60,17 @@ pub(crate) struct Whose {
     pub started: Time,
 }
 
+/// Numbers of two nodes: those at the ends of a link, or those of a sender and its receiver.
+type Ends = (u32, u32);
+
 /// Capture in progress.
 #[derive(Debug)]
 pub struct Capture<P: levelflow_laws::Protocol> {
     encode: Encode<P>,
     /// Interface number and nodes of each link; none if the link is not captured.
-    interfaces: IdVec<LinkId, Option<(u32, (u32, u32))>>,
+    interfaces: IdVec<LinkId, Option<(u32, Ends)>>,
     /// Nodes of sender and receiver of each flow entry.
-    hosts: IdVec<EntryId, (u32, u32)>,
+    hosts: IdVec<EntryId, Ends>,
     bytes: Vec<u8>,
 }
 
