@@ -68,7 +68,7 @@ impl LossChoice {
     ///
     /// # Errors
     /// When a value is out of range.
-    pub(crate) fn read(self) -> Result<WireLoss, Problem> {
+    pub fn read(self) -> Result<WireLoss, Problem> {
         match self {
             Self::Share(Share(loss)) => Ok(WireLoss::Independent(checked("", loss, 0.0)?)),
             Self::Model(LossModel::GilbertElliott(Bursts { p, r, good, bad })) => {
