@@ -64,15 +64,6 @@ pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
 
 /// Returns the CPU time of this thread, ns.
 pub fn thread_ns() -> f64 {
-    ns(ClockId::ThreadCPUTime)
-}
-
-/// Returns the CPU time of this process, ns.
-pub fn process_ns() -> f64 {
-    ns(ClockId::ProcessCPUTime)
-}
-
-fn ns(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }

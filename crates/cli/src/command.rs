@@ -4,7 +4,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use levelflow_host::Error;
 
-use crate::{abs, completion, copy, dissector, link, probe, recv, router, send, serve, testbed};
+use crate::{abs, completion, dissector, link, probe, recv, router, send, testbed};
 
 /// Version, and whether this build supports `router --dev` and `testbed --form kernel`.
 const VERSION: &str = if levelflow_router::kernel::COMPILED {
@@ -31,8 +31,6 @@ enum Command {
     Abs(abs::Abs),
     /// Prints a script for shell completion of commands and options.
     Completion(completion::Completion),
-    /// Copies files to or from a server, at the rate that the network sets.
-    Copy(copy::Copy),
     /// Prints a dissector in Lua for Wireshark and tshark, which decodes shims and headers.
     Dissector(dissector::Dissector),
     Link(Box<link::Link>),
@@ -46,8 +44,6 @@ enum Command {
     Recv(recv::Recv),
     /// Runs a scenario of the simulator on a real network inside this machine, and writes the same result files.
     Testbed(testbed::Testbed),
-    /// Serves the files of a directory to `copy`.
-    Serve(serve::Serve),
 }
 
 impl Cli {
@@ -59,7 +55,6 @@ impl Cli {
         match self.command {
             Command::Abs(command) => command.run(),
             Command::Completion(command) => command.run(Cli::command()),
-            Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),
             Command::Probe(command) => command.run(),
@@ -67,7 +62,6 @@ impl Cli {
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),
             Command::Testbed(command) => command.run(),
-            Command::Serve(command) => command.run(),
         }
     }
 }

@@ -3,7 +3,6 @@
 mod abs;
 mod command;
 mod completion;
-mod copy;
 mod dissector;
 mod link;
 mod options;
@@ -11,7 +10,6 @@ mod probe;
 mod recv;
 mod router;
 mod send;
-mod serve;
 mod testbed;
 
 use std::process::ExitCode;

@@ -53,15 +53,6 @@ fn paste(guide: &str) -> (String, String) {
 }
 
 #[test]
-fn files_are_copied_over_a_router_as_pasted() {
-    needs_root!("files_are_copied_over_a_router_as_pasted");
-    let (printed, all) = paste("copy-files.md");
-    let of = |law: &str| printed.lines().filter(|line| line.ends_with(law)).count();
-    assert_eq!(of(" under cubic (no router of jetmax on the path)"), 1, "{all}");
-    assert_eq!((of(" under jetmax"), of("\"control\": \"rcp\",")), (1, 1), "{all}");
-}
-
-#[test]
 fn two_namespaces_and_a_router_work_as_pasted() {
     needs_kernel!("two_namespaces_and_a_router_work_as_pasted");
     let (printed, all) = paste("two-namespaces.md");

@@ -9,7 +9,6 @@ mod abs_targets;
 mod abs_traffic;
 mod abs_undo;
 mod completion;
-mod copy;
 mod guide;
 mod hostile_input;
 mod hostile_path;

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use levelflow_laws::{LAWS, LawInfo, on_the_wire};
-use levelflow_units::Rate;
 use levelflow_wire::shim::MAX_PREFIX_BYTES;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
-use rustls::pki_types::CertificateDer;
 
 use super::controller::Factory;
 use super::hub::Hub;
-use super::identity::{self, Fingerprint, Identity, Trust};
+use super::identity::{self, Identity, Trust};
 use super::limits::DATAGRAM_BYTES;
 use super::peer::{Core, LawConfig, Peer, Status};
 use super::selector::Control;
@@ -31,8 +29,8 @@ const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
 /// help on long paths. However, noq 1.4 closes a connection when more than 2048 packets of a stream are queued, behind
 /// a gap or for a slow reader. Faster transfers need several streams.
-pub const STREAM_WINDOW_BYTES: u32 = 2 << 20;
-/// Limit on streams that the other end may open: 16 for each of 64 files, and some for requests.
+const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+/// Limit on concurrent streams that the other end may open.
 const MAX_STREAMS: u32 = 1100;
 
 /// Configuration of an endpoint.
@@ -41,10 +39,7 @@ pub struct Config {
     protocol: Vec<u8>,
     identity: Option<Identity>,
     law_config: Option<LawConfig>,
-    max_rate: Option<Rate>,
     journal: Option<Journal>,
-    /// True if datagrams use the library's socket, without shims even if a law is configured.
-    bare: bool,
 }
 
 impl Config {
@@ -55,17 +50,8 @@ impl Config {
             protocol: protocol.to_vec(),
             identity: None,
             law_config: None,
-            max_rate: None,
             journal: None,
-            bare: false,
         }
-    }
-
-    /// Disables Levelflow's socket, for comparisons with the library alone.
-    #[must_use]
-    pub fn bare(mut self) -> Self {
-        self.bare = true;
-        self
     }
 
     /// Sets the key pair.
@@ -86,16 +72,6 @@ impl Config {
         Ok(self)
     }
 
-    /// Limits the sending rate, regardless of router feedback.
-    #[must_use]
-    pub fn with_max_rate(mut self, rate: Option<Rate>) -> Self {
-        self.max_rate = rate;
-        if let Some(law_config) = &mut self.law_config {
-            law_config.max_rate = rate;
-        }
-        self
-    }
-
     /// Logs the inputs of the laws of all connections.
     #[must_use]
     pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
@@ -114,7 +90,6 @@ impl Config {
         Ok(LawConfig {
             params: levelflow_host::law::params(law.name, &sets)?,
             values: levelflow_host::law::values(law.name, &sets)?,
-            max_rate: self.max_rate,
             journal: self.journal.clone(),
         })
     }
@@ -189,17 +164,9 @@ impl Endpoint {
             .max_udp_payload_size(DATAGRAM_BYTES + 2 * MAX_PREFIX_BYTES as u16)
             .map_err(Error::failed)?;
         let runtime = Arc::new(noq::TokioRuntime);
-        let (inner, hub) = if config.bare {
-            // Peers need a socket for their ACKs. The peers of a bare endpoint send no ACKs.
-            let unused = std::net::UdpSocket::bind((address.ip(), 0)).map_err(failed)?;
-            let hub = Hub::new(Arc::new(Core::new(unused).map_err(failed)?));
-            (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
-        } else {
-            let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
-            let wrapper = Box::new(Socket::new(Arc::clone(&hub)));
-            let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
-            (inner, hub)
-        };
+        let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
+        let wrapper = Box::new(Socket::new(Arc::clone(&hub)));
+        let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
         Ok(Self {
             inner: inner.map_err(failed)?,
             hub,
@@ -260,16 +227,6 @@ impl Endpoint {
             hub: Arc::clone(&self.hub),
         })
     }
-
-    /// Closes all connections.
-    pub fn close(&self) {
-        self.inner.close(VarInt::from_u32(0), b"closed");
-    }
-
-    /// Waits until all peers have been notified.
-    pub async fn finish(&self) {
-        self.inner.wait_idle().await;
-    }
 }
 
 /// Client that requests a connection.
@@ -282,32 +239,6 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the client's address.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.incoming.remote_address()
-    }
-
-    /// Returns true if the client has proved that it receives packets at its address. Otherwise another host may have
-    /// forged the request.
-    #[must_use]
-    pub fn is_validated(&self) -> bool {
-        self.incoming.remote_address_validated()
-    }
-
-    /// Rejects the request, and lets the client retry with a proof of its address. The retried request is then
-    /// [validated](Self::is_validated). Keeps no state.
-    pub fn retry(self) {
-        if let Err(error) = self.incoming.retry() {
-            error.into_incoming().refuse();
-        }
-    }
-
-    /// Refuses the connection.
-    pub fn refuse(self) {
-        self.incoming.refuse();
-    }
-
     /// Accepts the connection.
     ///
     /// # Errors
@@ -340,14 +271,6 @@ impl Connection {
         &self.inner
     }
 
-    /// Returns the fingerprint of the other end's key, if the other end presented a key.
-    #[must_use]
-    pub fn peer_key(&self) -> Option<Fingerprint> {
-        let identity = self.inner.peer_identity()?;
-        let chain = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-        chain.first().map(|key| Fingerprint::of(key))
-    }
-
     /// Returns the state of the law and its feedback; `None` without a law.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
@@ -376,18 +299,6 @@ pub struct Verdict {
     pub control: Control,
     /// Name of the law, if the connection has a law.
     pub law: Option<&'static str>,
-}
-
-impl Verdict {
-    /// Returns a short name.
-    #[must_use]
-    pub fn short(&self) -> String {
-        match (self.control, self.law) {
-            (Control::Law, Some(law)) => law.to_owned(),
-            (Control::Both, Some(law)) => format!("{law}, cubic"),
-            _ => "cubic".to_owned(),
-        }
-    }
 }
 
 impl fmt::Display for Verdict {

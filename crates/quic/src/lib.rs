@@ -62,10 +62,9 @@ use std::sync::LazyLock;
 use levelflow_laws::{Any, Protocol, Signal, explicit_laws};
 use levelflow_scenario::law_params;
 
-pub use endpoint::STREAM_WINDOW_BYTES;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
 pub use identity::{Fingerprint, Identity, Trust};
-pub use peer::{LawConfig, Status};
+pub use peer::Status;
 pub use selector::Control;
 
 /// Numbers of the signallings that need an ACK per packet: those with a law that counts packets, or whose feedback is a

@@ -31,17 +31,15 @@ const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(1);
 /// Window that never limits.
 const UNLIMITED_WINDOW: u64 = 1 << 40;
 
-/// Law with its parameters, and a limit on the sending rate.
+/// Law with its parameters.
 #[derive(Debug, Clone)]
-pub struct LawConfig {
+pub(super) struct LawConfig {
     /// The law with its parameters.
     pub params: AnyParams,
     /// Parameter values as logs contain them.
     pub values: Vec<f64>,
     /// Log of the law's inputs.
     pub journal: Option<Journal>,
-    /// Limit on the sending rate, regardless of router feedback; `None` for no limit.
-    pub max_rate: Option<Rate>,
 }
 
 /// State of a flow and its feedback so far.
@@ -193,7 +191,7 @@ fn flow(law_config: &LawConfig) -> Sender {
         + usize::from(DATAGRAM_BYTES);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
-        max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
+        max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
         catch_up: Limits::ASYNC_RUNTIME,
         control: 0,
         least: 0,
@@ -475,7 +473,6 @@ mod tests {
             params,
             values: Vec::new(),
             journal: None,
-            max_rate: None,
         };
         let core = Core::new(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
         let peer = Peer::new(Arc::new(core), Some(law_config.clone()));

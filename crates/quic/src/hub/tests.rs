@@ -20,7 +20,6 @@ fn law_config(law: &str) -> LawConfig {
         params: levelflow_host::law::params(law, &[]).unwrap(),
         values: Vec::new(),
         journal: None,
-        max_rate: None,
     }
 }
 
