@@ -1,7 +1,8 @@
 //! Packets of the measurements, and clocks of CPU time.
 
-use levelflow_host::{Error, law};
+use levelflow_host::Error;
 use levelflow_laws::{AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
+use levelflow_scenario::settings;
 use levelflow_units::{Bytes, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use rustix::time::{ClockId, clock_gettime};
@@ -35,7 +36,7 @@ pub fn foreign() -> Vec<u8> {
 /// # Errors
 /// When there is no such law.
 pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
-    let params = law::params(law, &[])?;
+    let params = settings::params(law, &[]).map_err(Error::input)?;
     let mut sender = AnySender::new(&params, &FlowInfo::of(SIZE));
     let outgoing = Outgoing {
         number: 0,

@@ -19,6 +19,7 @@ use levelflow_autobuf::metrics::Board;
 use levelflow_autobuf::notes::notes;
 use levelflow_autobuf::reading::{Reading, head};
 use levelflow_autobuf::restore::{Outcome, SavedLimit, SavedState};
+use levelflow_host::Error;
 use levelflow_host::format::rate;
 use levelflow_host::limit::Limit;
 use levelflow_host::metrics::Metrics;
@@ -27,7 +28,7 @@ use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
 use levelflow_host::terminal::{plain, warn};
-use levelflow_host::{Error, law};
+use levelflow_scenario::settings;
 
 const EXAMPLES: &str = "Examples:
   levelflow-net abs --dev eth0 --utilisation 0.95 --loss 0.01
@@ -195,7 +196,7 @@ impl AbsRun {
             loss: self.loss,
             delay: self.delay,
             every: self.every,
-            sets: law::table(&self.set)?,
+            sets: settings::table(&self.set).map_err(Error::input)?,
             least: self.min,
             most: self.max,
             memory: self.memory.map(Memory),

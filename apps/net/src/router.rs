@@ -12,21 +12,22 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use super::options::{self, address};
 use levelflow_host::clock::{Clock, span};
-use levelflow_host::journal::Logging;
 use levelflow_host::metrics::Metrics;
 use levelflow_host::pid_file::{self, PidFile};
 use levelflow_host::qdisc::{Device, Queue};
 use levelflow_host::stop::Stop;
-use levelflow_host::{Error, law, sys};
+use levelflow_host::{Error, sys};
 use levelflow_router::capacity::{Capacity, CapacityFile};
 use levelflow_router::device::Attached;
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::kernel::{self, Program};
 use levelflow_router::live::Live;
+use levelflow_router::logging::Logging;
 use levelflow_router::metrics::Readings;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::service::{self, ROUTER};
 use levelflow_router::snapshot::Board;
+use levelflow_scenario::settings;
 
 const EXAMPLES: &str = "Examples:
   levelflow-net router --relay 127.0.0.1:9000 --to 127.0.0.1:9001 --capacity \"20 Mb/s\" --law jetmax
@@ -283,16 +284,19 @@ impl RouterRun {
     }
 
     fn logging(&self) -> Result<Option<Logging>, Error> {
-        Logging::begin(self.journal.as_deref(), 1, &self.law, &self.sets()?)
+        let Some(path) = &self.journal else { return Ok(None) };
+        let values = settings::router_values(&self.law, &self.sets()?).map_err(Error::input)?;
+        Logging::create(path, self.params()?.signalling(), values).map(Some)
     }
 
     fn params(&self) -> Result<AnyRouterParams, Error> {
-        law::router_params(&self.law, &self.sets()?)
+        settings::router_params(&self.law, &self.sets()?).map_err(Error::input)
     }
 
     /// Combines `--set`, `--gamma` and `--interval` into settings with the parameter names of the routers.
     fn sets(&self) -> Result<Vec<String>, Error> {
-        let signalling = law::router_params(&self.law, &[])?.signalling();
+        let params = settings::router_params(&self.law, &[]).map_err(Error::input)?;
+        let signalling = params.signalling();
         let mut sets = self.set.clone();
         if let Some(gamma) = self.gamma {
             let name = signalling.routers.utilisation.ok_or_else(|| {
@@ -321,8 +325,8 @@ impl RouterRun {
 
 /// Help text of `--law`.
 fn laws() -> String {
-    let of_relays = law::names(|law| law.signalling.is_explicit() && law.signalling.routers.kernel.is_none());
-    let of_both = law::names(|law| law.signalling.routers.kernel.is_some());
+    let of_relays = settings::law_names(|law| law.signalling.is_explicit() && law.signalling.routers.kernel.is_none());
+    let of_both = settings::law_names(|law| law.signalling.routers.kernel.is_some());
     format!("Law of the router: {of_both}; only in a relay: {of_relays}")
 }
 

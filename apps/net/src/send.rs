@@ -6,15 +6,16 @@ use clap::Args;
 use levelflow_units::{Bytes, Duration, Frequency, Rate};
 
 use super::options::{self, address};
+use levelflow_host::Error;
 use levelflow_host::clock::stamp;
-use levelflow_host::journal::Journal;
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::overhead;
-use levelflow_host::{Error, law};
+use levelflow_journal::Journal;
 use levelflow_load::flows::Plan;
 use levelflow_load::report::Report;
 use levelflow_load::sample::Samples;
 use levelflow_load::send::Send as Sending;
+use levelflow_scenario::settings;
 
 const EXAMPLES: &str = "Examples:
   levelflow-net send 127.0.0.1:9000 --law jetmax --flows 3 --time \"10 s\"
@@ -88,8 +89,8 @@ pub struct Send {
 
 fn laws() -> String {
     let (with, without) = (
-        law::names(|law| law.signalling.is_explicit()),
-        law::names(|law| !law.signalling.is_explicit()),
+        settings::law_names(|law| law.signalling.is_explicit()),
+        settings::law_names(|law| !law.signalling.is_explicit()),
     );
     format!("Law of the flows; with routers: {with}; without: {without}")
 }
@@ -102,8 +103,8 @@ impl Send {
     pub fn run(self) -> Result<(), Error> {
         let mut sending = self.sending()?;
         if let Some(path) = &self.journal {
-            let values = law::values(&self.law, &self.set)?;
-            sending.plan.journal = Some((Journal::create(path, 1)?, values));
+            let values = settings::values(&self.law, &self.set).map_err(Error::input)?;
+            sending.plan.journal = Some((Journal::create(path)?, values));
         }
         let law = sending.plan.params.law();
         let mut samples = self.samples.as_deref().map(Samples::create).transpose()?;
@@ -134,7 +135,7 @@ impl Send {
 
     fn sending(&self) -> Result<Sending, Error> {
         let to = address("TO", &self.to)?;
-        let params = law::params(&self.law, &self.set)?;
+        let params = settings::params(&self.law, &self.set).map_err(Error::input)?;
         options::every(self.every)?;
         let least = overhead(&to) + levelflow_wire::shim::SHIM_BYTES + params.law().signalling.header_bytes();
         let allowed = Bytes::new(least as u64 + 16)..=Bytes::new(9014);

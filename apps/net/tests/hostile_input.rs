@@ -49,7 +49,7 @@ impl Noise {
 
 /// Returns a valid packet of a JetMax sender.
 fn good() -> Vec<u8> {
-    let mut sender = levelflow_host::journal::Sender::new(params(), FlowInfo::of(Bytes::new(300)), 7);
+    let mut sender = levelflow_journal::Sender::new(params(), FlowInfo::of(Bytes::new(300)), 7);
     let mut wire = vec![5; 258];
     sender.poll_transmit(levelflow_units::Time::ZERO, 1, &mut wire).unwrap();
     wire

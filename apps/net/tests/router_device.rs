@@ -6,9 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
-use levelflow_host::law;
 use levelflow_net_testing::flows::{acks, flow};
 use levelflow_net_testing::{COMPILED, privileged, skip};
+use levelflow_scenario::settings;
 use levelflow_testbed::Namespace;
 use serde_json::Value;
 
@@ -148,7 +148,7 @@ fn jetmax_shares_a_device_fairly_and_drops_nothing() {
         .into();
     let args: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
     pair.start(&args);
-    let params = law::params("jetmax", &sets).unwrap();
+    let params = settings::params("jetmax", &sets).unwrap();
     let start = Instant::now();
     let (begin, end) = (start + Span::from_millis(2500), start + Span::from_millis(4500));
     let server = pair.there.run(|| UdpSocket::bind("10.9.7.2:0").unwrap()).unwrap();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_laws::{LAWS, LawInfo, on_the_wire};
+use levelflow_laws::{LAWS, LawInfo, explicit_laws, on_the_wire};
 use levelflow_wire::shim::MAX_PREFIX_BYTES;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 
@@ -17,7 +17,8 @@ use super::peer::{Core, LawConfig, Peer, Status};
 use super::selector::Control;
 use super::socket::{Socket, on_behalf_of};
 use levelflow_host::Error;
-use levelflow_host::journal::Journal;
+use levelflow_journal::Journal;
+use levelflow_scenario::settings;
 
 /// Idle timeout of connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,7 +69,7 @@ impl Config {
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
-        self.law_config = Some(self.rule(levelflow_host::law::with_routers(name)?, sets)?);
+        self.law_config = Some(self.rule(law_named(name)?, sets)?);
         Ok(self)
     }
 
@@ -88,8 +89,8 @@ impl Config {
         // Later settings override earlier ones.
         let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
         Ok(LawConfig {
-            params: levelflow_host::law::params(law.name, &sets)?,
-            values: levelflow_host::law::values(law.name, &sets)?,
+            params: settings::params(law.name, &sets).map_err(Error::input)?,
+            values: settings::values(law.name, &sets).map_err(Error::input)?,
             journal: self.journal.clone(),
         })
     }
@@ -105,6 +106,14 @@ impl Config {
         let law = LAWS.iter().find(|law| law.name == signalling.name)?;
         self.rule(law, &[]).ok()
     }
+}
+
+/// Returns the law with router feedback of this name.
+fn law_named(name: &str) -> Result<&'static LawInfo, Error> {
+    explicit_laws().find(|law| law.name == name).ok_or_else(|| {
+        let allowed = settings::law_names(|law| law.signalling.is_explicit());
+        Error::input(format!("{name}: not a law with router feedback (allowed: {allowed})"))
+    })
 }
 
 fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
@@ -202,7 +211,9 @@ impl Endpoint {
         let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
         let mut config = noq::ClientConfig::new(tls);
         config.transport_config(transport(Arc::clone(&peer), under_law));
-        let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
+        let connecting = self
+            .hub
+            .open(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
             noq::ConnectionError::TimedOut => named(&format!("no reply for {} s", IDLE_TIMEOUT.as_secs())),

@@ -6,9 +6,10 @@ use std::task::Waker;
 use std::time::Instant;
 
 use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{ETHERNET, IPV4, MAX_PREFIX_BYTES, SHIM_BYTES, Shim, UDP};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{FlowSlot, Flows};
@@ -19,9 +20,8 @@ use super::quantum::quantum;
 use super::selector::{Control, ControllerSelector};
 use super::timer::{self, Timer};
 use levelflow_host::clock::{Clock, span, stamp};
-use levelflow_host::journal::Journal;
-use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
+use levelflow_journal::{Journal, Sender};
 use levelflow_transport::{FlowCounters, Limits};
 
 /// Maximum time between packets at any rate of the law. Without packets, the law would receive no feedback.
@@ -462,13 +462,13 @@ fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more
 
 #[cfg(test)]
 mod tests {
-    use levelflow_host::law;
+    use levelflow_scenario::settings;
 
     use super::*;
 
     #[tokio::test]
     async fn a_flow_that_begins_anew_has_the_window_of_its_law_before_the_next_ack() {
-        let params = law::params("xcp", &[]).unwrap();
+        let params = settings::params("xcp", &[]).unwrap();
         let law_config = LawConfig {
             params,
             values: Vec::new(),

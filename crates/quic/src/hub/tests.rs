@@ -12,12 +12,12 @@ use proptest::prelude::*;
 
 use super::super::incoming::Incoming;
 use super::*;
-use levelflow_host::journal::Sender;
+use levelflow_journal::Sender;
 use levelflow_transport::{Received, Receiver};
 
 fn law_config(law: &str) -> LawConfig {
     LawConfig {
-        params: levelflow_host::law::params(law, &[]).unwrap(),
+        params: levelflow_scenario::settings::params(law, &[]).unwrap(),
         values: Vec::new(),
         journal: None,
     }

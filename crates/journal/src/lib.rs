@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use levelflow_laws::{PortInfo, SignallingInfo};
+use levelflow_host::Error;
 use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
-
-use crate::Error;
-use crate::law::{router_params, router_values};
 
 /// Sender of a flow that logs its inputs.
 pub type Sender = levelflow_transport::WireSender<Journal>;
@@ -23,7 +20,6 @@ const FLUSH_EVERY: Duration = Duration::from_secs(1);
 /// Log file of one or more instances of laws. Clones write to the same file.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    every: u32,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -38,12 +34,12 @@ struct Shared {
 }
 
 impl Journal {
-    /// Creates a log, replacing an existing one. It contains a digest of the state after every `every`-th interval of a
-    /// router or ACK of a sender, and at the end.
+    /// Creates a log, replacing an existing one. It contains a digest of the state after each interval of a router and
+    /// each ACK of a sender, and at the end.
     ///
     /// # Errors
     /// When the file exists and is not a log, or cannot be written.
-    pub fn create(path: &Path, every: u32) -> Result<Self, Error> {
+    pub fn create(path: &Path) -> Result<Self, Error> {
         let place = |e: io::Error| Error::input(format!("--journal {}: {e}", path.display()));
         if path.exists() && !is_log(path).map_err(place)? {
             let rule = "is not a log (allowed: a new file, or a log to replace)";
@@ -59,7 +55,6 @@ impl Journal {
             problem: None,
         };
         Ok(Self {
-            every,
             shared: Arc::new(Mutex::new(shared)),
         })
     }
@@ -71,7 +66,7 @@ impl Journal {
         let instance = shared.instances;
         shared.instances += 1;
         drop(shared);
-        Log::start(self.clone(), instance, &Start::new(role, values), self.every)
+        Log::start(self.clone(), instance, &Start::new(role, values), 1)
     }
 
     /// Reason why the log is incomplete; `None` if it is complete.
@@ -80,44 +75,6 @@ impl Journal {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.write(&[], true);
         shared.problem.clone()
-    }
-}
-
-/// Log file, with the signalling and parameters of all routers in a command.
-#[derive(Debug, Clone)]
-pub struct Logging {
-    journal: Journal,
-    signalling: &'static SignallingInfo,
-    values: Vec<f64>,
-}
-
-impl Logging {
-    /// Creates the log of `--journal` for routers with these parameters; returns `None` without a file.
-    ///
-    /// # Errors
-    /// The errors of [`Journal::create`], and one for an invalid parameter.
-    pub fn begin(path: Option<&Path>, every: u32, name: &str, sets: &[String]) -> Result<Option<Self>, Error> {
-        let Some(path) = path else { return Ok(None) };
-        let (params, values) = (router_params(name, sets)?, router_values(name, sets)?);
-        Ok(Some(Self {
-            journal: Journal::create(path, every)?,
-            signalling: params.signalling(),
-            values,
-        }))
-    }
-
-    /// Starts the log of another router.
-    #[must_use]
-    pub fn log(&self, port: PortInfo) -> Log<Journal> {
-        self.journal.log(Role::Router(self.signalling, port), &self.values)
-    }
-
-    /// Reports an incomplete log as an error. Must be called after all instances have ended.
-    ///
-    /// # Errors
-    /// The reason why the log is incomplete.
-    pub fn end(&self) -> Result<(), Error> {
-        self.journal.problem().map_or(Ok(()), |why| Err(Error::failed(why)))
     }
 }
 
@@ -155,7 +112,8 @@ impl Sink for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_laws::{AnyRouterParams, PortView};
+    use levelflow_laws::{AnyRouterParams, PortInfo, PortView};
+    use levelflow_scenario::settings::{router_params, router_values};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
     use levelflow_wire::journal::LoggedRouter;
@@ -179,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         for _ in 0..2 {
-            let journal = Journal::create(&path, 1).unwrap();
+            let journal = Journal::create(&path).unwrap();
             let mut routers = [router(&journal), router(&journal)];
             for router in &mut routers {
                 let elapsed = levelflow_units::Duration::from_ms(10);
@@ -199,7 +157,7 @@ mod tests {
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "keep me").unwrap();
         for path in [&path, folder.path(), &folder.path().join("none/x")] {
-            let error = Journal::create(path, 1).unwrap_err();
+            let error = Journal::create(path).unwrap_err();
             assert!(error.status() == 2 && !error.to_string().contains('\n'), "{error}");
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "keep me");
@@ -215,7 +173,6 @@ mod tests {
             problem: None,
         };
         let journal = Journal {
-            every: 0,
             shared: Arc::new(Mutex::new(shared)),
         };
         let mut router = router(&journal);
