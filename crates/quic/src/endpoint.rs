@@ -15,7 +15,7 @@ use super::identity::{self, Identity, Trust};
 use super::limits::DATAGRAM_BYTES;
 use super::peer::{Core, LawConfig, Peer, Status};
 use super::selector::Control;
-use super::socket::{Socket, on_behalf_of};
+use super::socket::Socket;
 use levelflow_host::Error;
 use levelflow_journal::Journal;
 use levelflow_scenario::settings;
@@ -261,7 +261,7 @@ impl Arrival {
         let peer = self.hub.register(address, self.law_config);
         let mut server = self.server;
         server.transport_config(transport(Arc::clone(&peer), under_law));
-        let connecting = on_behalf_of(&peer, || self.incoming.accept_with(Arc::new(server)));
+        let connecting = self.hub.open(&peer, || self.incoming.accept_with(Arc::new(server)));
         let connecting = connecting.map_err(|e| named(&e))?;
         let inner = connecting.await.map_err(|e| named(&e))?;
         Ok(Connection { inner, peer })

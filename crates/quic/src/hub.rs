@@ -31,6 +31,8 @@ struct Peers {
     known: HashMap<Address, Vec<Weak<Peer>>>,
     /// Latest signalling of unknown senders, as its number.
     strangers: HashMap<Address, u8>,
+    /// Peer of the connection that is being opened.
+    opening: Option<Arc<Peer>>,
 }
 
 /// See the [module](self).
@@ -38,12 +40,14 @@ struct Peers {
 pub(super) struct Hub {
     pub core: Arc<Core>,
     peers: Mutex<Peers>,
+    /// Held while a connection is opened.
+    turn: Mutex<()>,
 }
 
 impl Hub {
     pub fn new(core: Arc<Core>) -> Arc<Self> {
-        let peers = Mutex::default();
-        Arc::new(Self { core, peers })
+        let (peers, turn) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { core, peers, turn })
     }
 
     /// Creates the peer of a connection with this address, under the law of `law_config`.
@@ -58,6 +62,21 @@ impl Hub {
         let there = peers.known.entry(key(address)).or_default();
         there.push(Arc::downgrade(&peer));
         peer
+    }
+
+    /// Runs a closure that opens the connection of a peer. Connections open one after another, because the QUIC library
+    /// does not pass the connection to [`opening`](Self::opening).
+    pub fn open<T>(&self, peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
+        let _turn = lock(&self.turn);
+        lock(&self.peers).opening = Some(Arc::clone(peer));
+        let connection = connect();
+        lock(&self.peers).opening = None;
+        connection
+    }
+
+    /// Returns the peer of the connection that is being opened; `None` for the endpoint itself.
+    pub fn opening(&self) -> Option<Arc<Peer>> {
+        lock(&self.peers).opening.clone()
     }
 
     /// Returns the number of the signalling in the latest shim of an unknown sender.

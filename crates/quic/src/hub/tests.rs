@@ -148,6 +148,27 @@ async fn a_new_connection_gets_nobody_elses_peer() {
 }
 
 #[tokio::test]
+async fn connections_that_open_in_parallel_keep_their_peers() {
+    let hub = hub();
+    std::thread::scope(|threads| {
+        for number in 0..4 {
+            let hub = &hub;
+            threads.spawn(move || {
+                let peer = hub.register(anywhere(number), None);
+                for _ in 0..100 {
+                    let opened = hub.open(&peer, || {
+                        std::thread::yield_now();
+                        hub.opening()
+                    });
+                    assert!(Arc::ptr_eq(&opened.unwrap(), &peer));
+                }
+            });
+        }
+    });
+    assert!(hub.opening().is_none());
+}
+
+#[tokio::test]
 async fn spoofed_data_silence_no_flow() {
     for law in explicit_laws().map(|law| law.name) {
         let hub = ready().await;
