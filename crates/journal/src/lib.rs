@@ -1,7 +1,7 @@
 //! Log files of the inputs of laws, written with `--journal FILE` and read by `levelflow replay FILE`.
 //!
-//! All instances in a process use the same file. Records are flushed every second, so `kill -9` loses little. A full
-//! disk ends the log, but not the program.
+//! All instances of laws in a process write to the same file. Records are flushed every second, so `kill -9` loses at
+//! most the last second. A full disk ends the log, but not the program.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -15,6 +15,7 @@ use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
 /// Sender of a flow that logs its inputs.
 pub type Sender = levelflow_transport::WireSender<Journal>;
 
+/// Time between two flushes.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// Log file of one or more instances of laws. Clones write to the same file.
@@ -69,7 +70,7 @@ impl Journal {
         Log::start(self.clone(), instance, &Start::new(role, values), 1)
     }
 
-    /// Reason why the log is incomplete; `None` if it is complete.
+    /// Returns the reason why the log is incomplete; `None` if it is complete.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,7 +113,7 @@ impl Sink for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_laws::{AnyRouterParams, PortInfo, PortView};
+    use levelflow_laws::{AnyRouter, AnyRouterParams, PortInfo, PortView, RouterLaw};
     use levelflow_scenario::settings::{router_params, router_values};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
@@ -129,7 +130,7 @@ mod tests {
             capacity: Rate::clamped(1e7),
         };
         let role = Role::Router(params.signalling(), port);
-        LoggedRouter::new(&params, &port, Some(journal.log(role, &values)))
+        LoggedRouter::with_log(AnyRouter::new(&params, &port), Some(journal.log(role, &values)))
     }
 
     #[test]

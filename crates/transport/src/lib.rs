@@ -14,7 +14,6 @@
 //! initial rate of its law. This is `initial_rate` for JetMax and EMKC, one packet per 10 s for RCP, one packet per
 //! round-trip time for MaxNet, and two for XCP. [`starvation`] describes flows that receive no ACKs at all.
 
-mod controller;
 mod cumulative;
 mod history;
 mod pacer;
@@ -31,7 +30,6 @@ mod tests;
 mod validate;
 mod wire;
 
-pub use controller::{Bare, Controller};
 pub use history::{HISTORY_BYTES, History, Order};
 pub use pacer::{Limits, Pacer};
 pub use receiver::{LONGEST_ACK, Received, Receiver};
