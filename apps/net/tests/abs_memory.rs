@@ -107,8 +107,8 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
     let mut command = abs(&[&args[..], &more[..], &[log.to_str().unwrap()]].concat());
     command.stdout(Stdio::null());
     let algorithm = Guard(namespace.spawn(command).unwrap());
-    // The first leaf demands ever more memory and the second none, so the first gets the memory that the second never
-    // used.
+    // The first leaf demands more and more memory, and the second leaf none. So the first leaf gets the memory that the
+    // second leaf does not use.
     overload(&namespace, 1, &stop);
     watch(
         &namespace,

@@ -22,8 +22,8 @@ use levelflow_scenario::settings;
 
 /// Idle timeout of connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Initial rate of a law without a default of its own: ten packets in 100 ms, as in other QUIC connections. Routers
-/// count a flow by its packets, and at lower rates full-sized packets would be too rare.
+/// Initial rate of laws with this parameter: ten packets in 100 ms, as in other QUIC connections. Routers count a flow
+/// by its packets, and at lower rates full-sized packets would be too rare.
 const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 /// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
@@ -62,9 +62,9 @@ impl Config {
         self
     }
 
-    /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An accepting endpoint sends
-    /// ACKs under the signalling of the connecting endpoint, and data under its own law or the law with the name of
-    /// that signalling.
+    /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An endpoint that accepts a
+    /// connection sends its ACKs under the signalling of the client. It sends data under its own law if that law has
+    /// the same signalling, and otherwise under the law with the name of the signalling.
     ///
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.

@@ -123,7 +123,7 @@ pub(super) struct Peer {
     core: Arc<Core>,
     own: Weak<Peer>,
     state: Mutex<State>,
-    /// Values for the connection's congestion controller: [`Control`], congestion window in bytes, and batch size in
+    /// Values that the connection's congestion controller reads: [`Control`], congestion window and batch size, both in
     /// bytes.
     control: AtomicU8,
     window: AtomicU64,
@@ -388,7 +388,7 @@ impl Peer {
         }
         let new = outgoing.sender.rate();
         if outgoing.selector.control() != control {
-            outgoing.sender.restart_pacing(now); // another controller has paced until now
+            outgoing.sender.restart_pacing(now); // the other controller has paced so far
             outgoing.wake();
         } else if new > rate {
             outgoing.wake();
