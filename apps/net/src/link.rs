@@ -117,7 +117,7 @@ pub struct Link {
     /// Read changes from standard input: lines such as "reverse loss 0.01"
     #[arg(long)]
     control: bool,
-    /// Run with priority over all ordinary programs (SCHED_FIFO); timers are then less than 0.1 ms late on a busy machine
+    /// Run with priority over all ordinary programs (SCHED_FIFO): timers are at most 0.1 ms late on a busy machine
     #[arg(long)]
     realtime: bool,
     /// Print the summary as JSON

@@ -50,8 +50,8 @@ pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     found.ok_or_else(|| wrong("no such host"))
 }
 
-/// Prints the running programs of a service, or only that of a device, as JSON or one per line. Prints `none` if there
-/// are none.
+/// Prints the running programs of a service, as JSON or one per line. With `dev`, prints only the program of this
+/// device. Prints the text `none` if no program is running.
 pub(super) fn status(
     service: Service,
     dev: Option<&str>,

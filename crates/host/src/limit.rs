@@ -23,12 +23,12 @@ const MTU: usize = 32;
 const LAYER: usize = 1;
 const OVERHEAD: usize = 2;
 const SPEED: usize = 8;
-/// Value of the link layer for Ethernet, which adds nothing to packet sizes.
+/// Link layer of Ethernet, which adds nothing to packet sizes.
 const ETHERNET: u8 = 1;
 /// Duration of a tick, ns.
 const TICK: u64 = 64;
 
-/// Rule by which a shaper counts the size of a packet. It starts from the packet's size in the queue.
+/// Rule by which a shaper computes the size of a packet from its size in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spec {
     /// Extra bytes per packet (`overhead`).

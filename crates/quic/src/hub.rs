@@ -1,8 +1,8 @@
 //! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
 //! Any host can send a shim from any address. An ACK therefore counts for the flow number that it contains, whatever
-//! its source address. Data is acknowledged by the peer at its source address. If that peer has moved, the flow number
-//! selects the peer. Connections add table entries; arriving datagrams add only a bounded number, for unknown senders.
+//! its source address. The peer at the source address acknowledges data. If a peer has moved, the flow number selects
+//! the peer. Each connection adds a table entry. Datagrams of unknown senders add a bounded number of entries.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -29,7 +29,7 @@ fn key(address: SocketAddr) -> Address {
 struct Peers {
     /// Peers by address, one peer per connection, in order of registration.
     known: HashMap<Address, Vec<Weak<Peer>>>,
-    /// Latest signalling of unknown senders, as its number.
+    /// Number of the latest signalling of each unknown sender.
     strangers: HashMap<Address, u8>,
     /// Peer of the connection that is being opened.
     opening: Option<Arc<Peer>>,

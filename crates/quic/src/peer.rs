@@ -36,7 +36,7 @@ const UNLIMITED_WINDOW: u64 = 1 << 40;
 pub(super) struct LawConfig {
     /// The law with its parameters.
     pub params: AnyParams,
-    /// Parameter values as logs contain them.
+    /// Parameter values, in the order and units of a log.
     pub values: Vec<f64>,
     /// Log of the law's inputs.
     pub journal: Option<Journal>,

@@ -232,7 +232,7 @@ fn acked(others: u32) -> Vec<Vec<u8>> {
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));
     let mut acks = Vec::new();
     for number in 0..20_u32 {
-        // History begins after a round trip, from the opening packet to the next.
+        // The receiver's history begins with the second packet, one round trip after the opening packet.
         let ms = if number == 0 { 0 } else { 10 + number };
         let now = Time::ZERO + levelflow_units::Duration::from_ms(ms.into());
         let mut take = |mut packet: Vec<u8>| {
