@@ -260,7 +260,7 @@ mod tests {
         message.emit(&mut bytes);
         let word = |x: u32| x.to_ne_bytes().to_vec();
         let head = [word(0), word(7), word(0x10_0000), word(0), word(0)].concat();
-        // Attributes: kind, with 4 + 6 bytes padded to 12; options, with 4 + 4.
+        // The attribute of the kind has 4 + 6 bytes and is padded to 12. The attribute of the options has 4 + 4 bytes.
         let kind = [&[10, 0, 1, 0][..], b"pfifo\0\0\0"].concat();
         let options = [&[8, 0, 2, 0][..], &word(5)].concat();
         assert_eq!(bytes, [head, kind, options].concat());

@@ -45,8 +45,8 @@ pub(super) struct ControllerSelector {
     delivered: u64,
     lost: u64,
     lossy: u32,
-    /// Latest series of ACKs with equal router feedback: its start, its number of ACKs, and true if a router wrote into
-    /// the acknowledged packets.
+    /// Latest series of ACKs that all have router feedback, or all have none. The values are the start of the series,
+    /// the number of ACKs, and true for router feedback.
     alike: Option<(Time, u32, bool)>,
     /// Time of the first packet sent after the latest ACK of the law.
     unheard: Option<Time>,
