@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 LAWS = CHECKOUT / "docs" / "laws"
-DISSECTOR = CHECKOUT / "crates" / "cli" / "wireshark" / "levelflow.lua"
+DISSECTOR = CHECKOUT / "apps" / "net" / "wireshark" / "levelflow.lua"
 ORIGIN = "<!-- Written by `make gen`; edit what it describes, not this file. -->"
 MARKS = {
     ".md": ("<!-- Written by `make gen` from here, -->", "<!-- to here. -->"),

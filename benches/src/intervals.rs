@@ -7,8 +7,9 @@ use levelflow_units::{Duration, Time};
 
 use super::packets::{SIZE, laws, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
-use levelflow_host::{Error, law};
+use levelflow_host::Error;
 use levelflow_router::{Backlog, Port};
+use levelflow_scenario::settings;
 
 /// Packets that arrive in each interval.
 const PACKETS: usize = 10;
@@ -22,7 +23,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 }
 
 fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
-    let params = law::router_params(law, &[])?;
+    let params = settings::router_params(law, &[]).map_err(Error::input)?;
     let packet = ours(law)?;
     let mut payload = packet.clone();
     let arriving = Arriving::alone(SIZE);

@@ -9,11 +9,12 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use super::packets::{PAYLOAD, foreign, laws, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
+use levelflow_host::Error;
 use levelflow_host::clock::Clock;
 use levelflow_host::qdisc::Device;
-use levelflow_host::{Error, law};
 use levelflow_router::device::Attached;
 use levelflow_router::kernel::Program;
+use levelflow_scenario::settings;
 use levelflow_testbed::Namespace;
 
 /// Number of packets in a super-packet. A super-packet has at most 64 KB.
@@ -90,7 +91,7 @@ impl Path {
 
     fn cost(&self, law: Option<&str>, known: bool, packets: u32, together: bool) -> Result<Sample, Error> {
         let name = law.unwrap_or("jetmax");
-        let params = law::router_params(name, &[])?;
+        let params = settings::router_params(name, &[]).map_err(Error::input)?;
         let packet = if known { ours(name)? } else { foreign() };
         let program = match law {
             None => None,
@@ -144,7 +145,7 @@ fn send(packet: &[u8], packets: u32, together: bool) -> Result<Sample, Error> {
 }
 
 fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
-    let params = law::router_params(law, &[])?;
+    let params = settings::router_params(law, &[]).map_err(Error::input)?;
     let program = Program::attach("r1", &params, &port(), None)?;
     let mut router = Attached::new(Device::open("r1")?, program, params, port(), Clock::start())?;
     let (start, began) = (thread_ns(), Instant::now());

@@ -10,7 +10,6 @@ mod intervals;
 mod kernel;
 mod machine;
 mod packets;
-mod quic;
 mod relay;
 
 use std::time::{Duration, Instant};
@@ -27,8 +26,6 @@ pub struct Effort {
     rounds: usize,
     /// Packets or intervals of a case in one round.
     packets: u32,
-    /// Size of the copied file, bytes.
-    bytes: usize,
     /// Duration of a case that sends for a fixed time.
     span: Duration,
     /// Time after which a part starts no other round.
@@ -40,7 +37,6 @@ impl Effort {
     pub const QUICK: Self = Self {
         rounds: 3,
         packets: 10_000,
-        bytes: 8 << 20,
         span: Duration::from_millis(300),
         budget: Duration::from_secs(3),
     };
@@ -48,7 +44,6 @@ impl Effort {
     pub const FULL: Self = Self {
         rounds: 9,
         packets: 60_000,
-        bytes: 64 << 20,
         span: Duration::from_millis(600),
         budget: Duration::from_secs(18),
     };
@@ -125,8 +120,6 @@ pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> 
     rows.extend(relay::measure(effort)?);
     tell("ends of intervals");
     rows.extend(intervals::measure(effort)?);
-    tell("files over QUIC");
-    rows.extend(quic::measure(effort)?);
     machine.finish();
     Ok(Report { machine, skipped, rows })
 }

@@ -20,7 +20,6 @@ Parts, each compared with the same work without Levelflow:
              that `levelflow-net abs` sets ten times a second (root)
   relay      datagrams through the relay, with and without headers of a law
   intervals  the law's share of the end of an interval
-  copy       a file over QUIC on loopback, with and without shims
 
 A ratio divides a case by the first case of its part; it is the median over rounds.
 docs/guides/what-it-costs.md explains the other columns.";

@@ -1,7 +1,8 @@
 //! Packets for the measurements, and clocks of CPU time.
 
-use levelflow_host::{Error, law};
+use levelflow_host::Error;
 use levelflow_laws::{AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
+use levelflow_scenario::settings;
 use levelflow_units::{Bytes, Rate, Time};
 use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use rustix::time::{ClockId, clock_gettime};
@@ -35,7 +36,7 @@ pub fn foreign() -> Vec<u8> {
 /// # Errors
 /// When no law has this name.
 pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
-    let params = law::params(law, &[])?;
+    let params = settings::params(law, &[]).map_err(Error::input)?;
     let mut sender = AnySender::new(&params, &FlowInfo::of(SIZE));
     let outgoing = Outgoing {
         number: 0,
@@ -64,15 +65,6 @@ pub fn ours(law: &str) -> Result<Vec<u8>, Error> {
 
 /// Returns the CPU time of this thread, ns.
 pub fn thread_ns() -> f64 {
-    ns(ClockId::ThreadCPUTime)
-}
-
-/// Returns the CPU time of this process, ns.
-pub fn process_ns() -> f64 {
-    ns(ClockId::ProcessCPUTime)
-}
-
-fn ns(clock: ClockId) -> f64 {
-    let time = clock_gettime(clock);
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }

@@ -9,11 +9,12 @@ use levelflow_units::{Buffer, Duration, Rate};
 
 use super::packets::{foreign, laws, ours, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
+use levelflow_host::Error;
 use levelflow_host::stop::Stop;
-use levelflow_host::{Error, law};
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::Board;
+use levelflow_scenario::settings;
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     let case = |name: String, law: &'static str, ours: bool| -> Case<'static> {
@@ -28,7 +29,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 /// count.
 fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
-    let params = law::router_params(law, &[])?;
+    let params = settings::router_params(law, &[]).map_err(Error::input)?;
     let packet = if known { ours(law)? } else { foreign() };
     let forward = Bottleneck {
         params,

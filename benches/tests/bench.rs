@@ -6,17 +6,11 @@ use std::process::Command;
 use serde_json::Value;
 
 #[test]
-fn a_quick_bench_has_every_row_and_leaves_no_files() {
-    needs_full!("a_quick_bench_has_every_row_and_leaves_no_files");
-    needs_root!("a_quick_bench_has_every_row_and_leaves_no_files");
+fn a_quick_bench_has_every_row() {
+    needs_full!("a_quick_bench_has_every_row");
+    needs_root!("a_quick_bench_has_every_row");
     let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-benches"));
-    let child = command
-        .args(["--quick", "--json"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let folder = format!("levelflow-bench-{}-", child.id());
-    let output = child.wait_with_output().unwrap();
+    let output = command.args(["--quick", "--json"]).output().unwrap();
     assert!(output.status.success());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["machine"]["processors"].as_u64().unwrap() > 0);
@@ -41,7 +35,6 @@ fn a_quick_bench_has_every_row_and_leaves_no_files() {
     }
     assert_eq!(cases("relay"), after(&["foreign packets"]));
     assert_eq!(cases("intervals"), laws);
-    assert_eq!(cases("copy").len(), 4);
     for row in rows {
         for key in ["ns", "per_second", "ratio", "speed_ratio"] {
             let value = row[key].as_f64().unwrap();
@@ -50,10 +43,5 @@ fn a_quick_bench_has_every_row_and_leaves_no_files() {
         let per_packet = row["part"].as_str().unwrap().starts_with("kernel") && row["unit"] == "packet";
         let stamps = per_packet && row["case"] != "no router";
         assert_eq!(row["program_ns"].as_f64().is_some_and(|ns| ns > 0.0), stamps, "{row}");
-    }
-    for base in ["/dev/shm".into(), std::env::temp_dir()] {
-        let mut names = std::fs::read_dir(&base).into_iter().flatten().flatten();
-        let left = names.find(|name| name.file_name().to_string_lossy().starts_with(&folder));
-        assert!(left.is_none(), "{left:?}");
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::{
-    AnyHeader, AnyParams, AnyRouterParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss,
-    Outgoing, ParamSpec, PortInfo, PortView, SignallingInfo, params, router_params,
+    AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnyRouterParams, AnySender, Arrived, Arriving, Delivery, Feedback,
+    FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, ParamSpec, PortInfo, PortView, RouterLaw, SenderLaw, SignallingInfo,
+    params, router_params,
 };
 use levelflow_random::Stream;
 use levelflow_sim::replay::replay;
@@ -154,9 +155,12 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
     let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values), 3));
     Desk {
         signalling,
-        sender: LoggedSender::new(&params, &flow, log(0, Role::Sender(law, flow), &own)),
-        router: LoggedRouter::new(&routers, &port, log(1, Role::Router(signalling, port), &of_routers)),
-        receiver: LoggedReceiver::new(log(2, Role::Receiver(signalling), &[])),
+        sender: LoggedSender::with_log(AnySender::new(&params, &flow), log(0, Role::Sender(law, flow), &own)),
+        router: LoggedRouter::with_log(
+            AnyRouter::new(&routers, &port),
+            log(1, Role::Router(signalling, port), &of_routers),
+        ),
+        receiver: LoggedReceiver::with_log(AnyReceiver::default(), log(2, Role::Receiver(signalling), &[])),
         params,
         routers,
     }

@@ -17,9 +17,7 @@ CIRCLES = {
     frozenset({"laws::aqm", "laws::aqm::conformance", "laws::aqm::registry"}),
     frozenset({"laws::buffers", "laws::buffers::conformance", "laws::buffers::registry"}),
     frozenset({"sim::engine", "sim::engine::memory"}),
-    frozenset(
-        {"benches::", "benches::buffer", "benches::intervals", "benches::kernel", "benches::quic", "benches::relay"}
-    ),
+    frozenset({"benches::", "benches::buffer", "benches::intervals", "benches::kernel", "benches::relay"}),
 }
 
 

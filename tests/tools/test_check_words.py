@@ -61,7 +61,7 @@ def test_riddles_are_rejected(line):
         ("apps/lab/web/a.js", "const x = `packets under way: ${count}`;"),
         ("apps/lab/web/a.js", "/** When it ends. */"),
         ("apps/lab/web/a.js", "/**\n * Whether it ends.\n */"),
-        ("crates/cli/a.lua", "-- A packet under way"),
+        ("apps/net/a.lua", "-- A packet under way"),
         ("python/a.py", '"""How fast."""'),
         ("python/a.py", 'X = 1\n#: Whether it is.\nY = f"{x}"'),
         ("python/a.py", "print('it comes to nothing')"),

@@ -39,7 +39,7 @@ impl Batch {
     /// their number, which is below [`MAX_BATCH`] if the socket is empty.
     ///
     /// # Errors
-    /// Error of the socket, such as a closed port at the destination of an earlier datagram. In that case no datagram
+    /// Error of the socket, such as a closed port at the destination of an earlier datagram. On an error, no datagram
     /// was received.
     pub fn receive(&mut self, socket: impl AsFd, mut take: impl FnMut(&mut [u8], Origin)) -> Result<usize, Errno> {
         let mut lengths = [(0, Origin::default()); MAX_BATCH];
@@ -84,7 +84,7 @@ impl Batch {
             let rest = &slices[begun..];
             match sendmmsg(fd, &mut self.outgoing, rest, &to[begun..], [], MsgFlags::MSG_DONTWAIT) {
                 Ok(sent) => begun += sent.count().max(1),
-                // This error belongs to an earlier datagram; the current one has not been sent yet.
+                // An earlier datagram caused this error. The current datagram has not been sent yet.
                 Err(Errno::ECONNREFUSED | Errno::EINTR) if again => again = false,
                 Err(_) => {
                     begun += 1;

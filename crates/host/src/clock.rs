@@ -10,8 +10,8 @@ use crate::Error;
 
 /// Time before a deadline at which waiting stops sleeping and polls the clock. A sleep ends about 10 to 60 us late.
 const SPIN_BELOW: Span = Span::from_micros(60);
-/// Time before a deadline at which waiting on descriptors polls the clock. It is shorter, because descriptors are not
-/// checked while polling.
+/// Time before a deadline at which waiting on descriptors polls the clock. This time is shorter than [`SPIN_BELOW`],
+/// because descriptors are not checked while the clock is polled.
 const SHORT_SPIN: Span = Span::from_micros(30);
 
 /// Reads the machine's monotonic clock, in ns, for time stamps in shims. All programs of a machine use the same clock.
@@ -34,14 +34,14 @@ impl Clock {
         Self { start: Instant::now() }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     #[must_use]
     pub fn now(&self) -> Time {
         let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Time::from_ps(ns.saturating_mul(1000))
     }
 
-    /// Remaining time until `then`; zero if `then` has passed.
+    /// Returns the remaining time until `then`; zero if `then` has passed.
     #[must_use]
     pub fn until(&self, then: Time) -> Span {
         Span::from_nanos(then.since(self.now()).as_ps() / 1000)

@@ -22,7 +22,7 @@ impl Error {
         Self::Failed(text.to_string())
     }
 
-    /// Exit status of the command.
+    /// Returns the exit status of the command.
     #[must_use]
     pub fn status(&self) -> u8 {
         match self {

@@ -31,7 +31,8 @@ fn significant(x: f64, digits: i32) -> f64 {
     }
     let decimals = digits - 1 - x.log10().floor() as i32;
     let scale = 10_f64.powi(decimals.abs());
-    // Dividing by a power of ten gives the nearest number to a decimal fraction. Multiplying by its inverse does not.
+    // Division by a power of ten returns the number nearest to the decimal fraction. Multiplication by the inverse of
+    // the power does not.
     if decimals > 0 {
         (x * scale).round() / scale
     } else {

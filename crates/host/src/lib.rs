@@ -1,13 +1,11 @@
-//! Real time on a Linux host: clocks, signals, lock files, netlink, batched UDP, terminals, metrics and logs of laws.
+//! Real time on a Linux host: clocks, signals, lock files, netlink, batched UDP, terminals and metrics.
 //!
-//! This crate does not depend on routers, flows or connections.
+//! This crate does not depend on laws, routers, flows or connections.
 
 pub mod batch;
 pub mod clock;
 mod error;
 pub mod format;
-pub mod journal;
-pub mod law;
 pub mod limit;
 pub mod metrics;
 pub mod pid_file;

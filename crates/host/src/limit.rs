@@ -23,12 +23,12 @@ const MTU: usize = 32;
 const LAYER: usize = 1;
 const OVERHEAD: usize = 2;
 const SPEED: usize = 8;
-/// Value of the link layer for Ethernet, which adds nothing to packet sizes.
+/// Link layer of Ethernet, which adds nothing to packet sizes.
 const ETHERNET: u8 = 1;
 /// Duration of a tick, ns.
 const TICK: u64 = 64;
 
-/// Counting rule of a shaper: bytes per packet in addition to the packet's size in the queue.
+/// Rule by which a shaper computes the size of a packet from its size in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spec {
     /// Extra bytes per packet (`overhead`).
@@ -228,8 +228,8 @@ pub fn burst_of(options: &[u8]) -> Option<u32> {
     bytes_of(&all, bucket, TBF_RATE64, RATE, BUFFER)
 }
 
-/// Returns the burst, in bytes. If it is not set explicitly, the kernel rounds it down and drops packets of exactly
-/// that size.
+/// Returns the burst, in bytes. If a change does not set the burst, the kernel rounds the burst down, and drops packets
+/// of exactly its size.
 ///
 /// The kernel only reports the burst's transmission time, in ticks. The result is the largest burst with this number of
 /// ticks, so all packets that passed before still pass.

@@ -38,7 +38,7 @@ impl Metrics {
         Ok(Self { server })
     }
 
-    /// Address of the server. It includes the port that the system chose if none was given.
+    /// Returns the address of the server. If no port was given, the system has chosen the port.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.server_addr().to_ip()

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Kind of program. Each place, a device or an address, has at most one program of a kind.
+/// Kind of program. A *place* is a device or an address, and has at most one program of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Service {
     /// Prefix of the program's file names.
@@ -73,7 +73,7 @@ pub fn directory() -> PathBuf {
     }
 }
 
-/// Number of this thread's network namespace; 0 without namespaces.
+/// Returns the number of this thread's network namespace; 0 if the system has no namespaces.
 #[must_use]
 pub fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |m| m.ino())

@@ -128,7 +128,7 @@ impl Device {
         }
     }
 
-    /// Returns the line rate: that of the shaper if there is one, otherwise that of the hardware.
+    /// Returns the line rate: the rate of the shaper or, without a shaper, of the hardware.
     pub fn capacity(&mut self) -> Option<Rate> {
         let shaped = self.queue().ok().and_then(|queue| queue.rate);
         shaped.or_else(|| self.hardware_rate())
@@ -243,7 +243,8 @@ pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     }
 }
 
-/// Estimates the bytes of dropped packets, for a counter that has packets only. The mean packet size is `bytes` / `of`.
+/// Estimates the bytes of dropped packets, since the kernel counts only packets. The mean packet size is `bytes` /
+/// `of`.
 #[must_use]
 pub fn bytes_of(packets: u32, bytes: u64, of: u64) -> Bytes {
     Bytes::new(bytes.checked_div(of).unwrap_or(0).saturating_mul(packets.into()))

@@ -24,7 +24,7 @@ pub fn die_with_parent(command: &mut Command) {
             Err(io::Error::from(io::ErrorKind::BrokenPipe))
         }
     };
-    // SAFETY: between fork and exec, only prctl and getppid run; both are async-signal-safe, and nothing is allocated.
+    // SAFETY: between fork and exec, only prctl and getppid run. Both calls are async-signal-safe and allocate nothing.
     unsafe { command.pre_exec(at_birth) };
 }
 
@@ -149,7 +149,7 @@ pub struct TcpState {
     pub rtt_us: u32,
     /// Congestion window, segments.
     pub window: u32,
-    /// Segments in flight plus bytes not yet sent, in mixed units; 0 only if all written data is acknowledged.
+    /// Sum of the segments in flight and the bytes not yet sent. It is 0 only if all written data is acknowledged.
     pub waiting: u32,
     /// Retransmitted segments.
     pub resent: u32,

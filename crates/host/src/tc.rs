@@ -212,8 +212,8 @@ fn change(index: u32, handle: Handle, kind: &str, options: Vec<u8>) -> TcMessage
 
 /// Decodes the rates of a class; `None` if it is not an HTB class.
 ///
-/// `struct tc_htb_opt` begins with the rate and the ceiling, each 12 bytes long, of which the last 4 are the bytes per
-/// second.
+/// `struct tc_htb_opt` begins with the rate and the ceiling, 12 bytes each. The last 4 of these 12 bytes are the bytes
+/// per second.
 #[must_use]
 pub fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {
@@ -260,7 +260,7 @@ mod tests {
         message.emit(&mut bytes);
         let word = |x: u32| x.to_ne_bytes().to_vec();
         let head = [word(0), word(7), word(0x10_0000), word(0), word(0)].concat();
-        // Attributes: kind, with 4 + 6 bytes padded to 12; options, with 4 + 4.
+        // The attribute of the kind has 4 + 6 bytes and is padded to 12. The attribute of the options has 4 + 4 bytes.
         let kind = [&[10, 0, 1, 0][..], b"pfifo\0\0\0"].concat();
         let options = [&[8, 0, 2, 0][..], &word(5)].concat();
         assert_eq!(bytes, [head, kind, options].concat());

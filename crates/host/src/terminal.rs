@@ -1,5 +1,5 @@
-//! Lines of output. File names, replies of servers and error texts are untrusted, so each line is escaped when it is
-//! printed, and only then.
+//! Lines of output. File names, replies of servers and error texts are untrusted, so each line is escaped once,
+//! when it is printed.
 
 use std::borrow::Cow;
 use std::fmt::Display;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use levelflow_wire::shim::{ETHERNET, IPV4, IPV6, UDP};
+use levelflow_units::headers::{ETHERNET, IPV4, IPV6, UDP};
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Error;

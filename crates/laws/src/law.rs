@@ -21,7 +21,7 @@ pub trait Protocol: Debug + 'static {
     /// Parameters of senders, validated on construction.
     type Params: Clone + Debug + PartialEq;
     /// Sender algorithm.
-    type Sender: SenderLaw<Params = Self::Params, Header = HeaderOf<Self>>;
+    type Sender: SenderLaw<Params = Self::Params, Header = HeaderOf<Self>> + Clone + PartialEq;
 
     /// Returns the transport features that the law needs.
     fn transport(params: &Self::Params) -> Transport;
@@ -372,7 +372,7 @@ pub enum Bottleneck {
 }
 
 /// Sender algorithm of a law.
-pub trait SenderLaw: Clone + Debug + PartialEq {
+pub trait SenderLaw: Debug {
     /// See [`Protocol::Params`].
     type Params;
     /// See [`Signalling::Header`].

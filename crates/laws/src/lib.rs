@@ -47,6 +47,7 @@ pub mod rcp;
 pub mod rcp_weighted;
 mod registry;
 pub mod reno;
+mod rtt;
 pub mod scalable;
 pub mod sperc;
 pub mod tcp;

@@ -8,6 +8,14 @@ const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
 /// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
 const SILENT_RTTS: u64 = 3;
 
+/// Longest inter-packet time at any feedback. A sender without packets would never receive new feedback.
+const SLOWEST_GAP: Duration = Duration::from_secs(10);
+
+/// Returns the lowest rate of a sender: one packet per [`SLOWEST_GAP`].
+pub fn slowest(packet_size: Bytes) -> Rate {
+    packet_size.per(SLOWEST_GAP).expect("the gap is not zero")
+}
+
 /// Timer that detects missing ACKs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Silence {

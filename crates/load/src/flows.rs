@@ -6,8 +6,7 @@ use levelflow_wire::journal::Role;
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES};
 use rand::RngExt as _;
 
-use levelflow_host::journal::Journal;
-use levelflow_host::journal::Sender;
+use levelflow_journal::{Journal, Sender};
 use levelflow_transport::{AckReport, Encoded, Limits};
 
 /// Flows to send.

@@ -5,11 +5,12 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_host::clock::{Clock, stamp};
-use levelflow_host::journal::Sender;
+use levelflow_journal::Sender;
 use levelflow_laws::{AnyParams, FlowInfo};
 use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
-use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
+use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Sends a flow of a law until `end`. Returns the flow's sender.

@@ -6,9 +6,9 @@ use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
 pub use crate::program::Guard;
-use levelflow_host::law;
 use levelflow_laws::AnyParams;
 use levelflow_router::kernel;
+use levelflow_scenario::settings;
 use levelflow_testbed::{End, Namespace, veth};
 
 const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];
@@ -41,7 +41,7 @@ pub fn router(place: &[&str]) -> Command {
 
 /// Returns the JetMax parameters that [`router`] sets.
 pub fn params() -> AnyParams {
-    law::params("jetmax", &SETS.map(str::to_owned)).unwrap()
+    settings::params("jetmax", &SETS.map(str::to_owned)).unwrap()
 }
 
 /// Returns the time a number of milliseconds after `start`.

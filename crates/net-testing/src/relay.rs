@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use levelflow_units::{Buffer, Duration, Rate};
 
-use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
+use levelflow_scenario::settings;
 
 /// Relay in a separate thread.
 pub struct Router {
@@ -29,7 +29,7 @@ impl Router {
             listen: "127.0.0.1:0".parse().unwrap(),
             to: server,
             forward: Bottleneck {
-                params: law::router_params(law, &sets).unwrap(),
+                params: settings::router_params(law, &sets).unwrap(),
                 capacity: Rate::new(mbps * 1e6).unwrap(),
                 buffer: Buffer::Packets(100),
             },

@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use levelflow_host::journal::Sender;
-use levelflow_host::law;
+use levelflow_journal::Sender;
 use levelflow_laws::{AnyHeader, AnyParams, AnyRouterParams, FlowInfo, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
+use levelflow_scenario::settings;
 use levelflow_transport::{Encoded, HISTORY_BYTES, LONGEST_ACK, Received, Receiver};
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{ETHERNET, IPV4, MAX_PREFIX_BYTES, SHIM_BYTES, Shim, UDP};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
 /// Length of the history after the header of an ACK, bytes.
 pub const HISTORY_LENGTH: usize = HISTORY_BYTES;
@@ -78,13 +79,13 @@ fn sets(law: &str) -> Vec<String> {
 /// Returns the parameters of the senders of a law for the line of this simulation.
 #[must_use]
 pub fn params(law: &str) -> AnyParams {
-    law::params(law, &sets(law)).unwrap()
+    settings::params(law, &sets(law)).unwrap()
 }
 
 /// Returns the parameters of the routers of a law for the line of this simulation.
 #[must_use]
 pub fn router_params(law: &str) -> AnyRouterParams {
-    law::router_params(law, &sets(law)).unwrap()
+    settings::router_params(law, &sets(law)).unwrap()
 }
 
 /// Returns a duration of `ms` milliseconds.

@@ -85,7 +85,7 @@ impl<S: Sink> Port<S> {
     /// Creates a port whose first control interval begins now.
     #[must_use]
     pub fn new(params: AnyRouterParams, info: PortInfo, now: Time) -> Self {
-        let law = LoggedRouter::new(&params, &info, None);
+        let law = LoggedRouter::with_log(AnyRouter::new(&params, &info), None);
         let mut port = Self {
             info,
             params,
@@ -101,7 +101,7 @@ impl<S: Sink> Port<S> {
 
     /// Logs all inputs of the law. Call this method before the first packet.
     pub fn log(&mut self, log: Log<S>) {
-        self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
+        self.law = LoggedRouter::with_log(AnyRouter::new(&self.params, &self.info), Some(log));
     }
 
     /// Changes the line rate, which must be above zero.

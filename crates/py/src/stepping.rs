@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::buffers::{AnyBufferAlgorithm, Load};
 use levelflow_laws::{
-    AnyHeader, AnyParams, AnyRouterParams, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss, Outgoing, PortInfo,
-    PortView, RouterLaw, SenderLaw, SignallingInfo,
+    AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnyRouterParams, AnySender, Arrived, Arriving, Feedback, FlowInfo,
+    Kind, Loss, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw, SignallingInfo,
 };
 use levelflow_scenario::{buffer_algorithm_named, law_params, law_values, signalling_params, signalling_values};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -136,7 +136,7 @@ impl Router {
         let chosen = Chosen::signalling(law, params_json, logged)?;
         let port = PortInfo { id, capacity };
         let role = Role::Router(chosen.params.signalling(), port);
-        let law = LoggedRouter::new(&chosen.params, &port, chosen.log(0, role));
+        let law = LoggedRouter::with_log(AnyRouter::new(&chosen.params, &port), chosen.log(0, role));
         Ok(Self { chosen, law })
     }
 
@@ -238,12 +238,12 @@ impl Sender {
             packet_size: Bytes::new(packet_bytes),
             seed,
         };
-        let law = LoggedSender::new(
-            &chosen.params,
-            &flow,
-            chosen.log(0, Role::Sender(chosen.params.law(), flow)),
+        let log = chosen.log(0, Role::Sender(chosen.params.law(), flow));
+        let law = LoggedSender::with_log(AnySender::new(&chosen.params, &flow), log);
+        let receiver = LoggedReceiver::with_log(
+            AnyReceiver::default(),
+            chosen.log(1, Role::Receiver(chosen.params.law().signalling)),
         );
-        let receiver = LoggedReceiver::new(chosen.log(1, Role::Receiver(chosen.params.law().signalling)));
         Ok(Self { chosen, law, receiver })
     }
 

@@ -5,34 +5,33 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_laws::{LAWS, LawInfo, on_the_wire};
-use levelflow_units::Rate;
+use levelflow_laws::{LAWS, LawInfo, explicit_laws, on_the_wire};
 use levelflow_wire::shim::MAX_PREFIX_BYTES;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
-use rustls::pki_types::CertificateDer;
 
 use super::controller::Factory;
 use super::hub::Hub;
-use super::identity::{self, Fingerprint, Identity, Trust};
+use super::identity::{self, Identity, Trust};
 use super::limits::DATAGRAM_BYTES;
 use super::peer::{Core, LawConfig, Peer, Status};
 use super::selector::Control;
-use super::socket::{Socket, on_behalf_of};
+use super::socket::Socket;
 use levelflow_host::Error;
-use levelflow_host::journal::Journal;
+use levelflow_journal::Journal;
+use levelflow_scenario::settings;
 
 /// Idle timeout of connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Initial rate of a law without a default of its own: ten packets in 100 ms, as in other QUIC connections. Routers
-/// count a flow by its packets, and at lower rates full-sized packets would be too rare.
+/// Initial rate of laws with this parameter: ten packets in 100 ms, as in other QUIC connections. Routers count a flow
+/// by its packets, and at lower rates full-sized packets would be too rare.
 const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 /// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
 /// help on long paths. However, noq 1.4 closes a connection when more than 2048 packets of a stream are queued, behind
 /// a gap or for a slow reader. Faster transfers need several streams.
-pub const STREAM_WINDOW_BYTES: u32 = 2 << 20;
-/// Limit on streams that the other end may open: 16 for each of 64 files, and some for requests.
+const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+/// Limit on concurrent streams that the other end may open.
 const MAX_STREAMS: u32 = 1100;
 
 /// Configuration of an endpoint.
@@ -41,10 +40,7 @@ pub struct Config {
     protocol: Vec<u8>,
     identity: Option<Identity>,
     law_config: Option<LawConfig>,
-    max_rate: Option<Rate>,
     journal: Option<Journal>,
-    /// True if datagrams use the library's socket, without shims even if a law is configured.
-    bare: bool,
 }
 
 impl Config {
@@ -55,17 +51,8 @@ impl Config {
             protocol: protocol.to_vec(),
             identity: None,
             law_config: None,
-            max_rate: None,
             journal: None,
-            bare: false,
         }
-    }
-
-    /// Disables Levelflow's socket, for comparisons with the library alone.
-    #[must_use]
-    pub fn bare(mut self) -> Self {
-        self.bare = true;
-        self
     }
 
     /// Sets the key pair.
@@ -75,25 +62,15 @@ impl Config {
         self
     }
 
-    /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An accepting endpoint sends
-    /// ACKs under the signalling of the connecting endpoint, and data under its own law or the law with the name of
-    /// that signalling.
+    /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An endpoint that accepts a
+    /// connection sends its ACKs under the signalling of the client. It sends data under its own law if that law has
+    /// the same signalling, and otherwise under the law with the name of the signalling.
     ///
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
-        self.law_config = Some(self.rule(levelflow_host::law::with_routers(name)?, sets)?);
+        self.law_config = Some(self.rule(law_named(name)?, sets)?);
         Ok(self)
-    }
-
-    /// Limits the sending rate, regardless of router feedback.
-    #[must_use]
-    pub fn with_max_rate(mut self, rate: Option<Rate>) -> Self {
-        self.max_rate = rate;
-        if let Some(law_config) = &mut self.law_config {
-            law_config.max_rate = rate;
-        }
-        self
     }
 
     /// Logs the inputs of the laws of all connections.
@@ -112,9 +89,8 @@ impl Config {
         // Later settings override earlier ones.
         let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
         Ok(LawConfig {
-            params: levelflow_host::law::params(law.name, &sets)?,
-            values: levelflow_host::law::values(law.name, &sets)?,
-            max_rate: self.max_rate,
+            params: settings::params(law.name, &sets).map_err(Error::input)?,
+            values: settings::values(law.name, &sets).map_err(Error::input)?,
             journal: self.journal.clone(),
         })
     }
@@ -130,6 +106,14 @@ impl Config {
         let law = LAWS.iter().find(|law| law.name == signalling.name)?;
         self.rule(law, &[]).ok()
     }
+}
+
+/// Returns the law with router feedback of this name.
+fn law_named(name: &str) -> Result<&'static LawInfo, Error> {
+    explicit_laws().find(|law| law.name == name).ok_or_else(|| {
+        let allowed = settings::law_names(|law| law.signalling.is_explicit());
+        Error::input(format!("{name}: not a law with router feedback (allowed: {allowed})"))
+    })
 }
 
 fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
@@ -189,17 +173,9 @@ impl Endpoint {
             .max_udp_payload_size(DATAGRAM_BYTES + 2 * MAX_PREFIX_BYTES as u16)
             .map_err(Error::failed)?;
         let runtime = Arc::new(noq::TokioRuntime);
-        let (inner, hub) = if config.bare {
-            // Peers need a socket for their ACKs. The peers of a bare endpoint send no ACKs.
-            let unused = std::net::UdpSocket::bind((address.ip(), 0)).map_err(failed)?;
-            let hub = Hub::new(Arc::new(Core::new(unused).map_err(failed)?));
-            (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
-        } else {
-            let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
-            let wrapper = Box::new(Socket::new(Arc::clone(&hub)));
-            let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
-            (inner, hub)
-        };
+        let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
+        let wrapper = Box::new(Socket::new(Arc::clone(&hub)));
+        let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
         Ok(Self {
             inner: inner.map_err(failed)?,
             hub,
@@ -235,7 +211,9 @@ impl Endpoint {
         let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
         let mut config = noq::ClientConfig::new(tls);
         config.transport_config(transport(Arc::clone(&peer), under_law));
-        let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
+        let connecting = self
+            .hub
+            .open(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
             noq::ConnectionError::TimedOut => named(&format!("no reply for {} s", IDLE_TIMEOUT.as_secs())),
@@ -260,16 +238,6 @@ impl Endpoint {
             hub: Arc::clone(&self.hub),
         })
     }
-
-    /// Closes all connections.
-    pub fn close(&self) {
-        self.inner.close(VarInt::from_u32(0), b"closed");
-    }
-
-    /// Waits until all peers have been notified.
-    pub async fn finish(&self) {
-        self.inner.wait_idle().await;
-    }
 }
 
 /// Client that requests a connection.
@@ -282,32 +250,6 @@ pub struct Arrival {
 }
 
 impl Arrival {
-    /// Returns the client's address.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.incoming.remote_address()
-    }
-
-    /// Returns true if the client has proved that it receives packets at its address. Otherwise another host may have
-    /// forged the request.
-    #[must_use]
-    pub fn is_validated(&self) -> bool {
-        self.incoming.remote_address_validated()
-    }
-
-    /// Rejects the request, and lets the client retry with a proof of its address. The retried request is then
-    /// [validated](Self::is_validated). Keeps no state.
-    pub fn retry(self) {
-        if let Err(error) = self.incoming.retry() {
-            error.into_incoming().refuse();
-        }
-    }
-
-    /// Refuses the connection.
-    pub fn refuse(self) {
-        self.incoming.refuse();
-    }
-
     /// Accepts the connection.
     ///
     /// # Errors
@@ -319,7 +261,7 @@ impl Arrival {
         let peer = self.hub.register(address, self.law_config);
         let mut server = self.server;
         server.transport_config(transport(Arc::clone(&peer), under_law));
-        let connecting = on_behalf_of(&peer, || self.incoming.accept_with(Arc::new(server)));
+        let connecting = self.hub.open(&peer, || self.incoming.accept_with(Arc::new(server)));
         let connecting = connecting.map_err(|e| named(&e))?;
         let inner = connecting.await.map_err(|e| named(&e))?;
         Ok(Connection { inner, peer })
@@ -338,14 +280,6 @@ impl Connection {
     #[must_use]
     pub fn quic(&self) -> &noq::Connection {
         &self.inner
-    }
-
-    /// Returns the fingerprint of the other end's key, if the other end presented a key.
-    #[must_use]
-    pub fn peer_key(&self) -> Option<Fingerprint> {
-        let identity = self.inner.peer_identity()?;
-        let chain = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-        chain.first().map(|key| Fingerprint::of(key))
     }
 
     /// Returns the state of the law and its feedback; `None` without a law.
@@ -376,18 +310,6 @@ pub struct Verdict {
     pub control: Control,
     /// Name of the law, if the connection has a law.
     pub law: Option<&'static str>,
-}
-
-impl Verdict {
-    /// Returns a short name.
-    #[must_use]
-    pub fn short(&self) -> String {
-        match (self.control, self.law) {
-            (Control::Law, Some(law)) => law.to_owned(),
-            (Control::Both, Some(law)) => format!("{law}, cubic"),
-            _ => "cubic".to_owned(),
-        }
-    }
 }
 
 impl fmt::Display for Verdict {

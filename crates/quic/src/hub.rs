@@ -1,8 +1,8 @@
 //! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
 //! Any host can send a shim from any address. An ACK therefore counts for the flow number that it contains, whatever
-//! its source address. Data is acknowledged by the peer at its source address. If that peer has moved, the flow number
-//! selects the peer. Connections add table entries; arriving datagrams add only a bounded number, for unknown senders.
+//! its source address. The peer at the source address acknowledges data. If a peer has moved, the flow number selects
+//! the peer. Each connection adds a table entry. Datagrams of unknown senders add a bounded number of entries.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -29,8 +29,10 @@ fn key(address: SocketAddr) -> Address {
 struct Peers {
     /// Peers by address, one peer per connection, in order of registration.
     known: HashMap<Address, Vec<Weak<Peer>>>,
-    /// Latest signalling of unknown senders, as its number.
+    /// Number of the latest signalling of each unknown sender.
     strangers: HashMap<Address, u8>,
+    /// Peer of the connection that is being opened.
+    opening: Option<Arc<Peer>>,
 }
 
 /// See the [module](self).
@@ -38,12 +40,14 @@ struct Peers {
 pub(super) struct Hub {
     pub core: Arc<Core>,
     peers: Mutex<Peers>,
+    /// Held while a connection is opened.
+    turn: Mutex<()>,
 }
 
 impl Hub {
     pub fn new(core: Arc<Core>) -> Arc<Self> {
-        let peers = Mutex::default();
-        Arc::new(Self { core, peers })
+        let (peers, turn) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { core, peers, turn })
     }
 
     /// Creates the peer of a connection with this address, under the law of `law_config`.
@@ -58,6 +62,21 @@ impl Hub {
         let there = peers.known.entry(key(address)).or_default();
         there.push(Arc::downgrade(&peer));
         peer
+    }
+
+    /// Runs a closure that opens the connection of a peer. Connections open one after another, because the QUIC library
+    /// does not pass the connection to [`opening`](Self::opening).
+    pub fn open<T>(&self, peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
+        let _turn = lock(&self.turn);
+        lock(&self.peers).opening = Some(Arc::clone(peer));
+        let connection = connect();
+        lock(&self.peers).opening = None;
+        connection
+    }
+
+    /// Returns the peer of the connection that is being opened; `None` for the endpoint itself.
+    pub fn opening(&self) -> Option<Arc<Peer>> {
+        lock(&self.peers).opening.clone()
     }
 
     /// Returns the number of the signalling in the latest shim of an unknown sender.

@@ -3,11 +3,6 @@
 //! There are no certificates and no authorities. A program has one key pair, and its peers store the fingerprint of its
 //! public key.
 
-use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -60,40 +55,12 @@ impl Identity {
         Self::of(&pair)
     }
 
-    /// Reads the key pair from a PEM file. If there is no such file, generates a key pair and writes it to a file that
-    /// only its owner can read.
+    /// Reads a key pair from the text of a PEM file.
     ///
     /// # Errors
-    /// When the file has other contents, or cannot be read or written.
-    pub fn load_or_create(path: &Path) -> Result<Self, Error> {
-        let named = |e: &dyn fmt::Display| Error::input(format!("key file {}: {e}", path.display()));
-        match OpenOptions::new().read(true).open(path) {
-            Ok(file) => {
-                let mut text = String::new();
-                file.take(1 << 16).read_to_string(&mut text).map_err(|e| named(&e))?;
-                let pair = rcgen::KeyPair::from_pem(&text)
-                    .map_err(|_| named(&"not a private key in PEM; delete it, and a new one is made"))?;
-                Self::of(&pair)
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self::create(path),
-            Err(e) => Err(named(&e)),
-        }
-    }
-
-    fn create(path: &Path) -> Result<Self, Error> {
-        let named = |e: std::io::Error| Error::failed(format!("key file {}: {e}", path.display()));
-        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("cannot generate a key: {e}")))?;
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(named)?;
-        }
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(named)?;
-        file.write_all(pair.serialize_pem().as_bytes()).map_err(named)?;
-        file.sync_all().map_err(named)?;
+    /// When the text is not a private key that TLS 1.3 supports.
+    pub fn from_pem(text: &str) -> Result<Self, Error> {
+        let pair = rcgen::KeyPair::from_pem(text).map_err(|_| Error::input("key: not a private key in PEM"))?;
         Self::of(&pair)
     }
 
@@ -118,7 +85,7 @@ impl Identity {
 /// Trusted peers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Any server; [`Connection::peer_key`](super::Connection::peer_key) returns its key.
+    /// Any peer.
     Anyone,
     /// The holders of these keys.
     Keys(Vec<Fingerprint>),
@@ -265,23 +232,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_made_once_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("new/server.pem");
-        let made = Identity::load_or_create(&path).unwrap().fingerprint();
-        assert_eq!(Identity::load_or_create(&path).unwrap().fingerprint(), made);
-        assert_eq!(made.to_string().parse::<Fingerprint>().unwrap(), made);
-        use std::os::unix::fs::PermissionsExt;
-        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    }
-
-    #[test]
-    fn a_file_that_is_no_key_is_refused_and_left_alone() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), "hello").unwrap();
-        let error = Identity::load_or_create(file.path()).unwrap_err();
-        assert_eq!(error.status(), 2);
-        assert_eq!(std::fs::read(file.path()).unwrap(), b"hello");
+    fn a_key_has_one_fingerprint_and_any_other_text_is_refused() {
+        let pem = rcgen::KeyPair::generate().unwrap().serialize_pem();
+        let fingerprint = Identity::from_pem(&pem).unwrap().fingerprint();
+        assert_eq!(Identity::from_pem(&pem).unwrap().fingerprint(), fingerprint);
+        assert_ne!(Identity::generate().unwrap().fingerprint(), fingerprint);
+        assert_eq!(fingerprint.to_string().parse::<Fingerprint>().unwrap(), fingerprint);
+        assert_eq!(Identity::from_pem("hello").unwrap_err().status(), 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Incoming flows of a peer, and their delayed ACKs.
 //!
 //! Data is not authenticated: any host can send it from the peer's address, with invented flow numbers. A packet
-//! therefore never replaces a receiver of another flow that is in use, nor a delayed ACK of another flow.
+//! therefore replaces neither the receiver of another active flow nor a delayed ACK of another flow.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ use levelflow_transport::{Received, Receiver};
 
 /// Limit on flows of a peer whose receivers are kept. Further flows are acknowledged without state.
 const MAX_FLOWS: usize = 16;
-/// Limit on delayed ACKs of a peer, which all fit into one super-packet.
+/// Limit on delayed ACKs of a peer. This number of ACKs fits into one super-packet.
 const MAX_HELD: usize = 64;
 
 struct Flow<P> {

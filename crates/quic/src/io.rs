@@ -5,7 +5,7 @@ use std::io::{self, IoSliceMut};
 use noq::udp::{RecvMeta, Transmit, UdpSocketState};
 use tokio::io::Interest;
 
-/// See the [module](self).
+/// Socket, with the state of segmentation offload.
 #[derive(Debug)]
 pub(super) struct Io {
     pub socket: tokio::net::UdpSocket,

@@ -62,14 +62,13 @@ use std::sync::LazyLock;
 use levelflow_laws::{Any, Protocol, Signal, explicit_laws};
 use levelflow_scenario::law_params;
 
-pub use endpoint::STREAM_WINDOW_BYTES;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
 pub use identity::{Fingerprint, Identity, Trust};
-pub use peer::{LawConfig, Status};
+pub use peer::Status;
 pub use selector::Control;
 
-/// Numbers of the signallings that need an ACK per packet: those with a law that counts packets, or whose feedback is a
-/// change of the window. With others, the newest ACK contains all the information of older ACKs.
+/// Numbers of the signallings that need an ACK per packet. A law of these signallings counts packets, or the feedback
+/// is a change of the window. With other signallings, the newest ACK contains all information of older ACKs.
 static ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let routed = explicit_laws();
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);

@@ -6,9 +6,10 @@ use std::task::Waker;
 use std::time::Instant;
 
 use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{ETHERNET, IPV4, MAX_PREFIX_BYTES, SHIM_BYTES, Shim, UDP};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{FlowSlot, Flows};
@@ -19,9 +20,8 @@ use super::quantum::quantum;
 use super::selector::{Control, ControllerSelector};
 use super::timer::{self, Timer};
 use levelflow_host::clock::{Clock, span, stamp};
-use levelflow_host::journal::Journal;
-use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
+use levelflow_journal::{Journal, Sender};
 use levelflow_transport::{FlowCounters, Limits};
 
 /// Maximum time between packets at any rate of the law. Without packets, the law would receive no feedback.
@@ -31,17 +31,15 @@ const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(1);
 /// Window that never limits.
 const UNLIMITED_WINDOW: u64 = 1 << 40;
 
-/// Law with its parameters, and a limit on the sending rate.
+/// Law with its parameters.
 #[derive(Debug, Clone)]
-pub struct LawConfig {
+pub(super) struct LawConfig {
     /// The law with its parameters.
     pub params: AnyParams,
-    /// Parameter values as logs contain them.
+    /// Parameter values, in the order and units of a log.
     pub values: Vec<f64>,
     /// Log of the law's inputs.
     pub journal: Option<Journal>,
-    /// Limit on the sending rate, regardless of router feedback; `None` for no limit.
-    pub max_rate: Option<Rate>,
 }
 
 /// State of a flow and its feedback so far.
@@ -125,7 +123,7 @@ pub(super) struct Peer {
     core: Arc<Core>,
     own: Weak<Peer>,
     state: Mutex<State>,
-    /// Values for the connection's congestion controller: [`Control`], congestion window in bytes, and batch size in
+    /// Values that the connection's congestion controller reads: [`Control`], congestion window and batch size, both in
     /// bytes.
     control: AtomicU8,
     window: AtomicU64,
@@ -193,7 +191,7 @@ fn flow(law_config: &LawConfig) -> Sender {
         + usize::from(DATAGRAM_BYTES);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
-        max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
+        max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
         catch_up: Limits::ASYNC_RUNTIME,
         control: 0,
         least: 0,
@@ -390,7 +388,7 @@ impl Peer {
         }
         let new = outgoing.sender.rate();
         if outgoing.selector.control() != control {
-            outgoing.sender.restart_pacing(now); // another controller has paced until now
+            outgoing.sender.restart_pacing(now); // the other controller has paced so far
             outgoing.wake();
         } else if new > rate {
             outgoing.wake();
@@ -464,18 +462,17 @@ fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more
 
 #[cfg(test)]
 mod tests {
-    use levelflow_host::law;
+    use levelflow_scenario::settings;
 
     use super::*;
 
     #[tokio::test]
     async fn a_flow_that_begins_anew_has_the_window_of_its_law_before_the_next_ack() {
-        let params = law::params("xcp", &[]).unwrap();
+        let params = settings::params("xcp", &[]).unwrap();
         let law_config = LawConfig {
             params,
             values: Vec::new(),
             journal: None,
-            max_rate: None,
         };
         let core = Core::new(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
         let peer = Peer::new(Arc::new(core), Some(law_config.clone()));

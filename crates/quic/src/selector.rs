@@ -27,12 +27,12 @@ const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
 const UNHEARD_RTTS: u64 = 8;
 /// Loss rate in an observation window that indicates a queue without a router of the law.
 const LOSS_RATIO: f64 = 0.05;
-/// Number of consecutive windows with this loss rate that indicate such a queue. The law itself may overshoot once
-/// while it converges.
+/// Number of consecutive windows with [`LOSS_RATIO`] that indicate such a queue. During convergence, the law itself may
+/// overshoot in one window.
 const LOSSY_WINDOWS: u32 = 2;
 /// Minimum loss in an observation window that is not attributed to chance, in bytes.
 const LEAST_LOST: u64 = 8 * 1200;
-/// Time for which both controllers stay active, at first and at most.
+/// Initial and longest time for which both controllers stay active.
 const FIRST_HOLD: Duration = Duration::from_secs(10);
 const LONGEST_HOLD: Duration = Duration::from_secs(160);
 
@@ -45,8 +45,8 @@ pub(super) struct ControllerSelector {
     delivered: u64,
     lost: u64,
     lossy: u32,
-    /// Latest series of ACKs with equal router feedback: its start, its number of ACKs, and true if a router wrote into
-    /// the acknowledged packets.
+    /// Latest series of ACKs that all have router feedback, or all have none. The values are the start of the series,
+    /// the number of ACKs, and true for router feedback.
     alike: Option<(Time, u32, bool)>,
     /// Time of the first packet sent after the latest ACK of the law.
     unheard: Option<Time>,

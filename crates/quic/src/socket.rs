@@ -1,6 +1,5 @@
 //! UDP socket of an endpoint: adds shims to outgoing QUIC datagrams and removes them from incoming datagrams.
 
-use std::cell::Cell;
 use std::future::Future;
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -14,19 +13,6 @@ use noq::{AsyncUdpSocket, UdpSender};
 
 use super::hub::{Hub, alone};
 use super::peer::{Core, Peer};
-
-thread_local! {
-    /// Peer of the next sender that a socket creates on this thread.
-    static NEXT: Cell<Option<Arc<Peer>>> = const { Cell::new(None) };
-}
-
-/// Runs a closure that creates a connection; the connection's datagrams then leave through this peer.
-pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
-    NEXT.set(Some(Arc::clone(peer)));
-    let made = connect();
-    NEXT.take();
-    made
-}
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -59,7 +45,7 @@ impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
         Box::pin(PeerSender {
             core: Arc::clone(&self.hub.core),
-            peer: NEXT.take(),
+            peer: self.hub.opening(),
             writable: None,
             encoded: Vec::new(),
             segment: None,

@@ -9,7 +9,7 @@ use levelflow_sim::replay::replay;
 
 use super::*;
 use levelflow_host::Error;
-use levelflow_host::journal::Journal;
+use levelflow_journal::Journal;
 use levelflow_laws::explicit_laws;
 use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
@@ -158,7 +158,7 @@ async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
     for law in explicit_laws().map(|law| law.name) {
         let path = folder.path().join(law);
         let router = Router::start(law, &[], 20.0, 2, place.0);
-        let journal = Journal::create(&path, 1).unwrap();
+        let journal = Journal::create(&path).unwrap();
         let logged = config(law).with_journal(Some(journal.clone()));
         let connection = client(logged, (router.address(), place.1)).await.unwrap();
         assert_eq!(echo_total(&connection, 500_000).await, 500_000, "{law}");

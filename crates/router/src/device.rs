@@ -11,9 +11,9 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::Port;
 use super::capacity::Capacity;
+use super::logging::Logging;
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::clock::Clock;
-use levelflow_host::journal::Logging;
 use levelflow_host::qdisc::{Device, Presence, Queue, bytes_of};
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys, terminal};

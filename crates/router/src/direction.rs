@@ -2,12 +2,11 @@
 
 use levelflow_laws::{AnyRouterParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
+use levelflow_units::headers::{ETHERNET, IPV4, IPV6, UDP};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{ETHERNET, IPV4, IPV6, UDP};
-
-use levelflow_host::journal::Logging;
 
 use super::Port;
+use super::logging::Logging;
 
 /// Datagram inside a relay.
 #[derive(Debug)]

@@ -9,6 +9,7 @@ pub mod device;
 pub mod direction;
 pub mod kernel;
 pub mod live;
+pub mod logging;
 pub mod metrics;
 pub mod relay;
 pub mod service;
@@ -17,4 +18,4 @@ pub mod snapshot;
 pub use levelflow_path::Backlog;
 
 /// Output port that logs to the file of `--journal`.
-pub type Port = levelflow_path::Port<levelflow_host::journal::Journal>;
+pub type Port = levelflow_path::Port<levelflow_journal::Journal>;

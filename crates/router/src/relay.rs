@@ -14,10 +14,10 @@ use rustix::event::epoll;
 use super::capacity::CapacityFile;
 use super::clients::{Clients, Lookup};
 use super::direction::{Bottleneck, Direction, Packet};
+use super::logging::Logging;
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::batch::{self, Batch, Origin};
 use levelflow_host::clock::{Clock, timespec};
-use levelflow_host::journal::Logging;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys};
 

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use levelflow_host::journal::Sender;
+use levelflow_journal::Sender;
 use levelflow_laws::{AnyHeader, FlowInfo};
 use levelflow_net_testing::world::{LINE, Rewrite, World, header, ms};
 use levelflow_transport::FlowCounters;

@@ -7,7 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_host::Error;
-use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
@@ -17,8 +16,10 @@ use levelflow_net_testing::flows::{acks, flow};
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
+use levelflow_scenario::settings;
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{ETHERNET, IPV4, SHIM_BYTES, Shim, UDP};
+use levelflow_wire::shim::{SHIM_BYTES, Shim};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
 
@@ -66,7 +67,7 @@ impl Setup {
 
     fn start(&self, to: SocketAddr) -> Running {
         let forward = Bottleneck {
-            params: law::router_params(self.law, &self.sets).unwrap(),
+            params: settings::router_params(self.law, &self.sets).unwrap(),
             capacity: Rate::new(self.mbps * 1e6).unwrap(),
             buffer: self.buffer,
         };
@@ -147,7 +148,7 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
     for law in explicit_laws().map(|law| law.name) {
         let server = socket();
         let relay = Setup::law(law).start(local(&server));
-        let params = law::params(law, &[]).unwrap();
+        let params = settings::params(law, &[]).unwrap();
         let clients = [socket(), socket()];
         // Some routers compute a price immediately, others after the first interval.
         let begun = Instant::now();
@@ -260,7 +261,7 @@ fn anything_else_passes_untouched() {
     }
     .start(local(&server));
     let client = socket();
-    let params = law::params("jetmax", &[]).unwrap();
+    let params = settings::params("jetmax", &[]).unwrap();
     let mut runner = TestRunner::new(Runs {
         cases: 300,
         failure_persistence: None,
@@ -319,7 +320,7 @@ fn false_fields_do_not_corrupt_a_router() {
         }
         .start(local(&server));
         let client = socket();
-        let params = law::params(law, &[]).unwrap();
+        let params = settings::params(law, &[]).unwrap();
         let (_, good) = packet(&params, 120);
         let mut room = [0; 2000];
         for field in (0..params.law().signalling.header_bytes())
@@ -362,7 +363,7 @@ fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
         ..Setup::law(law)
     };
     let relay = setup.start(local(&server));
-    let params = law::params(law, &setup.sets).unwrap();
+    let params = settings::params(law, &setup.sets).unwrap();
     let start = Instant::now();
     let (begin, end) = (start + Span::from_millis(2500), start + Span::from_millis(4500));
     let receiver = thread::spawn(move || acks(&server, begin, end));

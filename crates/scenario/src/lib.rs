@@ -33,6 +33,7 @@ mod routing;
 mod rules;
 mod scale;
 mod schedule;
+pub mod settings;
 mod trace;
 mod traffic;
 

@@ -5,8 +5,9 @@
 
 use levelflow_laws::{Any, AnyHeader, HeaderOf, Kind, Protocol};
 use levelflow_path::scheduler::Ecn;
+use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Rate, Time};
-use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
+use levelflow_wire::shim::{self, Shim};
 
 use crate::id::{EntryId, FlowId, IdVec, LinkId};
 use crate::packet::Packet;

@@ -2,7 +2,7 @@
 
 use levelflow_laws::{FlowInfo, Protocol, ReceiverOf, SenderLaw};
 use levelflow_scenario::Application;
-use levelflow_transport::{Assembly, Bare, History, Sender};
+use levelflow_transport::{Assembly, History, Sender};
 use levelflow_units::{Duration, Time};
 
 use crate::alarm::Alarm;
@@ -88,7 +88,7 @@ impl<P: Protocol> Flow<P> {
     /// Creates a flow of this entry that has sent nothing. The flow tracks its packets if `recovers`.
     pub fn new(entry: EntryId, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let SharedRules { params, transport, .. } = rules;
-        let mut sender = Sender::new(Bare(P::Sender::new(params, info)), transport, now);
+        let mut sender = Sender::new(P::Sender::new(params, info), transport, now);
         if recovers {
             sender = sender.with_recovery(transport, true, usize::MAX);
         }

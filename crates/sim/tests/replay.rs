@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use levelflow_laws::{
-    Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, PortInfo, PortView, SIGNALLINGS,
-    SenderLaw, SignallingInfo, params, router_params,
+    AnyReceiver, AnyRouter, AnySender, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
+    PortInfo, PortView, RouterLaw, SIGNALLINGS, SenderLaw, SignallingInfo, params, router_params,
 };
 use levelflow_sim::replay::{Replay, replay};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -35,9 +35,12 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
         id: 3,
         capacity: Rate::clamped(1e7),
     };
-    let mut router = LoggedRouter::new(&routers, &port, log(0, Role::Router(law.signalling, port), &of_routers));
-    let mut senders = [1, 2].map(|i| LoggedSender::new(&params, &flow, log(i, Role::Sender(law, flow), &values)));
-    let mut receivers = [3, 4].map(|i| LoggedReceiver::new(log(i, Role::Receiver(law.signalling), &[])));
+    let router = AnyRouter::new(&routers, &port);
+    let mut router = LoggedRouter::with_log(router, log(0, Role::Router(law.signalling, port), &of_routers));
+    let mut senders = [1, 2]
+        .map(|i| LoggedSender::with_log(AnySender::new(&params, &flow), log(i, Role::Sender(law, flow), &values)));
+    let mut receivers =
+        [3, 4].map(|i| LoggedReceiver::with_log(AnyReceiver::default(), log(i, Role::Receiver(law.signalling), &[])));
     for number in 0..100 {
         for (i, sender) in senders.iter_mut().enumerate() {
             let now = Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + i as u64 * 1_000);
@@ -53,15 +56,14 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
             router.on_departure(&routers, size, &mut header);
             let next = number + 1;
             match number % 25 {
-                11 => sender.on_loss(
-                    &params,
-                    now,
-                    &Loss {
+                11 => {
+                    let loss = Loss {
                         number,
                         next,
                         outstanding: 1,
-                    },
-                ),
+                    };
+                    sender.on_loss(&params, now, &loss);
+                }
                 23 => sender.on_timeout(&params, now, next),
                 _ => {
                     let arrived = Arrived { now, kind, size };
@@ -141,7 +143,7 @@ fn what_a_data_path_counted_is_done_again() {
             capacity: Rate::clamped(1e7),
         };
         let log = Log::start(page.clone(), instance, &Start::new(Role::Router(own, port), &values), 1);
-        let mut router = LoggedRouter::new(&params, &port, Some(log));
+        let mut router = LoggedRouter::with_log(AnyRouter::new(&params, &port), Some(log));
         for i in 1..20 {
             let mut counted = [i; 19];
             counted[..7].copy_from_slice(&[i * 1000, i, 77 * i, 3, 2, 1, 0]);

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use levelflow_wire::shim::{ETHERNET, IPV4, IPV6, UDP};
+use levelflow_units::headers::{ETHERNET, IPV4, IPV6, UDP};
 
 use super::plan::entry_at;
 use levelflow_link::{PREFIX, segment};

@@ -8,8 +8,8 @@ use std::time::Duration as Span;
 
 use levelflow_laws::{Any, PortInfo, Transport};
 use levelflow_scenario::LinkSpec;
+use levelflow_units::headers::UDP;
 use levelflow_units::{Bytes, Duration};
-use levelflow_wire::shim::UDP;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 

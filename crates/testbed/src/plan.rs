@@ -14,7 +14,8 @@ use levelflow_path::Propagation;
 use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
-use levelflow_host::{Error, law};
+use levelflow_host::Error;
+use levelflow_scenario::settings;
 
 /// Limit on the number of flows, and on the number of links. Addresses contain these numbers.
 const MAX_ADDRESSES: usize = 60_000;
@@ -285,7 +286,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     }
     if let Some(router) = router {
         let name = router.signalling().name;
-        let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
+        let allowed = settings::law_names(|law| law.signalling.routers.kernel.is_some());
         return refuse(&format!(
             "{name} has no kernel form; allowed: {allowed}, or --form user"
         ));
@@ -335,7 +336,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
 /// Returns the names of the laws that flows may have.
 #[must_use]
 pub fn laws() -> String {
-    let own = law::names(|law| !KERNEL_LAWS.contains(&law.name));
+    let own = settings::law_names(|law| !KERNEL_LAWS.contains(&law.name));
     format!("{own}, and of the kernel {}", KERNEL_LAWS.join(", "))
 }
 

@@ -16,8 +16,8 @@ use rustix::event::{PollFd, PollFlags};
 use super::meter::{Counted, EntrySample, Part, SentTotal, Task};
 use super::schedule::Start;
 use levelflow_host::clock::{self, Clock};
-use levelflow_host::journal::Sender;
 use levelflow_host::sys;
+use levelflow_journal::Sender;
 
 const MAX_PACKET_BYTES: usize = 1514;
 /// Longest sleep. It limits the reaction time to the end of the run.

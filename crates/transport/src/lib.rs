@@ -20,7 +20,6 @@
 //! per round-trip time for MaxNet, and two packets per round-trip time for XCP. [`starvation`] describes flows that
 //! receive no ACKs at all.
 
-mod controller;
 mod cumulative;
 mod history;
 mod pacer;
@@ -37,7 +36,6 @@ mod tests;
 mod validate;
 mod wire;
 
-pub use controller::{Bare, Controller};
 pub use history::{HISTORY_BYTES, History, Order};
 pub use pacer::{Limits, Pacer};
 pub use receiver::{LONGEST_ACK, Received, Receiver};

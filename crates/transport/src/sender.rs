@@ -8,7 +8,6 @@ use levelflow_laws::{Feedback, HeaderOf, Kind, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::controller::{Bare, Controller};
 use crate::pacer::{Limits, Pacer};
 use crate::recovery::{Recovery, Totals};
 use crate::rtt::{self, FIRST_RTO};
@@ -70,7 +69,7 @@ pub struct Ack<H> {
 /// [`handle_timeout`](Self::handle_timeout). `T` is the host's own record of each packet.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
+pub struct Sender<P: Protocol, L = <P as Protocol>::Sender, T = ()> {
     next_number: u32,
     open: bool,
     /// True if inter-packet times grow without ACKs; see [`starvation`](crate::starvation).
@@ -91,14 +90,19 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     last_ack_at: Time,
     /// Latest round-trip time.
     rtt: Duration,
-    law: C,
+    law: L,
     protocol: PhantomData<P>,
 }
 
-impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
+impl<P, L, T> Sender<P, L, T>
+where
+    P: Protocol,
+    L: SenderLaw<Params = P::Params, Header = HeaderOf<P>>,
+    T: Copy,
+{
     /// Creates a flow without end that begins at `now`.
     #[must_use]
-    pub fn new(law: C, transport: &Transport, now: Time) -> Self {
+    pub fn new(law: L, transport: &Transport, now: Time) -> Self {
         Self {
             next_number: 0,
             open: transport.opening == Opening::Immediate,
@@ -164,7 +168,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     /// Replaces the law; call it before the first packet.
-    pub fn replace_law(&mut self, law: C) {
+    pub fn replace_law(&mut self, law: L) {
         self.law = law;
     }
 
@@ -184,7 +188,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// Returns the law.
     #[inline]
-    pub fn law(&self) -> &P::Sender {
+    pub fn law(&self) -> &L {
         &self.law
     }
 

@@ -69,7 +69,7 @@ impl<S: Sink> WireSender<S> {
     #[must_use]
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
-        let law = LoggedSender::new(&params, &info, None);
+        let law = LoggedSender::new(&params, &info);
         let least = (SHIM_BYTES + params.law().signalling.header_bytes()) as u16;
         Self {
             sender: Sender::new(law, &transport, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
@@ -145,8 +145,10 @@ impl<S: Sink> WireSender<S> {
     /// flow.
     #[must_use]
     pub fn with_log(mut self, log: Log<S>) -> Self {
-        self.sender
-            .replace_law(LoggedSender::new(&self.params, &self.info, Some(log)));
+        self.sender.replace_law(LoggedSender::with_log(
+            AnySender::new(&self.params, &self.info),
+            Some(log),
+        ));
         self
     }
 

@@ -24,6 +24,7 @@ extern crate std;
 
 mod buffer;
 mod data;
+pub mod headers;
 mod parse;
 mod print;
 mod rate;

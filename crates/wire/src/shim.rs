@@ -29,16 +29,6 @@ pub const VERSION: u8 = 1;
 /// Magic number: "LVF", then the format version.
 pub const MAGIC: [u8; 4] = [b'L', b'V', b'F', VERSION];
 
-/// Length of an Ethernet header, bytes. Sizes on the wire include this header but neither preamble nor frame check
-/// sequence.
-pub const ETHERNET: usize = 14;
-/// Length of an IPv4 header without options, bytes.
-pub const IPV4: usize = 20;
-/// Length of an IPv6 header without extensions, bytes.
-pub const IPV6: usize = 40;
-/// Length of a UDP header, bytes.
-pub const UDP: usize = 8;
-
 const MARKED: u8 = 1 << 0;
 const UNACKNOWLEDGED: u8 = 1 << 1;
 const MORE: u8 = 1 << 7;

@@ -126,7 +126,7 @@ MEASURES = (
         "time of a data packet from sender to receiver, less that on an idle path",
         "at the receiver of a testbed, whose hosts share one clock; the whole run",
         ("testbed.one_way_excess_s",),
-        "crates/cli/tests/testbed.rs::jetmax_on_a_real_path_shares_fairly_and_drops_nothing",
+        "apps/net/tests/testbed.rs::jetmax_on_a_real_path_shares_fairly_and_drops_nothing",
     ),
     Measure(
         "offered load", "",

@@ -6,7 +6,7 @@ use super::Header;
 use crate::emkc;
 use crate::emkc::Params;
 use crate::header::LONGEST_TIME;
-use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
+use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw, rtt};
 
 /// Weight of a new sample in the smoothed round-trip time (Zhang 2008, section VI.3.3, note 4).
 const RTT_GAIN: f64 = 0.4;
@@ -48,11 +48,7 @@ impl SenderLaw for Sender {
     #[inline]
     fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
-        self.srtt = if self.srtt == 0.0 {
-            sample
-        } else {
-            self.srtt + RTT_GAIN * (sample - self.srtt)
-        };
+        self.srtt = rtt::smoothed(self.srtt, sample, RTT_GAIN);
         let Feedback {
             number,
             kind,

@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Control, Params, Utility};
-use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw, rtt};
 
 /// Initial window in packets, or initial rate in packets per time unit.
 const INITIAL_RATE: f64 = 1.0;
@@ -14,9 +14,6 @@ const PACED_BELOW: f64 = 4.0;
 
 /// Limit on window or rate. It keeps rates finite for all parameters.
 const MAX_RATE: f64 = 1e9;
-
-/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
-const RTT_GAIN: f64 = 0.125;
 
 /// Shortest round-trip time used, in seconds.
 const SHORTEST_RTT: f64 = 1e-9;
@@ -39,11 +36,7 @@ pub struct Sender {
 impl Sender {
     fn measure(&mut self, rtt: Duration) {
         let sample = rtt.as_secs_f64().max(SHORTEST_RTT);
-        self.srtt = if self.srtt == 0.0 {
-            sample
-        } else {
-            self.srtt + RTT_GAIN * (sample - self.srtt)
-        };
+        self.srtt = rtt::smoothed(self.srtt, sample, rtt::GAIN);
     }
 
     fn rtt(&self, params: &Params) -> f64 {

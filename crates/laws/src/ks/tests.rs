@@ -1,7 +1,8 @@
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Ks, Params, Sender};
-use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Parameters, Protocol, SenderLaw};
+use crate::testing::both;
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Protocol, SenderLaw};
 
 const UNIT: f64 = 0.02;
 const DATA: Bytes = Bytes::new(32);
@@ -9,17 +10,7 @@ const LOG: f64 = 0.0;
 const POWER: f64 = 1.0;
 
 fn params(changes: &[(&str, f64)]) -> Params {
-    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| Params::TABLE.iter().any(|row| row.name == *name))
-    );
-    let values: std::vec::Vec<f64> = Params::TABLE
-        .iter()
-        .map(|row| value(row.name).unwrap_or(row.default))
-        .collect();
-    Params::read(&values).unwrap()
+    both::<Ks>(changes).sender
 }
 
 fn close(measured: f64, expected: f64, tolerance: f64) {

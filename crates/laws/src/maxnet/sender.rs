@@ -5,10 +5,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::header::{self, MAX_START};
 use super::source::Source;
 use super::{Header, Params};
-use crate::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
-
-/// Longest inter-packet time of a sender. A sender needs packets to receive a lower price.
-const SLOWEST_GAP: Duration = Duration::from_secs(10);
+use crate::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw, paced, rtt};
 
 /// Shortest round-trip time used. The gains of eq 10 are proportional to `1/tau`.
 const SHORTEST_RTT: Duration = Duration::from_us(1);
@@ -17,9 +14,6 @@ const SHORTEST_RTT: Duration = Duration::from_us(1);
 /// times.
 const STEPS_PER_RTT: u64 = 16;
 const RAMP_RTTS: f64 = 2.0;
-
-/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
-const RTT_GAIN: f64 = 0.125;
 
 /// Sender of MaxNet.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -75,7 +69,7 @@ impl Sender {
     }
 
     fn slowest(&self) -> f64 {
-        self.packet_size.per(SLOWEST_GAP).expect("the gap is not zero").bps()
+        paced::slowest(self.packet_size).bps()
     }
 
     fn measure_rtt(&mut self, rtt: Duration) {
@@ -85,7 +79,7 @@ impl Sender {
             self.srtt = sample.as_secs_f64();
         } else {
             self.base_rtt = self.base_rtt.min(sample);
-            self.srtt += RTT_GAIN * (sample.as_secs_f64() - self.srtt);
+            self.srtt += rtt::GAIN * (sample.as_secs_f64() - self.srtt);
         }
     }
 

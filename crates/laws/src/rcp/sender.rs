@@ -1,16 +1,10 @@
 //! Sender algorithm: sends at the echoed rate.
 
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Bytes, Rate, Time};
 
 use super::Header;
 use crate::header::LONGEST_TIME;
-use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
-
-/// Longest inter-packet time of a sender. A sender needs packets to receive a higher rate.
-const SLOWEST_GAP: Duration = Duration::from_secs(10);
-
-/// Weight of a new sample in the smoothed round-trip time (RFC 6298, section 2.3).
-const RTT_GAIN: f64 = 0.125;
+use crate::{Feedback, FlowInfo, Outgoing, SenderLaw, paced, rtt};
 
 /// Sender of RCP.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,12 +15,6 @@ pub struct Sender {
     srtt: f64,
 }
 
-impl Sender {
-    fn floor(packet_size: Bytes) -> Rate {
-        packet_size.per(SLOWEST_GAP).expect("the gap is not zero")
-    }
-}
-
 impl SenderLaw for Sender {
     type Params = ();
     type Header = Header;
@@ -34,7 +22,7 @@ impl SenderLaw for Sender {
     fn new(_params: &(), flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
-            rate: Self::floor(flow.packet_size),
+            rate: paced::slowest(flow.packet_size),
             srtt: 0.0,
         }
     }
@@ -60,14 +48,10 @@ impl SenderLaw for Sender {
     #[inline]
     fn on_feedback(&mut self, _params: &(), _now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
-        self.srtt = if self.srtt == 0.0 {
-            sample
-        } else {
-            self.srtt + RTT_GAIN * (sample - self.srtt)
-        };
+        self.srtt = rtt::smoothed(self.srtt, sample, rtt::GAIN);
         let echoed = f64::from(feedback.header.rate);
         if echoed.is_finite() {
-            self.rate = Rate::clamped(echoed.max(Self::floor(self.packet_size).bps()));
+            self.rate = Rate::clamped(echoed.max(paced::slowest(self.packet_size).bps()));
         }
     }
 }

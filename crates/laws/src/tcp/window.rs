@@ -2,11 +2,10 @@
 
 use levelflow_units::Duration;
 
+use crate::rtt;
+
 /// Floor of round-trip samples, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
-
-/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
-const RTT_GAIN: f64 = 0.125;
 
 /// Smallest slow-start threshold, packets (RFC 5681, eq 4).
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
@@ -94,7 +93,7 @@ impl Rtt {
         } else {
             Self {
                 last: sample,
-                smooth: self.smooth + RTT_GAIN * (sample - self.smooth),
+                smooth: self.smooth + rtt::GAIN * (sample - self.smooth),
                 min: self.min.min(sample),
             }
         };

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::{Header, Params};
 use crate::bytes::before;
 use crate::header::LONGEST_TIME;
-use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw};
+use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw, rtt};
 
 /// Initial window in packets (ns-2). RFC 5681, section 3.1, permits 2 to 4 packets.
 const INITIAL_WINDOW: f64 = 2.0;
@@ -82,11 +82,7 @@ impl SenderLaw for Sender {
     #[inline]
     fn on_feedback(&mut self, params: &Params, _now: Time, feedback: &Feedback<Header>) {
         let sample = feedback.rtt.as_secs_f64().clamp(SHORTEST_RTT, LONGEST_TIME.into());
-        self.srtt = if self.srtt == 0.0 {
-            sample
-        } else {
-            self.srtt + params.rtt_gain * (sample - self.srtt)
-        };
+        self.srtt = rtt::smoothed(self.srtt, sample, params.rtt_gain);
         let change = f64::from(feedback.header.reverse_feedback);
         if change.is_finite() {
             self.resize(self.window + change * self.srtt);

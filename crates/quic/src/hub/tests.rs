@@ -12,15 +12,14 @@ use proptest::prelude::*;
 
 use super::super::incoming::Incoming;
 use super::*;
-use levelflow_host::journal::Sender;
+use levelflow_journal::Sender;
 use levelflow_transport::{Received, Receiver};
 
 fn law_config(law: &str) -> LawConfig {
     LawConfig {
-        params: levelflow_host::law::params(law, &[]).unwrap(),
+        params: levelflow_scenario::settings::params(law, &[]).unwrap(),
         values: Vec::new(),
         journal: None,
-        max_rate: None,
     }
 }
 
@@ -149,6 +148,27 @@ async fn a_new_connection_gets_nobody_elses_peer() {
 }
 
 #[tokio::test]
+async fn connections_that_open_in_parallel_keep_their_peers() {
+    let hub = hub();
+    std::thread::scope(|threads| {
+        for number in 0..4 {
+            let hub = &hub;
+            threads.spawn(move || {
+                let peer = hub.register(anywhere(number), None);
+                for _ in 0..100 {
+                    let opened = hub.open(&peer, || {
+                        std::thread::yield_now();
+                        hub.opening()
+                    });
+                    assert!(Arc::ptr_eq(&opened.unwrap(), &peer));
+                }
+            });
+        }
+    });
+    assert!(hub.opening().is_none());
+}
+
+#[tokio::test]
 async fn spoofed_data_silence_no_flow() {
     for law in explicit_laws().map(|law| law.name) {
         let hub = ready().await;
@@ -212,7 +232,7 @@ fn acked(others: u32) -> Vec<Vec<u8>> {
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));
     let mut acks = Vec::new();
     for number in 0..20_u32 {
-        // History begins after a round trip, from the opening packet to the next.
+        // The receiver's history begins with the second packet, one round trip after the opening packet.
         let ms = if number == 0 { 0 } else { 10 + number };
         let now = Time::ZERO + levelflow_units::Duration::from_ms(ms.into());
         let mut take = |mut packet: Vec<u8>| {

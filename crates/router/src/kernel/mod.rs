@@ -17,7 +17,7 @@ use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
 use levelflow_laws::offload::{Counts, Offload, Words};
-use levelflow_laws::{AnyRouter, AnyRouterParams, Counting, PortInfo, RouterLaw};
+use levelflow_laws::{AnyRouter, AnyRouterParams, Counting, LAWS, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
 pub use hook::{Hook, attached, detach};
@@ -26,7 +26,7 @@ pub use names::PROGRAM;
 use names::failed;
 
 use super::device::DataPath;
-use levelflow_host::{Error, clock, law};
+use levelflow_host::{Error, clock};
 use levelflow_path::port::Traffic;
 
 #[cfg(kernel_router)]
@@ -75,7 +75,8 @@ impl Program {
     fn load(params: &AnyRouterParams, info: &PortInfo) -> Result<Self, Error> {
         let signalling = params.signalling();
         let Some(counting) = signalling.routers.kernel else {
-            let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
+            let allowed = LAWS.iter().filter(|law| law.signalling.routers.kernel.is_some());
+            let allowed = allowed.map(|law| law.name).collect::<Vec<_>>().join(", ");
             return Err(Error::input(format!(
                 "law {}: it has no kernel form; allowed: {allowed}",
                 signalling.name

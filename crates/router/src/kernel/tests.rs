@@ -366,7 +366,7 @@ fn two_laws_share_a_router_in_the_kernel() {
 
 #[test]
 fn signallings_without_a_kernel_form_are_rejected() {
-    let allowed = law::names(|law| law.signalling.routers.kernel.is_some());
+    let allowed = levelflow_scenario::settings::law_names(|law| law.signalling.routers.kernel.is_some());
     for (law, changes, ending) in [
         ("kelly", BTreeMap::new(), format!("allowed: {allowed}")),
         (

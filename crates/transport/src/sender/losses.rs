@@ -4,15 +4,19 @@ use levelflow_laws::{HeaderOf, Kind, Loss, Protocol, SenderLaw};
 use levelflow_units::Time;
 
 use super::{Ack, Rules, Sender};
-use crate::controller::Controller;
 use crate::cumulative::Step;
 use crate::pacer::Pacer;
 use crate::recovery::Recovery;
 use crate::scoreboard::{Acked, Change};
 
-impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
+impl<P, L, T> Sender<P, L, T>
+where
+    P: Protocol,
+    L: SenderLaw<Params = P::Params, Header = HeaderOf<P>>,
+    T: Copy,
+{
     /// Notifies the law of a loss, if the law tracks losses.
-    pub(super) fn notify_loss(law: &mut C, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
+    pub(super) fn notify_loss(law: &mut L, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
         if let Change::Lost {
             number,
             outstanding,
@@ -36,7 +40,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline(never)]
     pub(super) fn recover(
         recovery: &mut Recovery<T>,
-        law: &mut C,
+        law: &mut L,
         rules: &Rules<'_, P>,
         now: Time,
         ack: Ack<HeaderOf<P>>,
@@ -66,7 +70,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline(never)]
     pub(super) fn recover_in_order(
         recovery: &mut Recovery<T>,
-        law: &mut C,
+        law: &mut L,
         rules: &Rules<'_, P>,
         now: Time,
         ack: Ack<HeaderOf<P>>,

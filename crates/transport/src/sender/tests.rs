@@ -36,7 +36,7 @@ impl Transfer {
     fn under(params: AnyParams, packets: u64) -> Self {
         let info = FlowInfo::of(Bytes::new(100));
         let transport = Any::transport(&params);
-        let law = Bare(AnySender::new(&params, &info));
+        let law = AnySender::new(&params, &info);
         let sender = Sender::new(law, &transport, Time::ZERO)
             .without_handshake()
             .with_size(packets * 100);

@@ -9,7 +9,7 @@ use levelflow_wire::shim::Shim;
 use proptest::prelude::*;
 
 use super::{NoLog, PACKET, ms, params, with};
-use crate::{Ack, Bare, History, LONGEST_ACK, Limits, MAX_PACKETS, Received, Receiver, Rules, Sender, WireSender};
+use crate::{Ack, History, LONGEST_ACK, Limits, MAX_PACKETS, Received, Receiver, Rules, Sender, WireSender};
 
 const LIMITS: Limits = Limits {
     max_rate: None,
@@ -36,7 +36,7 @@ fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {
         transport: &transport,
         limits: &LIMITS,
     };
-    let mut trusting: Sender<Any> = Sender::new(Bare(AnySender::new(params, &info)), &transport, Time::ZERO)
+    let mut trusting: Sender<Any> = Sender::new(AnySender::new(params, &info), &transport, Time::ZERO)
         .with_recovery(&transport, true, MAX_PACKETS)
         .with_size(size);
     let mut wary = WireSender::<NoLog>::new(params.clone(), FlowInfo::of(PACKET), 9)

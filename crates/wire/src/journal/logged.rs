@@ -8,7 +8,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{MAX_RECORD_BYTES, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
 use levelflow_laws::{AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnyRouterParams, AnySender, AnySignalling};
-use levelflow_laws::{Arrived, Arriving, Feedback, Flight, FlowInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{Arrived, Arriving, Bottleneck, Feedback, Flight, FlowInfo, Loss, Outgoing, PortView};
 use levelflow_laws::{Restart, RouterLaw, SenderLaw, Signalling};
 
 /// Destination of log records.
@@ -90,6 +90,13 @@ pub struct Logged<L: Debug, S: Sink> {
     log: Option<Log<S>>,
 }
 
+impl<L: Debug, S: Sink> Logged<L, S> {
+    /// Adds a log to a law in its initial state. The log must have been started with the parameters of the law.
+    pub fn with_log(law: L, log: Option<Log<S>>) -> Self {
+        Self { law, log }
+    }
+}
+
 impl<L: Debug, S: Sink> Deref for Logged<L, S> {
     type Target = L;
 
@@ -116,15 +123,48 @@ impl<L: Debug, S: Sink> Drop for Logged<L, S> {
 /// Sender with an optional log of its inputs. Dereferences to its [`AnySender`].
 pub type LoggedSender<S> = Logged<AnySender, S>;
 
-impl<S: Sink> Logged<AnySender, S> {
-    /// Calls [`SenderLaw::new`]. `log` must have been started with the same parameters.
-    pub fn new(params: &AnyParams, flow: &FlowInfo, log: Option<Log<S>>) -> Self {
-        let law = AnySender::new(params, flow);
-        Self { law, log }
+/// Calls the law, and logs the inputs of the methods that change its state.
+impl<S: Sink> SenderLaw for Logged<AnySender, S> {
+    type Params = AnyParams;
+    type Header = AnyHeader;
+
+    fn new(params: &AnyParams, flow: &FlowInfo) -> Self {
+        Self::with_log(AnySender::new(params, flow), None)
     }
 
-    /// Calls and logs [`SenderLaw::on_send`].
-    pub fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
+    fn rate(&self) -> Rate {
+        self.law.rate()
+    }
+
+    fn paces(&self) -> bool {
+        self.law.paces()
+    }
+
+    fn pace(&self) -> Rate {
+        self.law.pace()
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.law.timeout()
+    }
+
+    fn window(&self) -> u32 {
+        self.law.window()
+    }
+
+    fn packet_size(&self, params: &AnyParams) -> Bytes {
+        self.law.packet_size(params)
+    }
+
+    fn proposal(&self) -> Rate {
+        self.law.proposal()
+    }
+
+    fn bottleneck(&self) -> Bottleneck {
+        self.law.bottleneck()
+    }
+
+    fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
         let header = self.law.on_send(params, now, packet);
         if let Some(log) = &mut self.log {
             log.put(&Record::Send {
@@ -136,8 +176,7 @@ impl<S: Sink> Logged<AnySender, S> {
         header
     }
 
-    /// Calls and logs [`SenderLaw::on_feedback`].
-    pub fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
+    fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
         self.law.on_feedback(params, now, feedback);
         let Some(log) = &mut self.log else { return };
         let wire = Wire::of(&feedback.header);
@@ -146,32 +185,28 @@ impl<S: Sink> Logged<AnySender, S> {
         log.tick(&self.law);
     }
 
-    /// Calls and logs [`SenderLaw::on_flight`].
-    pub fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
+    fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
         self.law.on_flight(params, now, flight);
         if let Some(log) = &mut self.log {
             log.put(&Record::Flight { now, flight: *flight });
         }
     }
 
-    /// Calls and logs [`SenderLaw::on_restart`].
-    pub fn on_restart(&mut self, params: &AnyParams, now: Time, restart: &Restart) {
+    fn on_restart(&mut self, params: &AnyParams, now: Time, restart: &Restart) {
         self.law.on_restart(params, now, restart);
         if let Some(log) = &mut self.log {
             log.put(&Record::Restart { now, restart: *restart });
         }
     }
 
-    /// Calls and logs [`SenderLaw::on_loss`].
-    pub fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
+    fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
         self.law.on_loss(params, now, loss);
         if let Some(log) = &mut self.log {
             log.put(&Record::Loss { now, loss: *loss });
         }
     }
 
-    /// Calls and logs [`SenderLaw::on_timeout`].
-    pub fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
+    fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
         self.law.on_timeout(params, now, next);
         if let Some(log) = &mut self.log {
             log.put(&Record::Timeout { now, next });
@@ -183,12 +218,6 @@ impl<S: Sink> Logged<AnySender, S> {
 pub type LoggedRouter<S> = Logged<AnyRouter, S>;
 
 impl<S: Sink> Logged<AnyRouter, S> {
-    /// Calls [`RouterLaw::new`]. `log` must have been started with the same parameters.
-    pub fn new(params: &AnyRouterParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
-        let law = AnyRouter::new(params, port);
-        Self { law, log }
-    }
-
     /// Calls and logs [`RouterLaw::on_arrival`].
     pub fn on_arrival(&mut self, params: &AnyRouterParams, packet: &Arriving, mut header: Option<&mut AnyHeader>) {
         let Some(log) = &mut self.log else {
@@ -247,14 +276,6 @@ impl<S: Sink> Logged<AnyRouter, S> {
 pub type LoggedReceiver<S> = Logged<AnyReceiver, S>;
 
 impl<S: Sink> Logged<AnyReceiver, S> {
-    /// Creates the receiver state before the first packet.
-    pub fn new(log: Option<Log<S>>) -> Self {
-        Self {
-            law: AnyReceiver::default(),
-            log,
-        }
-    }
-
     /// Calls and logs [`Signalling::reflect`].
     pub fn reflect(&mut self, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
         let ack = AnySignalling::reflect(&mut self.law, arrived, header);
