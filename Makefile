@@ -5,6 +5,11 @@ BIN := $(VENV)/bin
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
+# Installs a list of requirements of pyproject.toml.
+INSTALL = $(BIN)/python -c 'import tomllib; config = tomllib.load(open("pyproject.toml", "rb")); print(*$(1), sep="\n")' | \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
+# Engine of a checkout, in `crates/py`.
+QUICK := --profile quick --features extension-module
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
 # With `rustup component add llvm-tools`, a wheel's engine is compiled twice, the second time with a profile of its own runs
 # (tools/train.py).
@@ -20,7 +25,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo quick fast net lab test built programs page virtual virtual_rust virtual_python real real_first real_again check sanitize bench bench-peers tables gen site wheel deny
+.PHONY: help demo quick packages fast net lab test built programs page virtual virtual_rust virtual_python real real_first real_again check sanitize bench bench-peers tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -31,9 +36,8 @@ demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottlenec
 	@echo "  (after: source $(VENV)/bin/activate)"
 
 quick: $(VENV)/created ## rebuild the engine after an edit of Rust code, incrementally
-	@[ -x $(BIN)/maturin ] || $(MAKE) --no-print-directory $(VENV)/installed
-	$(BIN)/maturin develop --profile quick --skip-install --quiet
-	@[ pyproject.toml -nt $(VENV)/installed ] || touch $(VENV)/installed
+	$(BIN)/maturin develop $(QUICK) --skip-install --quiet
+	@[ ! -e $(VENV)/installed ] || [ pyproject.toml -nt $(VENV)/installed ] || touch $(VENV)/installed
 
 fast: $(VENV)/installed ## build the engine fully optimised, as in a wheel; takes minutes
 	$(BIN)/maturin develop --release --skip-install --quiet
@@ -55,7 +59,7 @@ test: ## set up, run every test; with FULL=1 those that take minutes, too
 	@$(MAKE) --no-print-directory real_again
 
 # What tests need. Its parts have build folders of their own, so one compiles while another links.
-built: $(VENV)/installed programs page
+built: $(VENV)/dev programs page
 programs:
 	cargo test --workspace --no-run
 page:
@@ -65,22 +69,22 @@ page:
 virtual: virtual_rust virtual_python
 virtual_rust:
 	cargo test --workspace --config '$(call RUNNER,virtual)'
-virtual_python: $(VENV)/installed
+virtual_python: $(VENV)/dev
 	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 
 # Tests on real kernels and clocks, one at a time, before other work of the machine.
 # A test that fails on a busy machine is repeated at the end, when nothing else here is running.
-real: $(VENV)/installed
+real: $(VENV)/dev
 	@$(MAKE) --no-print-directory real_first
 	@$(MAKE) --no-print-directory real_again
-real_first: $(VENV)/installed
+real_first: $(VENV)/dev
 	@rm -f $(CARGO_TARGET_DIR)/deferred.jsonl
 	cargo test --workspace --lib --bins --tests --config '$(call RUNNER,real)'
 	$(BIN)/python tools/real_time.py first $(PYTEST) -m real_time
 real_again:
 	@$(BIN)/python tools/real_time.py again
 
-check: $(VENV)/installed ## format, lint, types, words
+check: $(VENV)/dev ## format, lint, types, words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --check python tools experiments tests papers docs/*/draw.py
@@ -102,7 +106,7 @@ bench-peers: fast ## the same work in ns-2, ns-3 and other simulators, interleav
 tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
 	@$(BIN)/python -m experiments.buffer_tables --full
 
-gen: $(VENV)/installed ## write docs/reference, the tables of docs/laws and types of keys from the program; run notebooks
+gen: $(VENV)/dev ## write docs/reference, the tables of docs/laws and types of keys from the program; run notebooks
 	@$(BIN)/python -m tools.reference
 	@$(BIN)/python -m tools.notebooks
 
@@ -123,8 +127,17 @@ $(VENV)/created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "levelflow needs Python >= 3.11; $(PYTHON) is $$($(PYTHON) --version); try make PYTHON=python3.12" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
+	$(call INSTALL,config["build-system"]["requires"])
 	@touch $@
 
+# The engine compiles while packages are downloaded.
 $(VENV)/installed: $(VENV)/created pyproject.toml $(RUST)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(MAKE) --no-print-directory --jobs=2 quick packages
+	@$(BIN)/maturin develop $(QUICK) --quiet
+	@touch $@
+packages:
+	$(call INSTALL,config["project"]["dependencies"])
+
+$(VENV)/dev: $(VENV)/installed
+	$(call INSTALL,config["project"]["optional-dependencies"]["dev"])
 	@touch $@

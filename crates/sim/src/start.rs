@@ -1,50 +1,58 @@
 //! Choice of the engine for a network: an engine compiled for the only law of the network, or the general engine. All
 //! engines give the same results.
 
-use std::fmt::Debug;
-
-use levelflow_laws::cubic::Cubic;
-use levelflow_laws::dctcp::Dctcp;
-use levelflow_laws::emkc::Emkc;
-use levelflow_laws::jetmax::JetMax;
-use levelflow_laws::newreno::NewReno;
-use levelflow_laws::rcp::Rcp;
-use levelflow_laws::{Any, HeaderOf, ListedLaw};
+use levelflow_laws::Any;
 use levelflow_scenario::Network;
 
-use crate::engine::Sim;
 use crate::run::{ParallelRun, Running, Threads};
-
-/// Test that returns true if an engine fits a network, and function that starts a run on this engine.
-type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn Running>);
-
-/// Engines for one law, which need no dispatch by law per packet and reduce the run time by 5 to 13 %. Each adds a
-/// quarter of a megabyte to the library and three seconds to its compilation. Only laws of many or large simulations
-/// have an engine of their own.
-const ENGINES: [Engine; 6] = [
-    only::<JetMax>(),
-    only::<Emkc>(),
-    only::<Rcp>(),
-    only::<NewReno>(),
-    only::<Cubic>(),
-    only::<Dctcp>(),
-];
-
-const fn only<L: ListedLaw + Clone + Debug + 'static>() -> Engine
-where
-    Sim<L>: Debug + Send + Sync,
-    HeaderOf<L>: Send,
-{
-    (Network::has_only::<L>, |network, threads| {
-        Box::new(ParallelRun::new(network.of_only::<L>(), threads))
-    })
-}
 
 /// Creates a run at time zero.
 #[must_use]
 pub fn start(network: Network<Any>, threads: Threads) -> Box<dyn Running> {
-    match ENGINES.iter().find(|(is_for, _)| is_for(&network)) {
-        Some((_, start)) => start(network, threads),
-        None => Box::new(ParallelRun::new(network, threads)),
+    #[cfg(feature = "law-engines")]
+    if let Some((_, start)) = law_engines::ENGINES.iter().find(|(is_for, _)| is_for(&network)) {
+        return start(network, threads);
+    }
+    Box::new(ParallelRun::new(network, threads))
+}
+
+#[cfg(feature = "law-engines")]
+mod law_engines {
+    use std::fmt::Debug;
+
+    use levelflow_laws::cubic::Cubic;
+    use levelflow_laws::dctcp::Dctcp;
+    use levelflow_laws::emkc::Emkc;
+    use levelflow_laws::jetmax::JetMax;
+    use levelflow_laws::newreno::NewReno;
+    use levelflow_laws::rcp::Rcp;
+    use levelflow_laws::{Any, HeaderOf, ListedLaw};
+    use levelflow_scenario::Network;
+
+    use crate::engine::Sim;
+    use crate::run::{ParallelRun, Running, Threads};
+
+    /// Test that returns true if an engine fits a network, and function that starts a run on this engine.
+    type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn Running>);
+
+    /// Engines for one law, which need no dispatch by law per packet and reduce the run time by 5 to 13 %. Each adds a
+    /// quarter of a megabyte to the library. Only laws of many or large simulations have one.
+    pub(super) const ENGINES: [Engine; 6] = [
+        only::<JetMax>(),
+        only::<Emkc>(),
+        only::<Rcp>(),
+        only::<NewReno>(),
+        only::<Cubic>(),
+        only::<Dctcp>(),
+    ];
+
+    const fn only<L: ListedLaw + Clone + Debug + 'static>() -> Engine
+    where
+        Sim<L>: Debug + Send + Sync,
+        HeaderOf<L>: Send,
+    {
+        (Network::has_only::<L>, |network, threads| {
+            Box::new(ParallelRun::new(network.of_only::<L>(), threads))
+        })
     }
 }
